@@ -1,0 +1,56 @@
+"""Every error that warpline raises on purpose.
+
+WarplineError
+├── UsageError          the caller asked for something that does not exist or fit   (exit 2)
+├── ReportError         a report cannot be opened, finished or written              (exit 1)
+│   ├── NotAReport      the path is no report
+│   └── NewerReport     a later warpline wrote it
+├── SpoolError          a spool file is not one, or is broken beyond reading        (exit 1)
+├── QueryError          a query was refused or failed                               (exit 1)
+├── MissingData         the report lacks the table a question needs                 (exit 1)
+└── CaptureError        the program cannot be started or recorded                   (exit 1)
+
+Messages say what happened, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class WarplineError(Exception):
+    """Base of all; `exit_code` is what the command line returns."""
+
+    exit_code = 1
+
+
+class UsageError(WarplineError):
+    """The caller asked for something that does not exist or does not fit."""
+
+    exit_code = 2
+
+
+class ReportError(WarplineError):
+    """A report cannot be opened, finished or written."""
+
+
+class NotAReport(ReportError):
+    """The path is not a report directory."""
+
+
+class NewerReport(ReportError):
+    """The report was written by a later version of warpline."""
+
+
+class SpoolError(WarplineError):
+    """A spool file is not one, or is broken beyond reading."""
+
+
+class QueryError(WarplineError):
+    """A query was refused or failed."""
+
+
+class MissingData(WarplineError):
+    """The report lacks the data that a question needs."""
+
+
+class CaptureError(WarplineError):
+    """The program cannot be started or recorded."""
