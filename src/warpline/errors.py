@@ -8,7 +8,8 @@ WarplineError
 ├── SpoolError          a spool file is not one, or is broken beyond reading        (exit 1)
 ├── QueryError          a query was refused or failed                               (exit 1)
 ├── MissingData         the report lacks the table a question needs                 (exit 1)
-└── CaptureError        the program cannot be started or recorded                   (exit 1)
+└── CaptureError        the program cannot be recorded                              (exit 1)
+    └── NotStarted      the program cannot be started                               (exit 126, 127)
 
 Messages say what happened, where, and what to do next.
 """
@@ -53,4 +54,12 @@ class MissingData(WarplineError):
 
 
 class CaptureError(WarplineError):
-    """The program cannot be started or recorded."""
+    """The program cannot be recorded."""
+
+
+class NotStarted(CaptureError):
+    """The program cannot be started; `exit_code` is a shell's: 127 not found, 126 found but not executable."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

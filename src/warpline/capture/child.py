@@ -1,0 +1,139 @@
+r"""Running the program: its terminal and process group are ours, its signals reach it, its exit code is ours.
+
+The signals that matter are blocked and read one by one, which tells who sent them: what the terminal sends (Ctrl-C,
+Ctrl-\, hang-up) the program has got itself, what another process sent only to us is passed on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from warpline.capture.options import Wait
+from warpline.capture.program import NOT_EXECUTABLE, NOT_FOUND
+from warpline.errors import NotStarted
+
+_PR_SET_CHILD_SUBREAPER = 36
+_SI_KERNEL = 0x80
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_WATCHED = frozenset((*_STOPPING, signal.SIGCHLD))
+# Python ignores these two; the program gets the usual meaning back.
+_RESET = (signal.SIGPIPE, signal.SIGXFSZ)
+_GRACE_S = 5.0
+_PATIENCE_S = 1.0
+
+
+def children() -> list[int]:
+    """Return the ids of our direct children (with the subreaper set: also of orphans of their descendants)."""
+    pids: list[int] = []
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            pids += [int(pid) for pid in (task / "children").read_text(encoding="ascii").split()]
+        except OSError:
+            continue
+    return pids
+
+
+def exit_status(wait_status: int) -> int:
+    """Return a shell's exit status: the exit code, or 128 + the signal."""
+    code = os.waitstatus_to_exitcode(wait_status)
+    return code if code >= 0 else 128 - code
+
+
+class Child:
+    """One program, from `start` to `wait`. Use from the main thread, before other threads start: it blocks signals."""
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self.status: int | None = None
+        self.end_ns = 0
+        self._interrupts = 0
+        self._deadline: float | None = None
+        self._ours = set(children())
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+        if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, the kernel would keep the exit status to itself
+
+    def start(self, path: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Run `command` from the file `path`; NotStarted where the system refuses."""
+        # orphans of the program become ours, so that their end can be awaited
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        try:
+            try:
+                self.pid = self._spawn(path, command, environment)
+            except OSError as error:
+                if error.errno != errno.ENOEXEC:
+                    raise
+                self.pid = self._spawn("/bin/sh", ["sh", path, *command[1:]], environment)  # as shells do without "#!"
+        except OSError as error:
+            code = NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE
+            reason = "its interpreter, named in its first line, does not exist" if code == NOT_FOUND else error.strerror
+            raise NotStarted(f"Cannot run {path}: {reason}.", code) from error
+
+    def wait(self, mode: Wait, waiting: Callable[[list[int]], None]) -> list[int]:
+        """Wait for the program, with `mode` "all" for its descendants too; return the descendants that still run.
+
+        `waiting` is told once, when descendants outlive the program by more than a second. A second Ctrl-C then ends the
+        waiting; after a SIGTERM or hang-up it ends within five seconds.
+        """
+        told = False
+        while True:
+            if not self._reap():
+                return []
+            if self.status is not None:
+                if mode == "primary" or self._enough():
+                    return self._others()
+                if not told and time.monotonic_ns() - self.end_ns > _PATIENCE_S * 1e9:
+                    told = True
+                    waiting(self._others())
+            info = signal.sigtimedwait(_WATCHED, 0.2 if self.status is not None else 3600.0)
+            if info is not None and info.si_signo != signal.SIGCHLD:
+                self._pass_on(info)
+
+    def release(self) -> None:
+        """Take the signals that are left and let them through again."""
+        while signal.sigtimedwait(_WATCHED, 0) is not None:
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+
+    def _spawn(self, path: str, command: Sequence[str], environment: Mapping[str, str]) -> int:
+        return os.posix_spawn(path, list(command), dict(environment), setsigmask=self._mask, setsigdef=_RESET)
+
+    def _others(self) -> list[int]:
+        return [pid for pid in children() if pid != self.pid and pid not in self._ours]
+
+    def _reap(self) -> bool:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return self.status is None or bool(self._others())
+            if pid == self.pid:
+                self.status = exit_status(status)
+                self.end_ns = time.monotonic_ns()
+                if self._deadline is not None:
+                    self._deadline = time.monotonic() + _GRACE_S
+
+    def _pass_on(self, info: signal.struct_siginfo) -> None:
+        number = info.si_signo
+        if number == signal.SIGINT:
+            self._interrupts += 1
+        elif self._deadline is None:
+            self._deadline = time.monotonic() + _GRACE_S
+        if info.si_code == _SI_KERNEL:
+            return
+        for pid in [self.pid] if self.status is None else self._others():
+            try:
+                os.kill(pid, number)
+            except (ProcessLookupError, PermissionError):
+                continue
+
+    def _enough(self) -> bool:
+        return self._interrupts > 1 or (self._deadline is not None and time.monotonic() > self._deadline)

@@ -1,0 +1,89 @@
+"""Holding on to the spool files while the program runs, in case somebody deletes the directory under it.
+
+A deleted file lives as long as somebody has it open. The keeper opens each new spool file, makes the directory anew when
+it is gone, so that processes started from then on record again, and at the end copies back what was deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+from warpline.capture.control import ControlPage
+
+_SETTLE_NS = 50_000_000  # directory times are coarse: a listing younger than this may have missed a file
+
+
+class SpoolKeeper:
+    """Watches one spool directory; `look` is called a few times a second from one thread, `rescue` at the end."""
+
+    def __init__(self, spool: Path, control: ControlPage, *, limit: int = 256) -> None:
+        self.deleted = 0
+        self.lost = 0
+        self.not_held = 0
+        self._spool = spool
+        self._control = control
+        self._limit = limit
+        self._held: dict[str, int] = {}
+        self._seen: set[str] = set()
+        self._listed_ns = 0
+
+    def look(self) -> None:
+        """Open the spool files that are new, and bring the directory back if it is gone. Never raises OSError."""
+        try:
+            changed_ns = self._spool.stat().st_mtime_ns
+        except OSError:
+            self._bring_back()
+            return
+        if changed_ns + _SETTLE_NS < self._listed_ns:
+            return
+        self._listed_ns = time.time_ns()
+        try:
+            names = [path.name for path in self._spool.iterdir() if path.suffix == ".spool" and path.name not in self._seen]
+        except OSError:
+            return
+        for name in names:
+            self._seen.add(name)
+            if len(self._held) >= self._limit:
+                self.not_held += 1
+                continue
+            try:
+                self._held[name] = os.open(self._spool / name, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                self.not_held += 1
+
+    def rescue(self) -> int:
+        """Copy deleted spool files back into the directory, release all, and return how many were brought back."""
+        rescued = 0
+        for name, descriptor in self._held.items():
+            path = self._spool / name
+            try:
+                if not path.exists():
+                    self._copy(descriptor, path)
+                    rescued += 1
+            except OSError:
+                self.lost += 1
+                path.unlink(missing_ok=True)
+            finally:
+                os.close(descriptor)
+        self._held.clear()
+        if self.deleted:
+            self.lost += self.not_held
+        return rescued
+
+    def _bring_back(self) -> None:
+        try:
+            self._spool.mkdir(parents=True, mode=0o700)
+            self._control.write_again(self._spool / "control")
+        except OSError:
+            return
+        self.deleted += 1
+        self._listed_ns = 0
+
+    @staticmethod
+    def _copy(descriptor: int, path: Path) -> None:
+        with os.fdopen(os.dup(descriptor), "rb") as source, path.open("xb") as target:
+            source.seek(0)
+            shutil.copyfileobj(source, target, 1 << 20)
