@@ -174,7 +174,7 @@ def find(name: str, id: str) -> Unit:
         return known[wanted]
     import difflib  # only wrong names pay for it
 
-    near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.65)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known) or 'none'}."
     raise UsageError(f"no {family(name).noun} {id!r}; {hint}")
 

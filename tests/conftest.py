@@ -1,0 +1,59 @@
+"""What every test gets: optional pieces that may be required, and a check that no environment leaks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from pieces import missing  # noqa: E402  (beside this file)
+
+_IGNORED = {"PYTEST_CURRENT_TEST"}
+
+
+def _need(name: str) -> None:
+    reason = missing(name)
+    if reason is None:
+        return
+    required = {part.strip() for part in os.environ.get("WARPLINE_REQUIRE", "").split(",")}
+    if name in required:
+        pytest.fail(f"WARPLINE_REQUIRE names {name!r}, but {reason}", pytrace=False)
+    pytest.skip(f"needs {name}: {reason}")
+
+
+@pytest.fixture
+def require() -> Callable[[str], None]:
+    """Skip the test where the named optional piece is missing; fail it where WARPLINE_REQUIRE names the piece."""
+    return _need
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Hold `@pytest.mark.require("piece", …)` before any fixture is built."""
+    for marker in item.iter_markers("require"):
+        for name in marker.args:
+            _need(name)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Refuse a WARPLINE_REQUIRE that names something no test can ask for: a typing error would require nothing."""
+    for name in filter(None, (part.strip() for part in os.environ.get("WARPLINE_REQUIRE", "").split(","))):
+        try:
+            missing(name)
+        except KeyError:
+            raise pytest.UsageError(f"WARPLINE_REQUIRE names {name!r}, which tests/pieces.py does not know") from None
+
+
+@pytest.fixture(autouse=True)
+def _environment_is_left_alone() -> Iterator[None]:
+    before = {name: value for name, value in os.environ.items() if name not in _IGNORED}
+    directory = Path.cwd()
+    yield
+    after = {name: value for name, value in os.environ.items() if name not in _IGNORED}
+    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    assert not changed, f"the test left the environment changed: {', '.join(changed)}"
+    assert Path.cwd() == directory, "the test left the working directory changed"

@@ -1,0 +1,84 @@
+"""The optional pieces that tests may need, and how to tell whether each is there."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIB = ROOT / "src" / "warpline" / "_lib"
+
+
+def _module(name: str) -> Callable[[], str | None]:
+    def look() -> str | None:
+        try:
+            found = importlib.util.find_spec(name) is not None
+        except ModuleNotFoundError:
+            found = False
+        return None if found else f"the Python package {name} is not installed"
+
+    return look
+
+
+def _program(*names: str) -> Callable[[], str | None]:
+    def look() -> str | None:
+        return None if any(map(shutil.which, names)) else f"there is no {' or '.join(names)} on PATH"
+
+    return look
+
+
+def _legacy_nvtx() -> str | None:
+    libraries = [file for path in map(Path, sys.path) if path.is_dir() for file in path.glob("nvidia/nvtx/lib/libnvToolsExt.so.1")]
+    return None if libraries else "libnvToolsExt.so.1 is not there (pip install nvidia-nvtx-cu11)"
+
+
+def _other_python() -> str | None:
+    found = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"], capture_output=True, text=True, check=True)
+    return None if found.stdout.strip() else "no other CPython 3.10-3.14 was found on this machine"
+
+
+def _native() -> str | None:
+    return None if any(LIB.glob("libwarpline*")) else "the native half is not built (make native)"
+
+
+def _tmpfs() -> str | None:
+    return None if os.geteuid() == 0 and shutil.which("mount") else "mounting a tmpfs needs root"
+
+
+def _gpu() -> str | None:
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "there is no libcuda.so.1"
+    count = ctypes.c_int(0)
+    if cuda.cuInit(0) != 0 or cuda.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
+        return "there is no CUDA device"
+    return None
+
+
+PIECES: dict[str, Callable[[], str | None]] = {
+    "nvtx": _module("nvtx"),
+    "perfetto": _module("perfetto"),
+    "pandas": _module("pandas"),
+    "hypothesis": _module("hypothesis"),
+    "gcc": _program("gcc", "cc"),
+    "binutils": _program("readelf"),
+    "cu11": _legacy_nvtx,
+    "other-python": _other_python,
+    "native": _native,
+    "tmpfs": _tmpfs,
+    "gpu": _gpu,
+}
+
+
+@cache
+def missing(name: str) -> str | None:
+    """Say why the piece `name` cannot be used; None where it can. KeyError for a name that is not in PIECES."""
+    return PIECES[name]()
