@@ -135,6 +135,7 @@ struct ControlPage {
   std::atomic<uint64_t> processes;  // agents that started
   std::atomic<uint64_t> failed;     // agents that could not open a spool
   std::atomic<uint32_t> error;      // errno of the first of them
+  std::atomic<uint64_t> lost;       // records of processes that have no spool
 };
 static_assert(sizeof(ControlPage) <= kPage);
 

@@ -1,0 +1,100 @@
+// The C ABI that the launcher calls: clocks, the control page, and what a range costs here.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "spool/process_log.h"
+#include "spool/schema.h"
+#include "warpline/warpline.h"
+
+#define WARPLINE_EXPORT __attribute__((visibility("default")))
+
+using namespace warpline;
+
+namespace {
+
+double time_pairs(ThreadLog& log, uint32_t pairs) {
+  uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  for (uint32_t i = 0; i < pairs; ++i) {
+    Label label;
+    label.name = log.intern("calibration", 11);
+    log.push(0, label);
+    log.pop(0, now_ns(log.clock()));
+  }
+  return static_cast<double>(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / pairs;
+}
+
+}  // namespace
+
+extern "C" {
+
+WARPLINE_EXPORT uint32_t warpline_abi_version(void) { return 1; }
+
+WARPLINE_EXPORT uint32_t warpline_clock_sample(uint64_t out[3]) {
+  ClockKind kind = best_clock_kind();
+  ClockSample sample = sample_clocks(kind);
+  out[0] = sample.counter;
+  out[1] = sample.monotonic;
+  out[2] = sample.realtime;
+  return static_cast<uint32_t>(kind);
+}
+
+WARPLINE_EXPORT int warpline_control_create(const char* path, const uint64_t early[3]) {
+  int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    return errno;
+  }
+  int error = posix_fallocate(fd, 0, kPage);
+  void* page = error != 0 ? MAP_FAILED : mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (error == 0 && page == MAP_FAILED) {
+    error = errno;
+  }
+  close(fd);
+  if (error != 0) {
+    unlink(path);
+    return error;
+  }
+  auto* control = new (page) ControlPage{};
+  ClockKind kind = best_clock_kind();
+  control->version = kSpoolVersion;
+  control->clock = calibrate(kind, {early[0], early[1], early[2]}, sample_clocks(kind));
+  std::atomic_thread_fence(std::memory_order_release);
+  std::memcpy(control->magic, kControlMagic, sizeof(kControlMagic));
+  munmap(page, kPage);
+  return 0;
+}
+
+WARPLINE_EXPORT double warpline_pair_cost(const char* directory, uint32_t pairs) {
+  ClockKind kind = best_clock_kind();
+  ClockSample early = sample_clocks(kind);
+  std::string path = std::string(directory) + "/calibration-" + std::to_string(getpid());
+  ProcessLog* process = new (std::nothrow) ProcessLog;  // its mapping lives as long as the launcher: a few pages
+  if (process == nullptr) {
+    return -ENOMEM;
+  }
+  usleep(200);
+  int error = process->open(path, "{" + schema_json() + "}", calibrate(kind, early, sample_clocks(kind)));
+  if (error != 0) {
+    delete process;
+    return -error;
+  }
+  ThreadLog* log = process->enter_thread();
+  double best = -ENOMEM;
+  if (log != nullptr) {
+    constexpr uint32_t kRounds = 5;
+    best = time_pairs(*log, std::max(pairs / kRounds, 1u));
+    for (uint32_t i = 1; i < kRounds; ++i) {
+      best = std::min(best, time_pairs(*log, std::max(pairs / kRounds, 1u)));
+    }
+  }
+  unlink(path.c_str());
+  return best;
+}
+
+}  // extern "C"

@@ -1,0 +1,15 @@
+// The record layouts as JSON, for the front of every spool.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace warpline {
+
+//! `"records": {…}, "slot": {…}`: the members of the spool's JSON that describe its records.
+std::string schema_json();
+
+//! Appends `text` as a JSON string; bytes above 0x7f pass as they are.
+void append_json_string(std::string& out, std::string_view text);
+
+}  // namespace warpline
