@@ -1,0 +1,1 @@
+"""The command line. One file in `commands` is one command; only this package prints."""

@@ -1,0 +1,85 @@
+"""Splitting `[OPTIONS] [--] PROGRAM …` the way nsys users type it.
+
+Booleans take nothing, `=true|false`, or `true|false` as the next word. Options end at the first word that is none: what
+follows is the program and its own options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import click
+
+from warpline.cli.nsys_options import LATER_OPTIONS, Later
+
+_TRUE = frozenset(("true", "yes", "on", "1"))
+_FALSE = frozenset(("false", "no", "off", "0"))
+
+
+@dataclass(slots=True)
+class Arguments:
+    """`options` are ours, as `--name=value`; `later` the accepted ones without effect, with value; `command` is the program."""
+
+    options: list[str] = field(default_factory=list)
+    later: list[tuple[Later, str]] = field(default_factory=list)
+    command: list[str] = field(default_factory=list)
+
+
+def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]]) -> Arguments:
+    """Split `words`; `own` maps each name of our options to its long name and whether it is a flag. click.UsageError if wrong."""
+    result = Arguments()
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            break
+        if not word.startswith("-") or word == "-":
+            rest.insert(0, word)
+            break
+        name, value = _name_and_value(word)
+        later = LATER_OPTIONS.get(name)
+        if name in own:
+            long, flag = own[name]
+        elif later is not None:
+            long, flag = later.name, later.flag
+        else:
+            raise click.NoSuchOption(name, possibilities=_near(name, [*own, *LATER_OPTIONS]))
+        if flag:
+            # "-f true prog" is a value, "--stats true" is the program called true
+            if value is None and len(rest) > 1 and rest[0].lower() in ("true", "false"):
+                value = rest.pop(0)
+            value = _boolean(name, value)
+        elif value is None:
+            if not rest:
+                raise click.BadOptionUsage(name, f"Option {name!r} needs a value.")
+            value = rest.pop(0)
+        if later is not None and name not in own:
+            result.later.append((later, value))
+        else:
+            result.options.append(f"{long}={value}")
+    result.command = rest
+    return result
+
+
+def _name_and_value(word: str) -> tuple[str, str | None]:
+    if word.startswith("--"):
+        name, equals, value = word.partition("=")
+        return name, value if equals else None
+    value = word[2:].removeprefix("=")
+    return word[:2], value if len(word) > 2 else None
+
+
+def _boolean(name: str, value: str | None) -> str:
+    text = "true" if value is None else value.lower()
+    if text in _TRUE:
+        return "true"
+    if text in _FALSE:
+        return "false"
+    raise click.BadOptionUsage(name, f"{name} is either on or off: write {name}=true or {name}=false, not {value!r}.")
+
+
+def _near(name: str, known: Sequence[str]) -> list[str]:
+    import difflib
+
+    return difflib.get_close_matches(name, known, n=3, cutoff=0.6)

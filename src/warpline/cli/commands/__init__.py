@@ -1,0 +1,1 @@
+"""The commands, one file each: a module docstring, and a `command: click.Command`."""

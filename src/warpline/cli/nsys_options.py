@@ -1,0 +1,158 @@
+"""The options and traces of `nsys profile` that a user may type, and which of them warpline does not act on yet.
+
+One row per option: its names, its kind (`flag` takes `true` or `false` or nothing, `value` takes one), and the values with
+which it asks for nothing, so that nothing has to be said. What gets built leaves this table for `commands/profile.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_TABLE = """
+-b --backtrace                           value  none
+-c --capture-range                       value  none
+-d --duration                            value  0
+-n --inherit-environment                 flag   true
+-p --nvtx-capture                        value
+-w --show-output                         flag   true
+-x --stop-on-exit                        flag   true
+-y --delay                               value  0
+-Y --start-later                         flag   false
+--accelerator-trace                      value  none
+--after-collection-start                 value
+--after-report-ready                     value
+--auto-report-name                       flag   false
+--capture-range-end                      value  none stop stop-shutdown
+--command-file                           value
+--cpu-cluster-events                     value  none
+--cpu-core-events                        value  none
+--cpu-core-metrics                       value  none
+--cpu-metrics                            value  none
+--cpu-socket-events                      value  none
+--cpu-socket-metrics                     value  none
+--cpuctxsw                               value  none
+--cuda-event-trace                       value  false
+--cuda-flush-interval                    value
+--cuda-graph-trace                       value
+--cuda-memory-usage                      flag   false
+--cuda-trace-all-apis                    flag   false
+--cuda-trace-scope                       value  process-tree
+--cuda-um-cpu-page-faults                flag   false
+--cuda-um-gpu-page-faults                flag   false
+--cudabacktrace                          value  none false
+--dask                                   value  none
+--debug-symbols                          value
+--discard-environment                    flag   true false
+--duration-frames                        value
+--dx-force-declare-adapter-removal-support  flag  false
+--dx12-gpu-workload                      value  none false
+--dx12-wait-calls                        flag   false
+--el1-sampling                           flag   false
+--el1-sampling-config                    value
+--enable                                 value
+--etw-provider                           value
+--event-sample                           value  none
+--event-sampling-frequency               value
+--event-sampling-interval                value
+--export                                 value  none
+--flush-on-cudaprofilerstop              flag   true
+--ftrace                                 value  none
+--ftrace-keep-user-config                flag   false
+--gds-metrics                            value  none
+--gpu-metrics-device                     value  none
+--gpu-metrics-devices                    value  none
+--gpu-metrics-frequency                  value
+--gpu-metrics-set                        value
+--gpu-video-device                       value  none
+--gpu-video-devices                      value  none
+--gpuctxsw                               flag   false
+--hotkey-capture                         value
+--ib-net-info-devices                    value  none
+--ib-net-info-files                      value
+--ib-net-info-output                     value
+--ib-switch-congestion-device            value  none
+--ib-switch-congestion-devices           value  none
+--ib-switch-congestion-nic-device        value
+--ib-switch-congestion-percent           value
+--ib-switch-congestion-threshold-high    value
+--ib-switch-metrics-device               value  none
+--ib-switch-metrics-devices              value  none
+--isr                                    value  false
+--kill                                   value  none
+--mpi-impl                               value
+--nccl-trace                             value  none
+--nic-metrics                            value  none false
+--nvtx-domain-exclude                    value
+--nvtx-domain-include                    value
+--opengl-gpu-workload                    flag   true false
+--os-events                              value  none
+--osrt-backtrace-depth                   value
+--osrt-backtrace-stack-size              value
+--osrt-backtrace-threshold               value
+--osrt-file-access                       flag   false
+--osrt-threshold                         value
+--process-scope                          value  main process-tree
+--python-backtrace                       value  none false
+--python-functions-trace                 value
+--python-sampling                        flag   false
+--python-sampling-frequency              value
+--pytorch                                value  none
+--qnx-kernel-events                      value  none
+--qnx-kernel-events-mode                 value
+--reflex-events                          flag   false
+--resolve-symbols                        flag   true false
+--retain-etw-files                       flag   false
+--run-as                                 value
+--samples-per-backtrace                  value
+--sampling-frequency                     value
+--sampling-period                        value
+--sampling-trigger                       value
+--session                                value
+--session-new                            value
+--show-source-info                       flag   true false
+--soc-metrics                            flag   false
+--soc-metrics-frequency                  value
+--soc-metrics-set                        value
+--start-frame-index                      value
+--storage-metrics                        value  none
+--syscall                                value  none
+--trace-fork-before-exec                 flag   true false
+--vsync                                  flag   false
+--vulkan-gpu-workload                    value  none false
+--wddm-additional-events                 flag   true false
+--wddm-backtraces                        flag   true false
+--xhv-trace                              value
+--xhv-trace-events                       value
+"""
+
+BUILT_TRACES = ("nvtx",)
+_LATER_TRACES = """
+cuda cuda-hw cuda-sw osrt gc python-gil nvml
+cublas cublas-verbose cudla cudla-verbose cudnn cusolver cusolver-verbose cusparse cusparse-verbose
+dx11 dx11-annotations dx12 dx12-annotations gds mpi nccl nvvideo openacc opengl opengl-annotations openmp
+openxr openxr-annotations oshmem s3 s3-verbose syscall tegra-accelerators ucx vulkan vulkan-annotations wddm
+"""
+LATER_TRACES = frozenset(_LATER_TRACES.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """An option that is accepted and not acted on; with a value of `silent` it asks for nothing anyway."""
+
+    name: str
+    flag: bool
+    silent: tuple[str, ...]
+
+
+def _read(table: str) -> dict[str, Later]:
+    options: dict[str, Later] = {}
+    for line in table.strip().splitlines():
+        words = line.split()
+        names = [word for word in words if word.startswith("-")]
+        kind, *silent = words[len(names) :]
+        later = Later(names[-1], kind == "flag", tuple(silent))
+        options.update(dict.fromkeys(names, later))
+    return options
+
+
+LATER_OPTIONS = _read(_TABLE)
