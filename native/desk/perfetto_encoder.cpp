@@ -1,0 +1,228 @@
+// Encodes ranges and marks as Perfetto TrackEvent packets (protobuf), into a buffer that the caller writes out.
+//
+// Only the packets that come per event are made here; descriptors, clocks and interned strings are few and come from the caller.
+// Field numbers: perfetto/trace/trace_packet.proto, track_event/{track_event,debug_annotation}.proto (part of the public format).
+#include "placing.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+
+#if defined(_WIN32)
+#define WARPLINE_EXPORT extern "C" __declspec(dllexport)
+#else
+#define WARPLINE_EXPORT extern "C" __attribute__((visibility("default")))
+#endif
+
+namespace {
+
+// One batch of rows; a null pointer is a column without values. `name`, `domain` and `category` are dictionary codes (-1: null),
+// whose interned ids are in `*_ids[code + 1]` (0: nothing to write).
+struct Batch {
+  int64_t rows;
+  const int32_t *family;
+  const int64_t *id;
+  const int64_t *parent;
+  const int64_t *start;
+  const int64_t *end;
+  const int32_t *name;
+  const uint64_t *name_ids;
+  const int32_t *domain;
+  const uint64_t *domain_ids;
+  const int32_t *category;
+  const uint64_t *category_ids;
+  const uint32_t *color;
+  const uint8_t *has_color;
+  const int64_t *payload_int;
+  const uint8_t *has_int;
+  const double *payload_float;
+  const uint8_t *has_float;
+  const uint8_t *flags;  // bit 0 unfinished, 1 inherited, 2 clipped
+};
+
+// Interned ids of the annotation names, as the caller wrote them.
+enum Annotation : uint64_t { kColor = 1, kPayload = 2, kUnfinished = 3, kInherited = 4, kClipped = 5 };
+enum EventType : uint64_t { kBegin = 1, kEnd = 2, kInstant = 3 };
+
+constexpr uint64_t tag(uint64_t field, uint64_t wire) {
+  return field << 3 | wire;
+}
+
+class Encoder {
+ public:
+  Encoder(int32_t families, uint64_t first_uuid, uint32_t sequence)
+      : lanes_(static_cast<size_t>(families)),
+        uuids_(static_cast<size_t>(families)),
+        next_uuid_(first_uuid),
+        sequence_(sequence) {}
+
+  void ranges(const Batch &batch) {
+    for (int64_t i = 0; i < batch.rows; ++i) {
+      const auto family = static_cast<size_t>(batch.family[i]);
+      const auto close = [&](int32_t lane, int64_t end) { end_packet(uuid(family, lane), end); };
+      const int32_t lane =
+          lanes_[family].place(batch.id[i], batch.parent[i], batch.start[i], batch.end[i], close);
+      event_packet(kBegin, uuid(family, lane), batch, i);
+    }
+  }
+  void marks(const Batch &batch) {
+    for (int64_t i = 0; i < batch.rows; ++i)
+      event_packet(kInstant, uuid(static_cast<size_t>(batch.family[i]), 0), batch, i);
+  }
+  void finish() {
+    for (size_t family = 0; family < lanes_.size(); ++family) {
+      lanes_[family].drain_all([&](int32_t lane, int64_t end) { end_packet(uuid(family, lane), end); });
+    }
+  }
+
+  std::string bytes;
+  // Lanes used for the first time: family, lane, track uuid; the caller describes them.
+  std::vector<uint64_t> fresh;
+
+ private:
+  // A scratch area for one message: written front to back, copied out with its length.
+  struct Message {
+    uint8_t data[256];
+    size_t size = 0;
+    void varint(uint64_t value) {
+      while (value >= 0x80) {
+        data[size++] = static_cast<uint8_t>(value) | 0x80;
+        value >>= 7;
+      }
+      data[size++] = static_cast<uint8_t>(value);
+    }
+    void field(uint64_t number, uint64_t value) {
+      varint(tag(number, 0));
+      varint(value);
+    }
+    void fixed64(uint64_t number, double value) {
+      varint(tag(number, 1));
+      const auto raw = std::bit_cast<uint64_t>(value);
+      for (int byte = 0; byte < 8; ++byte) data[size++] = static_cast<uint8_t>(raw >> (8 * byte));
+    }
+    void text(uint64_t number, const char *value, size_t length) {
+      varint(tag(number, 2));
+      varint(length);
+      std::memcpy(data + size, value, length);
+      size += length;
+    }
+    void message(uint64_t number, const Message &inner) {
+      text(number, reinterpret_cast<const char *>(inner.data), inner.size);
+    }
+  };
+
+  uint64_t uuid(size_t family, int32_t lane) {
+    auto &known = uuids_[family];
+    while (known.size() <= static_cast<size_t>(lane)) {
+      fresh.insert(fresh.end(), {family, known.size(), next_uuid_});
+      known.push_back(next_uuid_++);
+    }
+    return known[static_cast<size_t>(lane)];
+  }
+
+  void packet(int64_t time, const Message &event) {
+    Message out;
+    out.field(8, static_cast<uint64_t>(time));  // timestamp
+    out.field(10, sequence_);                   // trusted_packet_sequence_id
+    out.field(13, 2);                           // sequence_flags: needs the interned strings
+    out.message(11, event);                     // track_event
+    Message head;
+    head.varint(tag(1, 2));  // Trace.packet
+    head.varint(out.size);
+    bytes.append(reinterpret_cast<const char *>(head.data), head.size);
+    bytes.append(reinterpret_cast<const char *>(out.data), out.size);
+  }
+  void end_packet(uint64_t track, int64_t time) {
+    Message event;
+    event.field(9, kEnd);
+    event.field(11, track);
+    packet(time, event);
+  }
+  static void annotate(Message &event, Annotation name, auto &&value) {
+    Message note;
+    note.field(1, name);
+    value(note);
+    event.message(4, note);
+  }
+  void event_packet(EventType type, uint64_t track, const Batch &batch, int64_t i) {
+    Message event;
+    event.field(9, type);
+    event.field(11, track);
+    const auto interned = [&](uint64_t field, const int32_t *codes, const uint64_t *ids) {
+      if (codes == nullptr) return;
+      if (const uint64_t id = ids[codes[i] + 1]; id != 0) event.field(field, id);
+    };
+    interned(10, batch.name, batch.name_ids);
+    interned(3, batch.domain, batch.domain_ids);
+    interned(3, batch.category, batch.category_ids);
+    if (batch.color != nullptr && (batch.has_color == nullptr || batch.has_color[i] != 0)) {
+      annotate(event, kColor, [&](Message &note) {
+        char text[7] = {'#'};
+        for (int digit = 0; digit < 6; ++digit)
+          text[6 - digit] = "0123456789ABCDEF"[batch.color[i] >> (4 * digit) & 15];
+        note.text(6, text, sizeof text);
+      });
+    }
+    if (batch.payload_int != nullptr && (batch.has_int == nullptr || batch.has_int[i] != 0)) {
+      annotate(event, kPayload,
+               [&](Message &note) { note.field(4, static_cast<uint64_t>(batch.payload_int[i])); });
+    }
+    if (batch.payload_float != nullptr && (batch.has_float == nullptr || batch.has_float[i] != 0)) {
+      annotate(event, kPayload, [&](Message &note) { note.fixed64(5, batch.payload_float[i]); });
+    }
+    if (batch.flags != nullptr) {
+      for (uint64_t bit = 0; bit < 3; ++bit) {
+        if ((batch.flags[i] >> bit & 1) == 0) continue;
+        annotate(event, static_cast<Annotation>(kUnfinished + bit), [](Message &note) { note.field(2, 1); });
+      }
+    }
+    packet(batch.start[i], event);
+  }
+
+  std::vector<warpline::Lanes> lanes_;
+  std::vector<std::vector<uint64_t>> uuids_;
+  uint64_t next_uuid_;
+  uint32_t sequence_;
+};
+
+}  // namespace
+
+WARPLINE_EXPORT void *warpline_perfetto_new(int32_t families, uint64_t first_uuid, uint32_t sequence) {
+  return new Encoder(families, first_uuid, sequence);
+}
+
+WARPLINE_EXPORT void warpline_perfetto_free(void *handle) {
+  delete static_cast<Encoder *>(handle);
+}
+
+WARPLINE_EXPORT void warpline_perfetto_ranges(void *handle, const void *batch) {
+  static_cast<Encoder *>(handle)->ranges(*static_cast<const Batch *>(batch));
+}
+
+WARPLINE_EXPORT void warpline_perfetto_marks(void *handle, const void *batch) {
+  static_cast<Encoder *>(handle)->marks(*static_cast<const Batch *>(batch));
+}
+
+WARPLINE_EXPORT void warpline_perfetto_finish(void *handle) {
+  static_cast<Encoder *>(handle)->finish();
+}
+
+// The packets since the last clear, and the lanes seen since then (three numbers each: family, lane, uuid).
+WARPLINE_EXPORT const char *warpline_perfetto_bytes(void *handle, uint64_t *size) {
+  auto &encoder = *static_cast<Encoder *>(handle);
+  *size = encoder.bytes.size();
+  return encoder.bytes.data();
+}
+
+WARPLINE_EXPORT const uint64_t *warpline_perfetto_fresh(void *handle, uint64_t *count) {
+  auto &encoder = *static_cast<Encoder *>(handle);
+  *count = encoder.fresh.size() / 3;
+  return encoder.fresh.data();
+}
+
+WARPLINE_EXPORT void warpline_perfetto_clear(void *handle) {
+  auto &encoder = *static_cast<Encoder *>(handle);
+  encoder.bytes.clear();
+  encoder.fresh.clear();
+}
