@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from pieces import missing  # noqa: E402  (beside this file)
+from pieces import missing
 
 _IGNORED = {"PYTEST_CURRENT_TEST"}
 

@@ -1,4 +1,7 @@
-"""The optional pieces that tests may need, and how to tell whether each is there."""
+"""The optional pieces that tests may need, and how to tell whether each is there.
+
+`python tests/pieces.py NAME` prints why a piece is missing and exits with 1; it needs only the standard library.
+"""
 
 from __future__ import annotations
 
@@ -67,6 +70,8 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "nvtx": _module("nvtx"),
     "perfetto": _module("perfetto"),
     "pandas": _module("pandas"),
+    "torch": _module("torch"),
+    "duckdb": _module("duckdb"),
     "hypothesis": _module("hypothesis"),
     "gcc": _program("gcc", "cc"),
     "binutils": _program("readelf"),
@@ -82,3 +87,10 @@ PIECES: dict[str, Callable[[], str | None]] = {
 def missing(name: str) -> str | None:
     """Say why the piece `name` cannot be used; None where it can. KeyError for a name that is not in PIECES."""
     return PIECES[name]()
+
+
+if __name__ == "__main__":
+    reason = missing(sys.argv[1])
+    if reason is not None:
+        print(reason)
+        sys.exit(1)

@@ -1,0 +1,77 @@
+# The one door. Every target sets up what it needs: an own .venv with everything from PyPI, the native half in build/dev.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+BUILD := build/dev
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+STAMP := $(VENV)/ready-$(VERSION)
+NATIVE_SOURCES := $(shell find native -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cuh' 2>/dev/null)
+ARGS ?=
+
+.PHONY: help demo test check lint format types native unit docs docs-check bench gpu wheels clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-9s %s\n", $$1, $$2 }'
+	@echo "  PYTHON=python3.12 selects the interpreter; ARGS='-k name' goes to pytest or the benchmarks."
+
+$(STAMP): pyproject.toml tools/preflight.sh tools/setup.py
+	@sh tools/preflight.sh "$(PYTHON)"
+	@"$(PYTHON)" tools/setup.py $(VENV)
+	@rm -f $(VENV)/ready-* && touch $@
+
+$(BUILD)/build.ninja: $(STAMP)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE="$(CURDIR)/$(PY)" \
+	  -DCMAKE_INSTALL_MESSAGE=LAZY --log-level=WARNING && touch $@
+
+native: $(BUILD)/build.ninja ## build the agent and the libraries into src/
+	@$(BIN)/cmake --build $(BUILD) -- --quiet
+	@$(BIN)/cmake --install $(BUILD) --prefix src >$(BUILD)/install.log
+
+demo: native ## profile a training program and show where its time went
+	@mkdir -p build
+	@$(BIN)/warpline profile -f -o build/demo -- $(PY) examples/train.py
+	@$(BIN)/warpline stats -r nvtx_sum build/demo.warpline
+	@$(BIN)/warpline timeline build/demo.warpline
+
+test: lint types docs-check native ## everything: check, integration tests, every other CPython that is here
+	$(PY) -m pytest -q tests $(ARGS)
+
+check: lint types docs-check unit ## what to run before a commit: style, layers, types, fast tests
+
+lint: $(STAMP) ## format, lint, layers (Python and C++)
+	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(if $(NATIVE_SOURCES),$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES) || { echo "run: make format"; exit 1; })
+	@$(PY) tools/check_includes.py
+	@PYTHONPATH=src $(BIN)/lint-imports --no-cache >build/layers.log 2>&1 || { cat build/layers.log; exit 1; }
+
+format: $(STAMP) ## rewrite what `lint` would complain about
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(if $(NATIVE_SOURCES),$(BIN)/clang-format -i $(NATIVE_SOURCES))
+
+types: $(STAMP) ## mypy --strict
+	@$(BIN)/mypy
+
+unit: native ## unit and conformance tests
+	$(PY) -m pytest -q tests/unit tests/conformance $(ARGS)
+
+docs: $(STAMP) ## write docs/reference/ from the code
+	@$(PY) tools/gen_docs.py
+
+docs-check: $(STAMP)
+	@$(PY) tools/gen_docs.py --check
+
+bench: native ## measure, write docs/performance.md; fails when a budget is missed
+	@$(PY) benchmarks/run.py $(ARGS)
+
+gpu: ## tests that need a CUDA device, with this machine's own Python packages and no network (WHEELS=folder for more)
+	@sh tools/gpu.sh "$(PYTHON)" "$(WHEELS)" $(ARGS)
+
+wheels: $(STAMP) ## sdist and wheel into dist/, checked and installed once
+	@$(PY) tools/wheels.py
+
+clean: ## remove what was built (not .venv)
+	rm -rf build dist src/warpline/_lib src/warpline/nvtx/_binding*.so

@@ -1,0 +1,83 @@
+"""Checks who includes whom in native/: the C++ side of the layers in ARCHITECTURE.md."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent / "native"
+SUFFIXES = {".c", ".cpp", ".h", ".hpp", ".cuh"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+# Folder to the folders whose headers it may include; every folder may include its own and the C ABI in include/.
+ALLOWED: dict[str, set[str]] = {
+    "include": set(),
+    "spool": set(),
+    "drivers": set(),
+    "preload": set(),
+    "device": set(),
+    "desk": set(),
+    "agent/hooks": {"spool", "drivers", "agent"},
+    "agent/sources": {"spool", "drivers", "agent", "agent/hooks"},
+    "agent": {"spool", "drivers", "agent/hooks", "agent/sources"},  # it lists and starts the sources
+    "bindings": set(),
+    "compat": set(),
+}
+SEES_PYTHON = {"bindings"}
+SEES_NVTX = {"drivers", "agent/sources", "bindings"}
+VENDOR = re.compile(r"^(cuda|cupti|nvml|nvperf|hip|rocm)[\w/]*\.h$")
+
+
+def folder_of(path: Path) -> str:
+    """Name the rule folder that a path under native/ belongs to; the longest one wins."""
+    text = path.as_posix()
+    return max((name for name in [*ALLOWED, "tests"] if text.startswith(f"{name}/")), key=len, default="")
+
+
+def resolve(source: Path, name: str) -> Path | None:
+    """Find the included file below native/: beside the source, from native/ itself, or in include/."""
+    for base in (source.parent, ROOT, ROOT / "include", ROOT / folder_of(source.relative_to(ROOT))):
+        if (base / name).is_file():
+            return (base / name).resolve().relative_to(ROOT)
+    return None
+
+
+def complaints(source: Path) -> list[str]:
+    """Say what is wrong with the includes of one file."""
+    here = folder_of(source.relative_to(ROOT))
+    if here == "tests":  # tests look into everything
+        return []
+    if not here:
+        return ["lies in a folder that tools/check_includes.py does not know: give it a place in ALLOWED"]
+    found = []
+    for quote, name in INCLUDE.findall(source.read_text(encoding="utf-8")):
+        if name == "Python.h" and here not in SEES_PYTHON:
+            found.append("includes Python.h: only bindings may; the agent serves programs without Python")
+        elif name.startswith("nvtx3/") and here not in SEES_NVTX:
+            found.append(f"includes {name}: only {', '.join(sorted(SEES_NVTX))} see the NVTX headers")
+        elif VENDOR.match(name):
+            found.append(f"includes {name}: declare the few things needed in drivers/, and load the library by name")
+        target = resolve(source, name)
+        if target is None:
+            if quote == '"':
+                found.append(f'includes "{name}", which is not below native/')
+            continue
+        there = folder_of(target)
+        if there not in {here, "include", *ALLOWED[here]}:
+            found.append(f"includes {target}: {here} may not see {there}")
+        elif here == "agent/sources" and there == here and target.stem != source.stem:
+            found.append(f"includes {target}: a source does not know another; share through agent/ or spool/")
+    return found
+
+
+def main() -> int:
+    """Print every complaint with its file; 1 if there is any."""
+    files = sorted(path for path in ROOT.rglob("*") if path.suffix in SUFFIXES)
+    lines = [f"native/{path.relative_to(ROOT)} {text}" for path in files for text in complaints(path)]
+    print("\n".join(lines), end="\n" if lines else "")
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
