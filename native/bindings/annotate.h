@@ -1,0 +1,17 @@
+// The type `annotate`: a range around a with block or around every call of a function.
+#pragma once
+
+#include "compat.h"
+#include "event.h"
+
+namespace warpline::binding {
+
+struct Annotate {
+  PyObject_HEAD
+  Event event;
+};
+
+extern PyTypeObject AnnotateType;
+
+
+}  // namespace warpline::binding

@@ -1,0 +1,58 @@
+// Python.h, and what differs between CPython 3.10 and 3.14, with and without the GIL.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <atomic>
+#include <cstdint>
+
+// Without the GIL a critical section guards one object; with it nothing is needed.
+#if defined(Py_GIL_DISABLED)
+#define WARPLINE_LOCK(op) Py_BEGIN_CRITICAL_SECTION(op)
+#define WARPLINE_UNLOCK() Py_END_CRITICAL_SECTION()
+#else
+#define WARPLINE_LOCK(op) {
+#define WARPLINE_UNLOCK() }
+#endif
+
+namespace warpline::binding {
+
+// METH_FASTCALL functions do not have PyCFunction's signature; CPython asks for this cast.
+template <typename F>
+inline PyCFunction method(F* f) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)(void)>(f));
+}
+
+// None and "not given" are the same thing for every argument of NVTX.
+inline PyObject* given(PyObject* o) {
+  return o == Py_None ? nullptr : o;
+}
+
+inline PyObject* none_if_null(PyObject* o) {
+  return Py_NewRef(o != nullptr ? o : Py_None);
+}
+
+// A depth that a tool returned, or None: negative values mean that it keeps none.
+inline PyObject* depth_or_none(int depth) {
+  if (depth < 0) {
+    Py_RETURN_NONE;
+  }
+  return PyLong_FromLong(depth);
+}
+
+// Sets aside the exception that is on its way through the program (a pop in its wake), and puts it back.
+class KeptError {
+ public:
+  KeptError() { PyErr_Fetch(&type_, &value_, &traceback_); }
+  ~KeptError() { PyErr_Restore(type_, value_, traceback_); }
+  KeptError(const KeptError&) = delete;
+  KeptError& operator=(const KeptError&) = delete;
+
+ private:
+  PyObject* type_ = nullptr;
+  PyObject* value_ = nullptr;
+  PyObject* traceback_ = nullptr;
+};
+
+}  // namespace warpline::binding

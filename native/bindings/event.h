@@ -1,0 +1,76 @@
+// What one event says: the arguments as Python gave them, and the NVTX structure made from them for the listener.
+#pragma once
+
+#include "compat.h"
+#include "domain.h"
+#include "listener.h"
+
+namespace warpline::binding {
+
+struct Event {
+  nvtxEventAttributes_t attributes;  // valid while `state` is the listener's
+  std::atomic<int32_t> state;        // 0: not prepared
+  uint32_t argb;
+  Domain* domain;      // immortal
+  PyObject* message;   // exact str, or null
+  PyObject* color;     // as given, or null
+  PyObject* category;  // exact str or int, or null
+  PyObject* payload;   // as given, or null
+  PyObject* holder;    // bytes that attributes.message points into, or null
+};
+
+// The five arguments of annotate and of the range functions; borrowed, null where not given.
+struct Arguments {
+  PyObject* message = nullptr;
+  PyObject* color = nullptr;
+  PyObject* domain = nullptr;
+  PyObject* category = nullptr;
+  PyObject* payload = nullptr;
+};
+
+// Fills an event whose memory is raw; the message is an exact str or null.
+inline void init_event(Event* event, Domain* domain, PyObject* message) {
+  new (&event->state) std::atomic<int32_t>(0);
+  event->argb = 0x0000FF;
+  event->domain = domain;
+  event->message = Py_XNewRef(message);
+  event->color = event->category = event->payload = event->holder = nullptr;
+}
+
+// Checks and keeps arguments in an event that init_event() has filled. False with TypeError; the event stays whole.
+bool set_message(Event* event, PyObject* message);
+bool set_color(Event* event, PyObject* color);
+bool set_category(Event* event, PyObject* category);
+void set_payload(Event* event, PyObject* payload);
+bool set_domain(Event* event, PyObject* domain);
+bool set_arguments(Event* event, const Arguments& arguments);
+
+void clear_event(Event* event);
+
+// Makes `attributes` for the listener `state` > 0. Never fails: what cannot be sent is left out, with a warning.
+void prepare(Event* event, int32_t state);
+
+inline void ensure_prepared(Event* event, int32_t state) {
+  if (event->state.load(std::memory_order_acquire) != state) [[unlikely]] {
+    prepare(event, state);
+  }
+}
+
+// The three ways to send it; `state` is what listener() said, and > 0.
+inline int push(Event* event, int32_t state) {
+  ensure_prepared(event, state);
+  return nvtxDomainRangePushEx(event->domain->handle, &event->attributes);
+}
+inline int pop(Domain* domain, int32_t state) {
+  return nvtxDomainRangePop(handle_for(domain, state));
+}
+inline void mark(Event* event, int32_t state) {
+  ensure_prepared(event, state);
+  nvtxDomainMarkEx(event->domain->handle, &event->attributes);
+}
+inline nvtxRangeId_t start(Event* event, int32_t state) {
+  ensure_prepared(event, state);
+  return nvtxDomainRangeStartEx(event->domain->handle, &event->attributes);
+}
+
+}  // namespace warpline::binding

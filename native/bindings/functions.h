@@ -1,0 +1,11 @@
+// The functions of the module, and the id that start_range() returns.
+#pragma once
+
+#include "compat.h"
+
+namespace warpline::binding {
+
+extern PyMethodDef g_functions[];
+extern PyTypeObject RangeIdType;
+
+}  // namespace warpline::binding

@@ -1,0 +1,88 @@
+#include "listener.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+namespace warpline::binding {
+
+std::atomic<int32_t> g_listener{-1};
+
+namespace {
+
+std::mutex g_mutex;
+int32_t g_attachments = 0;
+std::string g_announced;  // the announcement that the last look saw
+
+std::string announcement() {
+  const char* path = std::getenv(sizeof(void*) == 4 ? "NVTX_INJECTION32_PATH" : "NVTX_INJECTION64_PATH");
+  return path != nullptr ? path : "";
+}
+
+auto& globals() {
+  return NVTX_VERSIONED_IDENTIFIER(nvtxGlobals);
+}
+
+// After NVTX has initialised: a tool took at least one of the calls that make events.
+bool someone_listens() {
+  const auto& g = globals();
+  return g.nvtxDomainRangePushEx_impl_fnptr != nullptr || g.nvtxDomainRangeStartEx_impl_fnptr != nullptr ||
+         g.nvtxDomainMarkEx_impl_fnptr != nullptr;
+}
+
+int32_t look() {
+  g_announced = announcement();
+  nvtxInitialize(nullptr);
+  const int32_t state = someone_listens() ? ++g_attachments : 0;
+  g_listener.store(state, std::memory_order_release);
+  return state;
+}
+
+int32_t look_again_locked() {
+  const int32_t state = g_listener.load(std::memory_order_acquire);
+  if (state > 0) {
+    return state;
+  }
+  auto& g = globals();
+  if (g.initState == NVTX_INIT_STATE_COMPLETE) {
+    // No tool was found, so every pointer is null and no call is under way: NVTX may start afresh. The tool that it
+    // finds now fills in the pointers itself; those it leaves stay null, which is what NVTX would make of them.
+    g.initState = NVTX_INIT_STATE_FRESH;
+    g.nvtxInitialize_impl_fnptr = nullptr;
+    g_announced = announcement();
+    NVTX_VERSIONED_IDENTIFIER(nvtxInitOnce)();
+    const int32_t next = someone_listens() ? ++g_attachments : 0;
+    g_listener.store(next, std::memory_order_release);
+    return next;
+  }
+  return look();
+}
+
+}  // namespace
+
+int32_t ask_for_listener() {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  const int32_t state = g_listener.load(std::memory_order_acquire);
+  return state < 0 ? look() : state;
+}
+
+int32_t look_again() {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  return look_again_locked();
+}
+
+bool attached() {
+  const int32_t state = g_listener.load(std::memory_order_acquire);
+  if (state > 0) {
+    return true;
+  }
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::string now = announcement();
+  if (now.empty() || (state == 0 && now == g_announced)) {
+    return g_listener.load(std::memory_order_acquire) > 0;
+  }
+  return look_again_locked() > 0;
+}
+
+}  // namespace warpline::binding

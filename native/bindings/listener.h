@@ -1,0 +1,34 @@
+// Whether an NVTX tool listens to this library, asked lazily and never answered "no" for good.
+#pragma once
+
+#include <nvtx3/nvToolsExt.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace warpline::binding {
+
+// -1: nobody has asked yet. 0: no tool. n > 0: a tool listens; n grows whenever a new one attaches, so whatever was
+// made for an earlier one (handles, prepared attributes) is made again.
+extern std::atomic<int32_t> g_listener;
+
+// Lets NVTX look for a tool (once), and returns the new state.
+int32_t ask_for_listener();
+
+// The state, for the path of every event.
+inline int32_t listener() {
+  const int32_t state = g_listener.load(std::memory_order_acquire);
+  if (state < 0) [[unlikely]] {
+    return ask_for_listener();
+  }
+  return state;
+}
+
+// True when a tool listens. Does not settle the question where no tool is announced, and looks again when another
+// tool has been announced (NVTX_INJECTION64_PATH) since the last look.
+bool attached();
+
+// Looks for a tool again after a look that found none. Returns the state. The door for a live attach.
+int32_t look_again();
+
+}  // namespace warpline::binding

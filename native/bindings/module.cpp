@@ -1,0 +1,54 @@
+// warpline.nvtx._binding: the module.
+#include "annotate.h"
+#include "arguments.h"
+#include "attributes.h"
+#include "compat.h"
+#include "domain.h"
+#include "functions.h"
+#include "wrapped.h"
+
+namespace warpline::binding {
+
+bool intern_domain_signatures();
+
+namespace {
+
+bool add_type(PyObject* module, const char* name, PyTypeObject* type) {
+  return PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(type)) == 0;
+}
+
+int execute(PyObject* module) {
+  for (PyTypeObject* type :
+       {&DomainType, &AnnotateType, &WrappedType, &EventAttributesType, &RegisteredStringType, &RangeIdType}) {
+    if (PyType_Ready(type) < 0) {
+      return -1;
+    }
+  }
+  const bool done = intern_signatures() && intern_domain_signatures() && init_domains() &&
+                    add_type(module, "annotate", &AnnotateType) && add_type(module, "Domain", &DomainType) &&
+                    add_type(module, "EventAttributes", &EventAttributesType) &&
+                    add_type(module, "RegisteredString", &RegisteredStringType) &&
+                    add_type(module, "RangeId", &RangeIdType) && add_type(module, "annotated_function", &WrappedType);
+  return done ? 0 : -1;
+}
+
+PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, reinterpret_cast<void*>(execute)},
+    {0, nullptr},
+};
+
+PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "warpline.nvtx._binding",
+    .m_doc = "NVTX for Python, straight through the NVTX v3 headers.",
+    .m_size = 0,
+    .m_methods = g_functions,
+    .m_slots = slots,
+};
+
+}  // namespace
+}  // namespace warpline::binding
+
+PyMODINIT_FUNC PyInit__binding() {
+  return PyModuleDef_Init(&warpline::binding::definition);
+}

@@ -1,0 +1,74 @@
+"""Colour arguments: the names of PyPI `nvtx`, hexadecimal, and matplotlib's where the program already uses it."""
+
+from __future__ import annotations
+
+import sys
+
+# Alpha is 0, as PyPI nvtx sends them; tools take that as opaque.
+NAMES: dict[str, int] = {
+    "blue": 0x0000FF,
+    "cyan": 0x00FFFF,
+    "darkgreen": 0x006400,
+    "green": 0x008000,
+    "orange": 0xFFA500,
+    "purple": 0x800080,
+    "rapids": 0x7400FF,
+    "red": 0xFF0000,
+    "white": 0xFFFFFF,
+    "yellow": 0xFFFF00,
+}
+
+
+def color_to_hex(color: object = None) -> int:
+    """The colour as 0xAARRGGBB; blue for None.
+
+    Raises:
+        TypeError: `color` is no int, no known name and no hexadecimal colour, and matplotlib does not know it either.
+    """
+    if color is None:
+        return NAMES["blue"]
+    if isinstance(color, int):
+        return color & 0xFFFFFFFF
+    if isinstance(color, str):
+        if color in NAMES:
+            return NAMES[color]
+        if color.startswith("#"):
+            number = _hexadecimal(color[1:])
+            if number is not None:
+                return number
+    number = _matplotlib(color)
+    if number is not None:
+        return number
+    raise TypeError(
+        f"unknown color {color!r}: give one of {', '.join(NAMES)}, '#rrggbb', or an int 0xAARRGGBB"
+        " (matplotlib's colors work once the program has imported matplotlib)"
+    )
+
+
+def _hexadecimal(digits: str) -> int | None:
+    """#rgb, #rrggbb or #rrggbbaa, the forms that matplotlib and CSS share."""
+    if not all(d in "0123456789abcdefABCDEF" for d in digits):
+        return None
+    if len(digits) == 3:
+        digits = "".join(d + d for d in digits)
+    if len(digits) == 6:
+        return 0xFF000000 | int(digits, 16)
+    if len(digits) == 8:
+        return int(digits[6:] + digits[:6], 16)
+    return None
+
+
+def _matplotlib(color: object) -> int | None:
+    # Never imported from here: that would cost the traced program a second.
+    if "matplotlib" not in sys.modules:
+        return None
+    import matplotlib.colors
+
+    try:
+        red, green, blue, alpha = matplotlib.colors.to_rgba(color)
+    except (ValueError, TypeError):
+        return None
+    number = 0
+    for part in (alpha, red, green, blue):
+        number = number << 8 | round(part * 255)
+    return number
