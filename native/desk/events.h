@@ -1,0 +1,139 @@
+// The event records of one process: where they lie in its spool, and in which slice of time each one starts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+namespace warpline::desk {
+
+inline constexpr uint32_t kNone = 0xffffffff;
+inline constexpr uint32_t kUnknownThread = (1U << 24) - 1;  // the last index a thread key can hold
+
+// Offsets of the fields in a record, and the ids of the record types, as the spool itself gives them.
+struct Layout {
+  uint32_t stride;
+  uint32_t flags;
+  uint32_t domain;
+  uint32_t name;
+  uint32_t start;
+  uint32_t end;
+  uint32_t payload;
+  uint32_t color;
+  uint32_t category;
+  uint32_t switch_thread;
+  uint32_t origin_thread;
+  uint32_t range_type;
+  uint32_t start_end_type;
+  uint32_t mark_type;
+  uint32_t switch_type;
+  uint32_t origin_type;
+};
+
+template <typename T>
+T load(const uint8_t* record, uint32_t offset) {
+  T value;
+  std::memcpy(&value, record + offset, sizeof value);
+  return value;
+}
+
+// Records of one thread that lie behind each other.
+struct Segment {
+  uint64_t offset;
+  uint64_t count;
+  uint32_t thread;
+};
+
+// Part of a segment that holds the records of one slice, and few others.
+struct Run {
+  uint64_t offset;
+  uint32_t count;
+  uint32_t segment;
+};
+
+// The last event of a segment: an open slot that looks the same was closed by it.
+struct LastEvent {
+  uint64_t start;
+  uint32_t name;
+  uint32_t thread;
+  uint32_t domain;
+  uint32_t type;
+};
+
+struct ThreadSeen {
+  int64_t first;
+  uint64_t events;
+};
+
+struct Counts {
+  uint64_t ranges = 0;
+  uint64_t start_ends = 0;
+  uint64_t marks = 0;
+  uint64_t damaged = 0;  // events with impossible times
+  uint64_t unknown = 0;  // records of a type this reader does not know
+  uint64_t backwards = 0;
+  uint64_t lost_names = 0;
+  int64_t first = INT64_MAX;
+  int64_t last = 0;
+};
+
+class Events {
+ public:
+  explicit Events(const Layout& layout) : layout_(layout) {}
+
+  // First pass, chunk by chunk: returns how many records were there. Other records' offsets go to `meta()`.
+  uint64_t scan(const uint8_t* base, uint64_t offset, uint64_t bytes, uint32_t thread);
+  // Ranges still open: `count` records of the same stride with an end put in, innermost first.
+  void add_open(const uint8_t* records, const uint32_t* threads, uint64_t count);
+  // Cuts time so that a slice holds about `rows` events; returns the number of slices.
+  uint64_t plan(uint64_t rows);
+  // Second pass: finds the slice of each event in the segments [first, last).
+  void assign(const uint8_t* base, uint64_t first, uint64_t last);
+
+  bool is_event(uint8_t type) const {
+    return type == layout_.range_type || type == layout_.start_end_type || type == layout_.mark_type;
+  }
+  bool plausible(const uint8_t* record) const {
+    return load<uint64_t>(record, layout_.start) <= kLatest && load<uint64_t>(record, layout_.end) <= kLatest;
+  }
+  void see(uint32_t thread, int64_t start);
+
+  const Layout& layout() const { return layout_; }
+  const std::vector<Segment>& segments() const { return segments_; }
+  const std::vector<uint64_t>& meta() const { return meta_; }
+  const std::vector<LastEvent>& last_events() const { return last_events_; }
+  const std::vector<Run>& runs(uint64_t slice) const { return runs_[slice]; }
+  const std::vector<uint32_t>& open_of(uint64_t slice) const { return open_of_[slice]; }
+  const uint8_t* open_record(uint32_t index) const { return open_.data() + uint64_t{index} * layout_.stride; }
+  uint32_t open_thread(uint32_t index) const { return open_threads_[index]; }
+  uint64_t lower(uint64_t slice) const { return bounds_[slice]; }
+  uint64_t upper(uint64_t slice) const { return slice + 1 < bounds_.size() ? bounds_[slice + 1] : UINT64_MAX; }
+  uint64_t slices() const { return bounds_.size(); }
+  const std::unordered_map<uint32_t, ThreadSeen>& threads() const { return threads_; }
+  Counts& counts() { return counts_; }
+
+ private:
+  static constexpr uint64_t kLatest = uint64_t{1} << 62;  // 146 years of uptime
+  static constexpr uint64_t kSampleEvery = 64;
+  static constexpr uint64_t kJoinGap = 16;
+
+  uint64_t slice_of(uint64_t start) const;
+
+  Layout layout_;
+  std::vector<Segment> segments_;
+  std::vector<uint64_t> meta_;
+  std::vector<LastEvent> last_events_;
+  std::vector<uint64_t> samples_;
+  std::vector<uint64_t> bounds_;
+  std::vector<std::vector<Run>> runs_;
+  std::vector<uint8_t> open_;
+  std::vector<uint32_t> open_threads_;
+  std::vector<std::vector<uint32_t>> open_of_;
+  std::unordered_map<uint32_t, ThreadSeen> threads_;
+  uint64_t seen_ = 0;
+  Counts counts_;
+};
+
+}  // namespace warpline::desk

@@ -1,0 +1,51 @@
+// Depth and parent of ranges that arrive in order of start (ties: the longer one first).
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <vector>
+
+#include "lanes.h"
+
+namespace warpline::desk {
+
+struct Place {
+  uint32_t depth;
+  int64_t parent;  // -1: none
+};
+
+struct OpenRange {
+  int64_t end;
+  int64_t id;
+  uint32_t lane;
+};
+
+struct EndsLater {
+  bool operator()(const OpenRange& a, const OpenRange& b) const { return a.end > b.end; }
+};
+
+using ByEnd = std::priority_queue<OpenRange, std::vector<OpenRange>, EndsLater>;
+
+// Push/pop ranges of one thread. The parent is the innermost open range that encloses the new one entirely; the lane is
+// the smallest free one below the parent's. Ranges of several domains may cross, so lanes are not simply the stack's height.
+class ThreadNest {
+ public:
+  Place add(int64_t start, int64_t end, int64_t id);
+
+ private:
+  std::vector<OpenRange> enclosing_;  // ends fall towards the back: only these can enclose what comes
+  ByEnd crossed_;                     // open ranges that a later one outlives: they only hold a lane
+  LaneSet lanes_;
+};
+
+// Start/end ranges of one process: the smallest free lane, no parent.
+class ProcessLanes {
+ public:
+  uint32_t add(int64_t start, int64_t end);
+
+ private:
+  ByEnd open_;
+  LaneSet lanes_;
+};
+
+}  // namespace warpline::desk

@@ -1,0 +1,64 @@
+"""warpline shows where the time of a GPU program goes.
+
+    import warpline
+    report = warpline.open("report1.warpline")
+    report.table("nvtx_ranges")            # Arrow
+    report.sql("SELECT message, count(*) FROM nvtx_ranges GROUP BY 1")
+
+`warpline.nvtx` annotates a program. Importing `warpline` alone loads nothing heavy: each name is loaded when it is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from warpline._version import __version__
+
+if TYPE_CHECKING:
+    from warpline import nvtx
+    from warpline.errors import (
+        CaptureError,
+        MissingData,
+        NewerReport,
+        NotAReport,
+        QueryError,
+        ReportError,
+        SpoolError,
+        UsageError,
+        WarplineError,
+    )
+    from warpline.query import Report, Selection, open
+
+__all__ = [
+    "CaptureError",
+    "MissingData",
+    "NewerReport",
+    "NotAReport",
+    "QueryError",
+    "Report",
+    "ReportError",
+    "Selection",
+    "SpoolError",
+    "UsageError",
+    "WarplineError",
+    "__version__",
+    "nvtx",
+    "open",
+]
+
+_HOMES = {"Report": "warpline.query", "Selection": "warpline.query", "open": "warpline.query"}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "nvtx":
+        return import_module("warpline.nvtx")
+    if name in __all__:
+        value = getattr(import_module(_HOMES.get(name, "warpline.errors")), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'warpline' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

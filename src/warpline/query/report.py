@@ -1,0 +1,158 @@
+"""An open report: its tables as Arrow, and SQL over them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warpline.errors import MissingData, QueryError, ReportError
+from warpline.model.tables import TABLES
+from warpline.query.connection import connect
+from warpline.query.untrusted import check
+from warpline.report import schema
+from warpline.report.manifest import Manifest
+from warpline.report.store import Stored, open_store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Report:
+    """An open report. Times in its tables are ns on the clock of its first part; `origin` is where it begins."""
+
+    def __init__(self, store: Stored) -> None:
+        self._store = store
+        self._connection: duckdb.DuckDBPyConnection | None = None
+
+    @property
+    def path(self) -> Path:
+        """The report's directory."""
+        return self._store.path
+
+    @property
+    def name(self) -> str:
+        """The report's file name without its suffix."""
+        return self.path.resolve().name.removesuffix(".warpline")
+
+    @property
+    def origin(self) -> int:
+        """Begin of the run, ns: stats and timelines count from here."""
+        return self._store.origin
+
+    @property
+    def end(self) -> int:
+        """End of the run, ns."""
+        return self._store.end
+
+    @property
+    def manifests(self) -> tuple[Manifest, ...]:
+        """The facts of each part: command, host, exit status, sources."""
+        return tuple(part.manifest for part in self._store.parts)
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """One sentence for each part that is still being recorded and therefore missing."""
+        return self._store.waiting
+
+    @property
+    def tables(self) -> dict[str, int]:
+        """The tables and how many rows each has."""
+        return {name: sum(piece.rows for piece in self._store.pieces(name)) for name in TABLES}
+
+    @property
+    def diagnostics(self) -> pa.Table:
+        """What was lost, guessed or could not be recorded."""
+        return self.table("diagnostics")
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return a table as Arrow, in the types of the model, sorted within each process.
+
+        Raises MissingData for a table or column that no report has, ReportError for a broken file.
+        """
+        if name not in TABLES:
+            raise MissingData(f"there is no table {name!r}; a report has {', '.join(TABLES)}")
+        wanted = schema.schema(name)
+        if columns is not None:
+            unknown = [column for column in columns if column not in wanted.names]
+            if unknown:
+                raise MissingData(f"the table {name} has no column {unknown[0]!r}; it has {', '.join(wanted.names)}")
+            wanted = pa.schema([wanted.field(column) for column in columns], metadata=wanted.metadata)
+        parts = []
+        for piece in self._store.pieces(name):
+            try:
+                part = pq.read_table(piece.file, columns=wanted.names, partitioning=None)
+            except (pa.ArrowException, OSError) as error:
+                raise ReportError(f"cannot read {piece.file}: {error}") from error
+            parts.append(_shifted(name, part.select(wanted.names).cast(wanted), piece.shift))
+        return pa.concat_tables(parts) if parts else wanted.empty_table()
+
+    def sql(self, text: str, params: Sequence[Any] | dict[str, Any] | None = None, *, untrusted: bool = False) -> pa.Table:
+        """Run SQL (DuckDB's dialect; the tables are views) and return the result; `?` or `$name` take `params`.
+
+        `untrusted` accepts exactly one SELECT over the report's tables. Raises QueryError.
+        """
+        connection = self.connection().cursor()
+        try:
+            if untrusted:
+                check(connection, text)
+            relation = connection.sql(text, params=params)
+            if relation is None:
+                return pa.table({})
+            result: pa.Table = relation.to_arrow_table()
+            return result
+        except duckdb.Error as error:
+            raise QueryError(str(error).strip()) from error
+        finally:
+            connection.close()
+
+    def to_pandas(self, name: str) -> pd.DataFrame:
+        """Return a table as a pandas data frame (needs pandas)."""
+        frame: pd.DataFrame = self.table(name).to_pandas()
+        return frame
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """Return the report's DuckDB connection; it is closed with the report."""
+        if self._connection is None:
+            self._connection = connect(self._store)
+        return self._connection
+
+    def close(self) -> None:
+        """Close the connection; the report can be asked again and then opens a new one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> Report:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Report {self.path}: {self.tables['nvtx_ranges']} NVTX ranges, {(self.end - self.origin) / 1e9:.3f} s>"
+
+
+def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None) -> Report:
+    """Open a report directory; recordings that were interrupted before they were finished are finished first.
+
+    `progress` hears what is done and how far it is (0 to 1). Raises NotAReport, NewerReport, ReportError.
+    """
+    return Report(open_store(path, progress))
+
+
+def _shifted(name: str, part: pa.Table, shift: int) -> pa.Table:
+    if not shift:
+        return part
+    import pyarrow.compute as pc
+
+    for index, item in enumerate(part.schema):
+        if TABLES[name].column(item.name).clock:
+            part = part.set_column(index, item, pc.add(part.column(index), pa.scalar(shift, pa.int64())))
+    return part

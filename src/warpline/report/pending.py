@@ -1,0 +1,184 @@
+"""Recordings that are not finished yet: the note a launcher leaves in the report, who runs it, and the lock for finishing it.
+
+Standard library only: the launcher's command loads this before the program runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from warpline.errors import ReportError
+
+if sys.platform != "win32":
+    import fcntl
+
+DIRECTORY = "pending.d"
+MANIFESTS = "manifest.d"
+
+
+@dataclass(frozen=True)
+class Pending:
+    """One recording that is not finished: where its spool lies and which process runs it."""
+
+    id: str
+    spool: str
+    host: str
+    boot_id: str
+    pid: int
+    start_ticks: int
+    job: str | None = None
+    keep_raw: bool = False
+    path: Path = field(default=Path(), compare=False)
+
+    @property
+    def report(self) -> Path:
+        """The report directory this recording will be part of."""
+        return self.path.parent.parent
+
+
+def begin(report: str | os.PathLike[str], spool: str | os.PathLike[str], *, job: str | None = None, keep_raw: bool = False) -> Pending:
+    """Note that the calling process records into `spool` for `report`; creates both directories. Raises ReportError."""
+    pid = os.getpid()
+    ticks = start_ticks(pid)
+    host = socket.gethostname()
+    name = part_id(host, pid, ticks)
+    path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
+    pending = Pending(name, os.path.abspath(spool), host, boot_id(), pid, ticks, job, keep_raw, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Path(pending.spool).mkdir(parents=True, exist_ok=True)
+        _write(pending)
+    except OSError as error:
+        raise ReportError(f"cannot write the report {report}: {error.strerror} ({error.filename}); choose another place with -o") from error
+    return pending
+
+
+def adopt(report: str | os.PathLike[str], spool: str | os.PathLike[str], name: str, *, job: str | None = None) -> Pending:
+    """Note that `spool`, which nobody runs any more, is to become the part `name` of `report`."""
+    path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), 0, 0, job, False, path)
+    _write(pending)
+    return pending
+
+
+def listed(report: str | os.PathLike[str]) -> list[Pending]:
+    """Return the unfinished recordings of a report, oldest name first; unreadable notes are left alone."""
+    folder = Path(os.path.abspath(report)) / DIRECTORY
+    found = []
+    for path in sorted(folder.glob("*.json")) if folder.is_dir() else []:
+        pending = read(path)
+        if pending is not None:
+            found.append(pending)
+    return found
+
+
+def read(path: Path) -> Pending | None:
+    """Read one note; None where it is gone or no note."""
+    try:
+        data = json.loads(path.read_bytes())
+        return Pending(
+            id=str(data["id"]),
+            spool=str(data["spool"]),
+            host=str(data["host"]),
+            boot_id=str(data["boot_id"]),
+            pid=int(data["pid"]),
+            start_ticks=int(data["start_ticks"]),
+            job=None if data.get("job") is None else str(data["job"]),
+            keep_raw=bool(data.get("keep_raw", False)),
+            path=path,
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def runner(pending: Pending) -> str | None:
+    """Say who still records: the launcher, or a traced process that outlives it. None when nobody does."""
+    if pending.boot_id != boot_id():
+        return f"host {pending.host}" if pending.host != socket.gethostname() else None
+    if pending.pid and start_ticks(pending.pid) == pending.start_ticks:
+        return f"the launcher, process {pending.pid}"
+    for spool in Path(pending.spool).glob("*.spool"):
+        match = re.fullmatch(r".*-(\d+)-(\d+)", spool.stem)
+        if match and start_ticks(int(match[1])) == int(match[2]):
+            return f"process {match[1]}"
+    return None
+
+
+@contextmanager
+def locked(pending: Pending) -> Iterator[bool]:
+    """Hold the right to finish; waits for another command that does. Yields False when the note is gone: it is finished."""
+    try:
+        handle = open(pending.path, "rb")  # noqa: SIM115 - closed below, which drops the lock
+    except OSError:
+        yield False
+        return
+    with handle:
+        if sys.platform != "win32":
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            same = os.path.samestat(os.fstat(handle.fileno()), os.stat(pending.path))
+        except OSError:
+            same = False
+        yield same
+
+
+def jobs(report: str | os.PathLike[str]) -> set[str | None]:
+    """Return the job ids of a report's parts and pending recordings; empty when there is no report."""
+    found: set[str | None] = {pending.job for pending in listed(report)}
+    folder = Path(report) / MANIFESTS
+    for path in folder.glob("*.json") if folder.is_dir() else []:
+        try:
+            job = json.loads(path.read_bytes()).get("job")
+        except (OSError, ValueError, AttributeError):
+            continue
+        found.add(None if job is None else str(job))
+    return found
+
+
+def running(report: str | os.PathLike[str]) -> list[Pending]:
+    """Return the recordings of a report that somebody still writes."""
+    return [pending for pending in listed(report) if runner(pending) is not None]
+
+
+def start_ticks(pid: int) -> int:
+    """Return the start time of a process (field 22 of its stat file), or 0 where there is none or it is a zombie."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return 0
+    fields = text.rpartition(b")")[2].split()
+    return 0 if len(fields) < 20 or fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def boot_id() -> str:
+    """Return the kernel's id of this boot, or the host name where there is none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return socket.gethostname()
+
+
+def part_id(host: str, pid: int, ticks: int) -> str:
+    """Return the name of a part: `<host>-<pid>-<start>`, safe as a file name."""
+    return f"{safe(host)}-{pid}-{ticks}"
+
+
+def safe(name: str) -> str:
+    """Return `name` with everything but letters, digits, dot, dash and underscore replaced."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".") or "host"
+
+
+def _write(pending: Pending) -> None:
+    data = {name: value for name, value in asdict(pending).items() if name != "path"}
+    temporary = pending.path.with_suffix(f".tmp{os.getpid()}")
+    temporary.write_text(json.dumps(data) + "\n", encoding="utf-8")
+    os.replace(temporary, pending.path)

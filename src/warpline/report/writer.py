@@ -1,0 +1,187 @@
+"""Writes one part of a report: a Parquet file per table under a temporary name, then the manifest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warpline.model.tables import TABLES
+from warpline.report import manifest as manifests
+from warpline.report import pending, schema
+
+PROCESSES_PER_PART = 1 << 16
+THREADS_PER_PROCESS = 1 << 24
+RANGES_PER_PROCESS = 1 << 32
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a manifest says about a run, beside its tables."""
+
+    id: str
+    host: str
+    boot_id: str
+    job: str | None = None
+    command: Sequence[str] = ()
+    origin: int = 0
+    end: int = 0
+    realtime_offset: int = 0
+    exit_status: int | None = None
+    clock: str = "monotonic"
+    sources: Mapping[str, Any] | None = None
+
+
+class PartWriter:
+    """Collects the tables of one part; nothing is visible to readers before `commit`."""
+
+    def __init__(self, report: str | os.PathLike[str], part_id: str, host: str) -> None:
+        self.report = Path(report)
+        self.id = part_id
+        self.host = pending.safe(host)
+        (self.report / manifests.DIRECTORY).mkdir(parents=True, exist_ok=True)
+        self.part = _claim(self.report, part_id)
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        self._rows: dict[str, int] = {}
+
+    @property
+    def first_process(self) -> int:
+        """The first process key that belongs to this part."""
+        return self.part * PROCESSES_PER_PART
+
+    def write(self, table: str, rows: pa.Table | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """Append rows as one row group (Arrow table, columns or row dictionaries)."""
+        data = rows if isinstance(rows, pa.Table) else schema.build(table, rows)
+        if data.num_rows:
+            self._writer(table).write_table(data, row_group_size=max(data.num_rows, 1))
+        self._rows[table] = self._rows.get(table, 0) + data.num_rows
+
+    def commit(self, facts: Facts) -> manifests.Manifest:
+        """Finish every file, give it its name, and write the manifest: now the part exists."""
+        tables = {}
+        for name in TABLES:
+            self._writer(name).close()
+            _sync(self._temporary(name))
+            os.replace(self._temporary(name), self.report / self._file(name))
+            tables[name] = {"file": self._file(name), "rows": self._rows.get(name, 0)}
+        self._writers = {}
+        manifest = manifests.Manifest(
+            part=self.part,
+            id=self.id,
+            host=facts.host,
+            boot_id=facts.boot_id,
+            job=facts.job,
+            command=list(facts.command),
+            origin=facts.origin,
+            end=facts.end,
+            realtime_offset=facts.realtime_offset,
+            exit_status=facts.exit_status,
+            clock=facts.clock,
+            sources=dict(facts.sources or {}),
+            tables=tables,
+        )
+        manifests.write(self.report, manifest)
+        return manifest
+
+    def abandon(self) -> None:
+        """Remove what was written under temporary names; the claimed number stays with this part."""
+        for name, writer in self._writers.items():
+            try:
+                writer.close()
+            except (OSError, pa.ArrowException):
+                pass  # a full disk fails again here; the file goes anyway
+            self._temporary(name).unlink(missing_ok=True)
+        self._writers = {}
+
+    def __enter__(self) -> PartWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is not None:
+            self.abandon()
+
+    def _file(self, table: str) -> str:
+        return f"tables/{table}/{self.host}-{self.part}.parquet"
+
+    def _temporary(self, table: str) -> Path:
+        return self.report / f"{self._file(table)}.tmp"
+
+    def _writer(self, table: str) -> pq.ParquetWriter:
+        writer = self._writers.get(table)
+        if writer is None:
+            path = self._temporary(table)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            writer = open_parquet(path, table)
+            self._writers[table] = writer
+        return writer
+
+
+def open_parquet(path: Path, table: str) -> pq.ParquetWriter:
+    """Open a Parquet file for a table of the model, with the encodings that suit its columns."""
+    wanted = schema.schema(table)
+    deltas = {"id", "start", "end"} & set(wanted.names) if table.startswith("nvtx") else set()
+    return pq.ParquetWriter(
+        path,
+        wanted,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[name for name in wanted.names if name not in deltas],
+        column_encoding={name: "DELTA_BINARY_PACKED" for name in deltas} or None,
+        write_statistics=True,
+    )
+
+
+def write_part(
+    report: str | os.PathLike[str], facts: Facts, tables: Mapping[str, pa.Table | Mapping[str, Any] | Sequence[Mapping[str, Any]]]
+) -> manifests.Manifest:
+    """Write whole tables as one part. Keys must already be those of the part: 0, 1, … in a report's first part."""
+    with PartWriter(report, facts.id, facts.host) as part:
+        for name, rows in tables.items():
+            part.write(name, rows)
+        return part.commit(facts)
+
+
+def _claim(report: Path, part_id: str) -> int:
+    """Return the number of a part: the one it claimed before it was interrupted, or the next free one."""
+    folder = report / manifests.DIRECTORY
+    name = f"{part_id}.json"
+    for path in folder.glob("part-*"):
+        number = path.name.removeprefix("part-")
+        if number.isdigit() and path.read_text(encoding="utf-8").strip() == name:
+            return int(number)
+    number = 0
+    while True:
+        path = folder / f"part-{number}"
+        if not path.exists():
+            # Linked into place with its text in it, so that a killed finisher never leaves an empty claim.
+            temporary = folder / f".{part_id}.{os.getpid()}.claim"
+            temporary.write_text(name + "\n", encoding="utf-8")
+            try:
+                _create(temporary, path)
+                return number
+            except FileExistsError:
+                pass
+            finally:
+                temporary.unlink(missing_ok=True)
+        number += 1
+
+
+def _create(temporary: Path, path: Path) -> None:
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(temporary.read_text(encoding="utf-8"))
+
+
+def _sync(path: Path) -> None:
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,1 @@
+"""Reads what the agent wrote: spool files, the clock log, the launcher's notes."""

@@ -1,0 +1,104 @@
+"""The native desk library through ctypes: typed functions over NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.errors import WarplineError
+
+ABI = 1
+Times = npt.NDArray[np.int64]
+
+_P, _U32, _U64, _I64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
+_SIGNATURES: dict[str, tuple[list[Any], Any]] = {
+    "abi_version": ([], _U32),
+    "new": ([_P], _P),
+    "free": ([_P], None),
+    "scan": ([_P, _P, _U64, _U64, _U32], _I64),
+    "open": ([_P, _P, _P, _U64], _I64),
+    "plan": ([_P, _U64], _I64),
+    "assign": ([_P, _P, _U64, _U64], _I64),
+    "keys": ([_P, _I64, _I64, _I64], _I64),
+    "set_strings": ([_P, _P, _U64, _U64], _I64),
+    "set_clock": ([_P, _P, _P, _U64], _I64),
+    "slice": ([_P, _P, _U64, _P], _I64),
+    "column": ([_P, _U32, ctypes.c_char_p, _P], _P),
+    "segments": ([_P, _P, _U64], _I64),
+    "meta": ([_P, _P, _U64], _I64),
+    "last_events": ([_P, _P, _U64], _I64),
+    "threads": ([_P, _P, _U64], _I64),
+    "counts": ([_P, _P], None),
+    "strings": ([_P, _U64, _P, _P, _P, _P, _P], _I64),
+    "unite": ([_P, _P, _U64, _P, _P], _I64),
+    "map_times": ([_P, _P, _U64, _P, _P, _U64], _I64),
+    "nest": ([_P, _P, _P, _U64, _P, _P], _I64),
+    "lanes": ([_P, _P, _U64, _P], _I64),
+}
+
+
+@lru_cache(maxsize=1)
+def library() -> dict[str, Any]:
+    """Load the library once; its functions by name without `warpline_desk_`. Raises WarplineError when it is missing."""
+    suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+    prefix = "" if sys.platform == "win32" else "lib"
+    path = Path(__file__).parents[1] / "_lib" / f"{prefix}warpline_desk{suffix}"
+    try:
+        loaded = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise WarplineError(f"cannot load {path}: {error}; build it with `make native` or reinstall warpline") from error
+    functions = {}
+    for name, (arguments, result) in _SIGNATURES.items():
+        function = getattr(loaded, f"warpline_desk_{name}")
+        function.argtypes, function.restype = arguments, result
+        functions[name] = function
+    if functions["abi_version"]() != ABI:
+        raise WarplineError(f"{path} belongs to another version of warpline; build it again with `make native`")
+    return functions
+
+
+def call(name: str, *arguments: Any) -> int:
+    """Call a function that returns a count, or a negative error. Raises MemoryError."""
+    result = int(library()[name](*arguments))
+    if result < 0:
+        raise MemoryError(f"the desk library ran out of memory in {name}")
+    return result
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Return where a contiguous array's data lies."""
+    return int(array.ctypes.data)
+
+
+def unite(start: Times, end: Times) -> tuple[Times, Times]:
+    """Return the union of intervals that come sorted by start."""
+    first, last = np.empty_like(start), np.empty_like(end)
+    count = call("unite", address(start), address(end), len(start), address(first), address(last))
+    return first[:count], last[:count]
+
+
+def map_times(source: Times, target: Times, times: Times) -> Times:
+    """Map times through the knots `source` -> `target`: linear between them, the outer offsets beyond."""
+    out = np.empty_like(times)
+    call("map_times", address(source), address(target), len(source), address(times), address(out), len(times))
+    return out
+
+
+def nest(thread: Times, start: Times, end: Times) -> tuple[npt.NDArray[np.int32], Times]:
+    """Return depth and parent (row number, -1 for none) of push/pop ranges sorted by start, the longer first."""
+    depth, parent = np.empty(len(start), np.int32), np.empty(len(start), np.int64)
+    call("nest", address(thread), address(start), address(end), len(start), address(depth), address(parent))
+    return depth, parent
+
+
+def lanes(start: Times, end: Times) -> npt.NDArray[np.int32]:
+    """Return the smallest free lane of each of one process's start/end ranges, sorted by start."""
+    lane = np.empty(len(start), np.int32)
+    call("lanes", address(start), address(end), len(start), address(lane))
+    return lane

@@ -1,0 +1,1 @@
+"""Helpers for tests: ASCII pictures of timelines, hand-made spools."""
