@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -88,8 +89,8 @@ class Recording:
             self._facts["pid"] = child.pid
             self._save()
             still_running = child.wait(self.options.wait, self.waiting)
-            monitor.stop()
             self._facts["end_ns"] = child.end_ns if self.options.wait == "primary" else time.monotonic_ns()
+            monitor.stop()
             self._facts["exit_status"] = child.status
             self._note_end(keeper, monitor, control, still_running)
             self._save()
@@ -98,6 +99,10 @@ class Recording:
             control.close()
         assert child.status is not None
         return Outcome(child.status, self._facts["start_ns"], self._facts["end_ns"], tuple(still_running))
+
+    def remove(self) -> None:
+        """Remove the spool of a program that never started."""
+        shutil.rmtree(self.spool, ignore_errors=True)
 
     def _create_control(self) -> ControlPage:
         short = CLOCK_SPAN_NS - (time.monotonic_ns() - self.early.monotonic)
@@ -118,7 +123,7 @@ class Recording:
         if counts.failed:
             reason = os.strerror(counts.error) if counts.error else "unknown reason"
             hint = " Name another directory with --spool-dir." if counts.error in _OTHER_PLACE else ""
-            self._note(
+            self.note(
                 "error",
                 "agent-failed",
                 f"{counts.failed} processes could not record because their spool could not be opened: {reason}.{hint}",
@@ -126,7 +131,7 @@ class Recording:
             )
         if "nvtx" in self.options.trace:
             if counts.processes == 0 and counts.failed == 0:
-                self._note(
+                self.note(
                     "warning",
                     "no-nvtx",
                     "No process of the program called NVTX, so there is nothing to show. "
@@ -135,21 +140,21 @@ class Recording:
             self._facts["sources"]["nvtx"]["cost_ns"] = self.agent.pair_cost(self.spool)
         if still_running:
             names = ", ".join(f"{facts.process_name(pid)} ({pid})" for pid in still_running[:5]) + (", …" if len(still_running) > 5 else "")
-            self._note(
+            self.note(
                 "warning",
                 "still-running",
                 f"Still running when the recording ended: {names}. What they do from then on is not recorded.",
                 len(still_running),
             )
         if monitor.missed_lines:
-            self._note(
+            self.note(
                 "warning", "clock-lines", "Some readings of the clocks could not be written to the spool directory.", monitor.missed_lines
             )
 
     def _note_spool(self, keeper: SpoolKeeper) -> None:
         rescued = keeper.rescue()
         if rescued or keeper.deleted:
-            self._note(
+            self.note(
                 "warning",
                 "spool-deleted",
                 f"The spool directory {self.spool} was deleted while the program ran. "
@@ -157,9 +162,10 @@ class Recording:
                 rescued,
             )
         if keeper.lost:
-            self._note("error", "spool-lost", f"{keeper.lost} deleted spool files could not be rescued.", keeper.lost)
+            self.note("error", "spool-lost", f"{keeper.lost} deleted spool files could not be rescued.", keeper.lost)
 
-    def _note(self, severity: str, code: str, message: str, count: int | None = None) -> None:
+    def note(self, severity: str, code: str, message: str, count: int | None = None) -> None:
+        """Add a row for the report's diagnostics."""
         self.diagnostics.append({"severity": severity, "code": code, "source": "launcher", "message": message, "count": count})
 
     def _save(self) -> None:
@@ -170,4 +176,4 @@ class Recording:
             temporary.replace(path)
         except OSError as error:
             # never harms the program: the report then lacks these facts, and finishing says so
-            self._note("warning", "launch-facts", f"The facts of the run could not be written to {path}: {error.strerror}.")
+            self.note("warning", "launch-facts", f"The facts of the run could not be written to {path}: {error.strerror}.")

@@ -1,0 +1,92 @@
+"""Where a recording goes: a new report, the report of the same job, or one that may be overwritten."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from warpline.capture.facts import host_name
+from warpline.cli.output_name import claim
+from warpline.errors import ReportError
+from warpline.report import pending
+
+
+@contextmanager
+def destination(output: str | None, *, force: bool, job: str | None) -> Iterator[tuple[Path, bool]]:
+    """Yield the report's path, and whether it was created for us; ReportError where it must not be written to.
+
+    Inside the block no other launcher on this filesystem chooses: note the recording there with `pending.begin`.
+    """
+    path, created = claim(output, host=host_name())
+    with _locked(path.parent):
+        if not created:
+            _check(path, force=force, job=job)
+        path.mkdir(exist_ok=True)
+        try:
+            yield path, created
+        except BaseException:
+            if created:
+                remove_empty(path)
+            raise
+
+
+def remove_empty(report: Path) -> None:
+    """Remove a report that never got anything in it."""
+    for folder in (report / pending.DIRECTORY, report / "spool", report):
+        try:
+            folder.rmdir()
+        except OSError:
+            continue
+
+
+def _check(path: Path, *, force: bool, job: str | None) -> None:
+    if not path.is_dir():
+        raise ReportError(f"{path} is in the way: it is not a report. Name another with -o.")
+    if not any(path.iterdir()):
+        return
+    if not ((path / pending.DIRECTORY).is_dir() or (path / pending.MANIFESTS).is_dir()):
+        raise ReportError(f"{path} is in the way: it is a directory, but not a report. Name another with -o.")
+    jobs = pending.jobs(path)
+    if job is not None and jobs == {job}:
+        return
+    if running := pending.running(path):
+        raise ReportError(
+            f"{path} is still being written by {pending.runner(running[0]) or 'another launcher'}.\nName another report with -o."
+        )
+    if force:
+        _overwrite(path)
+        return
+    why = ""
+    if job is not None:
+        others = ", ".join(sorted(name or "no job" for name in jobs))
+        why = f" It is not of this job ({job}) but of {others}."
+    raise ReportError(f"The report {path} exists already.{why}\nName another with -o, or overwrite it with -f.")
+
+
+def _overwrite(path: Path) -> None:
+    for note in pending.listed(path):
+        shutil.rmtree(note.spool, ignore_errors=True)
+    # out of the way in one step, so that nobody meets half a report
+    old = path.with_name(f".{path.name}.old-{os.getpid()}")
+    try:
+        path.rename(old)
+        shutil.rmtree(old)
+    except OSError as error:
+        raise ReportError(f"Cannot overwrite the report {path}: {error.strerror}.\nName another with -o.") from error
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError:
+            pass  # some network filesystems lock no directories; then only the names protect
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,40 @@
+"""The REPORT argument of the commands: a path as typed, with or without its suffix, or with that of nsys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from warpline.cli.output_name import SUFFIX
+from warpline.errors import NotAReport
+
+FOREIGN = {".nsys-rep": "Nsight Systems", ".qdrep": "Nsight Systems", ".qdstrm": "Nsight Systems", ".sqlite": "Nsight Systems"}
+
+
+class ReportPath(click.ParamType[Path]):
+    """`run`, `run.warpline` and, where nothing else has that name, `run.nsys-rep` all mean the report `run.warpline`."""
+
+    name = "REPORT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path of the report that is meant; NotAReport for files of other tools and for what is not there."""
+        path = Path(value)
+        if path.is_dir():
+            return path
+        foreign = FOREIGN.get(path.suffix)
+        if not path.exists():
+            for candidate in (Path(f"{str(value).rstrip('/')}{SUFFIX}"), path.with_suffix(SUFFIX) if foreign else path):
+                if candidate.is_dir():
+                    return candidate
+        if foreign:
+            raise NotAReport(f"{path}: reports of {foreign} cannot be read yet; record with `warpline profile`.")
+        if path.exists():
+            raise NotAReport(f"{path} is a file, not a report: a report is a directory called NAME{SUFFIX}.")
+        raise NotAReport(f"There is no report {path}.")
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Complete directories."""
+        return [CompletionItem(incomplete, type="dir")]

@@ -1,0 +1,133 @@
+"""The last words of a recording: what was lost, what was recorded, what it cost, what took long, what to do next."""
+
+from __future__ import annotations
+
+import signal
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from warpline.cli.tables import printable, shorten
+from warpline.cli.words import counted, duration, short_path, size
+
+if TYPE_CHECKING:
+    from warpline.query import Report
+    from warpline.report.manifest import Manifest
+
+PART = 65536  # processes of part n: n * PART … (n + 1) * PART - 1
+LONGEST = 5
+_WIDTH = 79
+_LABEL = 10
+_COLORS = {"error": "red", "warning": "yellow"}
+
+
+def summary(report: Report, manifest: Manifest) -> Iterator[str]:
+    """Yield the lines about the part `manifest` of `report`, at most 79 columns wide apart from paths."""
+    facts = _facts(report, manifest)
+    yield ""
+    yield from _lost(report, manifest)
+    yield from _ended(manifest)
+    wall = manifest.end - manifest.origin
+    recorded = [
+        counted(facts[name], name.rstrip("s") if name != "processes" else "process") for name in ("processes", "threads", "ranges", "marks")
+    ]
+    yield _line("Recorded", f"{', '.join(recorded)} in {duration(wall)}")
+    yield _line("On", _sources(manifest, facts["busiest"], wall))
+    yield from _longest(report, manifest)
+    path = short_path(report.path)
+    yield _line("Report", f"{path} ({size(_bytes(report, manifest))})")
+    yield _line("Next", f"warpline stats {path}")
+    yield _line("", f"warpline timeline {path}")
+
+
+def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
+    part = f"process BETWEEN {manifest.part * PART} AND {(manifest.part + 1) * PART - 1}"
+    row: dict[str, Any] = report.sql(
+        f"""SELECT (SELECT count(*) FROM processes WHERE {part}) AS processes,
+                   (SELECT count(*) FROM threads WHERE {part}) AS threads,
+                   (SELECT count(*) FROM nvtx_ranges WHERE {part}) AS ranges,
+                   (SELECT count(*) FROM nvtx_marks WHERE {part}) AS marks,
+                   (SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)) AS busiest"""
+    ).to_pylist()[0]
+    return {name: int(value) for name, value in row.items()}
+
+
+def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
+    rows = report.sql(
+        """SELECT severity, message FROM diagnostics
+           WHERE severity IN ('error', 'warning') AND (process IS NULL OR process BETWEEN $low AND $high)
+           ORDER BY severity, count DESC NULLS LAST""",
+        {"low": manifest.part * PART, "high": (manifest.part + 1) * PART - 1},
+    ).to_pylist()
+    for row in rows[:8]:
+        label = click.style(row["severity"].capitalize().ljust(_LABEL), fg=_COLORS[row["severity"]])
+        yield from _wrapped(label, printable(row["message"]))
+    if len(rows) > 8:
+        yield _line("", f"and {len(rows) - 8} more: warpline info {short_path(report.path)}")
+
+
+def _ended(manifest: Manifest) -> Iterator[str]:
+    status = manifest.exit_status
+    if status is None or status == 0:
+        return
+    text = f"with exit code {status}"
+    if status > 128:
+        try:
+            text = f"killed by {signal.Signals(status - 128).name} (exit code {status})"
+        except ValueError:
+            pass
+    yield _line("Ended", text)
+
+
+def _sources(manifest: Manifest, busiest: int, wall: int) -> str:
+    words = []
+    for name, source in manifest.sources.items():
+        if not source.get("on"):
+            continue
+        cost = source.get("cost_ns")
+        if cost is None:
+            words.append(f"{name} (its cost could not be measured)")
+        elif busiest and wall > 0:
+            words.append(f"{name}: {cost:.0f} ns a range here, {_percent(busiest * cost / wall)} of the run on its busiest thread")
+        else:
+            words.append(f"{name}: {cost:.0f} ns a range here")
+    return "; ".join(words) or "nothing"
+
+
+def _longest(report: Report, manifest: Manifest) -> Iterator[str]:
+    rows = report.sql(
+        f"""SELECT message, domain, count(*) AS n, sum("end" - "start")::BIGINT AS total FROM nvtx_ranges
+            WHERE process BETWEEN $low AND $high GROUP BY message, domain ORDER BY total DESC, message LIMIT {LONGEST}""",
+        {"low": manifest.part * PART, "high": (manifest.part + 1) * PART - 1},
+    ).to_pylist()
+    for index, row in enumerate(rows):
+        name = printable(row["message"] if row["message"] is not None else "(no message)")
+        if row["domain"]:
+            name += f"  [{printable(row['domain'])}]"
+        numbers = f"{duration(row['total']):>9}  {row['n']:>9,} x  "
+        yield _line("Longest" if index == 0 else "", numbers + shorten(name, _WIDTH - _LABEL - len(numbers)))
+
+
+def _bytes(report: Report, manifest: Manifest) -> int:
+    total = 0
+    for table in manifest.tables.values():
+        try:
+            total += (report.path / str(table["file"])).stat().st_size
+        except OSError:
+            continue
+    return total
+
+
+def _percent(share: float) -> str:
+    return "less than 0.01 %" if 0 < share < 0.0001 else f"{share:.2%}".replace("%", " %")
+
+
+def _wrapped(label: str, text: str) -> Iterator[str]:
+    for index, line in enumerate(textwrap.wrap(text, _WIDTH - _LABEL, break_long_words=False, break_on_hyphens=False) or [""]):
+        yield (label if index == 0 else " " * _LABEL) + line
+
+
+def _line(label: str, text: str) -> str:
+    return click.style(label.ljust(_LABEL), bold=True) + text

@@ -1,0 +1,47 @@
+"""Numbers and paths as people read them: `12.3 ms`, `1.5 MiB`, `3 ranges`, `run.warpline`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+
+def duration(ns: float) -> str:
+    """Return a time with three digits and its unit, e.g. `1.23 ms`."""
+    for factor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        # 999.6 us would round to 1000 us
+        if abs(ns) >= 0.9995 * factor:
+            return f"{_three(ns / factor)} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def size(count: int) -> str:
+    """Return a number of bytes, e.g. `1.5 MiB`."""
+    value, unit = float(count), "bytes"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 999.5:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:.0f} {unit}" if unit == "bytes" else f"{_three(value)} {unit}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return e.g. `1 range`, `2,500 ranges`, `3 processes`."""
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+def short_path(path: Path) -> str:
+    """Return `path` for a shell, relative to where we are if that is shorter."""
+    text = str(path)
+    try:
+        relative = os.path.relpath(text)
+    except (OSError, ValueError):
+        relative = text
+    return shlex.quote(min(text, relative, key=len))
+
+
+def _three(value: float) -> str:
+    places = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
+    return f"{value:,.{places}f}"
