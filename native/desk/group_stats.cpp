@@ -117,7 +117,11 @@ class Groups {
   std::vector<std::unique_ptr<Group>> &all() { return groups_; }
 
  private:
-  static uint64_t hash(uint64_t key) { return (key * 0x9E3779B97F4A7C15u) >> 20; }
+  // Keys are packed bit fields: both halves must reach the low bits.
+  static uint64_t hash(uint64_t key) {
+    key = (key ^ (key >> 32)) * 0x9E3779B97F4A7C15u;
+    return key ^ (key >> 32);
+  }
   void rehash() {
     table_.assign(table_.size() * 4, 0);
     for (size_t i = 0; i < groups_.size(); ++i) {

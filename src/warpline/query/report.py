@@ -18,7 +18,7 @@ from warpline.query.connection import connect
 from warpline.query.untrusted import check
 from warpline.report import schema
 from warpline.report.manifest import Manifest
-from warpline.report.store import Stored, open_store
+from warpline.report.store import Piece, Stored, open_store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +65,10 @@ class Report:
     def tables(self) -> dict[str, int]:
         """The tables and how many rows each has."""
         return {name: sum(piece.rows for piece in self._store.pieces(name)) for name in TABLES}
+
+    def pieces(self, table: str) -> list[Piece]:
+        """Return the Parquet files that hold a table, and what each one's clock columns are shifted by."""
+        return self._store.pieces(table)
 
     @property
     def diagnostics(self) -> pa.Table:

@@ -44,8 +44,8 @@ _SIGNATURES: dict[str, tuple[list[Any], Any]] = {
 
 
 @lru_cache(maxsize=1)
-def library() -> dict[str, Any]:
-    """Load the library once; its functions by name without `warpline_desk_`. Raises WarplineError when it is missing."""
+def load() -> ctypes.CDLL:
+    """Load the library once. Raises WarplineError when it is missing or of another version."""
     suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
     prefix = "" if sys.platform == "win32" else "lib"
     path = Path(__file__).parents[1] / "_lib" / f"{prefix}warpline_desk{suffix}"
@@ -53,13 +53,20 @@ def library() -> dict[str, Any]:
         loaded = ctypes.CDLL(str(path))
     except OSError as error:
         raise WarplineError(f"cannot load {path}: {error}; build it with `make native` or reinstall warpline") from error
+    if loaded.warpline_desk_abi_version() != ABI:
+        raise WarplineError(f"{path} belongs to another version of warpline; build it again with `make native`")
+    return loaded
+
+
+@lru_cache(maxsize=1)
+def library() -> dict[str, Any]:
+    """Return the functions of `_SIGNATURES` by name, without `warpline_desk_`. Raises WarplineError when the library is missing."""
+    loaded = load()
     functions = {}
     for name, (arguments, result) in _SIGNATURES.items():
         function = getattr(loaded, f"warpline_desk_{name}")
         function.argtypes, function.restype = arguments, result
         functions[name] = function
-    if functions["abi_version"]() != ABI:
-        raise WarplineError(f"{path} belongs to another version of warpline; build it again with `make native`")
     return functions
 
 
