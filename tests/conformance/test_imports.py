@@ -1,0 +1,64 @@
+"""What importing loads: the traced process stays light, the facade lazy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import warpline
+
+SRC = Path(__file__).resolve().parents[2] / "src"
+_LOADED = """
+import json, sys
+sys.path.insert(0, {src!r})
+{statement}
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def _loaded(statement: str) -> set[str]:
+    """Run `statement` in a fresh interpreter without site-packages and list the modules that were loaded."""
+    program = _LOADED.format(src=str(SRC), statement=statement)
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import warpline.nvtx",
+        "import warpline.nvtx\nwith warpline.nvtx.annotate('step', color='red', domain='d', category='c', payload=1):\n    pass",
+        "import warpline.model.tables, warpline.errors, warpline.catalog",
+        "import pkgutil, warpline.capture\n"
+        "for module in pkgutil.walk_packages(warpline.capture.__path__, 'warpline.capture.'):\n    __import__(module.name)",
+        "import warpline",
+    ],
+    ids=["nvtx", "annotate", "model", "capture", "facade"],
+)
+def test_only_the_standard_library_is_needed(statement: str) -> None:
+    roots = {name.partition(".")[0] for name in _loaded(statement)}
+    assert roots - {"warpline", "__main__"} <= set(sys.stdlib_module_names)
+
+
+def test_annotating_loads_nothing_slow() -> None:
+    slow = {"ctypes", "asyncio", "inspect", "dataclasses", "typing", "logging", "subprocess", "socket", "pathlib", "importlib.metadata"}
+    base = _loaded("pass")
+    assert not (_loaded("import warpline.nvtx") - base) & slow
+
+
+def test_the_facade_is_lazy() -> None:
+    assert not {name for name in _loaded("import warpline") if name.startswith("warpline.")} - {"warpline._version"}
+
+
+def test_the_facade_lists_what_it_has() -> None:
+    assert list(warpline.__all__) == sorted(warpline.__all__)
+    assert dir(warpline) == warpline.__all__
+    for name in warpline.__all__:
+        assert getattr(warpline, name) is not None
+    with pytest.raises(AttributeError, match="no_such_name"):
+        getattr(warpline, "no_such_name")  # noqa: B009  (mypy knows that it is not there)
