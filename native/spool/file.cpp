@@ -20,6 +20,7 @@ namespace {
 
 constexpr size_t kFirstStep = size_t{256} << 10;
 constexpr size_t kLastStep = size_t{64} << 20;
+constexpr size_t kHugeFrom = kLastStep;  // not before: a program that records little should not get 2 MiB at a time
 constexpr uint32_t kRetryEvery = 4096;
 
 size_t round_to_page(size_t size) { return (size + kPage - 1) / kPage * kPage; }
@@ -67,6 +68,9 @@ char* map(int fd, uint64_t offset, size_t size) {
     return nullptr;
   }
   madvise(p, size, MADV_DONTFORK);  // a child must never write into its parent's spool
+  if (size >= kHugeFrom) {
+    madvise(p, size, MADV_HUGEPAGE);  // large folios: half the kernel's cost of a new page (1.0 -> 0.5 us), where it has them
+  }
   return static_cast<char*>(p);
 }
 

@@ -1,0 +1,76 @@
+// nvtx_storm THREADS RANGES [deep|wait|names]: many ranges from many threads; prints "ready" half way and, with `wait`, stays there.
+#include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static long ranges;
+static const char *mode = "";
+static atomic_int half_way;
+
+static void *worker(void *argument) {
+  long id = (long)argument;
+  char name[64];
+  snprintf(name, sizeof(name), "worker %ld", id);
+  nvtxRangePushA(name);
+  if (strcmp(mode, "deep") == 0) {
+    for (long i = 0; i < ranges; ++i) {
+      nvtxRangePushA("deep");
+    }
+    for (long i = 0; i < ranges; ++i) {
+      nvtxRangePop();
+    }
+  } else {
+    for (long i = 0; i < ranges; ++i) {
+      if (strcmp(mode, "names") == 0) {
+        snprintf(name, sizeof(name), "name %ld of %ld", i, id);
+        nvtxRangePushA(name);
+      } else {
+        nvtxRangePushA("step");
+      }
+      nvtxRangePop();
+      if (i == ranges / 2) {
+        atomic_fetch_add(&half_way, 1);
+      }
+    }
+    if (strcmp(mode, "wait") == 0) {
+      for (;;) {
+        nvtxRangePushA("waiting");
+        usleep(1000);
+        nvtxRangePop();
+      }
+    }
+  }
+  nvtxRangePop();
+  return NULL;
+}
+
+int main(int count, char **arguments) {
+  long threads = count > 1 ? atol(arguments[1]) : 1;
+  ranges = count > 2 ? atol(arguments[2]) : 1000;
+  mode = count > 3 ? arguments[3] : "";
+  nvtxInitialize(NULL);
+  pthread_t *all = calloc((size_t)threads, sizeof(*all));
+  for (long i = 0; i < threads; ++i) {
+    if (pthread_create(&all[i], NULL, worker, (void *)i) != 0) {
+      perror("pthread_create");
+      return 1;
+    }
+  }
+  if (strcmp(mode, "wait") == 0) {
+    while (atomic_load(&half_way) < threads) {
+      usleep(1000);
+    }
+    puts("ready");
+    fflush(stdout);
+  }
+  for (long i = 0; i < threads; ++i) {
+    pthread_join(all[i], NULL);
+  }
+  puts("done");
+  free(all);
+  return 0;
+}
