@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from pieces import missing
+from tests.pieces import missing
 
 _IGNORED = {"PYTEST_CURRENT_TEST"}
 

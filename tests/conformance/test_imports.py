@@ -46,7 +46,7 @@ def test_only_the_standard_library_is_needed(statement: str) -> None:
 
 
 def test_annotating_loads_nothing_slow() -> None:
-    slow = {"ctypes", "asyncio", "inspect", "dataclasses", "typing", "logging", "subprocess", "socket", "pathlib", "importlib.metadata"}
+    slow = {"ctypes", "asyncio", "inspect", "dataclasses", "logging", "subprocess", "socket", "pathlib", "importlib.metadata"}
     base = _loaded("pass")
     assert not (_loaded("import warpline.nvtx") - base) & slow
 
