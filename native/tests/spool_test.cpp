@@ -1,0 +1,222 @@
+// The spool's writer: clock, growth and its limits, strings, stacks that do not nest, threads that follow one another.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "spool/process_log.h"
+#include "spool/schema.h"
+
+using namespace warpline;
+
+namespace {
+
+const ClockParams kClock{ClockKind::monotonic, 0, 0, 0, 1};
+
+struct Scratch {
+  Scratch() {
+    char name[] = "warpline-test-XXXXXX";
+    directory = mkdtemp(name) != nullptr ? name : ".";
+    path = directory + "/test.spool";
+  }
+  ~Scratch() {
+    unlink(path.c_str());
+    rmdir(directory.c_str());
+  }
+  std::string directory;
+  std::string path;
+};
+
+// Chunks of one kind, walked as a reader would.
+std::vector<const ChunkHeader*> chunks(const std::string& path, std::vector<char>& bytes, ChunkKind kind) {
+  bytes.clear();
+  if (FILE* file = std::fopen(path.c_str(), "rb")) {
+    char buffer[65536];
+    for (size_t n = 0; (n = std::fread(buffer, 1, sizeof(buffer), file)) > 0;) {
+      bytes.insert(bytes.end(), buffer, buffer + n);
+    }
+    std::fclose(file);
+  }
+  std::vector<const ChunkHeader*> found;
+  const auto* header = reinterpret_cast<const FileHeader*>(bytes.data());
+  for (uint64_t at = header->first_chunk; at < header->chunk_end.load();) {
+    const auto* chunk = reinterpret_cast<const ChunkHeader*>(bytes.data() + at);
+    CHECK(chunk->magic == kChunkMagic);
+    if (chunk->kind == kind) {
+      found.push_back(chunk);
+    }
+    at += chunk->size;
+  }
+  return found;
+}
+
+size_t count(const std::string& path, ChunkKind kind, RecordType type) {
+  std::vector<char> bytes;
+  size_t n = 0;
+  for (const ChunkHeader* chunk : chunks(path, bytes, kind)) {
+    for (size_t at = sizeof(ChunkHeader); at + chunk->stride <= chunk->size; at += chunk->stride) {
+      n += reinterpret_cast<const RecordHead*>(reinterpret_cast<const char*>(chunk) + at)->type == type ? 1 : 0;
+    }
+  }
+  return n;
+}
+
+Label named(uint32_t name) {
+  Label label;
+  label.name = name;
+  return label;
+}
+
+void test_clock() {
+  ClockKind kind = best_clock_kind();
+  ClockSample early = sample_clocks(kind);
+  usleep(20000);
+  ClockSample late = sample_clocks(kind);
+  ClockParams clock = calibrate(kind, early, late);
+  uint64_t before = clock_ns(CLOCK_MONOTONIC);
+  uint64_t now = now_ns(clock);
+  uint64_t after = clock_ns(CLOCK_MONOTONIC);
+  CHECK(now + 50'000 > before && now < after + 50'000);
+  CHECK(calibrate(ClockKind::tsc, early, early).kind == ClockKind::monotonic);
+  ClockParams twice = calibrate(ClockKind::tsc, {1000, 1'000'000, 0}, {3000, 1'001'000, 0});  // 0.5 ns a tick
+  CHECK(to_ns(twice, 3000) == 1'001'000);
+  CHECK(to_ns(twice, 5000) == 1'002'000);
+}
+
+void test_stack() {
+  Scratch scratch;
+  ProcessLog process;
+  CHECK(process.open(scratch.path, "{" + schema_json() + "}", kClock) == 0);
+  CHECK(process.open(scratch.path, "{}", kClock) == EEXIST);
+  ThreadLog* log = process.enter_thread();
+  CHECK(log->pop(0, 1) == -1);
+  CHECK(log->push(0, named(1)) == 0);
+  CHECK(log->push(1, named(2)) == 0);
+  CHECK(log->push(0, named(3)) == 1);
+  CHECK(log->pop(1, 2) == 0);  // from the middle
+  CHECK(log->pop(1, 3) == -1);
+  CHECK(log->push(70, named(4)) == 0);  // a domain without a counter of its own
+  CHECK(log->push(70, named(5)) == 1);
+  CHECK(log->pop(70, 4) == 1);
+  CHECK(log->pop(70, 5) == 0);
+  CHECK(log->pop(0, 6) == 1);
+  CHECK(log->pop(0, 7) == 0);
+  CHECK(log->pop(0, 8) == -1);
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::range) == 5);
+  CHECK(count(scratch.path, ChunkKind::open, RecordType::range) == 0);
+  constexpr int kDeep = 5000;
+  for (int i = 0; i < kDeep; ++i) {
+    CHECK(log->push(0, named(6)) == i);
+  }
+  CHECK(count(scratch.path, ChunkKind::open, RecordType::range) == kDeep);
+  for (int i = kDeep; i-- > 0;) {
+    CHECK(log->pop(0, 9) == i);
+  }
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::range) == 5 + kDeep);
+}
+
+void test_start_end() {
+  Scratch scratch;
+  ProcessLog process;
+  CHECK(process.open(scratch.path, "{" + schema_json() + "}", kClock) == 0);
+  ThreadLog* log = process.enter_thread();
+  std::vector<uint64_t> ids;
+  for (int i = 0; i < 1000; ++i) {
+    ids.push_back(process.start_range(*log, 0, named(1)));
+    CHECK(ids.back() != 0);
+  }
+  CHECK(!process.end_range(*log, 0, 1));
+  CHECK(!process.end_range(*log, uint64_t{7} << 40, 1));
+  std::thread other([&] {
+    ThreadLog* theirs = process.enter_thread();
+    for (uint64_t id : ids) {
+      CHECK(process.end_range(*theirs, id, clock_ns(CLOCK_MONOTONIC)));
+      CHECK(!process.end_range(*theirs, id, 1));
+    }
+  });
+  other.join();
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::start_end) == 1000);
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::origin) == 1000);
+  CHECK(count(scratch.path, ChunkKind::open, RecordType::start_end) == 0);
+}
+
+void test_strings() {
+  Scratch scratch;
+  ProcessLog process;
+  CHECK(process.open(scratch.path, "{}", kClock) == 0);
+  CHECK(process.intern("a") == 1);
+  CHECK(process.intern("b") == 2);
+  CHECK(process.intern("a") == 1);
+  std::string accents;
+  while (accents.size() < 2 * StringTable::kLongest) {
+    accents += "\xc3\xa9";
+  }
+  uint32_t cut = process.intern("x" + accents);
+  CHECK(cut == 3);
+  CHECK(process.intern("x" + accents + "!") == cut);
+  CHECK(process.domain("one") == 1);
+  CHECK(process.domain("two") == 2);
+  CHECK(process.domain("one") == 1);
+}
+
+// Threads that come one after the other share chunks: the spool grows with what is written, not with their number.
+void test_threads() {
+  Scratch scratch;
+  ProcessLog process;
+  CHECK(process.open(scratch.path, "{}", kClock) == 0);
+  for (int i = 0; i < 500; ++i) {
+    ThreadLog* log = process.enter_thread();
+    CHECK(log->index() == static_cast<uint32_t>(i));
+    log->push(0, named(1));
+    log->pop(0, 1);
+    process.leave_thread(log);
+  }
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::range) == 500);
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::thread) == 500);
+  CHECK(process.file().header()->file_size.load() <= 512 << 10);
+}
+
+void test_no_space() {
+  Scratch scratch;
+  ProcessLog process;
+  CHECK(process.open(scratch.path, "{}", kClock) == 0);
+  ThreadLog* log = process.enter_thread();
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  rlimit small{512 << 10, old.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  constexpr size_t kRanges = 100'000;
+  for (size_t i = 0; i < kRanges; ++i) {
+    CHECK(log->push(0, named(1)) == 0);
+    CHECK(log->pop(0, 1) == 0);
+  }
+  size_t kept = count(scratch.path, ChunkKind::records, RecordType::range);
+  const FileHeader* header = process.file().header();
+  CHECK(kept > 5000 && kept < kRanges);
+  CHECK(kept + header->dropped[1].load() == kRanges);
+  CHECK(header->error.load() == EFBIG);
+  setrlimit(RLIMIT_FSIZE, &old);
+  for (size_t i = 0; i < kRanges; ++i) {  // there is space again: it goes on
+    log->push(0, named(1));
+    log->pop(0, 1);
+  }
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::range) > kept + kRanges / 2);
+}
+
+}  // namespace
+
+int main() {
+  test_clock();
+  test_stack();
+  test_start_end();
+  test_strings();
+  test_threads();
+  test_no_space();
+  std::printf("spool: %d checks, %d failed\n", g_checks, g_failures);
+  return g_failures == 0 ? 0 : 1;
+}
