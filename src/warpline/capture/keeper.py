@@ -64,8 +64,7 @@ class SpoolKeeper:
                     self._copy(descriptor, path)
                     rescued += 1
             except OSError:
-                self.lost += 1
-                path.unlink(missing_ok=True)
+                self.lost += 1  # what a full disk cut short stays: readers accept half a spool
             finally:
                 os.close(descriptor)
         self._held.clear()

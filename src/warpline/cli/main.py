@@ -53,7 +53,7 @@ class Commands(click.Group):
         """Put `profile` in front where options or a program come first."""
         if not args:
             args = ["--help"]
-        own = {name for param in self.get_params(ctx) for name in param.opts}
+        own = {*ctx.help_option_names, *(name for param in self.get_params(ctx) for name in param.opts)}
         if args and args[0] not in own and args[0] not in self.list_commands(ctx):
             if not args[0].startswith("-"):
                 self._refuse_typo(ctx, args[0])

@@ -91,7 +91,11 @@ class _Profile(click.Command):
             return super().parse_args(ctx, args)
         names = {name: (option.opts[-1], option.opts[-1] in _FLAGS) for option in _OPTIONS for name in option.opts}
         names.update(dict.fromkeys(("-h", "--help"), ("--help", True)))
-        arguments = split(args, names)
+        try:
+            arguments = split(args, names)
+        except click.UsageError as error:
+            error.ctx = ctx  # so that the hint names this command
+            raise
         if "--help=true" in arguments.options:
             return super().parse_args(ctx, ["--help"])
         ctx.meta["later"] = arguments.later

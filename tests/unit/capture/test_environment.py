@@ -1,0 +1,45 @@
+"""The program's environment gets what the agent needs, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from warpline.capture.environment import child_environment
+
+AGENT = Path("/lib/agent.so")
+SPOOL = Path("/spool")
+
+
+def test_two_variables_are_added() -> None:
+    assert child_environment({"A": "1"}, agent=AGENT, spool=SPOOL) == {
+        "A": "1",
+        "NVTX_INJECTION64_PATH": "/lib/agent.so",
+        "WARPLINE_SPOOL": "/spool",
+    }
+
+
+def test_extra_variables_win() -> None:
+    environment = child_environment({"A": "1"}, agent=AGENT, spool=SPOOL, extra=[("A", "2"), ("B", "x=y,z")])
+    assert (environment["A"], environment["B"]) == ("2", "x=y,z")
+
+
+def test_an_earlier_nvtx_tool_is_kept_for_the_agent_to_pass_on_to() -> None:
+    environment = child_environment({"NVTX_INJECTION64_PATH": "/tool.so"}, agent=AGENT, spool=SPOOL)
+    assert environment["WARPLINE_NVTX_CHAIN"] == "/tool.so"
+    assert environment["NVTX_INJECTION64_PATH"] == "/lib/agent.so"
+
+
+def test_a_launcher_in_a_launcher_does_not_chain_the_agent_to_itself() -> None:
+    once = child_environment({"NVTX_INJECTION64_PATH": "/tool.so"}, agent=AGENT, spool=Path("/outer"))
+    twice = child_environment(once, agent=AGENT, spool=SPOOL)
+    assert twice["WARPLINE_NVTX_CHAIN"] == "/tool.so"
+    assert twice["WARPLINE_SPOOL"] == "/spool"
+
+
+def test_a_stale_chain_is_dropped() -> None:
+    assert "WARPLINE_NVTX_CHAIN" not in child_environment({"WARPLINE_NVTX_CHAIN": "/gone.so"}, agent=AGENT, spool=SPOOL)
+
+
+def test_without_nvtx_the_injection_is_left_alone() -> None:
+    environment = child_environment({"NVTX_INJECTION64_PATH": "/tool.so"}, agent=None, spool=SPOOL)
+    assert environment["NVTX_INJECTION64_PATH"] == "/tool.so"

@@ -1,0 +1,79 @@
+"""Options as nsys users type them, and where the program begins."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from warpline.cli.arguments import split
+from warpline.cli.nsys_options import LATER_OPTIONS
+
+OWN = {
+    "-o": ("--output", False),
+    "--output": ("--output", False),
+    "-f": ("--force-overwrite", True),
+    "--force-overwrite": ("--force-overwrite", True),
+    "--stats": ("--stats", True),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "command"),
+    [
+        ("-o x prog -o y", ["--output=x"], ["prog", "-o", "y"]),
+        ("-ox prog", ["--output=x"], ["prog"]),
+        ("--output=x=y prog", ["--output=x=y"], ["prog"]),
+        ("--output x -- -prog", ["--output=x"], ["-prog"]),
+        ("-f prog", ["--force-overwrite=true"], ["prog"]),
+        ("-f true prog", ["--force-overwrite=true"], ["prog"]),
+        ("-f false prog", ["--force-overwrite=false"], ["prog"]),
+        ("-f=no prog", ["--force-overwrite=false"], ["prog"]),
+        ("--stats=TRUE prog", ["--stats=true"], ["prog"]),
+        ("--stats true", ["--stats=true"], ["true"]),
+        ("--stats -- true x", ["--stats=true"], ["true", "x"]),
+        ("-- prog -- x", [], ["prog", "--", "x"]),
+        ("- x", [], ["-", "x"]),
+        ("", [], []),
+    ],
+)
+def test_split(text: str, options: list[str], command: list[str]) -> None:
+    arguments = split(text.split(), OWN)
+    assert (arguments.options, arguments.command, arguments.later) == (options, command, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("--cuda-memory-usage true prog", "--cuda-memory-usage", "true"),
+        ("--cuda-memory-usage prog", "--cuda-memory-usage", "true"),
+        ("--cudabacktrace=all prog", "--cudabacktrace", "all"),
+        ("-c nvtx prog", "--capture-range", "nvtx"),
+        ("-p MESSAGE@DOMAIN prog", "--nvtx-capture", "MESSAGE@DOMAIN"),
+        ("-d 30 prog", "--duration", "30"),
+    ],
+)
+def test_later_options_are_taken_off(text: str, name: str, value: str) -> None:
+    arguments = split(text.split(), OWN)
+    assert [(later.name, given) for later, given in arguments.later] == [(name, value)]
+    assert arguments.command == ["prog"]
+
+
+def test_every_later_option_says_whether_it_takes_a_value() -> None:
+    assert len(LATER_OPTIONS) > 100
+    for name, later in LATER_OPTIONS.items():
+        assert name.startswith("-"), name
+        assert later.name.startswith("--"), name
+        arguments = split([name, "prog"] if later.flag else [name, "some", "prog"], OWN)
+        assert arguments.command == ["prog"], name
+
+
+def test_an_unknown_option_names_near_ones() -> None:
+    with pytest.raises(click.NoSuchOption) as caught:
+        split(["--cuda-memory-usge=true", "prog"], OWN)
+    assert "--cuda-memory-usage" in str(caught.value.format_message())
+
+
+@pytest.mark.parametrize("text", ["-o", "--output", "-f=maybe prog", "-c"])
+def test_wrong_values(text: str) -> None:
+    with pytest.raises(click.UsageError):
+        split(text.split(), OWN)

@@ -1,0 +1,105 @@
+"""Who may write into which report."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from warpline.cli.destination import destination
+from warpline.errors import ReportError
+from warpline.report import pending
+
+
+def _choose(output: Path, *, force: bool = False, job: str | None = None) -> Path:
+    with destination(str(output), force=force, job=job) as (path, _):
+        return path
+
+
+def _running(report: Path, *, job: str | None = None) -> pending.Pending:
+    """Note a recording by this process, which is alive."""
+    return pending.begin(report, report / "spool" / "s", job=job)
+
+
+def _abandoned(report: Path, *, job: str | None = None) -> Path:
+    """Leave the note of a launcher that is gone, and its spool."""
+    spool = report.parent / "elsewhere"
+    spool.mkdir()
+    pending.adopt(report, spool, "h-1-2", job=job)
+    return spool
+
+
+def test_a_new_report_is_created(tmp_path: Path) -> None:
+    assert _choose(tmp_path / "x") == tmp_path / "x.warpline"
+    assert (tmp_path / "x.warpline").is_dir()
+
+
+def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
+    def fail() -> None:
+        with destination(str(tmp_path / "x"), force=False, job=None) as (path, created):
+            assert created
+            (path / "pending.d").mkdir()
+            raise ReportError("no place")
+
+    with pytest.raises(ReportError, match="no place"):
+        fail()
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_existing_report_is_refused(tmp_path: Path) -> None:
+    _abandoned(tmp_path / "x.warpline")
+    with pytest.raises(ReportError, match=r"exists already.*\n.*-o.*-f"):
+        _choose(tmp_path / "x")
+
+
+def test_force_removes_it_with_its_spool(tmp_path: Path) -> None:
+    spool = _abandoned(tmp_path / "x.warpline")
+    assert _choose(tmp_path / "x", force=True) == tmp_path / "x.warpline"
+    assert [path.name for path in tmp_path.iterdir()] == ["x.warpline"]
+    assert not list((tmp_path / "x.warpline").iterdir())
+    assert not spool.exists()
+
+
+def test_force_never_removes_what_somebody_writes(tmp_path: Path) -> None:
+    note = _running(tmp_path / "x.warpline")
+    with pytest.raises(ReportError, match=f"still being written by .*{os.getpid()}"):
+        _choose(tmp_path / "x", force=True)
+    assert note.path.exists()
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_the_ranks_of_a_job_join(tmp_path: Path, force: bool) -> None:
+    note = _running(tmp_path / "x.warpline", job="slurm:1.0")
+    assert _choose(tmp_path / "x", job="slurm:1.0", force=force) == tmp_path / "x.warpline"
+    assert note.path.exists()
+
+
+@pytest.mark.parametrize("job", [None, "slurm:1.1"])
+def test_others_do_not_join(tmp_path: Path, job: str | None) -> None:
+    _abandoned(tmp_path / "x.warpline", job="slurm:1.0")
+    with pytest.raises(ReportError, match="exists already"):
+        _choose(tmp_path / "x", job=job)
+
+
+def test_a_job_does_not_join_a_report_without_one(tmp_path: Path) -> None:
+    _abandoned(tmp_path / "x.warpline")
+    with pytest.raises(ReportError, match="not of this job"):
+        _choose(tmp_path / "x", job="slurm:1.0")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_no_report_is_never_touched(tmp_path: Path, force: bool) -> None:
+    (tmp_path / "x.warpline").mkdir()
+    (tmp_path / "x.warpline" / "thesis.tex").write_text("years of work")
+    (tmp_path / "y.warpline").write_text("a file")
+    for name in ("x", "y"):
+        with pytest.raises(ReportError, match="in the way"):
+            _choose(tmp_path / name, force=force)
+    assert (tmp_path / "x.warpline" / "thesis.tex").exists()
+    assert (tmp_path / "y.warpline").exists()
+
+
+def test_an_empty_directory_may_be_used(tmp_path: Path) -> None:
+    (tmp_path / "x.warpline").mkdir()
+    assert _choose(tmp_path / "x") == tmp_path / "x.warpline"

@@ -1,0 +1,116 @@
+"""The entry point: which command is meant, and how errors are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from warpline.cli.main import commands, main
+from warpline.errors import WarplineError
+
+
+def _exit(*arguments: str) -> object:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    return caught.value.code
+
+
+def _meant(*words: str) -> list[str]:
+    context = click.Context(commands, info_name="warpline")
+    commands.parse_args(context, list(words))
+    return [*context._protected_args, *context.args]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--output=x", "python3", "demo.py"), ("sh", "-c", "exit 3"), ("-t", "cuda", "true"), ("--", "info"), ("/bin/sh", "x")],
+)
+def test_without_a_command_profile_is_meant(words: tuple[str, ...]) -> None:
+    assert _meant(*words) == ["profile", *words]
+
+
+@pytest.mark.parametrize("words", [("info", "x"), ("profile", "true"), ("doctor",)])
+def test_commands_are_commands(words: tuple[str, ...]) -> None:
+    assert _meant(*words) == list(words)
+
+
+def test_no_words_print_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _exit() == 0
+    out = capsys.readouterr().out
+    assert "profile " in out
+    assert "completion " in out
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _exit(option) == 0
+    assert "Commands:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["-v", "-V", "--version"])
+def test_version(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _exit(option) == 0
+    assert capsys.readouterr().out.startswith("warpline 0.")
+
+
+def test_a_typing_error_names_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _exit("profle", "x") == 2
+    assert "warpline profile" in capsys.readouterr().err
+
+
+def test_what_is_neither_command_nor_program(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _exit("zzzzzz") == 2
+    captured = capsys.readouterr()
+    assert "neither a command nor a program" in captured.err
+    assert captured.out == ""
+
+
+def test_errors_are_one_block_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _exit("info", "no-such-report") == 1
+    captured = capsys.readouterr()
+    assert captured.err == "warpline: error: There is no report no-such-report.\n"
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(WarplineError("x"), 1), (KeyboardInterrupt(), 130), (click.Abort(), 130), (click.UsageError("x"), 2), (click.ClickException("x"), 1)],
+)
+def test_exit_codes(error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(commands, "main", fail)
+    assert _exit("doctor") == code
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("x.nsys-rep", "reports of Nsight Systems cannot be read yet"),
+        ("x.sqlite", "reports of Nsight Systems cannot be read yet"),
+        ("x.txt", "is a file, not a report"),
+    ],
+)
+def test_files_of_other_tools(name: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / name).touch()
+    assert _exit("info", str(tmp_path / name)) == 1
+    err = capsys.readouterr().err
+    assert words in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _exit("completion", shell) == 0
+    assert "_WARPLINE_COMPLETE" in capsys.readouterr().out
+
+
+def test_completion_offers_commands_and_options() -> None:
+    from click.shell_completion import ShellComplete
+
+    complete = ShellComplete(commands, {}, "warpline", "_WARPLINE_COMPLETE")
+    assert "profile" in [item.value for item in complete.get_completions([], "pro")]
+    assert "--spool-dir" in [item.value for item in complete.get_completions(["profile"], "--sp")]
