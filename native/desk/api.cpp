@@ -158,16 +158,13 @@ WARPLINE_API int64_t warpline_desk_threads(const Timeline* timeline, int64_t* ou
   return static_cast<int64_t>(timeline->events.threads().size());
 }
 
-// ranges, start_ends, marks, damaged, unknown, backwards, lost_names, first, last.
+// ranges, start_ends, marks, damaged, backwards, lost_names, first, last.
 WARPLINE_API void warpline_desk_counts(Timeline* timeline, int64_t* out) {
   const auto& counts = timeline->events.counts();
-  const uint64_t numbers[7] = {counts.ranges,  counts.start_ends, counts.marks,     counts.damaged,
-                               counts.unknown, counts.backwards,  counts.lost_names};
-  for (int index = 0; index < 7; ++index) {
-    out[index] = static_cast<int64_t>(numbers[index]);
-  }
-  out[7] = counts.first;
-  out[8] = counts.last;
+  const uint64_t numbers[6] = {counts.ranges, counts.start_ends, counts.marks, counts.damaged, counts.backwards, counts.lost_names};
+  std::copy_n(numbers, 6, out);
+  out[6] = counts.first;
+  out[7] = counts.last;
 }
 
 WARPLINE_API int64_t warpline_desk_strings(const uint8_t* chunk, uint64_t size, uint32_t* ids, int64_t* ends, uint8_t* data,

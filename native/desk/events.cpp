@@ -65,7 +65,9 @@ uint64_t Events::scan(const uint8_t* base, uint64_t offset, uint64_t bytes, uint
       segment = {at + stride, 0, std::min(load<uint32_t>(record, layout_.switch_thread), kUnknownThread)};
     } else {
       ++segment.count;
-      meta_.push_back(at);
+      if (type != layout_.origin_type) {
+        meta_.push_back(at);
+      }
     }
   }
   close();

@@ -72,7 +72,6 @@ struct Counts {
   uint64_t start_ends = 0;
   uint64_t marks = 0;
   uint64_t damaged = 0;  // events with impossible times
-  uint64_t unknown = 0;  // records of a type this reader does not know
   uint64_t backwards = 0;
   uint64_t lost_names = 0;
   int64_t first = INT64_MAX;
@@ -83,7 +82,8 @@ class Events {
  public:
   explicit Events(const Layout& layout) : layout_(layout) {}
 
-  // First pass, chunk by chunk: returns how many records were there. Other records' offsets go to `meta()`.
+  // First pass, chunk by chunk: returns how many records were there. Other records' offsets go to `meta()`,
+  // but for those that only explain their neighbours (thread_switch, origin).
   uint64_t scan(const uint8_t* base, uint64_t offset, uint64_t bytes, uint32_t thread);
   // Ranges still open: `count` records of the same stride with an end put in, innermost first.
   void add_open(const uint8_t* records, const uint32_t* threads, uint64_t count);

@@ -47,6 +47,7 @@ class PartWriter:
         self.host = pending.safe(host)
         (self.report / manifests.DIRECTORY).mkdir(parents=True, exist_ok=True)
         self.part = _claim(self.report, part_id)
+        self._more_parts: list[int] = []
         self._writers: dict[str, pq.ParquetWriter] = {}
         self._rows: dict[str, int] = {}
 
@@ -54,6 +55,13 @@ class PartWriter:
     def first_process(self) -> int:
         """The first process key that belongs to this part."""
         return self.part * PROCESSES_PER_PART
+
+    def key(self, number: int) -> int:
+        """Return the key of the part's process `number`; a part with very many processes claims more numbers."""
+        block, within = divmod(number, PROCESSES_PER_PART)
+        while block > len(self._more_parts):
+            self._more_parts.append(_claim(self.report, f"{self.id}+{len(self._more_parts) + 1}"))
+        return (self._more_parts[block - 1] if block else self.part) * PROCESSES_PER_PART + within
 
     def write(self, table: str, rows: pa.Table | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """Append rows as one row group (Arrow table, columns or row dictionaries)."""

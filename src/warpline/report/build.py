@@ -1,0 +1,292 @@
+"""Turns a spool directory into the tables of one part, streaming the events of one process after the other."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from warpline.errors import SpoolError
+from warpline.report import columns
+from warpline.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, PartWriter
+from warpline.spool import clock as clocks
+from warpline.spool import desk
+from warpline.spool import directory as spools
+from warpline.spool.notes import Note
+from warpline.spool.process import Process
+from warpline.spool.reader import UNKNOWN_THREAD, SpoolFile
+
+ROWS_PER_SLICE = 1 << 20
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass
+class Timings:
+    """Seconds spent in each stage of finishing."""
+
+    decode: float = 0.0
+    order: float = 0.0
+    write: float = 0.0
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time of the body to one stage."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            setattr(self, name, getattr(self, name) + time.perf_counter() - begin)
+
+
+@dataclass
+class Builder:
+    """Collects the small tables while the large ones are written."""
+
+    part: PartWriter
+    directory: Path
+    job: str | None = None
+    progress: Progress | None = None
+    timings: Timings = field(default_factory=Timings)
+    unreadable: list[Path] = field(default_factory=list)
+    _processes: list[dict[str, Any]] = field(default_factory=list)
+    _facts: list[Process] = field(default_factory=list)
+    _threads: list[dict[str, Any]] = field(default_factory=list)
+    _notes: list[tuple[Note, int | None]] = field(default_factory=list)
+
+    def build(self) -> Facts:
+        """Write every table of the part and return the facts for its manifest."""
+        self._launch = spools.read_launch(self.directory)
+        self._control = spools.read_control(self.directory)
+        self._samples = clocks.read_samples(self.directory / "clocks.jsonl")
+        self._notes += [(note, None) for note in self._launch.notes]
+        files = self._sorted_files()
+        total = sum(path.stat().st_size for path, _ in files) or 1
+        done = 0
+        first = self.part.first_process
+        if self._launch.pid is not None and all(facts.pid != self._launch.pid for _, facts in files):
+            self._add_silent_primary(first)
+        for path, _ in files:
+            size = path.stat().st_size
+            self._add_process(path, self.part.key(len(self._processes)), done / total, size / total)
+            done += size
+        self._link()
+        facts = self._run_facts()
+        self._write_small(facts)
+        if self.progress is not None:
+            self.progress("write", 1.0)
+        return facts
+
+    def _sorted_files(self) -> list[tuple[Path, Process]]:
+        """The readable spools, the launched process first, then in order of start."""
+        found = []
+        for path in spools.spool_files(self.directory):
+            try:
+                with SpoolFile(path) as spool:
+                    found.append((path, spool.process))
+            except SpoolError as error:
+                self.unreadable.append(path)
+                message = f"{error}; the file is kept in the report's raw directory"
+                self._notes.append((Note("error", "spool-unreadable", "spool", message), None))
+        primary = self._launch.pid
+        found.sort(key=lambda item: (item[1].pid != primary if primary is not None else False, item[1].start_ns, item[0].name))
+        return found
+
+    def _add_silent_primary(self, key: int) -> None:
+        """The launched program itself recorded nothing (a shell, say); it still has the command line and the exit status."""
+        launch = self._launch
+        command = launch.command
+        self._facts.append(Process(pid=launch.pid or 0, host=launch.host, boot_id=launch.boot_id, start_ns=launch.start_ns or 0, command=command))
+        self._processes.append(
+            {
+                "process": key,
+                "pid": launch.pid,
+                "parent": None,
+                "parent_pid": 0,
+                "host": launch.host or self.part.host,
+                "executable": command[0] if command else "",
+                "command": shlex.join(command),
+                "start": launch.start_ns or 0,
+                "end": max(launch.end_ns or 0, launch.start_ns or 0),
+                "primary": True,
+                "exit_status": launch.exit_status,
+                "exited": launch.exit_status is not None and launch.exit_status < 128,
+            }
+        )
+
+    def _add_process(self, path: Path, key: int, done: float, share: float) -> None:
+        with SpoolFile(path) as spool:
+            timings = self.timings
+            fixed = clocks.correction(spool.head.clock, self._samples)
+            with timings.stage("decode"):
+                events = spool.events
+                strings, names = spool.strings, spool.names
+                slices = events.plan(ROWS_PER_SLICE)
+                events.keys(key, key * THREADS_PER_PROCESS, key * RANGES_PER_PROCESS)
+                events.set_strings(strings)
+                if fixed:
+                    events.set_clock(fixed[0], fixed[1])
+            for number in range(slices):
+                with timings.stage("order"):
+                    ranges, marks = events.slice(number)
+                with timings.stage("write"):
+                    if ranges:
+                        self.part.write("nvtx_ranges", columns.slice_table("nvtx_ranges", events, ranges, strings, names))
+                    if marks:
+                        self.part.write("nvtx_marks", columns.slice_table("nvtx_marks", events, marks, strings, names))
+                if self.progress is not None:
+                    self.progress("events", done + share * (number + 1) / slices)
+            if fixed:
+                message = (
+                    f"the counter's conversion was up to {fixed[2]} ns off CLOCK_MONOTONIC in process {spool.process.pid}; "
+                    f"times were corrected with {len(fixed[0])} clock readings"
+                )
+                self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
+            mapped = _Map(fixed)
+            self._notes += [(note, key) for note in spool.notes()]
+            self._process_row(spool, key, mapped)
+            self._thread_rows(spool, key, mapped)
+
+    def _process_row(self, spool: SpoolFile, key: int, mapped: _Map) -> None:
+        facts, launch = spool.process, self._launch
+        primary = launch.pid is not None and facts.pid == launch.pid and not any(row["primary"] for row in self._processes)
+        first = spool.events.counts().first
+        begin = facts.start_ns or (first if first < 1 << 62 else 0)
+        end = max(spool.head.end_ns if spool.head.end_ns <= 1 << 62 else 0, spool.last_seen, begin)
+        command = facts.command or (launch.command if primary else ())
+        self._facts.append(facts)
+        self._processes.append(
+            {
+                "process": key,
+                "pid": facts.pid,
+                "parent": None,
+                "parent_pid": facts.ppid,
+                "host": facts.host or launch.host or self.part.host,
+                "rank": facts.rank,
+                "local_rank": facts.local_rank,
+                "executable": facts.executable,
+                "command": shlex.join(command),
+                "start": mapped(begin),
+                "end": mapped(end),
+                "primary": primary,
+                "exit_status": launch.exit_status if primary else None,
+                "exited": spool.head.end_ns != 0,
+            }
+        )
+
+    def _thread_rows(self, spool: SpoolFile, key: int, mapped: _Map) -> None:
+        names, strings = spool.names, spool.strings
+        seen = {index: first for index, first, _ in spool.events.threads().tolist()}
+        for index in sorted(seen.keys() | {min(index, UNKNOWN_THREAD) for index in names.threads}):
+            tid, name, start = names.threads.get(index, (0, 0, 0))
+            given = strings.get(names.tids.get(tid, 0)) if tid else None
+            first = min(start or seen.get(index, 0), seen.get(index, start))
+            self._threads.append(
+                {
+                    "thread": key * THREADS_PER_PROCESS + index,
+                    "process": key,
+                    "tid": tid & 0x7FFFFFFF,
+                    "name": given or strings.get(name) or None,
+                    "start": mapped(min(first, 1 << 62)),
+                }
+            )
+
+    def _link(self) -> None:
+        """Find parents among the traced processes; name a primary where the launcher could not."""
+        for row, facts in zip(self._processes, self._facts, strict=True):
+            candidates = [
+                (other.start_ns, parent["process"])
+                for parent, other in zip(self._processes, self._facts, strict=True)
+                if other.pid == facts.ppid and parent is not row and (other.boot_id, other.host) == (facts.boot_id, facts.host)
+                and other.start_ns <= facts.start_ns
+            ] if facts.ppid else []
+            if candidates:
+                row["parent"] = max(candidates)[1]
+        if self._processes and not any(row["primary"] for row in self._processes):
+            root = next((row for row in self._processes if row["parent"] is None), self._processes[0])
+            root["primary"] = True
+            message = f"the launcher did not note which process it started; taking the first one, {root['pid']}, for it"
+            self._notes.append((Note("warning", "no-launch-record", "report", message), root["process"]))
+
+    def _run_facts(self) -> Facts:
+        launch = self._launch
+        starts = [row["start"] for row in self._processes if row["start"]]
+        ends = [row["end"] for row in self._processes]
+        origin = launch.start_ns or min(starts, default=0)
+        offset = clocks.realtime_offset(self._samples)
+        known = next((facts for facts in self._facts if facts.boot_id), Process())
+        boot = launch.boot_id or known.boot_id
+        if offset is None:
+            offset = 0
+            message = "the clock log is missing: this part cannot be put on the clock of other hosts"
+            self._notes.append((Note("warning", "no-clock-log", "report", message), None))
+        kind = self._control.clock.kind if self._control else "monotonic"
+        primary = next((facts for row, facts in zip(self._processes, self._facts, strict=True) if row["primary"]), Process())
+        return Facts(
+            id=self.part.id,
+            host=launch.host or known.host or self.part.host,
+            boot_id=boot,
+            job=self.job if self.job is not None else launch.job,
+            command=list(launch.command or primary.command),
+            origin=min([origin, *starts]) if starts else origin,
+            end=max([launch.end_ns or 0, origin, *ends]),
+            realtime_offset=offset,
+            exit_status=launch.exit_status,
+            clock=kind,
+            sources=launch.sources,
+        )
+
+    def _write_small(self, facts: Facts) -> None:
+        with self.timings.stage("write"):
+            self.part.write("processes", self._processes)
+            self.part.write("threads", self._threads)
+            self.part.write(
+                "clocks",
+                [
+                    {"host": facts.host, "kind": facts.clock, "counter": s.counter, "monotonic": s.monotonic, "realtime": s.realtime}
+                    for s in self._samples
+                ],
+            )
+            self.part.write("targets", [_target(self._launch.target, facts)])
+            self.part.write("diagnostics", [_diagnostic(note, process) for note, process in self._notes])
+
+
+class _Map:
+    """The clock correction for single times."""
+
+    def __init__(self, fixed: tuple[desk.Times, desk.Times, int] | None) -> None:
+        self._fixed = fixed
+
+    def __call__(self, time_ns: int) -> int:
+        if self._fixed is None or not time_ns:
+            return time_ns
+        return int(desk.map_times(self._fixed[0], self._fixed[1], np.array([time_ns], np.int64))[0])
+
+
+def _target(target: dict[str, Any], facts: Facts) -> dict[str, Any]:
+    row: dict[str, Any] = {"host": facts.host, "boot_id": facts.boot_id}
+    for name in ("os", "kernel", "machine", "cpu"):
+        value = target.get(name)
+        row[name] = value if isinstance(value, str) else ""
+    for name, most in (("cpus", 1 << 31), ("memory", 1 << 62)):
+        value = target.get(name)
+        row[name] = value if isinstance(value, int) and 0 <= value < most else 0
+    return row
+
+
+def _diagnostic(note: Note, process: int | None) -> dict[str, Any]:
+    return {
+        "severity": note.severity,
+        "code": note.code,
+        "source": note.source,
+        "message": note.message,
+        "count": note.count,
+        "process": process,
+        "time": note.time,
+    }

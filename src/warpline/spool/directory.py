@@ -1,0 +1,96 @@
+"""A spool directory: the launcher's notes and the list of spool files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from warpline.spool import layout
+from warpline.spool.notes import Note
+from warpline.spool.process import number, text, words
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What the launcher noted; every field has a default, because the launcher may have been killed before it wrote it."""
+
+    present: bool = False
+    command: tuple[str, ...] = ()
+    host: str = ""
+    boot_id: str = ""
+    job: str | None = None
+    pid: int | None = None
+    start_ns: int | None = None
+    end_ns: int | None = None
+    exit_status: int | None = None
+    sources: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    target: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Control:
+    """The control page: which counter, how many agents started and failed."""
+
+    clock: layout.Clock
+    started: int
+    failed: int
+    error: int
+
+
+def spool_files(directory: Path) -> list[Path]:
+    """Return the spool files of a directory, by name."""
+    return sorted(path for path in directory.glob("*.spool") if path.is_file())
+
+
+def read_control(directory: Path) -> Control | None:
+    """Read the control page; None where there is none or it is damaged."""
+    try:
+        page = layout.read_control((directory / "control").read_bytes()[: layout.PAGE])
+    except OSError:
+        return None
+    return Control(*page) if page else None
+
+
+def read_launch(directory: Path) -> Launch:
+    """Read `launch.json`, taking what fits."""
+    try:
+        data = json.loads((directory / "launch.json").read_bytes().decode("utf-8", errors="replace"))
+    except (OSError, ValueError, RecursionError):
+        return Launch()
+    if not isinstance(data, Mapping):
+        return Launch()
+    status = data.get("exit_status")
+    job = data.get("job")
+    notes = data.get("diagnostics")
+    target = data.get("target")
+    sources = data.get("sources")
+    return Launch(
+        present=True,
+        command=words(data.get("command")),
+        host=text(data.get("host")),
+        boot_id=text(data.get("boot_id")),
+        job=None if job is None else str(job),
+        pid=number(data.get("pid")),
+        start_ns=number(data.get("start_ns")),
+        end_ns=number(data.get("end_ns")),
+        exit_status=status if isinstance(status, int) and -(1 << 31) <= status < 1 << 31 else None,
+        sources=dict(sources) if isinstance(sources, Mapping) else {},
+        notes=tuple(_note(item) for item in notes if isinstance(item, Mapping)) if isinstance(notes, list) else (),
+        target=dict(target) if isinstance(target, Mapping) else {},
+    )
+
+
+def _note(item: Mapping[str, Any]) -> Note:
+    severity = text(item.get("severity"))
+    return Note(
+        severity if severity in ("info", "warning", "error") else "info",
+        text(item.get("code")) or "note",
+        text(item.get("source")) or "launcher",
+        text(item.get("message")),
+        number(item.get("count")),
+        number(item.get("time")),
+    )

@@ -1,0 +1,148 @@
+"""The events of one process, slice of time by slice of time, through the native library."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.spool import desk
+from warpline.spool.chunks import Chunk
+from warpline.spool.layout import Layouts
+from warpline.spool.strings import Strings
+
+_RELEASE_EVERY = 64 << 20  # bytes of mapped file read before the pages are given back
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a process recorded, and what was wrong with it. `first` and `last`: ns, the raw clock of the spool."""
+
+    ranges: int
+    start_ends: int
+    marks: int
+    damaged: int
+    backwards: int
+    lost_names: int
+    first: int
+    last: int
+
+
+class Events:
+    """Reads a process's events in two passes over its mapped spool, then builds the columns of one slice at a time."""
+
+    def __init__(self, memory: npt.NDArray[np.uint8], mapped: mmap.mmap, layouts: Layouts) -> None:
+        self._memory = memory
+        self._mapped = mapped
+        self._base = desk.address(memory)
+        self._stride = layouts.stride
+        layout = layouts.native()
+        self._handle: int | None = desk.library()["new"](desk.address(layout))
+        if not self._handle:
+            raise MemoryError("the desk library ran out of memory")
+        self._touched = 0
+
+    def close(self) -> None:
+        """Free the native half."""
+        if self._handle:
+            desk.library()["free"](self._handle)
+            self._handle = None
+
+    def scan(self, chunks: Iterable[Chunk]) -> None:
+        """First pass: count, find the time span and the records that are no events."""
+        for chunk in chunks:
+            desk.call("scan", self._handle, self._base, chunk.offset, chunk.size, chunk.thread)
+            self._touch(chunk.size)
+        self.release()
+
+    def add_open(self, records: npt.NDArray[Any], threads: npt.NDArray[np.uint32]) -> None:
+        """Add ranges that are still open: records with an end put in, innermost first."""
+        whole = np.ascontiguousarray(records)
+        owners = np.ascontiguousarray(threads, np.uint32)
+        desk.call("open", self._handle, desk.address(whole), desk.address(owners), len(whole))
+
+    def plan(self, rows: int) -> int:
+        """Second pass: cut time into slices of about `rows` events. Returns how many slices there are."""
+        slices = desk.call("plan", self._handle, rows)
+        segments = self._read("segments", 3, np.uint64)
+        first = 0
+        for number, (_, count, _) in enumerate(segments.tolist(), 1):
+            self._touched += count * self._stride
+            if self._touched >= _RELEASE_EVERY or number == len(segments):
+                desk.call("assign", self._handle, self._base, first, number)
+                first = number
+                self.release()
+        return slices
+
+    def keys(self, process: int, thread_base: int, range_base: int) -> None:
+        """Set the keys of this process and what its threads' and ranges' keys count from."""
+        desk.call("keys", self._handle, process, thread_base, range_base)
+
+    def set_strings(self, strings: Strings) -> None:
+        """Set what message ids mean."""
+        desk.call("set_strings", self._handle, desk.address(strings.lookup), len(strings.lookup), len(strings.values))
+
+    def set_clock(self, source: desk.Times, target: desk.Times) -> None:
+        """Correct all times through these knots."""
+        desk.call("set_clock", self._handle, desk.address(source), desk.address(target), len(source))
+
+    def slice(self, number: int) -> tuple[int, int]:
+        """Build the columns of one slice, in order from 0. Returns the numbers of ranges and of marks."""
+        rows = np.zeros(2, np.uint64)
+        desk.call("slice", self._handle, self._base, number, desk.address(rows))
+        self.release()
+        return int(rows[0]), int(rows[1])
+
+    def column(self, marks: bool, name: str, dtype: Any) -> npt.NDArray[Any]:
+        """Return a buffer of the current slice: `start`, the validity bits `color?`, or the dictionary `message=`.
+
+        It points into native memory that the next slice overwrites. KeyError for an unknown name.
+        """
+        size = np.zeros(1, np.uint64)
+        at = desk.library()["column"](self._handle, int(marks), name.encode(), desk.address(size))
+        if not int(size[0]):
+            return np.empty(0, dtype)
+        if not at:
+            raise KeyError(name)
+        block = (ctypes.c_uint8 * int(size[0])).from_address(at)
+        return np.frombuffer(block, dtype)
+
+    def meta(self) -> npt.NDArray[np.uint64]:
+        """Return the offsets of the records that describe threads, domains and categories."""
+        return self._read("meta", 1, np.uint64).reshape(-1)
+
+    def last_events(self) -> npt.NDArray[np.uint64]:
+        """Return thread, start, name, domain, type of the last event of each stretch of records."""
+        return self._read("last_events", 5, np.uint64)
+
+    def threads(self) -> npt.NDArray[np.int64]:
+        """Return index, first start and number of events of each thread."""
+        return self._read("threads", 3, np.int64)
+
+    def counts(self) -> Counts:
+        """Return the totals; `backwards` and `lost_names` are complete after the last slice."""
+        out = np.zeros(8, np.int64)
+        desk.library()["counts"](self._handle, desk.address(out))
+        return Counts(*out.tolist())
+
+    def release(self) -> None:
+        """Give the mapped file's pages back to the system: the file stays in its cache, not in this process."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._mapped.madvise(mmap.MADV_DONTNEED)
+        self._touched = 0
+
+    def _touch(self, size: int) -> None:
+        self._touched += size
+        if self._touched >= _RELEASE_EVERY:
+            self.release()
+
+    def _read(self, name: str, width: int, dtype: Any) -> npt.NDArray[Any]:
+        size = desk.call(name, self._handle, None, 0)
+        out = np.zeros((size, width), dtype)
+        desk.call(name, self._handle, desk.address(out), size)
+        return out

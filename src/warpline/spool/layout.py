@@ -1,0 +1,173 @@
+"""The fixed head of a spool file, and the record layouts that the file itself describes."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.errors import SpoolError
+
+MAGIC = b"WARPSPL1"
+CONTROL_MAGIC = b"WARPCTL1"
+VERSION = 1
+PAGE = 4096
+CLOCKS = ("monotonic", "tsc", "cntvct")
+
+_HEAD = struct.Struct("<8sIIII II QQQ QQQ II 16Q")
+_CONTROL = struct.Struct("<8sII II QQQ QQI")
+_EVENT = {"flags": 1, "domain": 2, "name": 4, "start": 8, "end": 8, "payload": 8, "color": 4, "category": 4}
+_META = {"domain": 2, "name": 4, "start": 8, "thread": 4, "tid": 4, "category": 4}
+_EVENTS = ("range", "start_end", "mark")
+_METAS = ("thread_switch", "origin", "thread", "domain", "category", "thread_name")
+_LARGEST = 4096  # bytes of a record
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How the counter became ns: `base_ns + ((counter - t0) * mult >> shift)`."""
+
+    kind: str
+    shift: int
+    t0: int
+    base_ns: int
+    mult: int
+
+    def ns(self, counter: int) -> int:
+        """Convert a reading of the counter as the agent does."""
+        return counter if self.kind == "monotonic" else self.base_ns + ((counter - self.t0) * self.mult >> self.shift)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The file header."""
+
+    first_chunk: int
+    json_offset: int
+    json_size: int
+    clock: Clock
+    file_size: int
+    chunk_end: int
+    end_ns: int
+    error: int
+    state: int
+    dropped: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """Record dtypes by type name, their ids, and the dtype of an open start/end slot."""
+
+    ids: Mapping[str, int]
+    dtypes: Mapping[str, np.dtype[Any]]
+    slot: np.dtype[Any]
+    stride: int
+
+    def native(self) -> npt.NDArray[np.uint32]:
+        """Return the numbers of the native `Layout`, in its order."""
+        event, switch, origin = (self.dtypes[name] for name in ("range", "thread_switch", "origin"))
+        numbers = [self.stride]
+        numbers += [_offset(event, name) for name in _EVENT]
+        numbers += [_offset(switch, "thread"), _offset(origin, "thread")]
+        numbers += [self.ids[name] for name in (*_EVENTS, "thread_switch", "origin")]
+        return np.array(numbers, np.uint32)
+
+
+def read_head(data: bytes, file: str) -> Head:
+    """Read page 0. Raises SpoolError when it is no spool, or a later version's."""
+    if len(data) < _HEAD.size:
+        raise SpoolError(f"{file} is no spool: it ends at {len(data)} bytes, within the header")
+    fields = _HEAD.unpack_from(data)
+    if fields[0] != MAGIC:
+        raise SpoolError(f"{file} is no spool: offset 0 does not hold {MAGIC.decode()}")
+    if fields[1] != VERSION:
+        raise SpoolError(f"{file}: offset 8: version {fields[1]} of the spool format; this warpline reads {VERSION}")
+    return Head(fields[2], fields[3], fields[4], _clock(fields[5:10]), fields[10], fields[11], fields[12], fields[13], fields[14], fields[15:31])
+
+
+def read_control(data: bytes) -> tuple[Clock, int, int, int] | None:
+    """Read the control page: clock, agents started, agents failed, errno of the first failure. None when it is none."""
+    if len(data) < _CONTROL.size:
+        return None
+    fields = _CONTROL.unpack_from(data)
+    return (_clock(fields[3:8]), fields[8], fields[9], fields[10]) if fields[0] == CONTROL_MAGIC else None
+
+
+def _clock(fields: tuple[int, ...]) -> Clock:
+    kind, shift, t0, base_ns, mult = fields
+    return Clock(CLOCKS[kind] if kind < len(CLOCKS) else "monotonic", min(shift, 63), t0, base_ns, mult)
+
+
+def read_facts(text: bytes, file: str, offset: int) -> dict[str, Any]:
+    """Read the JSON behind the header. Raises SpoolError: without it no record can be read."""
+    try:
+        facts = json.loads(text.decode("utf-8", errors="replace"), strict=False)
+    except (ValueError, RecursionError) as error:
+        raise SpoolError(f"{file}: offset {offset}: the description of the records is broken: {error}") from error
+    if not isinstance(facts, dict):
+        raise SpoolError(f"{file}: offset {offset}: the description of the records is broken: no JSON object")
+    return facts
+
+
+def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
+    """Build the dtypes from the file's own description. Raises SpoolError when a field this reader needs is missing."""
+    try:
+        records = facts["records"]
+        ids = {name: int(records[name]["id"]) for name in (*_EVENTS, *_METAS)}
+        dtypes = {name: _dtype(records[name]["fields"], int(records[name]["size"])) for name in (*_EVENTS, *_METAS)}
+        for name in _EVENTS:
+            _need(dtypes[name], _EVENT, name)
+            if dtypes[name] != dtypes["range"]:
+                raise ValueError(f"{name} differs from range")
+        for name in _METAS:
+            _need(dtypes[name], _META, name)
+        stride = dtypes["range"].itemsize
+        if any(dtype.itemsize != stride for dtype in dtypes.values()):
+            raise ValueError("records differ in size")
+        if len(set(ids.values())) != len(ids) or not all(0 < number < 256 for number in ids.values()):
+            raise ValueError("type ids are not distinct bytes")
+        slot = _dtype([*records["range"]["fields"], *facts["slot"]["fields"]], int(facts["slot"]["size"]))
+        _need(slot, {**_EVENT, "id": 8, "thread": 4}, "slot")
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        raise SpoolError(f"{file}: offset {offset}: the description of the records is broken: {error!r}") from error
+    return Layouts(ids, dtypes, slot, stride)
+
+
+def _dtype(fields: Any, size: int) -> np.dtype[Any]:
+    if not 8 <= size <= _LARGEST:
+        raise ValueError(f"a record of {size} bytes")
+    names, formats, offsets = [], [], []
+    for name, kind, offset in fields:
+        if not re.fullmatch(r"[uif][1248]", str(kind)) or not 0 <= int(offset) <= size - int(kind[1]):
+            raise ValueError(f"the field {name} has type {kind} at {offset}")
+        names.append(str(name))
+        formats.append(f"<{kind}")
+        offsets.append(int(offset))
+    dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+    if _offset(dtype, "type") != 0 or _width(dtype, "type") != 1:
+        raise ValueError("a record does not begin with its type")
+    return dtype
+
+
+def _need(dtype: np.dtype[Any], widths: Mapping[str, int], record: str) -> None:
+    for name, width in widths.items():
+        if _width(dtype, name) != width:
+            raise ValueError(f"{record}.{name} is not {width} bytes wide")
+
+
+def _field(dtype: np.dtype[Any], name: str) -> tuple[Any, ...]:
+    return dtype.fields[name] if dtype.fields is not None else ()
+
+
+def _offset(dtype: np.dtype[Any], name: str) -> int:
+    return int(_field(dtype, name)[1])
+
+
+def _width(dtype: np.dtype[Any], name: str) -> int:
+    return int(_field(dtype, name)[0].itemsize)

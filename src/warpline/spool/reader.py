@@ -1,0 +1,223 @@
+"""One spool file: what the agent wrote in one process, read as far as it is whole."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.errors import SpoolError
+from warpline.spool import chunks as chunking
+from warpline.spool import layout
+from warpline.spool.chunks import Chunk
+from warpline.spool.events import Events
+from warpline.spool.notes import Note
+from warpline.spool.process import Process, read_process
+from warpline.spool.strings import Strings
+
+UNKNOWN_THREAD = (1 << 24) - 1
+_LATEST = 1 << 62
+_BLOCK = 1 << 16
+
+
+@dataclass
+class Names:
+    """What the spool says about its threads, domains and categories; values are string ids."""
+
+    threads: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # index -> tid, name, first seen
+    tids: dict[int, int] = field(default_factory=dict)
+    domains: dict[int, int] = field(default_factory=dict)
+    categories: dict[tuple[int, int], int] = field(default_factory=dict)
+    unknown: int = 0
+
+
+class SpoolFile:
+    """An open spool file. Raises SpoolError (file and offset) when it is none; anything less is read and noted."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            with open(path, "rb") as file:
+                self.length = os.fstat(file.fileno()).st_size
+                self.head = layout.read_head(file.read(layout.PAGE), str(path))
+                self._mapped = mmap.mmap(file.fileno(), self.length, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise SpoolError(f"cannot read {path}: {error}") from error
+        self._memory: npt.NDArray[np.uint8] = np.frombuffer(self._mapped, np.uint8)
+        self._events: Events | None = None
+        try:
+            start, end = self.head.json_offset, min(self.head.json_offset + self.head.json_size, self.length)
+            facts = layout.read_facts(self._mapped[start:end], str(path), start)
+            self.layouts = layout.read_layouts(facts, str(path), start)
+        except BaseException:
+            self.close()
+            raise
+        self.process: Process = read_process(facts.get("process"))
+        self._notes: list[Note] = []
+        self.last_seen = 0  # ns on the spool's clock, known once `events` was read
+
+    def close(self) -> None:
+        """Unmap the file; events and strings taken from it must not be used any more."""
+        if self._events is not None:
+            self._events.close()
+            self._events._memory = np.empty(0, np.uint8)
+        self._memory = np.empty(0, np.uint8)
+        try:
+            self._mapped.close()
+        except BufferError:
+            pass  # a view is still held somewhere: the mapping goes with it
+
+    def __enter__(self) -> SpoolFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """The chunks that can be read."""
+        found, damaged = chunking.walk(self._mapped, self.head, self.length)
+        usable = [chunk for chunk in found if self._fits(chunk)]
+        damaged += len(found) - len(usable)
+        if damaged:
+            message = f"{damaged} places in {self.path.name} are damaged or cut off; what lies between them was read"
+            self._note("warning", "spool-damaged", message, damaged)
+        return usable
+
+    @cached_property
+    def strings(self) -> Strings:
+        """The interned strings."""
+        strings = Strings(self._memory, [chunk for chunk in self.chunks if chunk.kind == chunking.STRINGS])
+        if strings.broken:
+            self._note("warning", "spool-damaged", f"{strings.broken} strings in {self.path.name} are damaged", strings.broken)
+        return strings
+
+    @cached_property
+    def events(self) -> Events:
+        """The events, with the first pass and the open ranges done."""
+        events = Events(self._memory, self._mapped, self.layouts)
+        self._events = events
+        events.scan(chunk for chunk in self.chunks if chunk.kind == chunking.RECORDS)
+        slots, threads = self._open_slots(events)
+        last = events.counts().last
+        starts = slots["start"]
+        self.last_seen = max(last, int(starts.max()) if len(starts) else 0, min(self.head.end_ns, _LATEST), self.process.start_ns)
+        slots["end"] = self.last_seen
+        events.add_open(slots, threads)
+        return events
+
+    @cached_property
+    def names(self) -> Names:
+        """Threads, domains and categories. A later record wins."""
+        names = Names()
+        offsets = self.events.meta()
+        ids = self.layouts.ids
+        size = self.layouts.stride
+        for first in range(0, len(offsets), _BLOCK):
+            some = offsets[first : first + _BLOCK].astype(np.int64)
+            raw = self._memory[some[:, None] + np.arange(size)]
+            kinds = raw[:, 0]
+            known = np.zeros(len(some), bool)
+            for kind in ("thread", "domain", "category", "thread_name"):
+                mine = kinds == ids[kind]
+                known |= mine
+                rows = np.ascontiguousarray(raw[mine]).view(self.layouts.dtypes[kind]).reshape(-1)
+                _collect(names, kind, rows)
+            names.unknown += int((~known).sum())
+        return names
+
+    def notes(self) -> list[Note]:
+        """What was lost or damaged, as far as it has been read; call it last."""
+        notes = list(self._notes)
+        head = self.head
+        losses = [(head.dropped[0], "strings (their ranges have no name)")]
+        losses += [(head.dropped[number], f"{name} records") for name, number in self.layouts.ids.items() if number < len(head.dropped)]
+        reason = f": {os.strerror(head.error)}" if 0 < head.error < 4096 else ""
+        for count, what in losses:
+            if count:
+                place = "the spool directory has no more room" if head.error in (28, 122) else "the spool could not grow"
+                message = f"{count} {what} of process {self.process.pid} were dropped because {place}{reason}; use --spool-dir with more space"
+                notes.append(Note("error", "dropped-records", "nvtx", message, min(count, _LATEST)))
+        if head.state == 1:
+            message = f"recording turned itself off in process {self.process.pid}{reason or ' after a failure'}; what came later is missing"
+            notes.append(Note("error", "agent-off", "nvtx", message))
+        elif head.error and not any(count for count, _ in losses):
+            message = f"the spool of process {self.process.pid} could not grow at some time{reason}; nothing was dropped"
+            notes.append(Note("info", "spool-error", "nvtx", message))
+        counts = self.events.counts()
+        self._tell(notes, counts.damaged, "damaged-records", "records with impossible times were left out")
+        self._tell(notes, counts.backwards, "negative-duration", "ranges ended before they began (the clock stepped back); they have no duration")
+        self._tell(notes, counts.lost_names, "lost-names", "ranges or marks have no name because the string was not written")
+        self._tell(notes, self.names.unknown, "unknown-records", "records of a type unknown to this version of warpline were left out")
+        return notes
+
+    def _tell(self, notes: list[Note], count: int, code: str, what: str) -> None:
+        if count:
+            notes.append(Note("warning", code, "nvtx", f"{count} {what} (process {self.process.pid})", count))
+
+    def _note(self, severity: str, code: str, message: str, count: int) -> None:
+        self._notes.append(Note(severity, code, "spool", message, count))
+
+    def _fits(self, chunk: Chunk) -> bool:
+        if chunk.kind == chunking.RECORDS:
+            return chunk.stride == self.layouts.stride
+        if chunk.kind == chunking.OPEN:
+            return chunk.stride == (self.layouts.slot.itemsize if chunk.thread == chunking.NO_THREAD else self.layouts.stride)
+        return True
+
+    def _open_slots(self, events: Events) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint32]]:
+        """Return the ranges that were open at the end, innermost first, and their threads; those already closed are left out."""
+        ids = self.layouts.ids
+        event = self.layouts.dtypes["range"]
+        closed = {tuple(row) for row in events.last_events().tolist()}
+        closed_anywhere = {row[1:] for row in closed if row[4] == ids["start_end"]}
+        found: list[npt.NDArray[Any]] = []
+        owners: list[npt.NDArray[np.uint32]] = []
+        broken = 0
+        for chunk in self.chunks:
+            if chunk.kind != chunking.OPEN:
+                continue
+            shared = chunk.thread == chunking.NO_THREAD
+            dtype = self.layouts.slot if shared else event
+            table = np.frombuffer(self._mapped, dtype, chunk.size // dtype.itemsize, chunk.offset)
+            wanted = ids["start_end"] if shared else ids["range"]
+            sane = (table["start"] <= _LATEST) & ((table["type"] == wanted) | (table["type"] == ids["range"]))
+            broken += int(((table["type"] != 0) & ~sane).sum())
+            table = table[sane & (table["type"] != 0)]
+            threads = table["thread"].astype(np.uint32) if shared else np.full(len(table), chunk.thread, np.uint32)
+            fresh = np.ones(len(table), bool)
+            for row in range(len(table)):
+                one = table[row]
+                facts = (int(one["start"]), int(one["name"]), int(one["domain"]), int(one["type"]))
+                fresh[row] = (facts not in closed_anywhere) if shared else ((min(chunk.thread, UNKNOWN_THREAD), *facts) not in closed)
+            rows = np.zeros(int(fresh.sum()), event)
+            for name in event.names or ():
+                rows[name] = table[fresh][name]
+            found.append(rows[::-1])
+            owners.append(threads[fresh][::-1])
+        if broken:
+            self._note("warning", "spool-damaged", f"{broken} open ranges in {self.path.name} are damaged", broken)
+        nothing = np.zeros(0, event)
+        return np.concatenate([nothing, *found[::-1]]), np.concatenate([np.empty(0, np.uint32), *owners[::-1]])
+
+
+def _collect(names: Names, kind: str, rows: npt.NDArray[Any]) -> None:
+    if not len(rows):
+        return
+    name = rows["name"].tolist()
+    if kind == "thread":
+        values = zip(rows["tid"].tolist(), name, rows["start"].tolist(), strict=True)
+        names.threads.update(zip(rows["thread"].tolist(), values, strict=True))
+    elif kind == "domain":
+        names.domains.update(zip(rows["domain"].tolist(), name, strict=True))
+    elif kind == "category":
+        names.categories.update(zip(zip(rows["domain"].tolist(), rows["category"].tolist(), strict=True), name, strict=True))
+    else:
+        names.tids.update(zip(rows["tid"].tolist(), name, strict=True))
