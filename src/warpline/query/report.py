@@ -8,19 +8,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warpline.errors import MissingData, QueryError, ReportError
 from warpline.model.tables import TABLES
-from warpline.query.connection import connect
-from warpline.query.untrusted import check
 from warpline.report import schema
 from warpline.report.manifest import Manifest
 from warpline.report.store import Piece, Stored, open_store
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
 
 
@@ -102,11 +100,20 @@ class Report:
 
         `untrusted` accepts exactly one SELECT over the report's tables. Raises QueryError.
         """
+        import duckdb  # questions that need no SQL do not wait for it
+
+        from warpline.query.untrusted import check
+
+        # Loading DuckDB takes 100 ms: opening a report and reading tables goes without.
+        import duckdb
+
+        from warpline.query.untrusted import check
+
         connection = self.connection().cursor()
         try:
             if untrusted:
                 check(connection, text)
-            relation = connection.sql(text, params=params)
+            relation: duckdb.DuckDBPyRelation | None = connection.sql(text, params=params)
             if relation is None:
                 return pa.table({})
             result: pa.Table = relation.to_arrow_table()
@@ -124,6 +131,8 @@ class Report:
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Return the report's DuckDB connection; it is closed with the report."""
         if self._connection is None:
+            from warpline.query.connection import connect
+
             self._connection = connect(self._store)
         return self._connection
 

@@ -91,7 +91,7 @@ def parse_time(text: str) -> tuple[int, int]:
 
 
 def parse_nvtx(text: str) -> tuple[str, str | None, int | None]:
-    """Return name, domain and index for `RANGE[@DOMAIN][/INDEX]`; `\\@` and `\\/` stand for the characters. Raises UsageError."""
+    r"""Return name, domain and index for `RANGE[@DOMAIN][/INDEX]`; `\@` and `\/` stand for the characters. Raises UsageError."""
     match = re.fullmatch(r"((?:\\.|[^\\@])*?)(?:@((?:\\.|[^\\@])*?))?(?:/(\d+))?", text, re.DOTALL)
     if match is None or not match[1]:
         raise UsageError(f"{text!r} names no range; write RANGE[@DOMAIN][/INDEX], for example step@train/3")

@@ -102,7 +102,8 @@ class Builder:
         """The launched program itself recorded nothing (a shell, say); it still has the command line and the exit status."""
         launch = self._launch
         command = launch.command
-        self._facts.append(Process(pid=launch.pid or 0, host=launch.host, boot_id=launch.boot_id, start_ns=launch.start_ns or 0, command=command))
+        start = launch.start_ns or 0
+        self._facts.append(Process(pid=launch.pid or 0, host=launch.host, boot_id=launch.boot_id, start_ns=start, command=command))
         self._processes.append(
             {
                 "process": key,
@@ -199,15 +200,15 @@ class Builder:
 
     def _link(self) -> None:
         """Find parents among the traced processes; name a primary where the launcher could not."""
+        by_pid: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
         for row, facts in zip(self._processes, self._facts, strict=True):
-            candidates = [
-                (other.start_ns, parent["process"])
-                for parent, other in zip(self._processes, self._facts, strict=True)
-                if other.pid == facts.ppid and parent is not row and (other.boot_id, other.host) == (facts.boot_id, facts.host)
-                and other.start_ns <= facts.start_ns
-            ] if facts.ppid else []
-            if candidates:
-                row["parent"] = max(candidates)[1]
+            by_pid.setdefault((facts.boot_id, facts.host, facts.pid), []).append((facts.start_ns, row["process"]))
+        for row, facts in zip(self._processes, self._facts, strict=True):
+            # Process ids are reused: the parent is the last one of that id that was there before.
+            older = by_pid.get((facts.boot_id, facts.host, facts.ppid), []) if facts.ppid else []
+            row["parent"] = max((entry for entry in older if entry[0] <= facts.start_ns and entry[1] != row["process"]), default=(0, None))[
+                1
+            ]
         if self._processes and not any(row["primary"] for row in self._processes):
             root = next((row for row in self._processes if row["parent"] is None), self._processes[0])
             root["primary"] = True

@@ -54,4 +54,3 @@ def _domain(number: int, strings: Strings, names: Names) -> str:
 
 def _category(domain: int, number: int, strings: Strings, names: Names) -> str:
     return strings.get(names.categories.get((domain, number), 0)) or str(number)
-

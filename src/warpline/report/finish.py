@@ -37,7 +37,7 @@ def finish(
         committed = manifests.path_of(directory, note.id)
         if not mine or committed.exists():
             if not committed.exists():
-                raise ReportError(f"{note.path} is gone and {committed} is not there: the recording was removed while it was being finished")
+                raise ReportError(f"{note.path} is gone, {committed} is not there: somebody removed the recording")
             manifest = manifests.read(committed)
             if mine:
                 _clean(note, directory, [])

@@ -56,7 +56,7 @@ def write(report: Path, manifest: Manifest) -> None:
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 def read(path: Path) -> Manifest:

@@ -125,7 +125,7 @@ def locked(pending: Pending) -> Iterator[bool]:
         if sys.platform != "win32":
             fcntl.flock(handle, fcntl.LOCK_EX)
         try:
-            same = os.path.samestat(os.fstat(handle.fileno()), os.stat(pending.path))
+            same = os.path.samestat(os.fstat(handle.fileno()), pending.path.stat())
         except OSError:
             same = False
         yield same
@@ -181,4 +181,4 @@ def _write(pending: Pending) -> None:
     data = {name: value for name, value in asdict(pending).items() if name != "path"}
     temporary = pending.path.with_suffix(f".tmp{os.getpid()}")
     temporary.write_text(json.dumps(data) + "\n", encoding="utf-8")
-    os.replace(temporary, pending.path)
+    temporary.replace(pending.path)

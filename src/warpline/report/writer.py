@@ -76,7 +76,7 @@ class PartWriter:
         for name in TABLES:
             self._writer(name).close()
             _sync(self._temporary(name))
-            os.replace(self._temporary(name), self.report / self._file(name))
+            self._temporary(name).replace(self.report / self._file(name))
             tables[name] = {"file": self._file(name), "rows": self._rows.get(name, 0)}
         self._writers = {}
         manifest = manifests.Manifest(
@@ -140,7 +140,7 @@ def open_parquet(path: Path, table: str) -> pq.ParquetWriter:
         compression="zstd",
         compression_level=1,
         use_dictionary=[name for name in wanted.names if name not in deltas],
-        column_encoding={name: "DELTA_BINARY_PACKED" for name in deltas} or None,
+        column_encoding=dict.fromkeys(deltas, "DELTA_BINARY_PACKED") or None,
         write_statistics=True,
     )
 
@@ -160,9 +160,9 @@ def _claim(report: Path, part_id: str) -> int:
     folder = report / manifests.DIRECTORY
     name = f"{part_id}.json"
     for path in folder.glob("part-*"):
-        number = path.name.removeprefix("part-")
-        if number.isdigit() and path.read_text(encoding="utf-8").strip() == name:
-            return int(number)
+        digits = path.name.removeprefix("part-")
+        if digits.isdigit() and path.read_text(encoding="utf-8").strip() == name:
+            return int(digits)
     number = 0
     while True:
         path = folder / f"part-{number}"

@@ -110,7 +110,7 @@ class Events:
         if not at:
             raise KeyError(name)
         block = (ctypes.c_uint8 * int(size[0])).from_address(at)
-        return np.frombuffer(block, dtype)
+        return np.frombuffer(memoryview(block), dtype)
 
     def meta(self) -> npt.NDArray[np.uint64]:
         """Return the offsets of the records that describe threads, domains and categories."""

@@ -88,7 +88,9 @@ def read_head(data: bytes, file: str) -> Head:
         raise SpoolError(f"{file} is no spool: offset 0 does not hold {MAGIC.decode()}")
     if fields[1] != VERSION:
         raise SpoolError(f"{file}: offset 8: version {fields[1]} of the spool format; this warpline reads {VERSION}")
-    return Head(fields[2], fields[3], fields[4], _clock(fields[5:10]), fields[10], fields[11], fields[12], fields[13], fields[14], fields[15:31])
+    first, json_offset, json_size = fields[2:5]
+    size, chunk_end, end_ns, error, state = fields[10:15]
+    return Head(first, json_offset, json_size, _clock(fields[5:10]), size, chunk_end, end_ns, error, state, fields[15:31])
 
 
 def read_control(data: bytes) -> tuple[Clock, int, int, int] | None:

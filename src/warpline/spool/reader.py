@@ -143,7 +143,8 @@ class SpoolFile:
         for count, what in losses:
             if count:
                 place = "the spool directory has no more room" if head.error in (28, 122) else "the spool could not grow"
-                message = f"{count} {what} of process {self.process.pid} were dropped because {place}{reason}; use --spool-dir with more space"
+                who = f"{count} {what} of process {self.process.pid}"
+                message = f"{who} were dropped because {place}{reason}; name a directory with more room with --spool-dir"
                 notes.append(Note("error", "dropped-records", "nvtx", message, min(count, _LATEST)))
         if head.state == 1:
             message = f"recording turned itself off in process {self.process.pid}{reason or ' after a failure'}; what came later is missing"
@@ -153,7 +154,7 @@ class SpoolFile:
             notes.append(Note("info", "spool-error", "nvtx", message))
         counts = self.events.counts()
         self._tell(notes, counts.damaged, "damaged-records", "records with impossible times were left out")
-        self._tell(notes, counts.backwards, "negative-duration", "ranges ended before they began (the clock stepped back); they have no duration")
+        self._tell(notes, counts.backwards, "negative-duration", "ranges ended before they began; they have no duration")
         self._tell(notes, counts.lost_names, "lost-names", "ranges or marks have no name because the string was not written")
         self._tell(notes, self.names.unknown, "unknown-records", "records of a type unknown to this version of warpline were left out")
         return notes

@@ -45,10 +45,11 @@ class Strings:
 def _block(memory: npt.NDArray[np.uint8], chunk: Chunk) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint8], int]:
     start = desk.address(memory) + chunk.offset
     total, broken = np.zeros(1, np.uint64), np.zeros(1, np.uint32)
-    count = desk.call("strings", start, chunk.size, None, None, None, desk.address(total), desk.address(broken))
+    tally = (desk.address(total), desk.address(broken))
+    count = desk.call("strings", start, chunk.size, None, None, None, *tally)
     ids, ends, data = np.empty(count, np.uint32), np.zeros(count + 1, np.int64), np.empty(int(total[0]), np.uint8)
     total[0] = 0
-    desk.call("strings", start, chunk.size, desk.address(ids), desk.address(ends[1:]), desk.address(data), desk.address(total), desk.address(broken))
+    desk.call("strings", start, chunk.size, desk.address(ids), desk.address(ends[1:]), desk.address(data), *tally)
     return ids, ends, data, int(broken[0])
 
 

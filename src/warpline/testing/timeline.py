@@ -26,6 +26,8 @@ from warpline.report.manifest import Manifest
 from warpline.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, write_part
 from warpline.spool import desk
 
+_MACHINE = {"os": "Linux", "kernel": "6", "machine": "x86_64", "cpu": "CPU", "cpus": 2, "memory": 1 << 30}
+_Extra = Mapping[str, Mapping[str, Any]]
 _PIECE = re.compile(r"\[(?P<push>[^\]]*)\]|\{(?P<start>[^}]*)\}|!(?P<mark>[^\s!<\[{]*)|<(?P<open>[^\s!<\[{]*)")
 
 
@@ -76,7 +78,7 @@ def timeline(
     exit_status: int | None = 0,
     ranks: Mapping[str, int] | None = None,
     diagnostics: Sequence[Mapping[str, Any]] = (),
-    extra: Mapping[str, Mapping[str, Any]] | None = None,
+    extra: _Extra | None = None,
 ) -> Manifest:
     """Write the drawn ranges and marks as a part of the report directory `path`; returns its manifest.
 
@@ -127,13 +129,13 @@ def timeline(
             "nvtx_ranges": ranges,
             "nvtx_marks": marks,
             "diagnostics": list(diagnostics),
-            "targets": [{"host": host, "boot_id": boot_id, "os": "Linux", "kernel": "6", "machine": "x86_64", "cpu": "CPU", "cpus": 2, "memory": 1}],
+            "targets": [{"host": host, "boot_id": boot_id, **_MACHINE}],
         },
     )
 
 
 def _labels(
-    item: Drawn, keys: Mapping[str, int], threads: Mapping[tuple[str, str], int], origin: int, tick: int, extra: Mapping[str, Mapping[str, Any]]
+    item: Drawn, keys: Mapping[str, int], threads: Mapping[tuple[str, str], int], origin: int, tick: int, extra: _Extra
 ) -> dict[str, Any]:
     return {
         "process": keys[item.process],
@@ -154,7 +156,8 @@ def _ranges(items: list[tuple[Drawn, dict[str, Any]]], origin: int, tick: int) -
         counts[process] = counts.get(process, -1) + 1
         flags = {"unfinished": item.kind == "open", "inherited": False, "clipped": False}
         style = "StartEnd" if item.kind == "start" else "PushPop"
-        rows.append({"id": process * RANGES_PER_PROCESS + counts[process], **row, "end": origin + item.last * tick, "style": style, **flags})
+        key = process * RANGES_PER_PROCESS + counts[process]
+        rows.append({"id": key, **row, "end": origin + item.last * tick, "style": style, **flags})
     for process in counts:
         _place([row for row in rows if row["process"] == process and row["style"] == "PushPop"], nested=True)
         _place([row for row in rows if row["process"] == process and row["style"] == "StartEnd"], nested=False)
