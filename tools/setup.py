@@ -21,7 +21,8 @@ except ModuleNotFoundError:  # Python 3.10: pip brings the same parser
     from pip._vendor import tomli as tomllib
 with open(sys.argv[1], "rb") as file:
     project = tomllib.load(file)
-print(*project["build-system"]["requires"], *project["project"]["dependencies"], *project["project"]["optional-dependencies"]["dev"], sep="\\n")
+package = project["project"]
+print(*project["build-system"]["requires"], *package["dependencies"], *package["optional-dependencies"]["dev"], sep="\\n")
 """
 
 _COMMAND = """\

@@ -1,0 +1,80 @@
+"""Programs of every other CPython on the machine: warpline is built, installed and recorded there without dependencies."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import warpline
+
+ROOT = Path(__file__).resolve().parents[2]
+SRC = ROOT / "src"
+
+pytestmark = [pytest.mark.require("other-python", "gcc", "native"), pytest.mark.timeout(600)]
+
+_PROGRAM = """
+import sys, threading
+import warpline
+from warpline import nvtx
+
+assert not {"numpy", "pyarrow", "click"} & sys.modules.keys()
+
+@nvtx.annotate("call", color="green")
+def call(n):
+    with nvtx.annotate("inner", domain="library", category="io", payload=n):
+        nvtx.mark("tick")
+
+with nvtx.annotate("outer"):
+    for n in range(3):
+        call(n)
+    thread = threading.Thread(target=call, args=(3,))
+    thread.start()
+    thread.join()
+nvtx.push_range("pushed")
+nvtx.pop_range()
+nvtx.end_range(nvtx.start_range("started"))
+print("%d.%d" % sys.version_info[:2])
+"""
+
+
+def _others() -> list[tuple[str, str]]:
+    listed = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"], capture_output=True, text=True, check=True)
+    return [(version, path) for version, _, path in (line.partition(" ") for line in listed.stdout.splitlines())]
+
+
+def _run(*command: object, cwd: Path | None = None) -> str:
+    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize(("version", "path"), _others() or [("none", "")], ids=lambda value: value if "/" not in value else "")
+def test_a_program_of_another_python_is_recorded(version: str, path: str, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    _run(path, "-m", "venv", environment)
+    python = environment / "bin" / "python"
+    _run(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path / "wheel", ROOT)
+    (wheel,) = (tmp_path / "wheel").glob("*.whl")
+    assert f"-cp{version.replace('.', '')}-" in wheel.name
+    _run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
+
+    (tmp_path / "program.py").write_text(_PROGRAM)
+    warpline_here = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(SRC)!r}); from warpline.cli.main import main; main()"]
+    printed = _run(*warpline_here, "profile", "-o", tmp_path / "run", "--", python, "program.py", cwd=tmp_path)
+    assert printed.splitlines()[0] == version
+
+    report = warpline.open(tmp_path / "run.warpline")
+    rows = report.sql("SELECT message, style, domain, count(*) FROM nvtx_ranges GROUP BY ALL ORDER BY message").to_pylist()
+    assert [tuple(row.values()) for row in rows] == [
+        ("call", "PushPop", None, 4),
+        ("inner", "PushPop", "library", 4),
+        ("outer", "PushPop", None, 1),
+        ("pushed", "PushPop", None, 1),
+        ("started", "StartEnd", None, 1),
+    ]
+    payloads = report.sql("SELECT payload_int FROM nvtx_ranges WHERE message = 'inner' ORDER BY 1").to_pylist()
+    assert [row["payload_int"] for row in payloads] == [0, 1, 2, 3]
+    assert report.sql("SELECT message FROM nvtx_marks").to_pylist() == [{"message": "tick"}] * 4

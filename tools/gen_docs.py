@@ -1,0 +1,145 @@
+"""Writes docs/reference/ from the code: the table definitions, the units of each family and the commands.
+
+`--check` writes nothing and fails when a page is not what the code says.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from inspect import cleandoc
+from pathlib import Path
+
+import click
+
+from warpline import catalog
+from warpline.catalog import Unit
+from warpline.model.tables import TABLES, Column
+
+PAGES = Path(__file__).resolve().parent.parent / "docs" / "reference"
+NOTE = "*Written by `make docs` from the code; do not edit.*"
+
+
+def cell(text: str) -> str:
+    """Make a text fit into a cell of a Markdown table."""
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def rows(head: tuple[str, ...], body: Sequence[tuple[str, ...]]) -> str:
+    """Write a Markdown table; empty where there is no row."""
+    if not body:
+        return ""
+    lines = [head, ("---",) * len(head), *body]
+    return "\n".join("| " + " | ".join(cell(part) for part in line) + " |" for line in lines)
+
+
+def column_type(column: Column) -> str:
+    """Say a column's type, unit and whether it may be null."""
+    unit = f", {column.unit}" if column.unit else ""
+    return f"{column.type}{unit}{', may be null' if column.nullable else ''}"
+
+
+def tables() -> Iterator[str]:
+    """Describe the tables of a report."""
+    yield "# Tables of a report"
+    yield "Ask them with `warpline query`, `Report.sql` or any tool that reads Parquet. `dict` is a dictionary of strings; times are ns."
+    for table in TABLES.values():
+        yield f"## {table.name}\n\n{table.text}"
+        if table.sort:
+            yield f"Sorted by {', '.join(table.sort)}."
+        yield rows(("column", "type", "meaning"), [(f"`{column.name}`", column_type(column), column.text) for column in table.columns])
+
+
+def unit_text(unit: Unit) -> Iterator[str]:
+    """Describe one unit of a family."""
+    yield f"## {unit.id}\n\n{unit.summary}"
+    yield unit.body
+    for title, text in unit.sections.items():
+        yield f"### {title}\n\n{text}"
+    options = [(f"`{option.name}`", f"`{option.annotation}`", f"`{option.default}`", option.text) for option in unit.options]
+    yield rows(("option", "type", "default", "meaning"), options)
+
+
+def family(name: str, title: str, intro: str) -> Iterator[str]:
+    """Describe all units of a family."""
+    units = catalog.units(name)
+    yield f"# {title}"
+    yield intro
+    yield "\n".join(f"- [{unit.id}](#{unit.id}): {unit.summary}" for unit in units)
+    for unit in units:
+        yield from unit_text(unit)
+
+
+def stats() -> Iterator[str]:
+    """Describe the stats."""
+    return family("stats.tables", "Stats", "Computed tables: `warpline stats -r NAME report.warpline`, or `-r NAME1,NAME2` for several.")
+
+
+def exporters() -> Iterator[str]:
+    """Describe the export formats."""
+    return family(
+        "exporters.formats", "Export formats", "`warpline export -t NAME report.warpline` writes a report in another tool's format."
+    )
+
+
+def parameter(option: click.Option) -> tuple[str, str]:
+    """Describe one option: its names with what it takes, and its meaning with the default."""
+    takes = option.metavar or ("" if option.is_flag else option.type.name.upper())
+    if not option.metavar and isinstance(option.type, click.Choice):
+        takes = "|".join(map(str, option.type.choices))
+    names = ", ".join([*option.opts, *option.secondary_opts])
+    default = f" Default: `{option.default}`." if option.show_default and option.default is not None else ""
+    return f"`{names}{' ' + takes if takes else ''}`", f"{option.help or ''}{default}"
+
+
+def cli() -> Iterator[str]:
+    """Describe the commands."""
+    units = catalog.units("cli.commands")
+    yield "# Commands"
+    yield "Each explains itself with `--help`. Without a command, `warpline [OPTIONS] PROGRAM …` is `warpline profile …`."
+    for unit in units:
+        command: click.Command = unit.load().command
+        arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
+        usage = " ".join(
+            ["warpline", unit.id.replace("_", "-"), "[OPTIONS]", *(part.make_metavar(click.Context(command)) for part in arguments)]
+        )
+        yield f"## {unit.id.replace('_', '-')}\n\n`{usage}`"
+        yield re.sub(r"^\s*\x08\n", "", cleandoc(command.help or unit.doc), flags=re.MULTILINE).replace("\x08\n", "")
+        if command.epilog:
+            text = cleandoc(command.epilog).replace("\x08\n", "").replace("\x08", "").strip()
+            yield f"```\n{text}\n```"
+        options = [part for part in command.params if isinstance(part, click.Option) and not part.hidden]
+        yield rows(("option", "meaning"), [parameter(option) for option in options])
+
+
+WRITERS: dict[str, Callable[[], Iterator[str]]] = {"tables": tables, "stats": stats, "exporters": exporters, "cli": cli}
+
+
+def page(write: Callable[[], Iterator[str]]) -> str:
+    """Join what a writer yields into a page, the note below its title."""
+    title, *parts = (part.strip() for part in write())
+    return "\n\n".join([title, NOTE, *filter(None, parts)]) + "\n"
+
+
+def main() -> int:
+    """Write or check every page."""
+    check = "--check" in sys.argv[1:]
+    stale = []
+    for name, write in WRITERS.items():
+        path, text = PAGES / f"{name}.md", page(write)
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(f"docs/reference/{name}.md")
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    if stale:
+        print("\n".join(f"{'not what the code says' if check else 'wrote'}: {path}" for path in stale))
+    if check and stale:
+        print("run: make docs")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
