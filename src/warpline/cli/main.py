@@ -14,6 +14,7 @@ import click
 
 from warpline import catalog
 from warpline._version import __version__
+from warpline.cli.light import without_pandas
 from warpline.errors import UsageError, WarplineError
 
 FAMILY = "cli.commands"
@@ -91,6 +92,7 @@ def commands() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
+    without_pandas()
     sys.exit(_run(arguments))
 
 

@@ -6,6 +6,7 @@ import ctypes
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,7 +108,7 @@ class Durations:
         addresses = [array.ctypes.data for array in (key, count, total, least, greatest, median, deviation)]
         edges = [groups * step // (4 * threads()) for step in range(4 * threads() + 1)]
         with ThreadPoolExecutor(threads()) as pool:
-            for _ in pool.map(lambda pair: self._library.warpline_durations_finish(first, *pair, *addresses), zip(edges, edges[1:])):
+            for _ in pool.map(lambda pair: self._library.warpline_durations_finish(first, *pair, *addresses), pairwise(edges)):
                 pass
         columns = {}
         for name, interner, shift, mask in zip(_KEYS, self._interners, _SHIFTS, _MASKS, strict=True):

@@ -100,10 +100,6 @@ class Report:
 
         `untrusted` accepts exactly one SELECT over the report's tables. Raises QueryError.
         """
-        import duckdb  # questions that need no SQL do not wait for it
-
-        from warpline.query.untrusted import check
-
         # Loading DuckDB takes 100 ms: opening a report and reading tables goes without.
         import duckdb
 

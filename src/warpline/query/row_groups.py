@@ -85,9 +85,7 @@ class Reader:
         """Return the columns of one row group: on the report's clock, rows outside the window left out (needs start and end)."""
         files: dict[Path, pq.ParquetFile] = self._local.__dict__.setdefault("files", {})
         if group.file not in files:
-            files[group.file] = pq.ParquetFile(
-                group.file, metadata=group.metadata, read_dictionary=self._texts, memory_map=True
-            )
+            files[group.file] = pq.ParquetFile(group.file, metadata=group.metadata, read_dictionary=self._texts, memory_map=True)
         rows = files[group.file].read_row_group(group.number, columns=list(columns), use_threads=False)
         if group.shift:
             for name in self._clocks.intersection(columns):

@@ -1,0 +1,193 @@
+"""Print tables: where the time went, summed up by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from warpline import catalog
+from warpline.catalog import Unit
+from warpline.cli import tables
+from warpline.cli.finishing import progress_bar
+from warpline.cli.output_name import SUFFIX
+from warpline.cli.report_path import ReportPath
+from warpline.errors import MissingData, UsageError
+
+if TYPE_CHECKING:
+    from warpline.query import Report, Selection
+
+FAMILY = "stats.tables"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One stat in one format to one place: `-`, or a base name that the stat's name and the suffix are put behind."""
+
+    stat: Unit
+    options: dict[str, Any]
+    form: str
+    output: str
+    arguments: str = ""
+
+    def file(self, report: Path) -> Path | None:
+        """Where the text goes; None for the standard output."""
+        if self.output == "-":
+            return None
+        base = str(report).removesuffix(SUFFIX) if self.output == "." else self.output
+        return Path(f"{base}_{self.stat.id}{self.arguments}{tables.SUFFIXES[self.form]}")
+
+
+def _help_reports(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is None or ctx.resilient_parsing:
+        return
+    if value == "":
+        for unit in catalog.units(FAMILY):
+            click.echo(f"  {unit.id:<22} {unit.summary}")
+    else:
+        chosen = catalog.units(FAMILY) if value.lower() == "all" else [catalog.find(FAMILY, name) for name in value.split(",")]
+        click.echo("\n\n".join(f"{unit.id}: {unit.doc}" for unit in chosen))
+    ctx.exit()
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  warpline stats run.warpline
+  warpline stats -r nvtx_pushpop_sum --timeunit ms run.warpline
+  warpline stats -r nvtx_sum -f csv -o sums run.warpline      writes sums_nvtx_sum.csv
+  warpline stats --filter-nvtx step@train/3 run.warpline      the fourth `step` alone
+  warpline stats -r nvtx_pushpop_trace -f json --filter-time 1s/1s500ms run.warpline
+"""
+)
+@click.argument("report", type=ReportPath())
+@click.option("-r", "--report", "names", multiple=True, metavar="NAME[,…]", help="Which tables (see --help-reports).")
+@click.option("-f", "--format", "forms", multiple=True, metavar="FORMAT[,…]", help="table (default), csv, tsv, json or markdown.")
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="-|NAME[,…]",
+    help="Standard output, or files NAME_TABLE.csv …; `.`: beside the report.",
+)
+@click.option("--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec.")
+@click.option("--filter-time", metavar="A/B", help="Ranges that overlap this time of the report, e.g. 1s/1s500ms.")
+@click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Ranges that overlap an NVTX range (from 0: the first of that name).")
+@click.option("--force-overwrite", type=bool, is_flag=False, flag_value=True, default=False, help="Replace files that exist.")
+@click.option("--force-export", type=bool, is_flag=False, flag_value=True, default=False, hidden=True)
+@click.option("-q", "--quiet", is_flag=True, help="No titles, notes or messages.")
+@click.option(
+    "--help-reports",
+    is_flag=False,
+    flag_value="",
+    is_eager=True,
+    expose_value=False,
+    callback=_help_reports,
+    metavar="[NAME|ALL]",
+    help="List the tables, or explain one, and exit.",
+)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    report: Path,
+    names: tuple[str, ...],
+    forms: tuple[str, ...],
+    outputs: tuple[str, ...],
+    timeunit: str,
+    filter_time: str | None,
+    filter_nvtx: str | None,
+    force_overwrite: bool,
+    force_export: bool,
+    quiet: bool,
+) -> None:
+    """Print tables: where the time went, summed up by name.
+
+    The lists of -r, -f and -o go together; a shorter one repeats its last element.
+    """
+    unit = tables.time_unit(timeunit)
+    todo = jobs(_listed(names), _listed(forms), _listed(outputs))
+    from warpline.query import Selection
+    from warpline.query import open as open_report
+
+    selection = Selection.parse(filter_time, filter_nvtx)
+    printed = 0
+    with progress_bar() as progress, open_report(report, progress=progress) as opened:
+        for job in todo:
+            printed += _run(job, opened, selection, unit, overwrite=force_overwrite, quiet=quiet, first=not printed)
+    ctx.exit(0 if printed else 1)
+
+
+def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
+    """Put stats, formats and outputs together; a shorter list repeats its last element. UsageError for unknown ones."""
+    chosen = names or [unit.id for unit in catalog.units(FAMILY) if unit.constant("DEFAULT") is not False]
+    shapes, places = [tables.format_name(form) for form in forms] or ["table"], outputs or ["-"]
+    result = []
+    for index in range(max(len(chosen), len(shapes), len(places))):
+        name, form, place = (items[min(index, len(items) - 1)] for items in (chosen, shapes, places))
+        if place.startswith("@"):
+            raise UsageError(f"-o {place}: piping to a command is not built in; write `warpline stats … | {place[1:] or 'COMMAND'}`.")
+        stat, *arguments = name.split(":")
+        unit = catalog.find(FAMILY, stat)
+        result.append(Job(unit, _options(unit, arguments), form, place, "".join(f"_{text}" for text in arguments)))
+    return result
+
+
+def _options(unit: Unit, arguments: list[str]) -> dict[str, Any]:
+    known = {option.name: option for option in unit.options}
+    result: dict[str, Any] = {}
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if not equals or name not in known:
+            takes = ", ".join(f"{option.name}=…" for option in known.values()) or "none"
+            raise UsageError(f"{unit.id} has no argument {argument!r}; it takes: {takes}.")
+        result[name] = type(known[name].value)(value)
+    return result
+
+
+def _listed(values: tuple[str, ...]) -> list[str]:
+    return [item for value in values for item in value.split(",") if item]
+
+
+def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite: bool, quiet: bool, first: bool) -> bool:
+    """Compute and write one table; False (and a line on stderr) where the report has no data for it."""
+    from warpline.stats import base
+
+    try:
+        table = job.stat.load().table(report, selection, **job.options)
+    except MissingData as missing:
+        if not quiet:
+            text = str(missing)
+            click.echo(f"SKIPPED: {report.path.name + ' ' if text.startswith('does not') else ''}{text}", err=True)
+        return False
+    notes = base.notes(table)
+    file = job.file(report.path)
+    for_reading = job.form in ("table", "markdown")
+    width = tables.terminal_width() if file is None else 0
+    lines = tables.FORMATS[job.form](tables.in_unit(table, unit), width=width)
+    if file is not None:
+        _write(file, lines, overwrite)
+        if not quiet:
+            click.echo(f"{job.stat.id}: {file}", err=True)
+    else:
+        if not first:
+            click.echo()
+        if for_reading and not quiet:
+            click.echo(f" ** {job.stat.summary.rstrip('.')} ({job.stat.id}):\n")
+        tables.show(lines)
+    for note in [] if quiet else notes:
+        click.echo(f"\nNote: {note}" if for_reading and file is None else f"{job.stat.id}: {note}", err=not (for_reading and file is None))
+    return True
+
+
+def _write(file: Path, lines: Iterator[str], overwrite: bool) -> None:
+    try:
+        with open(file, "w" if overwrite else "x", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(line + "\n" for line in lines)
+    except FileExistsError:
+        raise UsageError(f"{file} exists; --force-overwrite replaces it.") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror}.") from error

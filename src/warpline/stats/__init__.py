@@ -1,0 +1,1 @@
+"""Stats: one computed table per file of the `tables` folder."""

@@ -1,0 +1,1 @@
+"""One stat per file."""

@@ -1,0 +1,91 @@
+"""NVTX Push/Pop Range Trace.
+
+## What it shows
+Every NVTX push/pop range, in the order they began, and where it lies in the nesting of its thread.
+
+## Columns
+- Start, End (ns): from the begin of the report.
+- Duration, DurChild, DurNonChild (ns): of the range; of the ranges directly inside it; the rest.
+- Name: `domain:name`; the default domain is empty.
+- PID, TID: system ids of process and thread.
+- Lvl: how many ranges enclose it. NumChild: how many ranges are directly inside it.
+- RangeId, ParentId: the range's id in this report, and that of the innermost range that encloses it.
+- RangeStack: ids from the outermost range to this one, each after a colon, e.g. `:1:7:9`.
+- NameTree: the name, indented by `--` per level.
+
+## How it is computed
+Parents are those of the report: ranges on one thread, of all domains together. DurChild sums the direct children. A filter leaves
+rows out; what it leaves out still counts in Lvl, NumChild, DurChild and RangeStack.
+
+## Traps
+- Ranges of two domains may overlap without one enclosing the other; then neither is the other's child.
+- DurNonChild is time outside of annotated children, not idle time.
+- One line per range: millions of ranges make a long text. Take --filter-time or --filter-nvtx, or SQL.
+- Ranges that were still open when their process ended are counted up to then, and a note says how many.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warpline.errors import MissingData
+from warpline.stats.base import noted
+from warpline.stats.summary import range_names
+
+if TYPE_CHECKING:
+    from warpline.query import Report, Selection
+
+DEFAULT = False  # `warpline stats` prints it only when asked by name
+
+_ROWS = """
+WITH pushpop AS (SELECT * FROM nvtx_ranges WHERE style = 'PushPop'),
+children AS (SELECT parent, count(*) AS number, sum("end" - "start")::BIGINT AS time FROM pushpop WHERE parent IS NOT NULL GROUP BY parent)
+SELECT r.id, r.parent, r."start", r."end", r.domain, r.message, p.pid, t.tid, r.unfinished,
+       coalesce(c.number, 0) AS number, coalesce(c.time, 0) AS time
+FROM pushpop r LEFT JOIN children c ON c.parent = r.id
+JOIN threads t ON t.thread = r.thread JOIN processes p ON p.process = r.process
+ORDER BY r."start", r.process, r.id
+"""
+
+
+def table(report: Report, selection: Selection) -> pa.Table:
+    """Return the trace; MissingData where there is no push/pop range."""
+    window = selection.window(report)
+    rows = report.sql(_ROWS)
+    ids, parents = rows.column("id").to_pylist(), rows.column("parent").to_pylist()
+    stacks: dict[int, str] = {}
+    levels: dict[int, int] = {}
+    for id, parent in zip(ids, parents, strict=True):
+        stacks[id] = f"{stacks.get(parent, '')}:{id}"
+        levels[id] = levels.get(parent, -1) + 1
+    level = pa.array([levels[id] for id in ids], pa.int32())
+    rows = rows.append_column("level", level).append_column("stack", pa.array([stacks[id] for id in ids], pa.string()))
+    if window is not None:
+        start, end = rows.column("start"), rows.column("end")
+        inside = pc.or_(pc.greater(end, window[0]), pc.greater_equal(start, window[0]))
+        rows = rows.filter(pc.and_(pc.less(start, window[1]), inside))
+    if not rows.num_rows:
+        raise MissingData("does not contain NVTX push/pop range data.")
+    duration = pc.subtract(rows.column("end"), rows.column("start"))
+    names = range_names(rows.column("domain"), rows.column("message"))
+    columns = {
+        "Start (ns)": pc.subtract(rows.column("start"), report.origin),
+        "End (ns)": pc.subtract(rows.column("end"), report.origin),
+        "Duration (ns)": duration,
+        "DurChild (ns)": rows.column("time"),
+        "DurNonChild (ns)": pc.subtract(duration, rows.column("time")),
+        "Name": names,
+        "PID": rows.column("pid"),
+        "TID": rows.column("tid"),
+        "Lvl": rows.column("level"),
+        "NumChild": rows.column("number"),
+        "RangeId": rows.column("id"),
+        "ParentId": rows.column("parent"),
+        "RangeStack": rows.column("stack"),
+        "NameTree": pc.binary_join_element_wise(pc.binary_repeat("--", rows.column("level")), names, ""),
+    }
+    still_open = pc.sum(rows.column("unfinished")).as_py()
+    return noted(pa.table(columns), f"{still_open:,} unfinished, counted up to when the process was last seen." if still_open else "")
