@@ -19,7 +19,7 @@ using namespace warpline;
 
 namespace {
 
-double time_pairs(ThreadLog& log, uint32_t pairs) {
+double time_pairs(ThreadLog &log, uint32_t pairs) {
   uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   for (uint32_t i = 0; i < pairs; ++i) {
     Label label;
@@ -34,7 +34,9 @@ double time_pairs(ThreadLog& log, uint32_t pairs) {
 
 extern "C" {
 
-WARPLINE_EXPORT uint32_t warpline_abi_version(void) { return 1; }
+WARPLINE_EXPORT uint32_t warpline_abi_version(void) {
+  return 1;
+}
 
 WARPLINE_EXPORT uint32_t warpline_clock_sample(uint64_t out[3]) {
   ClockKind kind = best_clock_kind();
@@ -45,13 +47,13 @@ WARPLINE_EXPORT uint32_t warpline_clock_sample(uint64_t out[3]) {
   return static_cast<uint32_t>(kind);
 }
 
-WARPLINE_EXPORT int warpline_control_create(const char* path, const uint64_t early[3]) {
+WARPLINE_EXPORT int warpline_control_create(const char *path, const uint64_t early[3]) {
   int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) {
     return errno;
   }
   int error = posix_fallocate(fd, 0, kPage);
-  void* page = error != 0 ? MAP_FAILED : mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void *page = error != 0 ? MAP_FAILED : mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (error == 0 && page == MAP_FAILED) {
     error = errno;
   }
@@ -60,7 +62,7 @@ WARPLINE_EXPORT int warpline_control_create(const char* path, const uint64_t ear
     unlink(path);
     return error;
   }
-  auto* control = new (page) ControlPage{};
+  auto *control = new (page) ControlPage{};
   ClockKind kind = best_clock_kind();
   control->version = kSpoolVersion;
   control->clock = calibrate(kind, {early[0], early[1], early[2]}, sample_clocks(kind));
@@ -70,11 +72,12 @@ WARPLINE_EXPORT int warpline_control_create(const char* path, const uint64_t ear
   return 0;
 }
 
-WARPLINE_EXPORT double warpline_pair_cost(const char* directory, uint32_t pairs) {
+WARPLINE_EXPORT double warpline_pair_cost(const char *directory, uint32_t pairs) {
   ClockKind kind = best_clock_kind();
   ClockSample early = sample_clocks(kind);
   std::string path = std::string(directory) + "/calibration-" + std::to_string(getpid());
-  ProcessLog* process = new (std::nothrow) ProcessLog;  // its mapping lives as long as the launcher: a few pages
+  ProcessLog *process =
+      new (std::nothrow) ProcessLog;  // its mapping lives as long as the launcher: a few pages
   if (process == nullptr) {
     return -ENOMEM;
   }
@@ -84,7 +87,7 @@ WARPLINE_EXPORT double warpline_pair_cost(const char* directory, uint32_t pairs)
     delete process;
     return -error;
   }
-  ThreadLog* log = process->enter_thread();
+  ThreadLog *log = process->enter_thread();
   double best = -ENOMEM;
   if (log != nullptr) {
     constexpr uint32_t kRounds = 5;

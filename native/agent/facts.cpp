@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kLongestCommand = 16384;
 
-std::string read_file(const char* path, size_t most) {
+std::string read_file(const char *path, size_t most) {
   std::string text;
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
@@ -58,42 +58,46 @@ std::string host_name() {
   return uname(&names) == 0 && names.nodename[0] != '\0' ? names.nodename : "localhost";
 }
 
-const char* variable(const char* name) {
-  const char* value = secure_getenv(name);
-  return value != nullptr && *value != '\0' && std::strspn(value, "0123456789") == std::strlen(value) ? value : nullptr;
+const char *variable(const char *name) {
+  const char *value = secure_getenv(name);
+  return value != nullptr && *value != '\0' && std::strspn(value, "0123456789") == std::strlen(value)
+             ? value
+             : nullptr;
 }
 
 // torchelastic sets RANK under Slurm too, where SLURM_PROCID is only the node's: ask it first.
-const char* rank(bool local) {
+const char *rank(bool local) {
   if (variable("LOCAL_RANK") != nullptr && variable("RANK") != nullptr) {
     return variable(local ? "LOCAL_RANK" : "RANK");
   }
-  static constexpr const char* kGlobal[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"};
-  static constexpr const char* kLocal[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "LOCAL_RANK"};
+  static constexpr const char *kGlobal[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
+                                            "RANK"};
+  static constexpr const char *kLocal[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID",
+                                           "LOCAL_RANK"};
   if (local) {
-    for (const char* name : kLocal) {
-      if (const char* value = variable(name)) {
+    for (const char *name : kLocal) {
+      if (const char *value = variable(name)) {
         return value;
       }
     }
     return nullptr;
   }
-  for (const char* name : kGlobal) {
-    if (const char* value = variable(name)) {
+  for (const char *name : kGlobal) {
+    if (const char *value = variable(name)) {
       return value;
     }
   }
   return nullptr;
 }
 
-void append(std::string& out, const char* key, std::string_view text) {
+void append(std::string &out, const char *key, std::string_view text) {
   out += ", \"";
   out += key;
   out += "\": ";
   append_json_string(out, text);
 }
 
-void append(std::string& out, const char* key, uint64_t number) {
+void append(std::string &out, const char *key, uint64_t number) {
   out += ", \"";
   out += key;
   out += "\": ";
@@ -123,10 +127,10 @@ std::string process_json(uint64_t start_ns, uint64_t fork_ns) {
     at = end + 1;
   }
   out += "]";
-  if (const char* value = rank(false)) {
+  if (const char *value = rank(false)) {
     append(out, "rank", std::string_view(value));
   }
-  if (const char* value = rank(true)) {
+  if (const char *value = rank(true)) {
     append(out, "local_rank", std::string_view(value));
   }
   append(out, "agent_version", std::string_view(WARPLINE_VERSION));
@@ -136,7 +140,7 @@ std::string process_json(uint64_t start_ns, uint64_t fork_ns) {
 
 std::string process_name() {
   std::string name = host_name();
-  for (char& c : name) {
+  for (char &c : name) {
     if (c == '/') {
       c = '_';
     }

@@ -6,11 +6,13 @@
 
 extern "C" {
 
-WARPLINE_EXPORT int InitializeInjectionNvtx2(void* get_export_table) {
+WARPLINE_EXPORT int InitializeInjectionNvtx2(void *get_export_table) {
   return warpline::agent::install_nvtx(reinterpret_cast<NvtxGetExportTableFunc_t>(get_export_table));
 }
 
 // Clients of NVTX 1 and 2 (libnvToolsExt.so.1) ask for this one when the other is missing.
-WARPLINE_EXPORT int InitializeInjectionNvtx(void* get_export_table) { return InitializeInjectionNvtx2(get_export_table); }
+WARPLINE_EXPORT int InitializeInjectionNvtx(void *get_export_table) {
+  return InitializeInjectionNvtx2(get_export_table);
+}
 
 }  // extern "C"

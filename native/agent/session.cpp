@@ -24,8 +24,8 @@
 
 namespace warpline::agent {
 
-__thread ThreadLog* t_log = nullptr;
-ProcessLog* g_process = nullptr;
+__thread ThreadLog *t_log = nullptr;
+ProcessLog *g_process = nullptr;
 
 namespace {
 
@@ -34,25 +34,25 @@ struct State {
   std::mutex mutex;
   std::string directory;
   ClockParams clock{ClockKind::monotonic, 0, 0, 0, 1};
-  ControlPage* control = nullptr;
+  ControlPage *control = nullptr;
   pthread_key_t key{};
   bool has_key = false;
   std::atomic<bool> off{false};
-  std::atomic<uint32_t>* same_process = nullptr;
+  std::atomic<uint32_t> *same_process = nullptr;
   // Set by fork in the child, used when it records its first event.
-  ProcessLog* parent = nullptr;
+  ProcessLog *parent = nullptr;
   Inherited inherited;
   uint64_t fork_ns = 0;
 };
 
 // In static storage and never destroyed: exit handlers of the program may still record after ours ran.
 alignas(State) char g_storage[sizeof(State)];
-State* g_state = nullptr;
+State *g_state = nullptr;
 std::once_flag g_once;
 std::atomic<uint32_t> g_always_same{1};
 
-void leave(void* log) {
-  auto* mine = static_cast<ThreadLog*>(log);
+void leave(void *log) {
+  auto *mine = static_cast<ThreadLog *>(log);
   if (g_process != nullptr && mine->process() == g_process && g_same_process->load() != 0) {
     t_log = nullptr;
     g_process->leave_thread(mine);
@@ -100,22 +100,23 @@ void after_fork_child() {
   }
 }
 
-void open_control(State& state) {
+void open_control(State &state) {
   std::string path = state.directory + "/control";
   int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) {
     return;  // no launcher: the plain clock, and nobody to report to
   }
   off_t size = lseek(fd, 0, SEEK_END);
-  void* page = size < static_cast<off_t>(sizeof(ControlPage))
+  void *page = size < static_cast<off_t>(sizeof(ControlPage))
                    ? MAP_FAILED
                    : mmap(nullptr, sizeof(ControlPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   if (page == MAP_FAILED) {
     return;
   }
-  auto* control = static_cast<ControlPage*>(page);
-  if (std::memcmp(control->magic, kControlMagic, sizeof(kControlMagic)) != 0 || control->version != kSpoolVersion) {
+  auto *control = static_cast<ControlPage *>(page);
+  if (std::memcmp(control->magic, kControlMagic, sizeof(kControlMagic)) != 0 ||
+      control->version != kSpoolVersion) {
     munmap(page, sizeof(ControlPage));
     return;
   }
@@ -124,15 +125,15 @@ void open_control(State& state) {
 }
 
 void start_once() {
-  const char* directory = secure_getenv("WARPLINE_SPOOL");
+  const char *directory = secure_getenv("WARPLINE_SPOOL");
   if (directory == nullptr || *directory == '\0') {
     return;
   }
-  auto* state = new (g_storage) State;
+  auto *state = new (g_storage) State;
   state->directory = directory;
   open_control(*state);
   g_same_process = &g_always_same;
-  void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page != MAP_FAILED) {
     if (madvise(page, kPage, MADV_WIPEONFORK) == 0) {
       state->same_process = new (page) std::atomic<uint32_t>(1);
@@ -146,7 +147,7 @@ void start_once() {
   pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-void turn_off(State& state, int error) {
+void turn_off(State &state, int error) {
   state.off.store(true);
   if (state.control != nullptr) {
     uint32_t none = 0;
@@ -156,9 +157,10 @@ void turn_off(State& state, int error) {
 }
 
 // Several programs can run one after the other under the same pid (exec): each has its own spool.
-int open_spool(State& state, ProcessLog& process) {
+int open_spool(State &state, ProcessLog &process) {
   std::string base = state.directory + "/" + process_name();
-  std::string json = "{" + process_json(now_ns(state.clock), state.parent != nullptr ? state.fork_ns : 0) + ", " + schema_json() + "}";
+  std::string json = "{" + process_json(now_ns(state.clock), state.parent != nullptr ? state.fork_ns : 0) +
+                     ", " + schema_json() + "}";
   for (int i = 0; i < 1000; ++i) {
     int error = process.open(base + (i == 0 ? "" : "-" + std::to_string(i)) + ".spool", json, state.clock);
     if (error != EEXIST) {
@@ -169,12 +171,12 @@ int open_spool(State& state, ProcessLog& process) {
 }
 
 // [MT] The process's log, opened now if need be; null when that fails.
-ProcessLog* start(State& state, bool& first) {
+ProcessLog *start(State &state, bool &first) {
   std::lock_guard lock(state.mutex);
   if (g_process != nullptr || state.off.load()) {
     return g_process;
   }
-  auto* process = new (std::nothrow) ProcessLog;
+  auto *process = new (std::nothrow) ProcessLog;
   int error = process == nullptr ? ENOMEM : open_spool(state, *process);
   if (error != 0) {
     turn_off(state, error);
@@ -192,7 +194,7 @@ ProcessLog* start(State& state, bool& first) {
   return process;
 }
 
-ThreadLog* lost() {
+ThreadLog *lost() {
   if (g_state != nullptr && g_state->control != nullptr) {
     g_state->control->lost.fetch_add(1, std::memory_order_relaxed);
   }
@@ -201,15 +203,15 @@ ThreadLog* lost() {
 
 }  // namespace
 
-const std::atomic<uint32_t>* g_same_process = &g_always_same;
+const std::atomic<uint32_t> *g_same_process = &g_always_same;
 
 bool prepare() {
   std::call_once(g_once, start_once);
   return g_state != nullptr;
 }
 
-ThreadLog* enter() {
-  State* state = g_state;
+ThreadLog *enter() {
+  State *state = g_state;
   if (state == nullptr) {
     return nullptr;
   }
@@ -219,13 +221,13 @@ ThreadLog* enter() {
     state->inherited = {};  // of another moment: nobody told us about this fork
   }
   bool first = false;
-  ProcessLog* process = nullptr;
+  ProcessLog *process = nullptr;
   try {
     process = state->off.load(std::memory_order_relaxed) ? nullptr : start(*state, first);
   } catch (...) {
     turn_off(*state, ENOMEM);
   }
-  ThreadLog* log = process == nullptr ? nullptr : process->enter_thread();
+  ThreadLog *log = process == nullptr ? nullptr : process->enter_thread();
   if (log != nullptr) {
     if (first && state->parent != nullptr) {
       bool forked_here = syscall(SYS_gettid) == getpid();

@@ -65,7 +65,7 @@ ClockSample sample_clocks(ClockKind kind) {
   return best;
 }
 
-ClockParams calibrate(ClockKind kind, const ClockSample& early, const ClockSample& late) {
+ClockParams calibrate(ClockKind kind, const ClockSample &early, const ClockSample &late) {
   ClockParams plain{ClockKind::monotonic, 0, 0, 0, 1};
   if (kind == ClockKind::monotonic || late.counter <= early.counter || late.monotonic <= early.monotonic) {
     return plain;

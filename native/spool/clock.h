@@ -36,13 +36,13 @@ inline uint64_t read_counter(ClockKind kind) {
 }
 
 //! [MT][HOT] Counter ticks to ns of CLOCK_MONOTONIC.
-inline uint64_t to_ns(const ClockParams& clock, uint64_t counter) {
+inline uint64_t to_ns(const ClockParams &clock, uint64_t counter) {
   auto ticks = static_cast<unsigned __int128>(counter - clock.t0);
   return clock.base_ns + static_cast<uint64_t>((ticks * clock.mult) >> clock.shift);
 }
 
 //! [MT][HOT] Now, in ns of CLOCK_MONOTONIC (one counter read, about 9 ns; else one clock_gettime, about 21 ns).
-inline uint64_t now_ns(const ClockParams& clock) {
+inline uint64_t now_ns(const ClockParams &clock) {
   uint64_t counter = read_counter(clock.kind);
   return clock.kind == ClockKind::monotonic ? counter : to_ns(clock, counter);
 }
@@ -59,6 +59,6 @@ struct ClockSample {
 ClockSample sample_clocks(ClockKind kind);
 
 //! Constants for `to_ns` through two samples; falls back to `monotonic` where the samples make no sense.
-ClockParams calibrate(ClockKind kind, const ClockSample& early, const ClockSample& late);
+ClockParams calibrate(ClockKind kind, const ClockSample &early, const ClockSample &late);
 
 }  // namespace warpline

@@ -20,10 +20,13 @@ namespace {
 
 constexpr size_t kFirstStep = size_t{256} << 10;
 constexpr size_t kLastStep = size_t{64} << 20;
-constexpr size_t kHugeFrom = kLastStep;  // not before: a program that records little should not get 2 MiB at a time
+constexpr size_t kHugeFrom =
+    size_t{16} << 20;  // not before: a program that records little should not get 2 MiB at a time
 constexpr uint32_t kRetryEvery = 4096;
 
-size_t round_to_page(size_t size) { return (size + kPage - 1) / kPage * kPage; }
+size_t round_to_page(size_t size) {
+  return (size + kPage - 1) / kPage * kPage;
+}
 
 // Going past RLIMIT_FSIZE raises SIGXFSZ in the traced program: look before asking.
 bool over_file_limit(uint64_t size) {
@@ -62,21 +65,23 @@ int reserve(int fd, uint64_t offset, size_t size) {
   return errno == EOPNOTSUPP || errno == ENOSYS ? write_zeros(fd, offset, size) : errno;
 }
 
-char* map(int fd, uint64_t offset, size_t size) {
-  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
+char *map(int fd, uint64_t offset, size_t size) {
+  void *p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
   if (p == MAP_FAILED) {
     return nullptr;
   }
   madvise(p, size, MADV_DONTFORK);  // a child must never write into its parent's spool
   if (size >= kHugeFrom) {
-    madvise(p, size, MADV_HUGEPAGE);  // large folios: half the kernel's cost of a new page (1.0 -> 0.5 us), where it has them
+    madvise(
+        p, size,
+        MADV_HUGEPAGE);  // large folios: half the kernel's cost of a new page (1.0 -> 0.5 us), where it has them
   }
-  return static_cast<char*>(p);
+  return static_cast<char *>(p);
 }
 
 }  // namespace
 
-int SpoolFile::create(const std::string& path, std::string_view json, const ClockParams& clock) {
+int SpoolFile::create(const std::string &path, std::string_view json, const ClockParams &clock) {
   size_t first_chunk = kPage + round_to_page(json.size());
   size_t size = std::max(kFirstStep, first_chunk + kFirstStep / 2);
   int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -88,8 +93,8 @@ int SpoolFile::create(const std::string& path, std::string_view json, const Cloc
   for (size_t least = first_chunk; (error = reserve(fd, 0, size)) != 0 && size > least;) {
     size = std::max(least, round_to_page(size / 2));
   }
-  struct stat status {};
-  char* base = nullptr;
+  struct stat status{};
+  char *base = nullptr;
   if (error == 0 && (fstat(fd, &status) != 0 || (base = map(fd, 0, size)) == nullptr)) {
     error = errno;
   }
@@ -101,7 +106,7 @@ int SpoolFile::create(const std::string& path, std::string_view json, const Cloc
   path_ = path;
   device_ = status.st_dev;
   inode_ = status.st_ino;
-  header_ = reinterpret_cast<FileHeader*>(base);
+  header_ = reinterpret_cast<FileHeader *>(base);
   std::memcpy(base + kPage, json.data(), json.size());
   header_->version = kSpoolVersion;
   header_->first_chunk = static_cast<uint32_t>(first_chunk);
@@ -124,10 +129,10 @@ int SpoolFile::grow(size_t want) {
   if (fd < 0) {
     return errno;
   }
-  struct stat status {};
+  struct stat status{};
   int error = 0;
   size_t step = std::clamp<size_t>(file_size_, kFirstStep, kLastStep);
-  char* base = nullptr;
+  char *base = nullptr;
   if (fstat(fd, &status) != 0 || status.st_dev != device_ || status.st_ino != inode_) {
     error = ESTALE;
   } else {
@@ -154,7 +159,7 @@ int SpoolFile::grow(size_t want) {
   return 0;
 }
 
-ChunkHeader* SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want) {
+ChunkHeader *SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want) {
   // With the disk full every record would pay for a failing system call: try again only now and then.
   if (failing_.load(std::memory_order_relaxed) != 0 &&
       failing_.fetch_add(1, std::memory_order_relaxed) % kRetryEvery != 0) {
@@ -175,7 +180,7 @@ ChunkHeader* SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t threa
   }
   failing_.store(0, std::memory_order_relaxed);
   size_t size = std::min(want, static_cast<size_t>(step_end_ - cursor_));
-  auto* chunk = reinterpret_cast<ChunkHeader*>(cursor_);
+  auto *chunk = reinterpret_cast<ChunkHeader *>(cursor_);
   chunk->kind = kind;
   chunk->stride = stride;
   chunk->size = size;
@@ -188,11 +193,12 @@ ChunkHeader* SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t threa
   return chunk;
 }
 
-void SpoolFile::populate(void* begin, size_t size) {
+void SpoolFile::populate(void *begin, size_t size) {
   auto first = reinterpret_cast<uintptr_t>(begin) / kPage * kPage;
   auto last = reinterpret_cast<uintptr_t>(begin) + size;
   int saved = errno;
-  madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE);  // before Linux 5.14: faults as they come
+  madvise(reinterpret_cast<void *>(first), last - first,
+          MADV_POPULATE_WRITE);  // before Linux 5.14: faults as they come
   errno = saved;
 }
 

@@ -15,41 +15,41 @@ namespace warpline {
 class SpoolFile {
  public:
   SpoolFile() = default;
-  SpoolFile(const SpoolFile&) = delete;
-  SpoolFile& operator=(const SpoolFile&) = delete;
+  SpoolFile(const SpoolFile &) = delete;
+  SpoolFile &operator=(const SpoolFile &) = delete;
 
   //! Creates the file with its header and JSON. Returns 0, or the errno of what failed (then nothing is left behind).
-  [[nodiscard]] int create(const std::string& path, std::string_view json, const ClockParams& clock);
+  [[nodiscard]] int create(const std::string &path, std::string_view json, const ClockParams &clock);
 
   //! [MT] A chunk of about `want` bytes (at least a page, less than asked where the mapped step ends), or nullptr when
   //! there is no space. Its header is complete; its contents are zero.
-  [[nodiscard]] ChunkHeader* allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want);
+  [[nodiscard]] ChunkHeader *allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want);
 
   //! [MT] Counts a record that could not be written.
   void drop(RecordType type) {
     header_->dropped[static_cast<size_t>(type)].fetch_add(1, std::memory_order_relaxed);
   }
 
-  FileHeader* header() const { return header_; }
-  const std::string& path() const { return path_; }
+  FileHeader *header() const { return header_; }
+  const std::string &path() const { return path_; }
 
   //! Asks the kernel for the pages now, in one call, instead of one fault each on the recording path.
-  static void populate(void* begin, size_t size);
+  static void populate(void *begin, size_t size);
 
   //! [FORK] Held across a fork, so that the parent's file is whole.
-  std::mutex& mutex() { return mutex_; }
+  std::mutex &mutex() { return mutex_; }
 
  private:
   int grow(size_t want);
 
   std::mutex mutex_;
-  FileHeader* header_ = nullptr;
+  FileHeader *header_ = nullptr;
   std::string path_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  char* cursor_ = nullptr;       // next chunk in the mapped step
-  char* step_end_ = nullptr;     // end of the mapped step
-  uint64_t cursor_offset_ = 0;   // the same in the file
+  char *cursor_ = nullptr;      // next chunk in the mapped step
+  char *step_end_ = nullptr;    // end of the mapped step
+  uint64_t cursor_offset_ = 0;  // the same in the file
   uint64_t file_size_ = 0;
   uint32_t sequence_ = 0;
   std::atomic<uint32_t> failing_{0};  // 0 = fine, else attempts since space ran out

@@ -24,13 +24,13 @@ MetaRecord about_thread(uint32_t index) {
 
 }  // namespace
 
-int ProcessLog::open(const std::string& path, std::string_view json, const ClockParams& clock) {
+int ProcessLog::open(const std::string &path, std::string_view json, const ClockParams &clock) {
   clock_ = clock;
   return file_.create(path, json, clock);
 }
 
-ThreadLog* ProcessLog::enter_thread() {
-  ThreadLog* log = nullptr;
+ThreadLog *ProcessLog::enter_thread() {
+  ThreadLog *log = nullptr;
   uint32_t index = 0;
   {
     std::lock_guard lock(threads_mutex_);
@@ -42,7 +42,8 @@ ThreadLog* ProcessLog::enter_thread() {
   }
   if (log == nullptr) {
     // Straight from the kernel: never from the program's allocator, which may be the one calling us; untouched pages are free.
-    void* memory = mmap(nullptr, sizeof(ThreadLog), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory =
+        mmap(nullptr, sizeof(ThreadLog), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
       return nullptr;
     }
@@ -58,19 +59,19 @@ ThreadLog* ProcessLog::enter_thread() {
   prctl(PR_GET_NAME, name);
   describe({RecordType::thread, 0, 0, intern(name)}, record);
   if (log->cursor_ != log->limit_) {
-    auto* turn = reinterpret_cast<MetaRecord*>(log->cursor_);
+    auto *turn = reinterpret_cast<MetaRecord *>(log->cursor_);
     *turn = record;
     commit(turn, {RecordType::thread_switch, 0, 0, 0});
     ++log->cursor_;
   }
   if (log->pieces_used_ != 0) {
-    auto* chunk = reinterpret_cast<ChunkHeader*>(log->pieces_[0].begin) - 1;
+    auto *chunk = reinterpret_cast<ChunkHeader *>(log->pieces_[0].begin) - 1;
     std::atomic_ref(chunk->thread).store(index, std::memory_order_release);
   }
   return log;
 }
 
-void ProcessLog::leave_thread(ThreadLog* log) {
+void ProcessLog::leave_thread(ThreadLog *log) {
   // Ranges still open stay in the stack, marked as this thread's: the next owner starts a stack of its own.
   log->trim();
   if (log->top_ != log->top_begin_ || log->pieces_used_ > 1) {
@@ -87,7 +88,7 @@ void ProcessLog::leave_thread(ThreadLog* log) {
   free_threads_ = log;
 }
 
-void ProcessLog::describe(RecordHead head, const MetaRecord& record) {
+void ProcessLog::describe(RecordHead head, const MetaRecord &record) {
   std::lock_guard lock(describe_mutex_);
   if (head.type == RecordType::category) {
     try {
@@ -97,16 +98,17 @@ void ProcessLog::describe(RecordHead head, const MetaRecord& record) {
     }
   }
   if (cursor_ == end_) {
-    ChunkHeader* chunk = file_.allocate(ChunkKind::records, sizeof(MetaRecord), kNoThread, next_chunk_);
+    ChunkHeader *chunk = file_.allocate(ChunkKind::records, sizeof(MetaRecord), kNoThread, next_chunk_);
     if (chunk == nullptr) {
       file_.drop(head.type);
       return;
     }
     next_chunk_ = std::min(next_chunk_ * 2, size_t{256} << 10);
-    cursor_ = reinterpret_cast<MetaRecord*>(chunk + 1);
+    cursor_ = reinterpret_cast<MetaRecord *>(chunk + 1);
     end_ = cursor_ + (chunk->size - sizeof(ChunkHeader)) / sizeof(MetaRecord);
   }
-  std::memcpy(reinterpret_cast<char*>(cursor_) + sizeof(RecordHead), reinterpret_cast<const char*>(&record) + sizeof(RecordHead),
+  std::memcpy(reinterpret_cast<char *>(cursor_) + sizeof(RecordHead),
+              reinterpret_cast<const char *>(&record) + sizeof(RecordHead),
               sizeof(MetaRecord) - sizeof(RecordHead));
   commit(cursor_, head);
   ++cursor_;
@@ -140,7 +142,7 @@ bool ProcessLog::add_slots() {
   if (slots_.size() == kSlotChunks) {
     return false;
   }
-  ChunkHeader* chunk = file_.allocate(ChunkKind::open, sizeof(OpenSlot), kNoThread, 16384);
+  ChunkHeader *chunk = file_.allocate(ChunkKind::open, sizeof(OpenSlot), kNoThread, 16384);
   if (chunk == nullptr) {
     return false;
   }
@@ -150,7 +152,7 @@ bool ProcessLog::add_slots() {
     auto first = static_cast<uint32_t>(slots_.size() * kSlotsPerChunk);
     generation_.resize(std::max(generation_.size(), first + kSlotsPerChunk));
     free_slots_.reserve(free_slots_.size() + generation_.size());
-    slots_.push_back({reinterpret_cast<OpenSlot*>(chunk + 1), count});
+    slots_.push_back({reinterpret_cast<OpenSlot *>(chunk + 1), count});
     for (size_t i = count; i-- > 0;) {
       free_slots_.push_back(first + static_cast<uint32_t>(i));
     }
@@ -160,7 +162,7 @@ bool ProcessLog::add_slots() {
   return true;
 }
 
-uint64_t ProcessLog::start_range(ThreadLog& log, uint16_t domain, const Label& label) {
+uint64_t ProcessLog::start_range(ThreadLog &log, uint16_t domain, const Label &label) {
   std::lock_guard lock(slots_mutex_);
   if (free_slots_.empty() && !add_slots()) {
     file_.drop(RecordType::start_end);
@@ -168,7 +170,7 @@ uint64_t ProcessLog::start_range(ThreadLog& log, uint16_t domain, const Label& l
   }
   uint32_t index = free_slots_.back();
   free_slots_.pop_back();
-  OpenSlot* open = slot(index);
+  OpenSlot *open = slot(index);
   uint64_t id = (static_cast<uint64_t>(++generation_[index]) << 32) | (index + 1);
   open->id = id;
   open->thread = log.index();
@@ -180,13 +182,14 @@ uint64_t ProcessLog::start_range(ThreadLog& log, uint16_t domain, const Label& l
   return id;
 }
 
-bool ProcessLog::end_range(ThreadLog& log, uint64_t id, uint64_t end) {
+bool ProcessLog::end_range(ThreadLog &log, uint64_t id, uint64_t end) {
   std::lock_guard lock(slots_mutex_);
   auto index = static_cast<uint32_t>(id) - 1;
-  if (index / kSlotsPerChunk >= slots_.size() || index % kSlotsPerChunk >= slots_[index / kSlotsPerChunk].count) {
+  if (index / kSlotsPerChunk >= slots_.size() ||
+      index % kSlotsPerChunk >= slots_[index / kSlotsPerChunk].count) {
     return false;
   }
-  OpenSlot* open = slot(index);
+  OpenSlot *open = slot(index);
   if (open->id != id || open->event.head.type == RecordType::none) {
     return false;
   }
@@ -212,18 +215,18 @@ void ProcessLog::unlock_after_fork() {
   slots_mutex_.unlock();
 }
 
-Inherited ProcessLog::inherited(ThreadLog* log) {
+Inherited ProcessLog::inherited(ThreadLog *log) {
   Inherited result;
   try {
     for (uint32_t i = 0; log != nullptr && i < log->pieces_used_ && i <= log->piece_; ++i) {
-      const EventRecord* end = i == log->piece_ ? log->top_ : log->pieces_[i].end;
-      for (const EventRecord* open = log->pieces_[i].begin; open != end; ++open) {
+      const EventRecord *end = i == log->piece_ ? log->top_ : log->pieces_[i].end;
+      for (const EventRecord *open = log->pieces_[i].begin; open != end; ++open) {
         if (open->head.type != RecordType::none) {
           result.stack.push_back(*open);
         }
       }
     }
-    for (const SlotChunk& chunk : slots_) {
+    for (const SlotChunk &chunk : slots_) {
       for (size_t i = 0; i < chunk.count; ++i) {
         if (chunk.slots[i].event.head.type != RecordType::none) {
           result.ranges.push_back(chunk.slots[i]);
@@ -236,34 +239,36 @@ Inherited ProcessLog::inherited(ThreadLog* log) {
   return result;
 }
 
-void ProcessLog::adopt_names(ProcessLog& parent) {
+void ProcessLog::adopt_names(ProcessLog &parent) {
   strings_.adopt(parent.strings_, file_);
   domains_ = std::move(parent.domains_);
   for (size_t i = 0; i < domains_.size(); ++i) {
     describe({RecordType::domain, 0, static_cast<uint16_t>(i + 1), intern(domains_[i])}, {});
   }
-  for (const Named& named : std::exchange(parent.categories_, {})) {
+  for (const Named &named : std::exchange(parent.categories_, {})) {
     describe(named.head, named.record);
   }
 }
 
-void ProcessLog::adopt_ranges(ProcessLog& parent, const Inherited& inherited, ThreadLog* thread, uint64_t fork_ns) {
+void ProcessLog::adopt_ranges(ProcessLog &parent, const Inherited &inherited, ThreadLog *thread,
+                              uint64_t fork_ns) {
   if (thread != nullptr) {
-    for (const EventRecord& open : inherited.stack) {
+    for (const EventRecord &open : inherited.stack) {
       thread->inherit(open, fork_ns);
     }
   }
   std::lock_guard lock(slots_mutex_);
   generation_ = std::move(parent.generation_);
-  for (const OpenSlot& open : inherited.ranges) {
+  for (const OpenSlot &open : inherited.ranges) {
     auto index = static_cast<uint32_t>(open.id) - 1;
     while (slots_.size() <= index / kSlotsPerChunk && add_slots()) {
     }
-    if (slots_.size() <= index / kSlotsPerChunk || index % kSlotsPerChunk >= slots_[index / kSlotsPerChunk].count) {
+    if (slots_.size() <= index / kSlotsPerChunk ||
+        index % kSlotsPerChunk >= slots_[index / kSlotsPerChunk].count) {
       file_.drop(RecordType::start_end);
       continue;
     }
-    OpenSlot* mine = slot(index);
+    OpenSlot *mine = slot(index);
     RecordHead head = open.event.head;
     head.flags |= kFlagInherited;
     *mine = open;

@@ -23,50 +23,50 @@ struct Inherited {
 class ProcessLog {
  public:
   ProcessLog() = default;
-  ProcessLog(const ProcessLog&) = delete;
-  ProcessLog& operator=(const ProcessLog&) = delete;
+  ProcessLog(const ProcessLog &) = delete;
+  ProcessLog &operator=(const ProcessLog &) = delete;
 
   //! Opens the spool; 0 or an errno.
-  [[nodiscard]] int open(const std::string& path, std::string_view json, const ClockParams& clock);
+  [[nodiscard]] int open(const std::string &path, std::string_view json, const ClockParams &clock);
 
   //! [MT] A log for the calling thread, perhaps one that an ended thread left; nullptr when memory is out.
-  ThreadLog* enter_thread();
+  ThreadLog *enter_thread();
 
   //! The thread ends: what is left of its chunk serves the next one.
-  void leave_thread(ThreadLog* log);
+  void leave_thread(ThreadLog *log);
 
   //! [MT] Start/end ranges; an id is unique in the process, 0 = not recorded.
-  uint64_t start_range(ThreadLog& log, uint16_t domain, const Label& label);
-  bool end_range(ThreadLog& log, uint64_t id, uint64_t end);
+  uint64_t start_range(ThreadLog &log, uint16_t domain, const Label &label);
+  bool end_range(ThreadLog &log, uint64_t id, uint64_t end);
 
   //! [MT] Writes a record about the process: a thread, domain, category or name.
-  void describe(RecordHead head, const MetaRecord& record);
+  void describe(RecordHead head, const MetaRecord &record);
 
   //! [MT] The number of domain `name`, the same for the same name; 0xffff when there are too many.
   uint16_t domain(std::string_view name);
 
   uint32_t intern(std::string_view text) { return strings_.intern(text, file_); }
-  SpoolFile& file() { return file_; }
-  const ClockParams& clock() const { return clock_; }
+  SpoolFile &file() { return file_; }
+  const ClockParams &clock() const { return clock_; }
 
   //! [FORK] Around a fork: take all locks and copy the calling thread's open ranges; give them back.
   void lock_for_fork();
   void unlock_after_fork();
-  Inherited inherited(ThreadLog* log);
+  Inherited inherited(ThreadLog *log);
 
   //! [FORK] In the child, once its own spool is open and before anything else is written: takes over the strings, domains
   //! and categories of `parent` (whose mapping is gone) under their numbers.
-  void adopt_names(ProcessLog& parent);
+  void adopt_names(ProcessLog &parent);
 
   //! [FORK] Then: the ranges that were open; they begin at the fork here. `thread` gets the stack, if it is the one that forked.
-  void adopt_ranges(ProcessLog& parent, const Inherited& inherited, ThreadLog* thread, uint64_t fork_ns);
+  void adopt_ranges(ProcessLog &parent, const Inherited &inherited, ThreadLog *thread, uint64_t fork_ns);
 
  private:
   static constexpr size_t kSlotsPerChunk = (16384 - sizeof(ChunkHeader)) / sizeof(OpenSlot);
   static constexpr size_t kSlotChunks = 1024;  // some 298,000 open at once
 
   struct SlotChunk {
-    OpenSlot* slots;
+    OpenSlot *slots;
     size_t count;
   };
   struct Named {
@@ -74,7 +74,7 @@ class ProcessLog {
     MetaRecord record;
   };
 
-  OpenSlot* slot(uint32_t index) { return slots_[index / kSlotsPerChunk].slots + index % kSlotsPerChunk; }
+  OpenSlot *slot(uint32_t index) { return slots_[index / kSlotsPerChunk].slots + index % kSlotsPerChunk; }
   bool add_slots();
 
   SpoolFile file_;
@@ -83,11 +83,11 @@ class ProcessLog {
 
   std::mutex threads_mutex_;
   uint32_t next_thread_ = 0;
-  ThreadLog* free_threads_ = nullptr;
+  ThreadLog *free_threads_ = nullptr;
 
   std::mutex describe_mutex_;
-  MetaRecord* cursor_ = nullptr;
-  MetaRecord* end_ = nullptr;
+  MetaRecord *cursor_ = nullptr;
+  MetaRecord *end_ = nullptr;
   size_t next_chunk_ = kPage;
   std::vector<std::string> domains_;
   std::vector<Named> categories_;  // written again in a fork child

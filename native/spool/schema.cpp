@@ -9,8 +9,8 @@ namespace warpline {
 namespace {
 
 struct Field {
-  const char* name;
-  const char* type;  // NumPy's letter and size, little-endian
+  const char *name;
+  const char *type;  // NumPy's letter and size, little-endian
   size_t offset;
 };
 
@@ -42,21 +42,23 @@ constexpr Field kSlot[] = {
 };
 
 template <size_t N>
-void append_fields(std::string& out, const Field (&fields)[N]) {
+void append_fields(std::string &out, const Field (&fields)[N]) {
   out += "\"fields\": [";
   for (size_t i = 0; i < N; ++i) {
     char text[96];
-    std::snprintf(text, sizeof(text), "%s[\"%s\", \"%s\", %zu]", i == 0 ? "" : ", ", fields[i].name, fields[i].type,
-                  fields[i].offset);
+    std::snprintf(text, sizeof(text), "%s[\"%s\", \"%s\", %zu]", i == 0 ? "" : ", ", fields[i].name,
+                  fields[i].type, fields[i].offset);
     out += text;
   }
   out += "]}";
 }
 
 template <size_t N>
-void append_record(std::string& out, const char* name, RecordType type, size_t size, const Field (&fields)[N]) {
+void append_record(std::string &out, const char *name, RecordType type, size_t size,
+                   const Field (&fields)[N]) {
   char text[96];
-  std::snprintf(text, sizeof(text), "\"%s\": {\"id\": %d, \"size\": %zu, ", name, static_cast<int>(type), size);
+  std::snprintf(text, sizeof(text), "\"%s\": {\"id\": %d, \"size\": %zu, ", name, static_cast<int>(type),
+                size);
   out += text;
   append_fields(out, fields);
 }
@@ -89,7 +91,7 @@ std::string schema_json() {
   return out;
 }
 
-void append_json_string(std::string& out, std::string_view text) {
+void append_json_string(std::string &out, std::string_view text) {
   out += '"';
   for (char c : text) {
     auto byte = static_cast<unsigned char>(c);

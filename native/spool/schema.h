@@ -10,6 +10,6 @@ namespace warpline {
 std::string schema_json();
 
 //! Appends `text` as a JSON string; bytes above 0x7f pass as they are.
-void append_json_string(std::string& out, std::string_view text);
+void append_json_string(std::string &out, std::string_view text);
 
 }  // namespace warpline

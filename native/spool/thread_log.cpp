@@ -8,40 +8,44 @@
 namespace warpline {
 namespace {
 
-EventRecord* records_of(ChunkHeader* chunk) { return reinterpret_cast<EventRecord*>(chunk + 1); }
+EventRecord *records_of(ChunkHeader *chunk) {
+  return reinterpret_cast<EventRecord *>(chunk + 1);
+}
 
-EventRecord* last_record(EventRecord* first, char* end) {
-  return first + static_cast<size_t>(end - reinterpret_cast<char*>(first)) / sizeof(EventRecord);
+EventRecord *last_record(EventRecord *first, char *end) {
+  return first + static_cast<size_t>(end - reinterpret_cast<char *>(first)) / sizeof(EventRecord);
 }
 
 }  // namespace
 
-uint32_t intern_slow(ProcessLog& process, std::string_view text) { return process.intern(text); }
+uint32_t intern_slow(ProcessLog &process, std::string_view text) {
+  return process.intern(text);
+}
 
 bool ThreadLog::next_chunk() {
   size_t want = chunk_size_ == 0 ? kFirstChunk : std::min(chunk_size_ * 4, kLastChunk);
-  ChunkHeader* chunk = process_->file().allocate(ChunkKind::records, sizeof(EventRecord), index_, want);
+  ChunkHeader *chunk = process_->file().allocate(ChunkKind::records, sizeof(EventRecord), index_, want);
   if (chunk == nullptr) {
     return false;
   }
   chunk_size_ = want;
   cursor_ = records_of(chunk);
-  chunk_end_ = reinterpret_cast<char*>(chunk) + chunk->size;
+  chunk_end_ = reinterpret_cast<char *>(chunk) + chunk->size;
   limit_ = cursor_;
   return true;
 }
 
 // The thread's window is full: open the next one, in this chunk or a new one.
-EventRecord* ThreadLog::more() {
-  char* window = reinterpret_cast<char*>(limit_);
+EventRecord *ThreadLog::more() {
+  char *window = reinterpret_cast<char *>(limit_);
   if (last_record(limit_, chunk_end_) == limit_) {
     if (!next_chunk()) {
       process_->file().drop(RecordType::range);
       return nullptr;
     }
-    window = reinterpret_cast<char*>(cursor_);
+    window = reinterpret_cast<char *>(cursor_);
   }
-  char* end = std::min(chunk_end_, window + kWindow);
+  char *end = std::min(chunk_end_, window + kWindow);
   if (chunk_size_ > kFirstChunk) {  // threads that write little should not cost memory
     SpoolFile::populate(window, static_cast<size_t>(end - window));
   }
@@ -49,8 +53,8 @@ EventRecord* ThreadLog::more() {
   return cursor_;
 }
 
-bool ThreadLog::append(RecordHead head, uint64_t start, uint64_t end, const Label& label) {
-  EventRecord* record = cursor_;
+bool ThreadLog::append(RecordHead head, uint64_t start, uint64_t end, const Label &label) {
+  EventRecord *record = cursor_;
   if (record == limit_ && (record = more()) == nullptr) {
     return false;
   }
@@ -64,14 +68,14 @@ bool ThreadLog::append(RecordHead head, uint64_t start, uint64_t end, const Labe
   return true;
 }
 
-bool ThreadLog::append_start_end(const OpenSlot& slot, uint64_t end) {
-  const EventRecord& event = slot.event;
+bool ThreadLog::append_start_end(const OpenSlot &slot, uint64_t end) {
+  const EventRecord &event = slot.event;
   Label label{event.head.name, event.head.flags, event.color, event.category, event.payload};
   if (slot.thread != index_ && limit_ - cursor_ < 2) {
     // The origin must follow its record in the same chunk: leave a last free record unused.
     if (limit_ - cursor_ == 1 && last_record(limit_, chunk_end_) == limit_) {
       limit_ = cursor_;
-      chunk_end_ = reinterpret_cast<char*>(cursor_);
+      chunk_end_ = reinterpret_cast<char *>(cursor_);
     }
     if (limit_ == cursor_ && more() == nullptr) {
       return false;
@@ -83,11 +87,11 @@ bool ThreadLog::append_start_end(const OpenSlot& slot, uint64_t end) {
   if (slot.thread == index_) {
     return true;
   }
-  EventRecord* next = cursor_;
+  EventRecord *next = cursor_;
   if (next == limit_ && (next = more()) == nullptr) {
     return true;
   }
-  auto* origin = reinterpret_cast<MetaRecord*>(next);
+  auto *origin = reinterpret_cast<MetaRecord *>(next);
   origin->start = event.start;
   origin->id = slot.id;
   origin->thread = slot.thread;
@@ -99,7 +103,7 @@ bool ThreadLog::append_start_end(const OpenSlot& slot, uint64_t end) {
 }
 
 // The stack's piece is full: go on in the next one.
-EventRecord* ThreadLog::deeper() {
+EventRecord *ThreadLog::deeper() {
   uint32_t next = pieces_used_ == 0 ? 0 : piece_ + 1;
   if (next == kPieces) {
     process_->file().drop(RecordType::range);
@@ -107,13 +111,13 @@ EventRecord* ThreadLog::deeper() {
   }
   if (next == pieces_used_) {
     size_t want = kPage << (2 * next);
-    ChunkHeader* chunk = process_->file().allocate(ChunkKind::open, sizeof(EventRecord), index_, want);
+    ChunkHeader *chunk = process_->file().allocate(ChunkKind::open, sizeof(EventRecord), index_, want);
     if (chunk == nullptr) {
       process_->file().drop(RecordType::range);
       return nullptr;
     }
-    EventRecord* begin = records_of(chunk);
-    pieces_[next] = {begin, last_record(begin, reinterpret_cast<char*>(chunk) + chunk->size)};
+    EventRecord *begin = records_of(chunk);
+    pieces_[next] = {begin, last_record(begin, reinterpret_cast<char *>(chunk) + chunk->size)};
     ++pieces_used_;
   }
   piece_ = next;
@@ -122,9 +126,10 @@ EventRecord* ThreadLog::deeper() {
   return top_;
 }
 
-void ThreadLog::inherit(const EventRecord& open, uint64_t fork_ns) {
+void ThreadLog::inherit(const EventRecord &open, uint64_t fork_ns) {
   RecordHead head = open.head;
-  push(head.domain, {head.name, static_cast<uint8_t>(head.flags | kFlagInherited), open.color, open.category, open.payload});
+  push(head.domain, {head.name, static_cast<uint8_t>(head.flags | kFlagInherited), open.color, open.category,
+                     open.payload});
   if (top_ != top_begin_) {
     top_[-1].start = fork_ns;
   }
@@ -153,8 +158,8 @@ int ThreadLog::pop_slow(uint16_t domain, uint64_t end) {
   }
   trim();
   uint32_t piece = piece_;
-  EventRecord* slot = top_;
-  EventRecord* begin = top_begin_;
+  EventRecord *slot = top_;
+  EventRecord *begin = top_begin_;
   for (;;) {
     while (slot != begin) {
       --slot;
@@ -180,8 +185,8 @@ int ThreadLog::level(uint16_t domain) const {
   }
   int open = 0;
   for (uint32_t i = 0; i < pieces_used_ && i <= piece_; ++i) {
-    const EventRecord* end = i == piece_ ? top_ : pieces_[i].end;
-    for (const EventRecord* slot = pieces_[i].begin; slot != end; ++slot) {
+    const EventRecord *end = i == piece_ ? top_ : pieces_[i].end;
+    for (const EventRecord *slot = pieces_[i].begin; slot != end; ++slot) {
       open += slot->head.type != RecordType::none && slot->head.domain == domain ? 1 : 0;
     }
   }

@@ -20,39 +20,39 @@ struct Label {
 };
 
 //! Stores a record's head last and as one word: a reader sees all of the record or none.
-inline void commit(void* record, RecordHead head) {
+inline void commit(void *record, RecordHead head) {
   uint64_t word;
   static_assert(sizeof(word) == sizeof(head));
   std::memcpy(&word, &head, sizeof(word));
-  __atomic_store_n(static_cast<uint64_t*>(record), word, __ATOMIC_RELEASE);
+  __atomic_store_n(static_cast<uint64_t *>(record), word, __ATOMIC_RELEASE);
 }
 
 class ProcessLog;
-uint32_t intern_slow(ProcessLog& process, std::string_view text);
+uint32_t intern_slow(ProcessLog &process, std::string_view text);
 
 class ThreadLog {
  public:
   //! [HOT] Opens a push/pop range; returns its level in `domain`, from 0.
-  int push(uint16_t domain, const Label& label);
+  int push(uint16_t domain, const Label &label);
 
   //! [HOT] Closes the innermost open range of `domain` with the time `end`; returns its level, or -1 if none is open.
   int pop(uint16_t domain, uint64_t end);
 
   //! [HOT] Writes a finished record; false when there is no space (then it is counted as lost).
-  bool append(RecordHead head, uint64_t start, uint64_t end, const Label& label);
+  bool append(RecordHead head, uint64_t start, uint64_t end, const Label &label);
 
   //! Writes a start/end range, and where it began if that was another thread.
-  bool append_start_end(const OpenSlot& slot, uint64_t end);
+  bool append_start_end(const OpenSlot &slot, uint64_t end);
 
   //! [FORK] In a child: opens a range that the parent had open; it begins at the fork here.
-  void inherit(const EventRecord& open, uint64_t fork_ns);
+  void inherit(const EventRecord &open, uint64_t fork_ns);
 
   //! [HOT] The number of `text`, from this thread's cache where it can.
-  uint32_t intern(const char* text, size_t size);
+  uint32_t intern(const char *text, size_t size);
 
   uint32_t index() const { return index_; }
-  ProcessLog* process() const { return process_; }
-  const ClockParams& clock() const { return *clock_; }
+  ProcessLog *process() const { return process_; }
+  const ClockParams &clock() const { return *clock_; }
   int level(uint16_t domain) const;
 
  private:
@@ -61,7 +61,7 @@ class ThreadLog {
   static constexpr size_t kCacheSize = 1024;
   static constexpr size_t kFirstChunk = size_t{16} << 10;
   static constexpr size_t kLastChunk = size_t{1} << 20;
-  static constexpr size_t kWindow = size_t{64} << 10;
+  static constexpr size_t kWindow = size_t{128} << 10;
   struct CachedName {
     uint64_t hash;
     uint32_t size;
@@ -69,26 +69,27 @@ class ThreadLog {
   };
   // A piece of the stack of open ranges; pieces are never given back while the thread lives.
   struct Piece {
-    EventRecord* begin;
-    EventRecord* end;
+    EventRecord *begin;
+    EventRecord *end;
   };
-  static constexpr size_t kPieces = 8;  // 100 ranges, then 4x more each: beyond 500,000 deep, pushes are only counted
+  static constexpr size_t kPieces =
+      8;  // 100 ranges, then 4x more each: beyond 500,000 deep, pushes are only counted
 
-  EventRecord* more();
-  EventRecord* deeper();
+  EventRecord *more();
+  EventRecord *deeper();
   bool next_chunk();
   int pop_slow(uint16_t domain, uint64_t end);
-  int finish(EventRecord* slot, uint64_t end);
+  int finish(EventRecord *slot, uint64_t end);
   void trim();
 
-  ProcessLog* process_ = nullptr;
-  const ClockParams* clock_ = nullptr;
-  EventRecord* cursor_ = nullptr;  // next free record
-  EventRecord* limit_ = nullptr;   // end of the populated window
-  EventRecord* top_ = nullptr;     // next free slot of the open ranges
-  EventRecord* top_begin_ = nullptr;
-  EventRecord* top_end_ = nullptr;
-  char* chunk_end_ = nullptr;
+  ProcessLog *process_ = nullptr;
+  const ClockParams *clock_ = nullptr;
+  EventRecord *cursor_ = nullptr;  // next free record
+  EventRecord *limit_ = nullptr;   // end of the populated window
+  EventRecord *top_ = nullptr;     // next free slot of the open ranges
+  EventRecord *top_begin_ = nullptr;
+  EventRecord *top_end_ = nullptr;
+  char *chunk_end_ = nullptr;
   size_t chunk_size_ = 0;
   uint32_t index_ = 0;
   uint32_t holes_ = 0;     // slots below the top that were closed out of order
@@ -97,12 +98,12 @@ class ThreadLog {
   uint32_t pieces_used_ = 0;
   uint16_t level_[kLevels] = {};
   Piece pieces_[kPieces] = {};
-  ThreadLog* next_free_ = nullptr;
+  ThreadLog *next_free_ = nullptr;
   CachedName cache_[kCacheSize] = {};
 };
 
-inline int ThreadLog::push(uint16_t domain, const Label& label) {
-  EventRecord* slot = top_;
+inline int ThreadLog::push(uint16_t domain, const Label &label) {
+  EventRecord *slot = top_;
   if (slot == top_end_) [[unlikely]] {
     slot = deeper();
     if (slot == nullptr) {
@@ -123,9 +124,9 @@ inline int ThreadLog::push(uint16_t domain, const Label& label) {
   return level(domain) - 1;
 }
 
-inline int ThreadLog::finish(EventRecord* slot, uint64_t end) {
+inline int ThreadLog::finish(EventRecord *slot, uint64_t end) {
   uint16_t domain = slot->head.domain;
-  EventRecord* record = cursor_;
+  EventRecord *record = cursor_;
   if (record != limit_ || (record = more()) != nullptr) [[likely]] {
     record->start = slot->start;
     record->end = end;
@@ -143,7 +144,7 @@ inline int ThreadLog::finish(EventRecord* slot, uint64_t end) {
 }
 
 inline int ThreadLog::pop(uint16_t domain, uint64_t end) {
-  EventRecord* slot = top_ - 1;
+  EventRecord *slot = top_ - 1;
   if (top_ == top_begin_ || slot->head.domain != domain || (holes_ | unstored_) != 0) [[unlikely]] {
     return pop_slow(domain, end);
   }
@@ -151,9 +152,9 @@ inline int ThreadLog::pop(uint16_t domain, uint64_t end) {
   return finish(slot, end);
 }
 
-inline uint32_t ThreadLog::intern(const char* text, size_t size) {
+inline uint32_t ThreadLog::intern(const char *text, size_t size) {
   uint64_t hash = hash_text(text, size);
-  CachedName& cached = cache_[hash % kCacheSize];
+  CachedName &cached = cache_[hash % kCacheSize];
   if (cached.hash == hash && cached.size == size) [[likely]] {
     return cached.id;
   }

@@ -33,19 +33,19 @@ struct Scratch {
 };
 
 // Chunks of one kind, walked as a reader would.
-std::vector<const ChunkHeader*> chunks(const std::string& path, std::vector<char>& bytes, ChunkKind kind) {
+std::vector<const ChunkHeader *> chunks(const std::string &path, std::vector<char> &bytes, ChunkKind kind) {
   bytes.clear();
-  if (FILE* file = std::fopen(path.c_str(), "rb")) {
+  if (FILE *file = std::fopen(path.c_str(), "rb")) {
     char buffer[65536];
     for (size_t n = 0; (n = std::fread(buffer, 1, sizeof(buffer), file)) > 0;) {
       bytes.insert(bytes.end(), buffer, buffer + n);
     }
     std::fclose(file);
   }
-  std::vector<const ChunkHeader*> found;
-  const auto* header = reinterpret_cast<const FileHeader*>(bytes.data());
+  std::vector<const ChunkHeader *> found;
+  const auto *header = reinterpret_cast<const FileHeader *>(bytes.data());
   for (uint64_t at = header->first_chunk; at < header->chunk_end.load();) {
-    const auto* chunk = reinterpret_cast<const ChunkHeader*>(bytes.data() + at);
+    const auto *chunk = reinterpret_cast<const ChunkHeader *>(bytes.data() + at);
     CHECK(chunk->magic == kChunkMagic);
     if (chunk->kind == kind) {
       found.push_back(chunk);
@@ -55,12 +55,13 @@ std::vector<const ChunkHeader*> chunks(const std::string& path, std::vector<char
   return found;
 }
 
-size_t count(const std::string& path, ChunkKind kind, RecordType type) {
+size_t count(const std::string &path, ChunkKind kind, RecordType type) {
   std::vector<char> bytes;
   size_t n = 0;
-  for (const ChunkHeader* chunk : chunks(path, bytes, kind)) {
+  for (const ChunkHeader *chunk : chunks(path, bytes, kind)) {
     for (size_t at = sizeof(ChunkHeader); at + chunk->stride <= chunk->size; at += chunk->stride) {
-      n += reinterpret_cast<const RecordHead*>(reinterpret_cast<const char*>(chunk) + at)->type == type ? 1 : 0;
+      n += reinterpret_cast<const RecordHead *>(reinterpret_cast<const char *>(chunk) + at)->type == type ? 1
+                                                                                                          : 0;
     }
   }
   return n;
@@ -93,7 +94,7 @@ void test_stack() {
   ProcessLog process;
   CHECK(process.open(scratch.path, "{" + schema_json() + "}", kClock) == 0);
   CHECK(process.open(scratch.path, "{}", kClock) == EEXIST);
-  ThreadLog* log = process.enter_thread();
+  ThreadLog *log = process.enter_thread();
   CHECK(log->pop(0, 1) == -1);
   CHECK(log->push(0, named(1)) == 0);
   CHECK(log->push(1, named(2)) == 0);
@@ -124,7 +125,7 @@ void test_start_end() {
   Scratch scratch;
   ProcessLog process;
   CHECK(process.open(scratch.path, "{" + schema_json() + "}", kClock) == 0);
-  ThreadLog* log = process.enter_thread();
+  ThreadLog *log = process.enter_thread();
   std::vector<uint64_t> ids;
   for (int i = 0; i < 1000; ++i) {
     ids.push_back(process.start_range(*log, 0, named(1)));
@@ -133,7 +134,7 @@ void test_start_end() {
   CHECK(!process.end_range(*log, 0, 1));
   CHECK(!process.end_range(*log, uint64_t{7} << 40, 1));
   std::thread other([&] {
-    ThreadLog* theirs = process.enter_thread();
+    ThreadLog *theirs = process.enter_thread();
     for (uint64_t id : ids) {
       CHECK(process.end_range(*theirs, id, clock_ns(CLOCK_MONOTONIC)));
       CHECK(!process.end_range(*theirs, id, 1));
@@ -170,7 +171,7 @@ void test_threads() {
   ProcessLog process;
   CHECK(process.open(scratch.path, "{}", kClock) == 0);
   for (int i = 0; i < 500; ++i) {
-    ThreadLog* log = process.enter_thread();
+    ThreadLog *log = process.enter_thread();
     CHECK(log->index() == static_cast<uint32_t>(i));
     log->push(0, named(1));
     log->pop(0, 1);
@@ -185,7 +186,7 @@ void test_no_space() {
   Scratch scratch;
   ProcessLog process;
   CHECK(process.open(scratch.path, "{}", kClock) == 0);
-  ThreadLog* log = process.enter_thread();
+  ThreadLog *log = process.enter_thread();
   rlimit old{};
   getrlimit(RLIMIT_FSIZE, &old);
   rlimit small{512 << 10, old.rlim_max};
@@ -196,7 +197,7 @@ void test_no_space() {
     CHECK(log->pop(0, 1) == 0);
   }
   size_t kept = count(scratch.path, ChunkKind::records, RecordType::range);
-  const FileHeader* header = process.file().header();
+  const FileHeader *header = process.file().header();
   CHECK(kept > 5000 && kept < kRanges);
   CHECK(kept + header->dropped[1].load() == kRanges);
   CHECK(header->error.load() == EFBIG);

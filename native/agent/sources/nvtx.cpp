@@ -13,14 +13,16 @@ namespace {
 
 constexpr int kNotRecorded = NVTX_NO_PUSH_POP_TRACKING;
 
-uint16_t domain_of(nvtxDomainHandle_t handle) { return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(handle)); }
+uint16_t domain_of(nvtxDomainHandle_t handle) {
+  return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(handle));
+}
 
 template <typename Handle>
 Handle to_handle(uint32_t number) {
   return reinterpret_cast<Handle>(static_cast<uintptr_t>(number));
 }
 
-std::string utf8(const wchar_t* text) {
+std::string utf8(const wchar_t *text) {
   std::string out;
   for (; *text != L'\0'; ++text) {
     auto c = static_cast<uint32_t>(*text);
@@ -47,9 +49,11 @@ std::string utf8(const wchar_t* text) {
 }
 
 // The texts NVTX hands over are dead after the call: they become numbers here.
-inline uint32_t name_of(ThreadLog& log, const char* text) { return text == nullptr ? 0 : log.intern(text, std::strlen(text)); }
+inline uint32_t name_of(ThreadLog &log, const char *text) {
+  return text == nullptr ? 0 : log.intern(text, std::strlen(text));
+}
 
-uint32_t name_of(ThreadLog& log, const wchar_t* text) {
+uint32_t name_of(ThreadLog &log, const wchar_t *text) {
   if (text == nullptr) {
     return 0;
   }
@@ -62,7 +66,7 @@ uint32_t name_of(ThreadLog& log, const wchar_t* text) {
 }
 
 // Only the member that payloadType names is defined; the others may hold anything.
-inline void take_payload(Label& label, const nvtxEventAttributes_t& event) {
+inline void take_payload(Label &label, const nvtxEventAttributes_t &event) {
   switch (event.payloadType) {
     case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
       label.payload = event.payload.ullValue;
@@ -92,9 +96,9 @@ inline void take_payload(Label& label, const nvtxEventAttributes_t& event) {
   label.flags |= static_cast<uint8_t>(event.payloadType);
 }
 
-__attribute__((noinline, cold)) Label label_of_odd_size(ThreadLog& log, const nvtxEventAttributes_t& event);
+__attribute__((noinline, cold)) Label label_of_odd_size(ThreadLog &log, const nvtxEventAttributes_t &event);
 
-inline Label label_of(ThreadLog& log, const nvtxEventAttributes_t* event) {
+inline Label label_of(ThreadLog &log, const nvtxEventAttributes_t *event) {
   Label label;
   if (event == nullptr) {
     return label;
@@ -127,21 +131,21 @@ inline Label label_of(ThreadLog& log, const nvtxEventAttributes_t* event) {
 }
 
 // An older, shorter structure: what it does not have is zero.
-Label label_of_odd_size(ThreadLog& log, const nvtxEventAttributes_t& event) {
+Label label_of_odd_size(ThreadLog &log, const nvtxEventAttributes_t &event) {
   nvtxEventAttributes_t whole{};
   std::memcpy(&whole, &event, event.size);
   whole.size = sizeof(whole);
   return label_of(log, &whole);
 }
 
-inline int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  ThreadLog* log = thread_log();
+inline int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event) {
+  ThreadLog *log = thread_log();
   return log == nullptr ? kNotRecorded : log->push(domain_of(domain), label_of(*log, event));
 }
 
 template <typename Char>
-inline int push_name(const Char* name) {
-  ThreadLog* log = thread_log();
+inline int push_name(const Char *name) {
+  ThreadLog *log = thread_log();
   if (log == nullptr) {
     return kNotRecorded;
   }
@@ -151,24 +155,24 @@ inline int push_name(const Char* name) {
 }
 
 inline int pop(nvtxDomainHandle_t domain) {
-  ThreadLog* log = thread_log();
+  ThreadLog *log = thread_log();
   return log == nullptr ? kNotRecorded : log->pop(domain_of(domain), now_ns(log->clock()));
 }
 
-void mark(ThreadLog& log, uint16_t domain, const Label& label, uint64_t now) {
+void mark(ThreadLog &log, uint16_t domain, const Label &label, uint64_t now) {
   log.append({RecordType::mark, label.flags, domain, label.name}, now, now, label);
 }
 
-void mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  if (ThreadLog* log = thread_log()) {
+void mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event) {
+  if (ThreadLog *log = thread_log()) {
     uint64_t now = now_ns(log->clock());
     mark(*log, domain_of(domain), label_of(*log, event), now);
   }
 }
 
 template <typename Char>
-void mark_name(const Char* name) {
-  if (ThreadLog* log = thread_log()) {
+void mark_name(const Char *name) {
+  if (ThreadLog *log = thread_log()) {
     uint64_t now = now_ns(log->clock());
     Label label;
     label.name = name_of(*log, name);
@@ -176,14 +180,14 @@ void mark_name(const Char* name) {
   }
 }
 
-nvtxRangeId_t start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  ThreadLog* log = thread_log();
+nvtxRangeId_t start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event) {
+  ThreadLog *log = thread_log();
   return log == nullptr ? 0 : log->process()->start_range(*log, domain_of(domain), label_of(*log, event));
 }
 
 template <typename Char>
-nvtxRangeId_t start_name(const Char* name) {
-  ThreadLog* log = thread_log();
+nvtxRangeId_t start_name(const Char *name) {
+  ThreadLog *log = thread_log();
   if (log == nullptr) {
     return 0;
   }
@@ -193,14 +197,14 @@ nvtxRangeId_t start_name(const Char* name) {
 }
 
 void end(nvtxRangeId_t id) {
-  if (ThreadLog* log = thread_log(); log != nullptr && id != 0) {
+  if (ThreadLog *log = thread_log(); log != nullptr && id != 0) {
     log->process()->end_range(*log, id, now_ns(log->clock()));
   }
 }
 
 template <typename Char>
-void name_category(nvtxDomainHandle_t domain, uint32_t category, const Char* name) {
-  if (ThreadLog* log = thread_log()) {
+void name_category(nvtxDomainHandle_t domain, uint32_t category, const Char *name) {
+  if (ThreadLog *log = thread_log()) {
     MetaRecord record{};
     record.category = category;
     log->process()->describe({RecordType::category, 0, domain_of(domain), name_of(*log, name)}, record);
@@ -208,8 +212,8 @@ void name_category(nvtxDomainHandle_t domain, uint32_t category, const Char* nam
 }
 
 template <typename Char>
-void name_thread(uint32_t tid, const Char* name) {
-  if (ThreadLog* log = thread_log()) {
+void name_thread(uint32_t tid, const Char *name) {
+  if (ThreadLog *log = thread_log()) {
     MetaRecord record{};
     record.tid = tid;
     record.start = now_ns(log->clock());
@@ -218,17 +222,17 @@ void name_thread(uint32_t tid, const Char* name) {
 }
 
 template <typename Char>
-nvtxStringHandle_t register_string(nvtxDomainHandle_t, const Char* text) {
-  ThreadLog* log = thread_log();
+nvtxStringHandle_t register_string(nvtxDomainHandle_t, const Char *text) {
+  ThreadLog *log = thread_log();
   return to_handle<nvtxStringHandle_t>(log == nullptr ? 0 : name_of(*log, text));
 }
 
-nvtxDomainHandle_t create_domain(const char* name) {
-  ThreadLog* log = thread_log();
+nvtxDomainHandle_t create_domain(const char *name) {
+  ThreadLog *log = thread_log();
   return to_handle<nvtxDomainHandle_t>(log == nullptr || name == nullptr ? 0 : log->process()->domain(name));
 }
 
-nvtxDomainHandle_t create_domain(const wchar_t* name) {
+nvtxDomainHandle_t create_domain(const wchar_t *name) {
   try {
     return name == nullptr ? nullptr : create_domain(utf8(name).c_str());
   } catch (...) {
@@ -239,14 +243,14 @@ nvtxDomainHandle_t create_domain(const wchar_t* name) {
 // Fills one client's table, which may be shorter than ours: old clients know fewer functions.
 class Table {
  public:
-  Table(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule module) {
+  Table(const NvtxExportTableCallbacks &callbacks, NvtxCallbackModule module) {
     if (callbacks.GetModuleFunctionTable(module, &functions_, &size_) == 0) {
       size_ = 0;
     }
   }
 
   template <typename Function>
-  void set(unsigned id, Function* function) {
+  void set(unsigned id, Function *function) {
     if (id < size_ && functions_[id] != nullptr) {
       *functions_[id] = reinterpret_cast<NvtxFunctionPointer>(function);
     }
@@ -258,39 +262,54 @@ class Table {
 };
 
 void fill_core(Table table) {
-  table.set(NVTX_CBID_CORE_MarkEx, +[](const nvtxEventAttributes_t* e) { mark(nullptr, e); });
-  table.set(NVTX_CBID_CORE_MarkA, +[](const char* name) { mark_name(name); });
-  table.set(NVTX_CBID_CORE_MarkW, +[](const wchar_t* name) { mark_name(name); });
-  table.set(NVTX_CBID_CORE_RangeStartEx, +[](const nvtxEventAttributes_t* e) { return start(nullptr, e); });
-  table.set(NVTX_CBID_CORE_RangeStartA, +[](const char* name) { return start_name(name); });
-  table.set(NVTX_CBID_CORE_RangeStartW, +[](const wchar_t* name) { return start_name(name); });
+  table.set(NVTX_CBID_CORE_MarkEx, +[](const nvtxEventAttributes_t *e) { mark(nullptr, e); });
+  table.set(NVTX_CBID_CORE_MarkA, +[](const char *name) { mark_name(name); });
+  table.set(NVTX_CBID_CORE_MarkW, +[](const wchar_t *name) { mark_name(name); });
+  table.set(NVTX_CBID_CORE_RangeStartEx, +[](const nvtxEventAttributes_t *e) { return start(nullptr, e); });
+  table.set(NVTX_CBID_CORE_RangeStartA, +[](const char *name) { return start_name(name); });
+  table.set(NVTX_CBID_CORE_RangeStartW, +[](const wchar_t *name) { return start_name(name); });
   table.set(NVTX_CBID_CORE_RangeEnd, +[](nvtxRangeId_t id) { end(id); });
-  table.set(NVTX_CBID_CORE_RangePushEx, +[](const nvtxEventAttributes_t* e) { return push(nullptr, e); });
-  table.set(NVTX_CBID_CORE_RangePushA, +[](const char* name) { return push_name(name); });
-  table.set(NVTX_CBID_CORE_RangePushW, +[](const wchar_t* name) { return push_name(name); });
+  table.set(NVTX_CBID_CORE_RangePushEx, +[](const nvtxEventAttributes_t *e) { return push(nullptr, e); });
+  table.set(NVTX_CBID_CORE_RangePushA, +[](const char *name) { return push_name(name); });
+  table.set(NVTX_CBID_CORE_RangePushW, +[](const wchar_t *name) { return push_name(name); });
   table.set(NVTX_CBID_CORE_RangePop, +[]() { return pop(nullptr); });
-  table.set(NVTX_CBID_CORE_NameCategoryA, +[](uint32_t id, const char* name) { name_category(nullptr, id, name); });
-  table.set(NVTX_CBID_CORE_NameCategoryW, +[](uint32_t id, const wchar_t* name) { name_category(nullptr, id, name); });
-  table.set(NVTX_CBID_CORE_NameOsThreadA, +[](uint32_t tid, const char* name) { name_thread(tid, name); });
-  table.set(NVTX_CBID_CORE_NameOsThreadW, +[](uint32_t tid, const wchar_t* name) { name_thread(tid, name); });
+  table.set(
+      NVTX_CBID_CORE_NameCategoryA, +[](uint32_t id, const char *name) { name_category(nullptr, id, name); });
+  table.set(
+      NVTX_CBID_CORE_NameCategoryW,
+      +[](uint32_t id, const wchar_t *name) { name_category(nullptr, id, name); });
+  table.set(NVTX_CBID_CORE_NameOsThreadA, +[](uint32_t tid, const char *name) { name_thread(tid, name); });
+  table.set(NVTX_CBID_CORE_NameOsThreadW, +[](uint32_t tid, const wchar_t *name) { name_thread(tid, name); });
 }
 
 void fill_core2(Table table) {
   using Domain = nvtxDomainHandle_t;
-  table.set(NVTX_CBID_CORE2_DomainMarkEx, +[](Domain d, const nvtxEventAttributes_t* e) { mark(d, e); });
-  table.set(NVTX_CBID_CORE2_DomainRangeStartEx, +[](Domain d, const nvtxEventAttributes_t* e) { return start(d, e); });
+  table.set(NVTX_CBID_CORE2_DomainMarkEx, +[](Domain d, const nvtxEventAttributes_t *e) { mark(d, e); });
+  table.set(
+      NVTX_CBID_CORE2_DomainRangeStartEx,
+      +[](Domain d, const nvtxEventAttributes_t *e) { return start(d, e); });
   table.set(NVTX_CBID_CORE2_DomainRangeEnd, +[](Domain, nvtxRangeId_t id) { end(id); });
-  table.set(NVTX_CBID_CORE2_DomainRangePushEx, +[](Domain d, const nvtxEventAttributes_t* e) { return push(d, e); });
+  table.set(
+      NVTX_CBID_CORE2_DomainRangePushEx,
+      +[](Domain d, const nvtxEventAttributes_t *e) { return push(d, e); });
   table.set(NVTX_CBID_CORE2_DomainRangePop, +[](Domain d) { return pop(d); });
-  table.set(NVTX_CBID_CORE2_DomainNameCategoryA, +[](Domain d, uint32_t id, const char* name) { name_category(d, id, name); });
-  table.set(NVTX_CBID_CORE2_DomainNameCategoryW, +[](Domain d, uint32_t id, const wchar_t* name) { name_category(d, id, name); });
-  table.set(NVTX_CBID_CORE2_DomainRegisterStringA, +[](Domain d, const char* text) { return register_string(d, text); });
-  table.set(NVTX_CBID_CORE2_DomainRegisterStringW, +[](Domain d, const wchar_t* text) { return register_string(d, text); });
-  table.set(NVTX_CBID_CORE2_DomainCreateA, +[](const char* name) { return create_domain(name); });
-  table.set(NVTX_CBID_CORE2_DomainCreateW, +[](const wchar_t* name) { return create_domain(name); });
+  table.set(
+      NVTX_CBID_CORE2_DomainNameCategoryA,
+      +[](Domain d, uint32_t id, const char *name) { name_category(d, id, name); });
+  table.set(
+      NVTX_CBID_CORE2_DomainNameCategoryW,
+      +[](Domain d, uint32_t id, const wchar_t *name) { name_category(d, id, name); });
+  table.set(
+      NVTX_CBID_CORE2_DomainRegisterStringA,
+      +[](Domain d, const char *text) { return register_string(d, text); });
+  table.set(
+      NVTX_CBID_CORE2_DomainRegisterStringW,
+      +[](Domain d, const wchar_t *text) { return register_string(d, text); });
+  table.set(NVTX_CBID_CORE2_DomainCreateA, +[](const char *name) { return create_domain(name); });
+  table.set(NVTX_CBID_CORE2_DomainCreateW, +[](const wchar_t *name) { return create_domain(name); });
   // Names stay: another holder of the same domain may go on, and the report needs them.
   table.set(NVTX_CBID_CORE2_DomainDestroy, +[](Domain) {});
-  table.set(NVTX_CBID_CORE2_Initialize, +[](const void*) {});
+  table.set(NVTX_CBID_CORE2_Initialize, +[](const void *) {});
 }
 
 }  // namespace
@@ -299,11 +318,13 @@ int install_nvtx(NvtxGetExportTableFunc_t get_export_table) {
   if (get_export_table == nullptr || !prepare()) {
     return 0;
   }
-  const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
+  const auto *callbacks =
+      static_cast<const NvtxExportTableCallbacks *>(get_export_table(NVTX_ETID_CALLBACKS));
   if (callbacks == nullptr || callbacks->struct_size < sizeof(*callbacks)) {
     return 0;
   }
-  const auto* version = static_cast<const NvtxExportTableVersionInfo*>(get_export_table(NVTX_ETID_VERSIONINFO));
+  const auto *version =
+      static_cast<const NvtxExportTableVersionInfo *>(get_export_table(NVTX_ETID_VERSIONINFO));
   if (version != nullptr && version->struct_size >= sizeof(*version)) {  // absent before NVTX 3
     version->SetInjectionNvtxVersion(NVTX_VERSION);
   }
