@@ -46,15 +46,26 @@ void RangeColumns::reset(size_t count, size_t strings) {
   }
 }
 
-void Slicer::add_row(const uint8_t* record, uint32_t thread, uint32_t end_thread, bool unfinished) {
-  const Layout& layout = events_.layout();
-  Row row{clock_(static_cast<int64_t>(load<uint64_t>(record, layout.start))), 0, record, thread, end_thread, unfinished};
-  row.end = record[0] == layout.mark_type ? row.start : clock_(static_cast<int64_t>(load<uint64_t>(record, layout.end)));
-  if (row.end < row.start) {
-    row.end = row.start;
-    ++events_.counts().backwards;
+uint32_t Slicer::nest_of(uint32_t thread) {
+  const auto [at, added] = nest_numbers_.try_emplace(thread, static_cast<uint32_t>(nests_.size()));
+  if (added) {
+    nests_.emplace_back();
   }
-  rows_.push_back(row);
+  return at->second;
+}
+
+void Slicer::add_row(const uint8_t* record, uint32_t thread, uint32_t end_thread, uint32_t nest, bool unfinished) {
+  const Layout& layout = events_.layout();
+  const int64_t start = clock_(static_cast<int64_t>(load<uint64_t>(record, layout.start)));
+  int64_t end = start;
+  if (record[0] != layout.mark_type) {
+    end = clock_(static_cast<int64_t>(load<uint64_t>(record, layout.end)));
+    if (end < start) {
+      end = start;
+      ++events_.counts().backwards;
+    }
+  }
+  rows_.push_back({start, end, record, thread, end_thread, nest, unfinished});
 }
 
 void Slicer::gather(const uint8_t* base, uint64_t slice) {
@@ -66,6 +77,7 @@ void Slicer::gather(const uint8_t* base, uint64_t slice) {
     const Segment& segment = events_.segments()[run.segment];
     const uint8_t* segment_end = base + segment.offset + segment.count * layout.stride;
     const uint8_t* record = base + run.offset;
+    const uint32_t nest = nest_of(segment.thread);
     for (uint32_t index = 0; index < run.count; ++index, record += layout.stride) {
       if (!events_.is_event(record[0]) || !events_.plausible(record)) {
         continue;
@@ -77,29 +89,32 @@ void Slicer::gather(const uint8_t* base, uint64_t slice) {
       const uint8_t* next = record + layout.stride;
       if (record[0] == layout.start_end_type && next < segment_end && next[0] == layout.origin_type) {
         const uint32_t origin = std::min(load<uint32_t>(next, layout.origin_thread), kUnknownThread);
-        add_row(record, origin, segment.thread, false);
+        add_row(record, origin, segment.thread, nest, false);
       } else {
-        add_row(record, segment.thread, kNone, false);
+        add_row(record, segment.thread, kNone, nest, false);
       }
     }
   }
   for (const uint32_t index : events_.open_of(slice)) {
-    add_row(events_.open_record(index), events_.open_thread(index), kNone, true);
+    const uint32_t thread = events_.open_thread(index);
+    add_row(events_.open_record(index), thread, kNone, nest_of(thread), true);
   }
 }
 
 // By start; of two that start together the longer one is the outer one, of two alike the one that was closed later.
-void Slicer::sort() {
-  keys_.resize(rows_.size());
-  for (size_t index = 0; index < rows_.size(); ++index) {
-    keys_[index] = {rows_[index].start, rows_[index].end, static_cast<uint32_t>(index)};
+bool Slicer::before(uint32_t a, uint32_t b) const {
+  const Row& first = rows_[a];
+  const Row& second = rows_[b];
+  if (first.start != second.start) {
+    return first.start < second.start;
   }
-  std::sort(keys_.begin(), keys_.end(), [](const Key& a, const Key& b) {
-    if (a.start != b.start) {
-      return a.start < b.start;
-    }
-    return a.end != b.end ? a.end > b.end : a.row > b.row;
-  });
+  return first.end != second.end ? first.end > second.end : a > b;
+}
+
+void Slicer::sort() {
+  sort_numbers(
+      rows_.size(), [this](uint32_t row) { return static_cast<uint64_t>(rows_[row].start); },
+      [this](uint32_t a, uint32_t b) { return before(a, b); }, order_, scratch_);
 }
 
 void Slicer::emit_event(EventColumns& out, size_t at, const Row& row) {
@@ -150,14 +165,6 @@ void Slicer::emit_event(EventColumns& out, size_t at, const Row& row) {
   }
 }
 
-ThreadNest& Slicer::nest_of(uint32_t thread) {
-  if (thread != nest_thread_) {
-    nest_ = &nests_[thread];
-    nest_thread_ = thread;
-  }
-  return *nest_;
-}
-
 void Slicer::emit_range(size_t at, const Row& row) {
   emit_event(ranges_, at, row);
   const int64_t id = range_base_ + next_range_++;
@@ -171,7 +178,7 @@ void Slicer::emit_range(size_t at, const Row& row) {
   if (start_end) {
     ranges_.depth[at] = static_cast<int32_t>(lanes_.add(row.start, row.end));
   } else {
-    const Place place = nest_of(row.thread).add(row.start, row.end, id);
+    const Place place = nests_[row.nest].add(row.start, row.end, id);
     ranges_.depth[at] = static_cast<int32_t>(place.depth);
     if (place.parent >= 0) {
       ranges_.parent.set(at, place.parent);
@@ -201,8 +208,8 @@ void Slicer::build(const uint8_t* base, uint64_t slice) {
   marks_.reset(marks, strings_);
   size_t range_at = 0;
   size_t mark_at = 0;
-  for (const Key& key : keys_) {
-    const Row& row = rows_[key.row];
+  for (const uint32_t number : order_) {
+    const Row& row = rows_[number];
     if (row.record[0] == mark) {
       emit_event(marks_, mark_at++, row);
     } else {

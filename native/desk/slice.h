@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "events.h"
 #include "nest.h"
+#include "sort.h"
 
 namespace warpline::desk {
 
@@ -22,8 +23,9 @@ template <typename T>
 struct Nullable {
   std::vector<T> values;
   Bits valid;
+  // Values that are not valid may hold anything: nobody reads them, and clearing them all costs more than setting some.
   void reset(size_t rows) {
-    values.assign(rows, T{});
+    values.resize(rows);
     valid.reset(rows);
   }
   void set(size_t row, T value) {
@@ -62,16 +64,23 @@ class Coder {
 struct PairCoder {
   std::vector<uint64_t> used;  // domain << 32 | category
   std::unordered_map<uint64_t, int32_t> codes;
+  uint64_t last = 0;  // neither domain nor category: never asked for
+  int32_t last_code = 0;
   void reset() {
     used.clear();
     codes.clear();
+    last = 0;
   }
   int32_t code(uint64_t pair) {
-    const auto [at, added] = codes.try_emplace(pair, static_cast<int32_t>(used.size()));
-    if (added) {
-      used.push_back(pair);
+    if (pair != last) {
+      const auto [at, added] = codes.try_emplace(pair, static_cast<int32_t>(used.size()));
+      if (added) {
+        used.push_back(pair);
+      }
+      last = pair;
+      last_code = at->second;
     }
-    return at->second;
+    return last_code;
   }
 };
 
@@ -121,20 +130,17 @@ class Slicer {
     const uint8_t* record;
     uint32_t thread;
     uint32_t end_thread;
+    uint32_t nest;
     bool unfinished;
-  };
-  struct Key {
-    int64_t start;
-    int64_t end;
-    uint32_t row;
   };
 
   void gather(const uint8_t* base, uint64_t slice);
-  void add_row(const uint8_t* record, uint32_t thread, uint32_t end_thread, bool unfinished);
+  void add_row(const uint8_t* record, uint32_t thread, uint32_t end_thread, uint32_t nest, bool unfinished);
   void sort();
+  bool before(uint32_t a, uint32_t b) const;
   void emit_event(EventColumns& out, size_t at, const Row& row);
   void emit_range(size_t at, const Row& row);
-  ThreadNest& nest_of(uint32_t thread);
+  uint32_t nest_of(uint32_t thread);
 
   Events& events_;
   int64_t process_, thread_base_, range_base_;
@@ -142,12 +148,12 @@ class Slicer {
   uint64_t strings_ = 0;
   ClockMap clock_;
   std::vector<Row> rows_;
-  std::vector<Key> keys_;
+  std::vector<uint32_t> order_;
+  SortScratch scratch_;
   RangeColumns ranges_;
   EventColumns marks_;
-  std::unordered_map<uint32_t, ThreadNest> nests_;
-  uint32_t nest_thread_ = kNone;
-  ThreadNest* nest_ = nullptr;
+  std::unordered_map<uint32_t, uint32_t> nest_numbers_;
+  std::vector<ThreadNest> nests_;
   ProcessLanes lanes_;
   int64_t next_range_ = 0;
 };

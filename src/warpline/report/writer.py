@@ -19,6 +19,8 @@ from warpline.report import pending, schema
 PROCESSES_PER_PART = 1 << 16
 THREADS_PER_PROCESS = 1 << 24
 RANGES_PER_PROCESS = 1 << 32
+_DELTAS = ("id", "start", "end", "parent")  # of large tables: nearly sorted, and without few distinct values
+_STATISTICS = ("id", "process", "start", "end", "unfinished", "inherited", "clipped")  # what row groups are picked by
 
 
 @dataclass(frozen=True)
@@ -133,15 +135,17 @@ class PartWriter:
 def open_parquet(path: Path, table: str) -> pq.ParquetWriter:
     """Open a Parquet file for a table of the model, with the encodings that suit its columns."""
     wanted = schema.schema(table)
-    deltas = {"id", "start", "end"} & set(wanted.names) if table.startswith("nvtx") else set()
+    large = table.startswith("nvtx")
+    deltas = [name for name in wanted.names if name in _DELTAS] if large else []
+    plain = [*deltas, "payload_int", "payload_float"] if large else []
     return pq.ParquetWriter(
         path,
         wanted,
         compression="zstd",
         compression_level=1,
-        use_dictionary=[name for name in wanted.names if name not in deltas],
+        use_dictionary=[name for name in wanted.names if name not in plain],
         column_encoding=dict.fromkeys(deltas, "DELTA_BINARY_PACKED") or None,
-        write_statistics=True,
+        write_statistics=[name for name in wanted.names if name in _STATISTICS] if large else True,
     )
 
 

@@ -1,0 +1,116 @@
+"""Makes spool files in Python, byte by byte as the format says: for tests of the reader and of finishing."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+PAGE = 4096
+NO_THREAD = 0xFFFFFFFF
+TYPES = {
+    "range": 1,
+    "start_end": 2,
+    "mark": 3,
+    "thread_switch": 4,
+    "origin": 5,
+    "thread": 6,
+    "domain": 7,
+    "category": 8,
+    "thread_name": 9,
+}
+_HEAD = [["type", "u1", 0], ["flags", "u1", 1], ["domain", "u2", 2], ["name", "u4", 4], ["start", "u8", 8]]
+_EVENT = [*_HEAD, ["end", "u8", 16], ["payload", "u8", 24], ["color", "u4", 32], ["category", "u4", 36]]
+_META = [*_HEAD, ["id", "u8", 16], ["thread", "u4", 24], ["tid", "u4", 28], ["category", "u4", 32]]
+_EVENTS = ("range", "start_end", "mark")
+
+
+def description(process: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON object behind the header."""
+    records = {name: {"id": number, "size": 40, "fields": _EVENT if name in _EVENTS else _META} for name, number in TYPES.items()}
+    return {"process": dict(process), "records": records, "slot": {"size": 56, "fields": [["id", "u8", 40], ["thread", "u4", 48]]}}
+
+
+def event(
+    kind: str,
+    start: int,
+    end: int | None = None,
+    name: int = 0,
+    *,
+    domain: int = 0,
+    flags: int = 0,
+    payload: int = 0,
+    color: int = 0,
+    category: int = 0,
+) -> bytes:
+    """Return an event record; `end` defaults to `start`, as in marks."""
+    last = start if end is None else end
+    return struct.pack("<BBHIQQQII", TYPES[kind], flags, domain, name, start, last, payload, color, category)
+
+
+def meta(kind: str, name: int = 0, *, domain: int = 0, start: int = 0, thread: int = 0, tid: int = 0, category: int = 0) -> bytes:
+    """Return a record that describes a thread, a domain or a category, or hands a chunk over."""
+    return struct.pack("<BBHIQQIIII", TYPES[kind], 0, domain, name, start, 0, thread, tid, category, 0)
+
+
+def slot(record: bytes, thread: int, number: int = 1) -> bytes:
+    """Return a slot of the process-wide table of open start/end ranges."""
+    return record + struct.pack("<QII", number, thread, 0)
+
+
+def chunk(kind: int, stride: int, thread: int, contents: bytes, size: int | None = None, sequence: int = 0) -> bytes:
+    """Return a chunk of `size` bytes (default: the pages its contents need)."""
+    whole = size or (64 + len(contents) + PAGE - 1) // PAGE * PAGE
+    header = struct.pack("<IBBHQII", 0x4B484357, kind, 0, stride, whole, thread, sequence) + bytes(40)
+    return (header + contents).ljust(whole, b"\0")
+
+
+def records(thread: int, items: Sequence[bytes]) -> bytes:
+    """Return a chunk of records."""
+    return chunk(1, 40, thread, b"".join(items))
+
+
+def strings(texts: Mapping[int, str | bytes]) -> bytes:
+    """Return a chunk of strings by id."""
+    contents = b""
+    for number, text in texts.items():
+        raw = text.encode() if isinstance(text, str) else text
+        contents += (struct.pack("<II", len(raw) + 1, number) + raw).ljust(8 + (len(raw) + 7) // 8 * 8, b"\0")
+    return chunk(2, 0, NO_THREAD, contents)
+
+
+def open_table(thread: int, items: Sequence[bytes]) -> bytes:
+    """Return a table of open ranges: a thread's stack, or with NO_THREAD the process's slots."""
+    return chunk(3, 56 if thread == NO_THREAD else 40, thread, b"".join(items))
+
+
+def spool(
+    chunks: Sequence[bytes],
+    process: Mapping[str, Any] | None = None,
+    *,
+    clock: tuple[int, int, int, int, int] = (0, 0, 0, 0, 1),
+    end_ns: int = 0,
+    error: int = 0,
+    state: int = 0,
+    dropped: Mapping[int, int] | None = None,
+) -> bytes:
+    """Return a whole spool file. `clock`: kind, shift, t0, base_ns, mult. `dropped`: record type -> count."""
+    facts = {"pid": 10, "ppid": 1, "host": "host", "boot_id": "boot", "start_ticks": 5, "start_ns": 100, "fork_ns": 0}
+    text = json.dumps(description({**facts, "executable": "/bin/x", "command": ["x", "a b"], **(process or {})})).encode()
+    first = PAGE + (len(text) + PAGE - 1) // PAGE * PAGE
+    body = b"".join(chunks)
+    end = first + len(body)
+    losses = [(dropped or {}).get(number, 0) for number in range(16)]
+    head = struct.pack("<8sIIII", b"WARPSPL1", 1, first, PAGE, len(text)) + struct.pack("<IIQQQ", *clock)
+    head += struct.pack("<QQQII16Q", end, end, end_ns, error, state, *losses)
+    return head.ljust(PAGE, b"\0") + text.ljust(first - PAGE, b"\0") + body
+
+
+def write(directory: Path, data: bytes, *, host: str = "host", pid: int = 10, ticks: int = 5) -> Path:
+    """Put a spool file into a spool directory, under the name its agent would give it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{host}-{pid}-{ticks}.spool"
+    path.write_bytes(data)
+    return path
