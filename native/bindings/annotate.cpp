@@ -1,6 +1,7 @@
 #include "annotate.h"
 
 #include "arguments.h"
+#include "special.h"
 #include "strings.h"
 
 namespace warpline::binding {
@@ -10,33 +11,33 @@ namespace {
 #if !defined(Py_GIL_DISABLED)
 // `with annotate(...)` makes and frees one object per block; a few are kept.
 constexpr int kKept = 32;
-Annotate* g_kept[kKept];
+Annotate *g_kept[kKept];
 int g_kept_count = 0;
 #endif
 
-Annotate* as_annotate(PyObject* o) {
-  return reinterpret_cast<Annotate*>(o);
+Annotate *as_annotate(PyObject *o) {
+  return reinterpret_cast<Annotate *>(o);
 }
 
-inline Annotate* allocate() {
+inline Annotate *allocate() {
 #if !defined(Py_GIL_DISABLED)
   if (g_kept_count > 0) [[likely]] {
-    Annotate* self = g_kept[--g_kept_count];
-    PyObject_Init(reinterpret_cast<PyObject*>(self), &AnnotateType);
+    Annotate *self = g_kept[--g_kept_count];
+    PyObject_Init(reinterpret_cast<PyObject *>(self), &AnnotateType);
     return self;
   }
 #endif
   return PyObject_New(Annotate, &AnnotateType);
 }
 
-PyObject* annotate_vectorcall(PyObject*, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+PyObject *annotate_vectorcall(PyObject *, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
   const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   const bool plain = kwnames == nullptr && nargs == 1 && PyUnicode_CheckExact(args[0]);
   Arguments arguments;
   if (!plain && !read_event_arguments(g_annotate, args, nargs, kwnames, &arguments)) {
     return nullptr;
   }
-  Annotate* self = allocate();
+  Annotate *self = allocate();
   if (self == nullptr) {
     return nullptr;
   }
@@ -45,30 +46,30 @@ PyObject* annotate_vectorcall(PyObject*, PyObject* const* args, size_t nargsf, P
     Py_DECREF(self);
     return nullptr;
   }
-  return reinterpret_cast<PyObject*>(self);
+  return reinterpret_cast<PyObject *>(self);
 }
 
 // Subclasses come in through new and init.
-PyObject* annotate_new(PyTypeObject* type, PyObject*, PyObject*) {
-  PyObject* self = type->tp_alloc(type, 0);
+PyObject *annotate_new(PyTypeObject *type, PyObject *, PyObject *) {
+  PyObject *self = type->tp_alloc(type, 0);
   if (self != nullptr) {
     init_event(&as_annotate(self)->event, g_default_domain, nullptr);
   }
   return self;
 }
 
-int annotate_init(PyObject* self, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"message", "color", "domain", "category", "payload", nullptr};
+int annotate_init(PyObject *self, PyObject *args, PyObject *kwargs) {
+  static const char *names[] = {"message", "color", "domain", "category", "payload", nullptr};
   PyObject *message = nullptr, *color = nullptr, *domain = nullptr, *category = nullptr, *payload = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOOO:annotate", const_cast<char**>(names), &message, &color, &domain,
-                                   &category, &payload)) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOOO:annotate", const_cast<char **>(names), &message,
+                                   &color, &domain, &category, &payload)) {
     return -1;
   }
   return set_arguments(&as_annotate(self)->event, {message, color, domain, category, payload}) ? 0 : -1;
 }
 
-void annotate_dealloc(PyObject* o) {
-  Annotate* self = as_annotate(o);
+void annotate_dealloc(PyObject *o) {
+  Annotate *self = as_annotate(o);
   clear_event(&self->event);
 #if !defined(Py_GIL_DISABLED)
   if (Py_IS_TYPE(o, &AnnotateType) && g_kept_count < kKept) [[likely]] {
@@ -79,7 +80,7 @@ void annotate_dealloc(PyObject* o) {
   Py_TYPE(o)->tp_free(o);
 }
 
-PyObject* annotate_enter(PyObject* self, PyObject*) {
+PyObject *annotate_enter(PyObject *self) {
   const int32_t state = listener();
   if (state > 0) {
     push(&as_annotate(self)->event, state);
@@ -87,7 +88,7 @@ PyObject* annotate_enter(PyObject* self, PyObject*) {
   return Py_NewRef(self);
 }
 
-PyObject* annotate_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
+PyObject *annotate_exit(PyObject *self) {
   const int32_t state = listener();
   if (state > 0) {
     pop(as_annotate(self)->event.domain, state);
@@ -95,67 +96,70 @@ PyObject* annotate_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
   Py_RETURN_FALSE;
 }
 
-PyObject* annotate_call(PyObject* self, PyObject* args, PyObject* kwargs) {
-  PyObject* function = nullptr;
-  static const char* names[] = {"func", nullptr};
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:annotate", const_cast<char**>(names), &function)) {
+PyObject *annotate_call(PyObject *self, PyObject *args, PyObject *kwargs) {
+  PyObject *function = nullptr;
+  static const char *names[] = {"func", nullptr};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:annotate", const_cast<char **>(names), &function)) {
     return nullptr;
   }
-  PyObject* module = PyImport_ImportModule("warpline.nvtx._decorate");
+  PyObject *module = PyImport_ImportModule("warpline.nvtx._decorate");
   if (module == nullptr) {
     return nullptr;
   }
-  PyObject* decorated = PyObject_CallMethod(module, "decorate", "OO", self, function);
+  PyObject *decorated = PyObject_CallMethod(module, "decorate", "OO", self, function);
   Py_DECREF(module);
   return decorated;
 }
 
-PyObject* init_arguments(Annotate* self) {
-  Event& e = self->event;
-  return Py_BuildValue("(NNNNN)", none_if_null(e.message), none_if_null(e.color), none_if_null(e.domain->name),
-                       none_if_null(e.category), none_if_null(e.payload));
+PyObject *init_arguments(Annotate *self) {
+  Event &e = self->event;
+  return Py_BuildValue("(NNNNN)", none_if_null(e.message), none_if_null(e.color),
+                       none_if_null(e.domain->name), none_if_null(e.category), none_if_null(e.payload));
 }
 
-PyObject* annotate_reduce(PyObject* self, PyObject*) {
-  PyObject* arguments = init_arguments(as_annotate(self));
+PyObject *annotate_reduce(PyObject *self, PyObject *) {
+  PyObject *arguments = init_arguments(as_annotate(self));
   return arguments == nullptr ? nullptr : Py_BuildValue("(ON)", Py_TYPE(self), arguments);
 }
 
-PyObject* annotate_repr(PyObject* self) {
-  PyObject* arguments = init_arguments(as_annotate(self));
+PyObject *annotate_repr(PyObject *self) {
+  PyObject *arguments = init_arguments(as_annotate(self));
   if (arguments == nullptr) {
     return nullptr;
   }
-  PyObject* text = PyUnicode_FromFormat("annotate%R", arguments);
+  PyObject *text = PyUnicode_FromFormat("annotate%R", arguments);
   Py_DECREF(arguments);
   return text;
 }
 
 PyMethodDef methods[] = {
-    {"__enter__", annotate_enter, METH_NOARGS, "Opens the range."},
-    {"__exit__", method(annotate_exit), METH_FASTCALL, "Closes the range; exceptions pass through."},
     {"__reduce__", annotate_reduce, METH_NOARGS, "Pickles as the arguments it was made with."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 }  // namespace
 
+bool init_annotate() {
+  return PyType_Ready(&AnnotateType) == 0 &&
+         add_context_methods(&AnnotateType, annotate_enter, annotate_exit);
+}
+
 PyTypeObject AnnotateType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0)
-    .tp_name = "warpline.nvtx.annotate",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx.annotate",
     .tp_basicsize = sizeof(Annotate),
     .tp_dealloc = annotate_dealloc,
     .tp_repr = annotate_repr,
     .tp_call = annotate_call,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .tp_doc = "annotate(message=None, color=None, domain=None, category=None, payload=None)\n--\n\n"
-              "A range around a with block, or around every call of a decorated function.\n\n"
-              "message: its text; a decorated function's name by default.\n"
-              "color: a name, 0xAARRGGBB or '#rrggbb'; blue by default.\n"
-              "domain: the name of the domain that it belongs to.\n"
-              "category: a name or a number, for grouping within the domain.\n"
-              "payload: an int or a float to record with it.\n\n"
-              "One object may be entered again and from many threads. Exceptions pass through.",
+    .tp_doc =
+        "annotate(message=None, color=None, domain=None, category=None, payload=None)\n--\n\n"
+        "A range around a with block, or around every call of a decorated function.\n\n"
+        "message: its text; a decorated function's name by default.\n"
+        "color: a name, 0xAARRGGBB or '#rrggbb'; blue by default.\n"
+        "domain: the name of the domain that it belongs to.\n"
+        "category: a name or a number, for grouping within the domain.\n"
+        "payload: an int or a float to record with it.\n\n"
+        "One object may be entered again and from many threads. Exceptions pass through.",
     .tp_methods = methods,
     .tp_init = annotate_init,
     .tp_new = annotate_new,

@@ -7,11 +7,12 @@
 namespace warpline::binding {
 
 struct Annotate {
-  PyObject_HEAD
-  Event event;
+  PyObject_HEAD Event event;
 };
 
 extern PyTypeObject AnnotateType;
 
+// Makes the type ready, with its context methods.
+bool init_annotate();
 
 }  // namespace warpline::binding

@@ -4,10 +4,10 @@ namespace warpline::binding {
 
 namespace {
 
-constexpr const char* kEventNames[] = {"message", "color", "domain", "category", "payload"};
-constexpr const char* kPopNames[] = {"domain"};
+constexpr const char *kEventNames[] = {"message", "color", "domain", "category", "payload"};
+constexpr const char *kPopNames[] = {"domain"};
 
-int find(const Signature& signature, PyObject* name) {
+int find(const Signature &signature, PyObject *name) {
   for (int i = 0; i < signature.count; ++i) {
     if (signature.interned[i] == name) {
       return i;
@@ -29,7 +29,7 @@ Signature g_push_range = {"push_range", 5, 5, kEventNames};
 Signature g_start_range = {"start_range", 5, 5, kEventNames};
 Signature g_pop_range = {"pop_range", 1, 1, kPopNames};
 
-bool intern(Signature* signature) {
+bool intern(Signature *signature) {
   for (int i = 0; i < signature->count; ++i) {
     if (signature->interned[i] == nullptr &&
         (signature->interned[i] = PyUnicode_InternFromString(signature->names[i])) == nullptr) {
@@ -40,13 +40,15 @@ bool intern(Signature* signature) {
 }
 
 bool intern_signatures() {
-  return intern(&g_annotate) && intern(&g_mark) && intern(&g_push_range) && intern(&g_start_range) && intern(&g_pop_range);
+  return intern(&g_annotate) && intern(&g_mark) && intern(&g_push_range) && intern(&g_start_range) &&
+         intern(&g_pop_range);
 }
 
-bool read_arguments(const Signature& signature, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, PyObject** out) {
+bool read_arguments(const Signature &signature, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                    PyObject **out) {
   if (nargs > signature.positional) {
-    PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional argument%s (%zd given)", signature.function,
-                 signature.positional, signature.positional == 1 ? "" : "s", nargs);
+    PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional argument%s (%zd given)",
+                 signature.function, signature.positional, signature.positional == 1 ? "" : "s", nargs);
     return false;
   }
   for (Py_ssize_t i = 0; i < nargs; ++i) {
@@ -54,7 +56,7 @@ bool read_arguments(const Signature& signature, PyObject* const* args, Py_ssize_
   }
   const Py_ssize_t keywords = kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0;
   for (Py_ssize_t i = 0; i < keywords; ++i) {
-    PyObject* name = PyTuple_GET_ITEM(kwnames, i);
+    PyObject *name = PyTuple_GET_ITEM(kwnames, i);
     const int at = find(signature, name);
     if (at < 0) {
       PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument %R", signature.function, name);
@@ -69,9 +71,9 @@ bool read_arguments(const Signature& signature, PyObject* const* args, Py_ssize_
   return true;
 }
 
-bool read_event_arguments(const Signature& signature, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames,
-                          Arguments* out) {
-  PyObject* values[5] = {};
+bool read_event_arguments(const Signature &signature, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *kwnames, Arguments *out) {
+  PyObject *values[5] = {};
   if (!read_arguments(signature, args, nargs, kwnames, values)) {
     return false;
   }

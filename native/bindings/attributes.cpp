@@ -7,38 +7,37 @@ namespace warpline::binding {
 namespace {
 
 struct RegisteredString {
-  PyObject_HEAD
-  Domain* domain;
-  PyObject* string;
+  PyObject_HEAD Domain *domain;
+  PyObject *string;
 };
 
-Event& event_of(PyObject* o) {
-  return reinterpret_cast<EventAttributes*>(o)->event;
+Event &event_of(PyObject *o) {
+  return reinterpret_cast<EventAttributes *>(o)->event;
 }
 
-RegisteredString* as_string(PyObject* o) {
-  return reinterpret_cast<RegisteredString*>(o);
+RegisteredString *as_string(PyObject *o) {
+  return reinterpret_cast<RegisteredString *>(o);
 }
 
-void attributes_dealloc(PyObject* o) {
+void attributes_dealloc(PyObject *o) {
   clear_event(&event_of(o));
   PyObject_Free(o);
 }
 
-PyObject* get_message(PyObject* o, void*) {
-  Event& e = event_of(o);
+PyObject *get_message(PyObject *o, void *) {
+  Event &e = event_of(o);
   if (e.message == nullptr) {
     Py_RETURN_NONE;
   }
   return make_registered_string(e.domain, e.message);
 }
 
-PyObject* get_color(PyObject* o, void*) {
+PyObject *get_color(PyObject *o, void *) {
   return none_if_null(event_of(o).color);
 }
 
-PyObject* get_category(PyObject* o, void*) {
-  Event& e = event_of(o);
+PyObject *get_category(PyObject *o, void *) {
+  Event &e = event_of(o);
   if (e.category == nullptr) {
     return PyLong_FromLong(0);
   }
@@ -48,12 +47,12 @@ PyObject* get_category(PyObject* o, void*) {
   return Py_NewRef(e.category);
 }
 
-PyObject* get_payload(PyObject* o, void*) {
+PyObject *get_payload(PyObject *o, void *) {
   return none_if_null(event_of(o).payload);
 }
 
-template <bool (*Set)(Event*, PyObject*)>
-int set(PyObject* o, PyObject* value, void*) {
+template <bool (*Set)(Event *, PyObject *)>
+int set(PyObject *o, PyObject *value, void *) {
   bool done = false;
   WARPLINE_LOCK(o);
   done = Set(&event_of(o), value);
@@ -61,18 +60,18 @@ int set(PyObject* o, PyObject* value, void*) {
   return done ? 0 : -1;
 }
 
-bool set_any_message(Event* event, PyObject* value) {
+bool set_any_message(Event *event, PyObject *value) {
   return set_message(event, message_text(value));
 }
 
-bool set_any_payload(Event* event, PyObject* value) {
+bool set_any_payload(Event *event, PyObject *value) {
   set_payload(event, value);
   return true;
 }
 
-PyObject* attributes_repr(PyObject* o) {
-  Event& e = event_of(o);
-  PyObject* text = PyUnicode_FromFormat("<EventAttributes message=%R color=%R category=%R payload=%R>",
+PyObject *attributes_repr(PyObject *o) {
+  Event &e = event_of(o);
+  PyObject *text = PyUnicode_FromFormat("<EventAttributes message=%R color=%R category=%R payload=%R>",
                                         e.message ? e.message : Py_None, e.color ? e.color : Py_None,
                                         e.category ? e.category : Py_None, e.payload ? e.payload : Py_None);
   return text;
@@ -81,29 +80,30 @@ PyObject* attributes_repr(PyObject* o) {
 PyGetSetDef attributes_properties[] = {
     {"message", get_message, set<set_any_message>, "RegisteredString or None; also takes a str.", nullptr},
     {"color", get_color, set<set_color>, "As given: a name, 0xAARRGGBB or None.", nullptr},
-    {"category", get_category, set<set_category>, "The category's number, 0 for none; also takes a name.", nullptr},
+    {"category", get_category, set<set_category>, "The category's number, 0 for none; also takes a name.",
+     nullptr},
     {"payload", get_payload, set<set_any_payload>, "As given: an int, a float or None.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
-void string_dealloc(PyObject* o) {
+void string_dealloc(PyObject *o) {
   Py_CLEAR(as_string(o)->string);
   PyObject_Free(o);
 }
 
-PyObject* string_repr(PyObject* o) {
+PyObject *string_repr(PyObject *o) {
   return PyUnicode_FromFormat("<RegisteredString %R>", as_string(o)->string);
 }
 
-PyObject* get_string(PyObject* o, void*) {
+PyObject *get_string(PyObject *o, void *) {
   return Py_NewRef(as_string(o)->string);
 }
 
-PyObject* get_domain(PyObject* o, void*) {
-  return Py_NewRef(reinterpret_cast<PyObject*>(as_string(o)->domain));
+PyObject *get_domain(PyObject *o, void *) {
+  return Py_NewRef(reinterpret_cast<PyObject *>(as_string(o)->domain));
 }
 
-PyObject* string_compare(PyObject* a, PyObject* b, int operation) {
+PyObject *string_compare(PyObject *a, PyObject *b, int operation) {
   if (!Py_IS_TYPE(b, &RegisteredStringType) || (operation != Py_EQ && operation != Py_NE)) {
     Py_RETURN_NOTIMPLEMENTED;
   }
@@ -112,7 +112,7 @@ PyObject* string_compare(PyObject* a, PyObject* b, int operation) {
   return PyBool_FromLong(same == (operation == Py_EQ));
 }
 
-Py_hash_t string_hash(PyObject* o) {
+Py_hash_t string_hash(PyObject *o) {
   return PyObject_Hash(as_string(o)->string);
 }
 
@@ -125,8 +125,7 @@ PyGetSetDef string_properties[] = {
 }  // namespace
 
 PyTypeObject EventAttributesType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0)
-    .tp_name = "warpline.nvtx._binding.EventAttributes",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx._binding.EventAttributes",
     .tp_basicsize = sizeof(EventAttributes),
     .tp_dealloc = attributes_dealloc,
     .tp_repr = attributes_repr,
@@ -136,8 +135,7 @@ PyTypeObject EventAttributesType = {
 };
 
 PyTypeObject RegisteredStringType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0)
-    .tp_name = "warpline.nvtx._binding.RegisteredString",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx._binding.RegisteredString",
     .tp_basicsize = sizeof(RegisteredString),
     .tp_dealloc = string_dealloc,
     .tp_repr = string_repr,
@@ -148,8 +146,8 @@ PyTypeObject RegisteredStringType = {
     .tp_getset = string_properties,
 };
 
-PyObject* make_attributes(Domain* domain, const Arguments& arguments) {
-  EventAttributes* self = PyObject_New(EventAttributes, &EventAttributesType);
+PyObject *make_attributes(Domain *domain, const Arguments &arguments) {
+  EventAttributes *self = PyObject_New(EventAttributes, &EventAttributesType);
   if (self == nullptr) {
     return nullptr;
   }
@@ -160,26 +158,27 @@ PyObject* make_attributes(Domain* domain, const Arguments& arguments) {
     Py_DECREF(self);
     return nullptr;
   }
-  return reinterpret_cast<PyObject*>(self);
+  return reinterpret_cast<PyObject *>(self);
 }
 
-PyObject* make_registered_string(Domain* domain, PyObject* text) {
-  PyObject* exact = text_argument(text, "string");
+PyObject *make_registered_string(Domain *domain, PyObject *text) {
+  PyObject *exact = text_argument(text, "string");
   if (exact == nullptr) {
     return nullptr;
   }
-  RegisteredString* self = PyObject_New(RegisteredString, &RegisteredStringType);
+  RegisteredString *self = PyObject_New(RegisteredString, &RegisteredStringType);
   if (self == nullptr) {
     Py_DECREF(exact);
     return nullptr;
   }
   self->domain = domain;
   self->string = exact;
-  return reinterpret_cast<PyObject*>(self);
+  return reinterpret_cast<PyObject *>(self);
 }
 
-PyObject* message_text(PyObject* message) {
-  return message != nullptr && Py_IS_TYPE(message, &RegisteredStringType) ? as_string(message)->string : message;
+PyObject *message_text(PyObject *message) {
+  return message != nullptr && Py_IS_TYPE(message, &RegisteredStringType) ? as_string(message)->string
+                                                                          : message;
 }
 
 }  // namespace warpline::binding

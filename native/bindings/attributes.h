@@ -7,18 +7,17 @@
 namespace warpline::binding {
 
 struct EventAttributes {
-  PyObject_HEAD
-  Event event;
+  PyObject_HEAD Event event;
 };
 
 extern PyTypeObject EventAttributesType;
 extern PyTypeObject RegisteredStringType;
 
 // New references, or null with TypeError.
-PyObject* make_attributes(Domain* domain, const Arguments& arguments);
-PyObject* make_registered_string(Domain* domain, PyObject* text);
+PyObject *make_attributes(Domain *domain, const Arguments &arguments);
+PyObject *make_registered_string(Domain *domain, PyObject *text);
 
 // The str of a message argument that may also be a RegisteredString; borrowed.
-PyObject* message_text(PyObject* message);
+PyObject *message_text(PyObject *message);
 
 }  // namespace warpline::binding

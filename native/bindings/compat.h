@@ -20,21 +20,21 @@ namespace warpline::binding {
 
 // METH_FASTCALL functions do not have PyCFunction's signature; CPython asks for this cast.
 template <typename F>
-inline PyCFunction method(F* f) {
+inline PyCFunction method(F *f) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)(void)>(f));
 }
 
 // None and "not given" are the same thing for every argument of NVTX.
-inline PyObject* given(PyObject* o) {
+inline PyObject *given(PyObject *o) {
   return o == Py_None ? nullptr : o;
 }
 
-inline PyObject* none_if_null(PyObject* o) {
+inline PyObject *none_if_null(PyObject *o) {
   return Py_NewRef(o != nullptr ? o : Py_None);
 }
 
 // A depth that a tool returned, or None: negative values mean that it keeps none.
-inline PyObject* depth_or_none(int depth) {
+inline PyObject *depth_or_none(int depth) {
   if (depth < 0) {
     Py_RETURN_NONE;
   }
@@ -46,13 +46,13 @@ class KeptError {
  public:
   KeptError() { PyErr_Fetch(&type_, &value_, &traceback_); }
   ~KeptError() { PyErr_Restore(type_, value_, traceback_); }
-  KeptError(const KeptError&) = delete;
-  KeptError& operator=(const KeptError&) = delete;
+  KeptError(const KeptError &) = delete;
+  KeptError &operator=(const KeptError &) = delete;
 
  private:
-  PyObject* type_ = nullptr;
-  PyObject* value_ = nullptr;
-  PyObject* traceback_ = nullptr;
+  PyObject *type_ = nullptr;
+  PyObject *value_ = nullptr;
+  PyObject *traceback_ = nullptr;
 };
 
 }  // namespace warpline::binding

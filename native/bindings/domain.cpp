@@ -6,14 +6,14 @@
 
 namespace warpline::binding {
 
-Domain* g_default_domain = nullptr;
+Domain *g_default_domain = nullptr;
 
 namespace {
 
-PyObject* g_domains = nullptr;  // str -> Domain
+PyObject *g_domains = nullptr;  // str -> Domain
 
-Domain* make_domain(PyObject* name) {
-  Domain* domain = PyObject_New(Domain, &DomainType);
+Domain *make_domain(PyObject *name) {
+  Domain *domain = PyObject_New(Domain, &DomainType);
   if (domain == nullptr) {
     return nullptr;
   }
@@ -29,24 +29,24 @@ Domain* make_domain(PyObject* name) {
   return domain;
 }
 
-void name_category(Domain* domain, PyObject* name, uint32_t id) {
-  PyObject* holder = nullptr;
+void name_category(Domain *domain, PyObject *name, uint32_t id) {
+  PyObject *holder = nullptr;
   nvtxDomainNameCategoryA(domain->handle, id, utf8(name, &holder));
   Py_XDECREF(holder);
 }
 
-void activate_locked(Domain* domain, int32_t state) {
+void activate_locked(Domain *domain, int32_t state) {
   if (domain->state.load(std::memory_order_relaxed) == state) {
     return;
   }
   forget_registered(domain);
   if (domain->name != nullptr) {
-    PyObject* holder = nullptr;
+    PyObject *holder = nullptr;
     domain->handle = nvtxDomainCreateA(utf8(domain->name, &holder));
     Py_XDECREF(holder);
   }
-  PyObject* name = nullptr;
-  PyObject* id = nullptr;
+  PyObject *name = nullptr;
+  PyObject *id = nullptr;
   Py_ssize_t at = 0;
   while (PyDict_Next(domain->categories, &at, &name, &id)) {
     name_category(domain, name, static_cast<uint32_t>(PyLong_AsUnsignedLongMask(id)));
@@ -54,14 +54,14 @@ void activate_locked(Domain* domain, int32_t state) {
   domain->state.store(state, std::memory_order_release);
 }
 
-uint32_t category_locked(Domain* domain, PyObject* name, int32_t state) {
-  PyObject* known = PyDict_GetItemWithError(domain->categories, name);
+uint32_t category_locked(Domain *domain, PyObject *name, int32_t state) {
+  PyObject *known = PyDict_GetItemWithError(domain->categories, name);
   if (known != nullptr) {
     return static_cast<uint32_t>(PyLong_AsUnsignedLongMask(known));
   }
   PyErr_Clear();
   const uint32_t id = static_cast<uint32_t>(PyDict_GET_SIZE(domain->categories)) + 1;
-  PyObject* number = PyLong_FromUnsignedLong(id);
+  PyObject *number = PyLong_FromUnsignedLong(id);
   const bool kept = number != nullptr && PyDict_SetItem(domain->categories, name, number) == 0;
   Py_XDECREF(number);
   if (!kept) {
@@ -76,34 +76,34 @@ uint32_t category_locked(Domain* domain, PyObject* name, int32_t state) {
 
 }  // namespace
 
-Domain* domain_named(PyObject* name) {
+Domain *domain_named(PyObject *name) {
   if (given(name) == nullptr) {
     return g_default_domain;
   }
-  PyObject* key = text_argument(name, "domain");
+  PyObject *key = text_argument(name, "domain");
   if (key == nullptr) {
     return nullptr;
   }
-  PyObject* found = PyDict_GetItemWithError(g_domains, key);
+  PyObject *found = PyDict_GetItemWithError(g_domains, key);
   if (found == nullptr && !PyErr_Occurred()) {
-    PyObject* made = reinterpret_cast<PyObject*>(make_domain(key));
+    PyObject *made = reinterpret_cast<PyObject *>(make_domain(key));
     if (made != nullptr) {
       found = PyDict_SetDefault(g_domains, key, made);
       Py_DECREF(made);
     }
   }
   Py_DECREF(key);
-  return reinterpret_cast<Domain*>(found);
+  return reinterpret_cast<Domain *>(found);
 }
 
-void activate(Domain* domain, int32_t state) {
+void activate(Domain *domain, int32_t state) {
   const KeptError error;
   WARPLINE_LOCK(domain);
   activate_locked(domain, state);
   WARPLINE_UNLOCK();
 }
 
-uint32_t category_named(Domain* domain, PyObject* name, int32_t state) {
+uint32_t category_named(Domain *domain, PyObject *name, int32_t state) {
   uint32_t id = 0;
   WARPLINE_LOCK(domain);
   id = category_locked(domain, name, state);

@@ -9,9 +9,9 @@ namespace warpline::binding {
 
 namespace {
 
-constexpr const char* kAttributeNames[] = {"message", "color", "category", "payload"};
-constexpr const char* kEventNames[] = {"attributes", "message", "color", "category", "payload"};
-constexpr const char* kIdNames[] = {"range_id"};
+constexpr const char *kAttributeNames[] = {"message", "color", "category", "payload"};
+constexpr const char *kEventNames[] = {"attributes", "message", "color", "category", "payload"};
+constexpr const char *kIdNames[] = {"range_id"};
 Signature g_get_attributes = {"get_event_attributes", 4, 4, kAttributeNames};
 Signature g_set_attributes = {"set_event_attributes", 1, 5, kEventNames};
 Signature g_domain_mark = {"mark", 1, 5, kEventNames};
@@ -19,21 +19,21 @@ Signature g_domain_push = {"push_range", 1, 5, kEventNames};
 Signature g_domain_start = {"start_range", 1, 5, kEventNames};
 Signature g_domain_end = {"end_range", 1, 1, kIdNames};
 
-Domain* as_domain(PyObject* o) {
-  return reinterpret_cast<Domain*>(o);
+Domain *as_domain(PyObject *o) {
+  return reinterpret_cast<Domain *>(o);
 }
 
-bool is_attributes(PyObject* o, const char* function) {
+bool is_attributes(PyObject *o, const char *function) {
   if (Py_IS_TYPE(o, &EventAttributesType)) {
     return true;
   }
-  PyErr_Format(PyExc_TypeError, "%s() needs attributes made by Domain.get_event_attributes(), not %.100s", function,
-               Py_TYPE(o)->tp_name);
+  PyErr_Format(PyExc_TypeError, "%s() needs attributes made by Domain.get_event_attributes(), not %.100s",
+               function, Py_TYPE(o)->tp_name);
   return false;
 }
 
-bool update(PyObject* attributes, PyObject* const* values) {
-  Event* event = &reinterpret_cast<EventAttributes*>(attributes)->event;
+bool update(PyObject *attributes, PyObject *const *values) {
+  Event *event = &reinterpret_cast<EventAttributes *>(attributes)->event;
   const bool done = (values[0] == nullptr || set_message(event, message_text(values[0]))) &&
                     (values[1] == nullptr || set_color(event, values[1])) &&
                     (values[2] == nullptr || set_category(event, values[2]));
@@ -45,8 +45,8 @@ bool update(PyObject* attributes, PyObject* const* values) {
 
 // The attributes that a call means: those given, changed by its keywords, or new ones made of the keywords. Attributes
 // of another domain are copied, for handles are the domain's own. New reference.
-PyObject* meant(Domain* domain, PyObject* const* values, const char* function) {
-  PyObject* attributes = given(values[0]);
+PyObject *meant(Domain *domain, PyObject *const *values, const char *function) {
+  PyObject *attributes = given(values[0]);
   if (attributes == nullptr) {
     return make_attributes(domain, {values[1], values[2], nullptr, values[3], values[4]});
   }
@@ -62,7 +62,7 @@ PyObject* meant(Domain* domain, PyObject* const* values, const char* function) {
   if (!done) {
     return nullptr;
   }
-  const Event& event = reinterpret_cast<EventAttributes*>(attributes)->event;
+  const Event &event = reinterpret_cast<EventAttributes *>(attributes)->event;
   if (event.domain == domain) {
     return Py_NewRef(attributes);
   }
@@ -70,67 +70,67 @@ PyObject* meant(Domain* domain, PyObject* const* values, const char* function) {
 }
 
 // Sends an event; what `Send` returns comes back as its result in Python.
-template <PyObject* (*Send)(Event*, int32_t), PyObject* (*Silent)()>
-PyObject* event_method(const Signature& signature, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
-                       PyObject* kwnames) {
+template <PyObject *(*Send)(Event *, int32_t), PyObject *(*Silent)()>
+PyObject *event_method(const Signature &signature, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                       PyObject *kwnames) {
   const int32_t state = listener();
   const bool plain = kwnames == nullptr && nargs == 1 && Py_IS_TYPE(args[0], &EventAttributesType) &&
-                     reinterpret_cast<EventAttributes*>(args[0])->event.domain == as_domain(self);
+                     reinterpret_cast<EventAttributes *>(args[0])->event.domain == as_domain(self);
   if (plain && state == 0) {
     return Silent();
   }
-  PyObject* attributes = nullptr;
+  PyObject *attributes = nullptr;
   if (plain) [[likely]] {
     attributes = Py_NewRef(args[0]);
   } else {
-    PyObject* values[5] = {};
+    PyObject *values[5] = {};
     if (!read_arguments(signature, args, nargs, kwnames, values) ||
         (attributes = meant(as_domain(self), values, signature.function)) == nullptr) {
       return nullptr;
     }
   }
-  PyObject* result = nullptr;
+  PyObject *result = nullptr;
   if (state == 0) {
     result = Silent();
   } else {
     WARPLINE_LOCK(attributes);
-    result = Send(&reinterpret_cast<EventAttributes*>(attributes)->event, state);
+    result = Send(&reinterpret_cast<EventAttributes *>(attributes)->event, state);
     WARPLINE_UNLOCK();
   }
   Py_DECREF(attributes);
   return result;
 }
 
-PyObject* silent_none() {
+PyObject *silent_none() {
   Py_RETURN_NONE;
 }
-PyObject* silent_zero() {
+PyObject *silent_zero() {
   return PyLong_FromLong(0);
 }
-PyObject* send_mark(Event* event, int32_t state) {
+PyObject *send_mark(Event *event, int32_t state) {
   mark(event, state);
   Py_RETURN_NONE;
 }
-PyObject* send_push(Event* event, int32_t state) {
+PyObject *send_push(Event *event, int32_t state) {
   return depth_or_none(push(event, state));
 }
-PyObject* send_start(Event* event, int32_t state) {
+PyObject *send_start(Event *event, int32_t state) {
   return PyLong_FromUnsignedLongLong(start(event, state));
 }
 
-PyObject* domain_mark(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject *domain_mark(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
   return event_method<send_mark, silent_none>(g_domain_mark, self, args, nargs, kwnames);
 }
 
-PyObject* domain_push(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject *domain_push(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
   return event_method<send_push, silent_none>(g_domain_push, self, args, nargs, kwnames);
 }
 
-PyObject* domain_start(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject *domain_start(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
   return event_method<send_start, silent_zero>(g_domain_start, self, args, nargs, kwnames);
 }
 
-PyObject* domain_pop(PyObject* self, PyObject*) {
+PyObject *domain_pop(PyObject *self, PyObject *) {
   const int32_t state = listener();
   if (state == 0) {
     Py_RETURN_NONE;
@@ -138,8 +138,8 @@ PyObject* domain_pop(PyObject* self, PyObject*) {
   return depth_or_none(pop(as_domain(self), state));
 }
 
-PyObject* domain_end(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  PyObject* id = nullptr;
+PyObject *domain_end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  PyObject *id = nullptr;
   if (!read_arguments(g_domain_end, args, nargs, kwnames, &id)) {
     return nullptr;
   }
@@ -147,7 +147,7 @@ PyObject* domain_end(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
     PyErr_SetString(PyExc_TypeError, "end_range() needs the int that Domain.start_range() returned");
     return nullptr;
   }
-  PyObject* number = PyNumber_Index(id);
+  PyObject *number = PyNumber_Index(id);
   if (number == nullptr) {
     return nullptr;
   }
@@ -160,12 +160,12 @@ PyObject* domain_end(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   Py_RETURN_NONE;
 }
 
-PyObject* domain_string(PyObject* self, PyObject* text) {
+PyObject *domain_string(PyObject *self, PyObject *text) {
   return make_registered_string(as_domain(self), text);
 }
 
-PyObject* domain_category(PyObject* self, PyObject* name) {
-  PyObject* text = text_argument(name, "name");
+PyObject *domain_category(PyObject *self, PyObject *name) {
+  PyObject *text = text_argument(name, "name");
   if (text == nullptr) {
     return nullptr;
   }
@@ -178,16 +178,16 @@ PyObject* domain_category(PyObject* self, PyObject* name) {
   return PyLong_FromUnsignedLong(id);
 }
 
-PyObject* domain_get_attributes(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  PyObject* values[4] = {};
+PyObject *domain_get_attributes(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  PyObject *values[4] = {};
   if (!read_arguments(g_get_attributes, args, nargs, kwnames, values)) {
     return nullptr;
   }
   return make_attributes(as_domain(self), {values[0], values[1], nullptr, values[2], values[3]});
 }
 
-PyObject* domain_set_attributes(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  PyObject* values[5] = {};
+PyObject *domain_set_attributes(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  PyObject *values[5] = {};
   if (!read_arguments(g_set_attributes, args, nargs, kwnames, values) ||
       !is_attributes(values[0] != nullptr ? values[0] : Py_None, "set_event_attributes")) {
     return nullptr;
@@ -202,32 +202,32 @@ PyObject* domain_set_attributes(PyObject*, PyObject* const* args, Py_ssize_t nar
   Py_RETURN_NONE;
 }
 
-PyObject* domain_name(PyObject* self, void*) {
+PyObject *domain_name(PyObject *self, void *) {
   return none_if_null(as_domain(self)->name);
 }
 
-PyObject* domain_repr(PyObject* self) {
-  PyObject* name = as_domain(self)->name;
+PyObject *domain_repr(PyObject *self) {
+  PyObject *name = as_domain(self)->name;
   return PyUnicode_FromFormat("<Domain %R>", name != nullptr ? name : Py_None);
 }
 
-PyObject* domain_reduce(PyObject* self, PyObject*) {
+PyObject *domain_reduce(PyObject *self, PyObject *) {
   return Py_BuildValue("(O(N))", Py_TYPE(self), none_if_null(as_domain(self)->name));
 }
 
-PyObject* domain_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"name", nullptr};
-  PyObject* name = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Domain", const_cast<char**>(names), &name)) {
+PyObject *domain_new(PyTypeObject *, PyObject *args, PyObject *kwargs) {
+  static const char *names[] = {"name", nullptr};
+  PyObject *name = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Domain", const_cast<char **>(names), &name)) {
     return nullptr;
   }
-  Domain* domain = domain_named(name);
-  return domain == nullptr ? nullptr : Py_NewRef(reinterpret_cast<PyObject*>(domain));
+  Domain *domain = domain_named(name);
+  return domain == nullptr ? nullptr : Py_NewRef(reinterpret_cast<PyObject *>(domain));
 }
 
-void domain_dealloc(PyObject* o) {
+void domain_dealloc(PyObject *o) {
   // Reached only where making one failed: the registry keeps every domain that was made.
-  Domain* self = as_domain(o);
+  Domain *self = as_domain(o);
   Py_CLEAR(self->name);
   Py_CLEAR(self->strings);
   Py_CLEAR(self->categories);
@@ -244,21 +244,25 @@ PyMethodDef methods[] = {
      "push_range($self, /, attributes=None, *, message=None, color=None, category=None, payload=None)\n--\n\n"
      "Opens a range on this thread. Returns its depth from 0 where a tool tells it, else None."},
     {"pop_range", domain_pop, METH_NOARGS,
-     "pop_range($self, /)\n--\n\nCloses the innermost range of this thread. Returns the depth that is left, or None."},
+     "pop_range($self, /)\n--\n\nCloses the innermost range of this thread. Returns the depth that is left, "
+     "or None."},
     {"start_range", method(domain_start), kFast,
-     "start_range($self, /, attributes=None, *, message=None, color=None, category=None, payload=None)\n--\n\n"
+     "start_range($self, /, attributes=None, *, message=None, color=None, category=None, "
+     "payload=None)\n--\n\n"
      "Opens a range that any thread may close. Returns its id for end_range(), 0 where no tool listens."},
     {"end_range", method(domain_end), kFast,
      "end_range($self, /, range_id)\n--\n\nCloses a range by the id that start_range() returned."},
     {"get_registered_string", domain_string, METH_O,
      "get_registered_string($self, string, /)\n--\n\nThe message `string`, known to this domain."},
     {"get_category_id", domain_category, METH_O,
-     "get_category_id($self, name, /)\n--\n\nThe number of the category `name`; new names get the next number."},
+     "get_category_id($self, name, /)\n--\n\nThe number of the category `name`; new names get the next "
+     "number."},
     {"get_event_attributes", method(domain_get_attributes), kFast,
      "get_event_attributes($self, /, message=None, color=None, category=None, payload=None)\n--\n\n"
      "What an event says, made once, to be sent often."},
     {"set_event_attributes", method(domain_set_attributes), kFast,
-     "set_event_attributes($self, /, attributes, *, message=None, color=None, category=None, payload=None)\n--\n\n"
+     "set_event_attributes($self, /, attributes, *, message=None, color=None, category=None, "
+     "payload=None)\n--\n\n"
      "Changes the attributes that are given; the others stay."},
     {"__reduce__", domain_reduce, METH_NOARGS, "Pickles as its name."},
     {nullptr, nullptr, 0, nullptr},
@@ -272,18 +276,19 @@ PyGetSetDef properties[] = {
 }  // namespace
 
 bool intern_domain_signatures() {
-  return intern(&g_get_attributes) && intern(&g_set_attributes) && intern(&g_domain_mark) && intern(&g_domain_push) &&
-         intern(&g_domain_start) && intern(&g_domain_end);
+  return intern(&g_get_attributes) && intern(&g_set_attributes) && intern(&g_domain_mark) &&
+         intern(&g_domain_push) && intern(&g_domain_start) && intern(&g_domain_end);
 }
 
 PyTypeObject DomainType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0)
-    .tp_name = "warpline.nvtx.Domain",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx.Domain",
     .tp_basicsize = sizeof(Domain),
     .tp_dealloc = domain_dealloc,
     .tp_repr = domain_repr,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Domain(name=None)\n--\n\nThe domain `name`: the same object for the same name, for the life of the process.",
+    .tp_doc =
+        "Domain(name=None)\n--\n\nThe domain `name`: the same object for the same name, for the life of the "
+        "process.",
     .tp_methods = methods,
     .tp_getset = properties,
     .tp_new = domain_new,

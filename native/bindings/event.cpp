@@ -10,9 +10,9 @@ namespace warpline::binding {
 
 namespace {
 
-void warn(const char* format, PyObject* payload) {
-  PyObject* module = PyImport_ImportModule("warpline.nvtx._warnings");
-  PyObject* category = module != nullptr ? PyObject_GetAttrString(module, "NvtxWarning") : nullptr;
+void warn(const char *format, PyObject *payload) {
+  PyObject *module = PyImport_ImportModule("warpline.nvtx._warnings");
+  PyObject *category = module != nullptr ? PyObject_GetAttrString(module, "NvtxWarning") : nullptr;
   if (category != nullptr) {
     PyErr_WarnFormat(category, 1, format, Py_TYPE(payload)->tp_name);
   }
@@ -22,7 +22,7 @@ void warn(const char* format, PyObject* payload) {
   Py_XDECREF(module);
 }
 
-bool integer_payload(nvtxEventAttributes_t* out, PyObject* number) {
+bool integer_payload(nvtxEventAttributes_t *out, PyObject *number) {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
   if (overflow == 0) {
@@ -43,15 +43,15 @@ bool integer_payload(nvtxEventAttributes_t* out, PyObject* number) {
 }
 
 // A number that is no int or float but behaves like one (np.int64, np.float32). Things with a length are arrays.
-PyObject* scalar(PyObject* payload) {
-  const PyTypeObject* type = Py_TYPE(payload);
+PyObject *scalar(PyObject *payload) {
+  const PyTypeObject *type = Py_TYPE(payload);
   const bool sized = (type->tp_as_sequence != nullptr && type->tp_as_sequence->sq_length != nullptr) ||
                      (type->tp_as_mapping != nullptr && type->tp_as_mapping->mp_length != nullptr);
-  const PyNumberMethods* number = type->tp_as_number;
+  const PyNumberMethods *number = type->tp_as_number;
   if (sized || number == nullptr) {
     return nullptr;
   }
-  PyObject* plain = nullptr;
+  PyObject *plain = nullptr;
   if (number->nb_index != nullptr) {
     plain = PyNumber_Index(payload);
   } else if (number->nb_float != nullptr) {
@@ -61,7 +61,7 @@ PyObject* scalar(PyObject* payload) {
   return plain;
 }
 
-void payload_into(nvtxEventAttributes_t* out, PyObject* payload) {
+void payload_into(nvtxEventAttributes_t *out, PyObject *payload) {
   if (PyLong_Check(payload)) {
     if (!integer_payload(out, payload)) {
       warn("the payload (%.100s) does not fit in 64 bits; the event is recorded without it", payload);
@@ -73,7 +73,7 @@ void payload_into(nvtxEventAttributes_t* out, PyObject* payload) {
     out->payload.dValue = PyFloat_AS_DOUBLE(payload);
     return;
   }
-  PyObject* plain = scalar(payload);
+  PyObject *plain = scalar(payload);
   if (plain == nullptr) {
     warn("a payload must be an int or a float, not %.100s; the event is recorded without it", payload);
     return;
@@ -82,7 +82,7 @@ void payload_into(nvtxEventAttributes_t* out, PyObject* payload) {
   Py_DECREF(plain);
 }
 
-uint32_t category_id(Event* event, int32_t state) {
+uint32_t category_id(Event *event, int32_t state) {
   if (event->category == nullptr) {
     return 0;
   }
@@ -92,14 +92,14 @@ uint32_t category_id(Event* event, int32_t state) {
   return static_cast<uint32_t>(PyLong_AsUnsignedLongMask(event->category));
 }
 
-void replace(PyObject** field, PyObject* value) {
-  PyObject* old = *field;
+void replace(PyObject **field, PyObject *value) {
+  PyObject *old = *field;
   *field = value;
   Py_XDECREF(old);
 }
 
 // Keeps what was made, unless another thread was quicker: a tool may be reading that one.
-void publish(Event* event, int32_t state, const nvtxEventAttributes_t& made, PyObject* holder) {
+void publish(Event *event, int32_t state, const nvtxEventAttributes_t &made, PyObject *holder) {
 #if defined(Py_GIL_DISABLED)
   static PyMutex mutex;
   PyMutex_Lock(&mutex);
@@ -115,10 +115,10 @@ void publish(Event* event, int32_t state, const nvtxEventAttributes_t& made, PyO
   Py_XDECREF(holder);
 }
 
-void make(Event* event, int32_t state) {
+void make(Event *event, int32_t state) {
   handle_for(event->domain, state);
   nvtxEventAttributes_t made = {};
-  PyObject* holder = nullptr;
+  PyObject *holder = nullptr;
   made.version = NVTX_VERSION;
   made.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
   made.colorType = NVTX_COLOR_ARGB;
@@ -143,8 +143,8 @@ void make(Event* event, int32_t state) {
 
 }  // namespace
 
-bool set_message(Event* event, PyObject* message) {
-  PyObject* text = nullptr;
+bool set_message(Event *event, PyObject *message) {
+  PyObject *text = nullptr;
   if (given(message) != nullptr && (text = text_argument(message, "message")) == nullptr) {
     return false;
   }
@@ -153,7 +153,7 @@ bool set_message(Event* event, PyObject* message) {
   return true;
 }
 
-bool set_color(Event* event, PyObject* color) {
+bool set_color(Event *event, PyObject *color) {
   bool bad = false;
   const uint32_t argb = color_argument(color, &bad);
   if (bad) {
@@ -165,8 +165,8 @@ bool set_color(Event* event, PyObject* color) {
   return true;
 }
 
-bool set_category(Event* event, PyObject* category) {
-  PyObject* kept = given(category);
+bool set_category(Event *event, PyObject *category) {
+  PyObject *kept = given(category);
   if (kept != nullptr) {
     if (PyLong_Check(kept)) {
       Py_INCREF(kept);
@@ -175,7 +175,8 @@ bool set_category(Event* event, PyObject* category) {
     } else if (PyIndex_Check(kept)) {
       kept = PyNumber_Index(kept);
     } else {
-      PyErr_Format(PyExc_TypeError, "category must be a str, an int or None, not %.100s", Py_TYPE(kept)->tp_name);
+      PyErr_Format(PyExc_TypeError, "category must be a str, an int or None, not %.100s",
+                   Py_TYPE(kept)->tp_name);
       return false;
     }
     if (kept == nullptr) {
@@ -187,13 +188,13 @@ bool set_category(Event* event, PyObject* category) {
   return true;
 }
 
-void set_payload(Event* event, PyObject* payload) {
+void set_payload(Event *event, PyObject *payload) {
   event->state.store(0, std::memory_order_release);
   replace(&event->payload, Py_XNewRef(given(payload)));
 }
 
-bool set_domain(Event* event, PyObject* domain) {
-  Domain* named = domain_named(domain);
+bool set_domain(Event *event, PyObject *domain) {
+  Domain *named = domain_named(domain);
   if (named == nullptr) {
     return false;
   }
@@ -202,7 +203,7 @@ bool set_domain(Event* event, PyObject* domain) {
   return true;
 }
 
-bool set_arguments(Event* event, const Arguments& a) {
+bool set_arguments(Event *event, const Arguments &a) {
   if (a.domain != nullptr && !set_domain(event, a.domain)) {
     return false;
   }
@@ -221,7 +222,7 @@ bool set_arguments(Event* event, const Arguments& a) {
   return true;
 }
 
-void clear_event(Event* event) {
+void clear_event(Event *event) {
   Py_CLEAR(event->message);
   Py_CLEAR(event->color);
   Py_CLEAR(event->category);
@@ -229,7 +230,7 @@ void clear_event(Event* event) {
   Py_CLEAR(event->holder);
 }
 
-void prepare(Event* event, int32_t state) {
+void prepare(Event *event, int32_t state) {
   const KeptError error;
   make(event, state);
 }

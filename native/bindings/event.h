@@ -4,6 +4,7 @@
 #include "compat.h"
 #include "domain.h"
 #include "listener.h"
+#include "strings.h"
 
 namespace warpline::binding {
 
@@ -11,25 +12,25 @@ struct Event {
   nvtxEventAttributes_t attributes;  // valid while `state` is the listener's
   std::atomic<int32_t> state;        // 0: not prepared
   uint32_t argb;
-  Domain* domain;      // immortal
-  PyObject* message;   // exact str, or null
-  PyObject* color;     // as given, or null
-  PyObject* category;  // exact str or int, or null
-  PyObject* payload;   // as given, or null
-  PyObject* holder;    // bytes that attributes.message points into, or null
+  Domain *domain;      // immortal
+  PyObject *message;   // exact str, or null
+  PyObject *color;     // as given, or null
+  PyObject *category;  // exact str or int, or null
+  PyObject *payload;   // as given, or null
+  PyObject *holder;    // bytes that attributes.message points into, or null
 };
 
 // The five arguments of annotate and of the range functions; borrowed, null where not given.
 struct Arguments {
-  PyObject* message = nullptr;
-  PyObject* color = nullptr;
-  PyObject* domain = nullptr;
-  PyObject* category = nullptr;
-  PyObject* payload = nullptr;
+  PyObject *message = nullptr;
+  PyObject *color = nullptr;
+  PyObject *domain = nullptr;
+  PyObject *category = nullptr;
+  PyObject *payload = nullptr;
 };
 
 // Fills an event whose memory is raw; the message is an exact str or null.
-inline void init_event(Event* event, Domain* domain, PyObject* message) {
+inline void init_event(Event *event, Domain *domain, PyObject *message) {
   new (&event->state) std::atomic<int32_t>(0);
   event->argb = 0x0000FF;
   event->domain = domain;
@@ -38,37 +39,67 @@ inline void init_event(Event* event, Domain* domain, PyObject* message) {
 }
 
 // Checks and keeps arguments in an event that init_event() has filled. False with TypeError; the event stays whole.
-bool set_message(Event* event, PyObject* message);
-bool set_color(Event* event, PyObject* color);
-bool set_category(Event* event, PyObject* category);
-void set_payload(Event* event, PyObject* payload);
-bool set_domain(Event* event, PyObject* domain);
-bool set_arguments(Event* event, const Arguments& arguments);
+bool set_message(Event *event, PyObject *message);
+bool set_color(Event *event, PyObject *color);
+bool set_category(Event *event, PyObject *category);
+void set_payload(Event *event, PyObject *payload);
+bool set_domain(Event *event, PyObject *domain);
+bool set_arguments(Event *event, const Arguments &arguments);
 
-void clear_event(Event* event);
+void clear_event(Event *event);
 
 // Makes `attributes` for the listener `state` > 0. Never fails: what cannot be sent is left out, with a warning.
-void prepare(Event* event, int32_t state);
+void prepare(Event *event, int32_t state);
 
-inline void ensure_prepared(Event* event, int32_t state) {
-  if (event->state.load(std::memory_order_acquire) != state) [[unlikely]] {
+// The common case of `with annotate("constant")`, where a fresh object is prepared for every block: no call needed.
+inline bool prepare_simple([[maybe_unused]] Event *event, [[maybe_unused]] int32_t state) {
+#if !defined(Py_GIL_DISABLED)
+  Domain *domain = event->domain;
+  if (event->message == nullptr || event->category != nullptr || event->payload != nullptr ||
+      domain->state.load(std::memory_order_relaxed) != state) {
+    return false;
+  }
+  const StringSlot &slot = string_slot(domain, event->message);
+  if (slot.text != event->message || slot.domain != domain || slot.handle == nullptr) {
+    return false;
+  }
+  nvtxEventAttributes_t &out = event->attributes;
+  out.version = NVTX_VERSION;
+  out.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  out.category = 0;
+  out.colorType = NVTX_COLOR_ARGB;
+  out.color = event->argb;
+  out.payloadType = NVTX_PAYLOAD_UNKNOWN;
+  out.reserved0 = 0;
+  out.payload.ullValue = 0;
+  out.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  out.message.registered = slot.handle;
+  event->state.store(state, std::memory_order_relaxed);
+  return true;
+#else
+  return false;
+#endif
+}
+
+inline void ensure_prepared(Event *event, int32_t state) {
+  if (event->state.load(std::memory_order_acquire) != state && !prepare_simple(event, state)) [[unlikely]] {
     prepare(event, state);
   }
 }
 
 // The three ways to send it; `state` is what listener() said, and > 0.
-inline int push(Event* event, int32_t state) {
+inline int push(Event *event, int32_t state) {
   ensure_prepared(event, state);
   return nvtxDomainRangePushEx(event->domain->handle, &event->attributes);
 }
-inline int pop(Domain* domain, int32_t state) {
+inline int pop(Domain *domain, int32_t state) {
   return nvtxDomainRangePop(handle_for(domain, state));
 }
-inline void mark(Event* event, int32_t state) {
+inline void mark(Event *event, int32_t state) {
   ensure_prepared(event, state);
   nvtxDomainMarkEx(event->domain->handle, &event->attributes);
 }
-inline nvtxRangeId_t start(Event* event, int32_t state) {
+inline nvtxRangeId_t start(Event *event, int32_t state) {
   ensure_prepared(event, state);
   return nvtxDomainRangeStartEx(event->domain->handle, &event->attributes);
 }

@@ -16,17 +16,17 @@ int32_t g_attachments = 0;
 std::string g_announced;  // the announcement that the last look saw
 
 std::string announcement() {
-  const char* path = std::getenv(sizeof(void*) == 4 ? "NVTX_INJECTION32_PATH" : "NVTX_INJECTION64_PATH");
+  const char *path = std::getenv(sizeof(void *) == 4 ? "NVTX_INJECTION32_PATH" : "NVTX_INJECTION64_PATH");
   return path != nullptr ? path : "";
 }
 
-auto& globals() {
+auto &globals() {
   return NVTX_VERSIONED_IDENTIFIER(nvtxGlobals);
 }
 
 // After NVTX has initialised: a tool took at least one of the calls that make events.
 bool someone_listens() {
-  const auto& g = globals();
+  const auto &g = globals();
   return g.nvtxDomainRangePushEx_impl_fnptr != nullptr || g.nvtxDomainRangeStartEx_impl_fnptr != nullptr ||
          g.nvtxDomainMarkEx_impl_fnptr != nullptr;
 }
@@ -44,7 +44,7 @@ int32_t look_again_locked() {
   if (state > 0) {
     return state;
   }
-  auto& g = globals();
+  auto &g = globals();
   if (g.initState == NVTX_INIT_STATE_COMPLETE) {
     // No tool was found, so every pointer is null and no call is under way: NVTX may start afresh. The tool that it
     // finds now fills in the pointers itself; those it leaves stay null, which is what NVTX would make of them.

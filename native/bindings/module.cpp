@@ -13,27 +13,28 @@ bool intern_domain_signatures();
 
 namespace {
 
-bool add_type(PyObject* module, const char* name, PyTypeObject* type) {
-  return PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(type)) == 0;
+bool add_type(PyObject *module, const char *name, PyTypeObject *type) {
+  return PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject *>(type)) == 0;
 }
 
-int execute(PyObject* module) {
-  for (PyTypeObject* type :
-       {&DomainType, &AnnotateType, &WrappedType, &EventAttributesType, &RegisteredStringType, &RangeIdType}) {
+int execute(PyObject *module) {
+  for (PyTypeObject *type :
+       {&DomainType, &WrappedType, &EventAttributesType, &RegisteredStringType, &RangeIdType}) {
     if (PyType_Ready(type) < 0) {
       return -1;
     }
   }
-  const bool done = intern_signatures() && intern_domain_signatures() && init_domains() &&
+  const bool done = init_annotate() && intern_signatures() && intern_domain_signatures() && init_domains() &&
                     add_type(module, "annotate", &AnnotateType) && add_type(module, "Domain", &DomainType) &&
                     add_type(module, "EventAttributes", &EventAttributesType) &&
                     add_type(module, "RegisteredString", &RegisteredStringType) &&
-                    add_type(module, "RangeId", &RangeIdType) && add_type(module, "annotated_function", &WrappedType);
+                    add_type(module, "RangeId", &RangeIdType) &&
+                    add_type(module, "annotated_function", &WrappedType);
   return done ? 0 : -1;
 }
 
 PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, reinterpret_cast<void*>(execute)},
+    {Py_mod_exec, reinterpret_cast<void *>(execute)},
     {0, nullptr},
 };
 

@@ -11,9 +11,9 @@ StringSlot g_string_slots[kStringSlots];
 
 namespace {
 
-void remember(Domain* domain, PyObject* text, nvtxStringHandle_t handle) {
-  StringSlot& slot = string_slot(domain, text);
-  PyObject* old = slot.text;
+void remember(Domain *domain, PyObject *text, nvtxStringHandle_t handle) {
+  StringSlot &slot = string_slot(domain, text);
+  PyObject *old = slot.text;
   slot = {Py_NewRef(text), domain, handle};
   Py_XDECREF(old);
 }
@@ -21,13 +21,13 @@ void remember(Domain* domain, PyObject* text, nvtxStringHandle_t handle) {
 }  // namespace
 #endif
 
-PyObject* escaped(PyObject* text) {
-  PyObject* bytes = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
+PyObject *escaped(PyObject *text) {
+  PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
   if (bytes == nullptr) {
     PyErr_Clear();
     return PyBytes_FromString("?");
   }
-  const char* at = PyBytes_AS_STRING(bytes);
+  const char *at = PyBytes_AS_STRING(bytes);
   const Py_ssize_t size = PyBytes_GET_SIZE(bytes);
   Py_ssize_t nuls = 0;
   for (Py_ssize_t i = 0; i < size; ++i) {
@@ -36,9 +36,9 @@ PyObject* escaped(PyObject* text) {
   if (nuls == 0) {
     return bytes;
   }
-  PyObject* wide = PyBytes_FromStringAndSize(nullptr, size + 3 * nuls);
+  PyObject *wide = PyBytes_FromStringAndSize(nullptr, size + 3 * nuls);
   if (wide != nullptr) {
-    char* out = PyBytes_AS_STRING(wide);
+    char *out = PyBytes_AS_STRING(wide);
     for (Py_ssize_t i = 0; i < size; ++i) {
       if (at[i] == '\0') {
         std::memcpy(out, "\\x00", 4);
@@ -52,10 +52,10 @@ PyObject* escaped(PyObject* text) {
   return wide;
 }
 
-const char* utf8(PyObject* text, PyObject** holder) {
+const char *utf8(PyObject *text, PyObject **holder) {
   *holder = nullptr;
   Py_ssize_t size = 0;
-  const char* at = PyUnicode_AsUTF8AndSize(text, &size);
+  const char *at = PyUnicode_AsUTF8AndSize(text, &size);
   if (at != nullptr && std::strlen(at) == static_cast<size_t>(size)) {
     return at;
   }
@@ -68,7 +68,7 @@ const char* utf8(PyObject* text, PyObject** holder) {
   return PyBytes_AS_STRING(*holder);
 }
 
-PyObject* text_argument(PyObject* o, const char* what) {
+PyObject *text_argument(PyObject *o, const char *what) {
   if (PyUnicode_CheckExact(o)) {
     return Py_NewRef(o);
   }
@@ -83,20 +83,21 @@ PyObject* text_argument(PyObject* o, const char* what) {
   return nullptr;
 }
 
-nvtxStringHandle_t find_registered(Domain* domain, PyObject* text) {
+nvtxStringHandle_t find_registered(Domain *domain, PyObject *text) {
   nvtxStringHandle_t handle = nullptr;
-  PyObject* known = PyDict_GetItemWithError(domain->strings, text);
+  PyObject *known = PyDict_GetItemWithError(domain->strings, text);
   if (known != nullptr) {
     handle = static_cast<nvtxStringHandle_t>(PyLong_AsVoidPtr(known));
   } else {
     PyErr_Clear();
-    if (PyDict_GET_SIZE(domain->strings) >= kMaxRegistered || PyUnicode_GET_LENGTH(text) > kMaxRegisteredLength) {
+    if (PyDict_GET_SIZE(domain->strings) >= kMaxRegistered ||
+        PyUnicode_GET_LENGTH(text) > kMaxRegisteredLength) {
       return nullptr;
     }
-    PyObject* holder = nullptr;
+    PyObject *holder = nullptr;
     handle = nvtxDomainRegisterStringA(domain->handle, utf8(text, &holder));
     Py_XDECREF(holder);
-    PyObject* number = PyLong_FromVoidPtr(handle);
+    PyObject *number = PyLong_FromVoidPtr(handle);
     if (number == nullptr || PyDict_SetItem(domain->strings, text, number) < 0) {
       PyErr_Clear();
     }
@@ -108,12 +109,12 @@ nvtxStringHandle_t find_registered(Domain* domain, PyObject* text) {
   return handle;
 }
 
-void forget_registered(Domain* domain) {
+void forget_registered(Domain *domain) {
   PyDict_Clear(domain->strings);
 #if !defined(Py_GIL_DISABLED)
-  for (StringSlot& slot : g_string_slots) {
+  for (StringSlot &slot : g_string_slots) {
     if (slot.domain == domain) {
-      PyObject* old = slot.text;
+      PyObject *old = slot.text;
       slot = {};
       Py_XDECREF(old);
     }

@@ -8,6 +8,6 @@ namespace warpline::binding {
 extern PyTypeObject WrappedType;
 
 // wrap(annotation, func, name) for warpline.nvtx._decorate; `name` is used where the annotation has no message.
-PyObject* wrap(PyObject* module, PyObject* const* args, Py_ssize_t nargs);
+PyObject *wrap(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 
 }  // namespace warpline::binding

@@ -8,11 +8,11 @@ anything) at import, or where the native binding is missing, the same names reco
 from __future__ import annotations
 
 import os as _os
-from typing import TYPE_CHECKING
 
 from warpline.nvtx import colors
 from warpline.nvtx._warnings import NvtxWarning
 
+TYPE_CHECKING = False  # not typing's: importing that costs more than everything else here
 if TYPE_CHECKING:
     from warpline.nvtx import _binding as _active
 

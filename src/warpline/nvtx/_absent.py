@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 _Function = TypeVar("_Function")
 
 
-class annotate:  # noqa: N801 - the name that programs use
+class annotate:
     """A with block or decorator that does nothing; a decorated function is the function itself."""
 
     __slots__ = ("_arguments",)
@@ -25,7 +25,7 @@ class annotate:  # noqa: N801 - the name that programs use
     def __enter__(self) -> annotate:
         return self
 
-    def __exit__(self, *exc_info: object) -> bool:
+    def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> Literal[False]:
         return False
 
     def __call__(self, func: _Function) -> _Function:

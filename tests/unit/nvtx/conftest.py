@@ -1,0 +1,69 @@
+"""A tool to be heard by: a C injection library that logs what reaches it, apart from our agent."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Event = dict[str, Any]
+Record = Callable[..., list[Event]]
+
+ROOT = Path(__file__).parents[3]
+SOURCE = ROOT / "src"
+NVTX_VARIABLES = ("NVTX_INJECTION64_PATH", "NVTX_DISABLE", "NVTX_TOOL_LOG", "WARPLINE_SPOOL")
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """This process's environment without anything about NVTX, plus `extra`."""
+    clean = {name: value for name, value in os.environ.items() if name not in NVTX_VARIABLES}
+    return clean | {"PYTHONPATH": str(SOURCE), "PYTHONWARNINGS": "default"} | extra
+
+
+def run_python(code: str, **extra: str) -> str:
+    """Run `code` in a fresh interpreter and return what it printed; fails when it fails."""
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, env=environment(**extra), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The logging tool, built."""
+    target = tmp_path_factory.mktemp("tool") / "libnvtx_tool.so"
+    source = ROOT / "tests" / "targets" / "nvtx_tool.c"
+    flags = ["-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["gcc", *flags, str(source), "-o", str(target), "-lpthread"], check=True)
+    return target
+
+
+def decode(line: str) -> Event:
+    """One line of the tool's log; texts travel as hexadecimal."""
+    event: Event = json.loads(line)
+    for key in ("message", "name", "domain"):
+        if isinstance(event.get(key), str):
+            event[key] = bytes.fromhex(event[key]).decode()
+    return event
+
+
+@pytest.fixture
+def record(tool: Path, tmp_path: Path) -> Record:
+    """Run code with the tool listening; returns what it heard. Names in `only` keep just those kinds of event."""
+
+    def run(code: str, *only: str, **extra: str) -> list[Event]:
+        log = tmp_path / "log"
+        log.unlink(missing_ok=True)
+        run_python(code, NVTX_TOOL_LOG=str(log), **{"NVTX_INJECTION64_PATH": str(tool)} | extra)
+        lines = log.read_text().splitlines() if log.exists() else []
+        events = [decode(line) for line in lines]
+        return [event for event in events if not only or event["event"] in only]
+
+    return run

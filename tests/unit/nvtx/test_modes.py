@@ -1,0 +1,77 @@
+"""NVTX_DISABLE, a missing binding, and what the import may load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.nvtx.conftest import Record, run_python
+
+PROGRAM = """
+    import warpline.nvtx as nvtx
+    assert nvtx.enabled() is {enabled} and nvtx.attached() is {attached}
+    def function(): return 5
+    decorated = nvtx.annotate("x", color="red")(function)
+    assert (decorated is function) is {same} and decorated() == 5
+    with nvtx.annotate("x"): nvtx.mark("y")
+    nvtx.push_range("z"); nvtx.pop_range()
+    domain = nvtx.get_domain("d")
+    domain.push_range(domain.get_event_attributes("m")); domain.pop_range()
+    import pickle
+    assert pickle.loads(pickle.dumps(nvtx.annotate("x", payload=2))).__reduce__()[1] == ("x", None, None, None, 2)
+    assert nvtx.annotate.__module__ == "warpline.nvtx"
+"""
+
+
+@pytest.mark.require("native")
+def test_without_a_tool_it_is_enabled() -> None:
+    run_python(PROGRAM.format(enabled=True, attached=False, same=False))
+
+
+@pytest.mark.require("native", "gcc")
+@pytest.mark.parametrize("value", ["1", "0", "yes"])
+def test_nvtx_disable_silences_everything_with_a_tool(record: Record, value: str) -> None:
+    assert record(PROGRAM.format(enabled=False, attached=False, same=True), NVTX_DISABLE=value) == []
+
+
+@pytest.mark.require("native", "gcc")
+def test_an_empty_nvtx_disable_does_nothing(record: Record) -> None:
+    events = record(PROGRAM.format(enabled=True, attached=True, same=False), "push", NVTX_DISABLE="")
+    assert [event["message"] for event in events] == ["x", "x", "z", "m"]
+
+
+def test_without_the_binding_it_records_nothing() -> None:
+    missing = 'import sys; sys.modules["warpline.nvtx._binding"] = None'
+    run_python(f"\n    {missing}" + PROGRAM.format(enabled=False, attached=False, same=True))
+
+
+@pytest.mark.parametrize("disabled", ["", "1"])
+def test_the_import_loads_nothing_heavy(disabled: str) -> None:
+    code = """
+        import sys
+        before = set(sys.modules)
+        import warpline.nvtx
+        outside = {name.partition(".")[0] for name in set(sys.modules) - before}
+        print(" ".join(sorted(outside - set(sys.stdlib_module_names) - {"warpline"})))
+        print(" ".join(sorted(outside & {"inspect", "asyncio", "dataclasses", "pathlib", "subprocess", "logging", "ctypes"})))
+        print(" ".join(sorted(name for name in sys.modules if name.startswith("warpline."))))
+    """
+    foreign, heavy, own = run_python(code, NVTX_DISABLE=disabled).split("\n")[:3]
+    assert foreign == ""
+    assert heavy == ""
+    assert all(name.startswith(("warpline.nvtx", "warpline._version")) for name in own.split()), own
+
+
+def test_scripts_written_for_pypi_nvtx_find_every_name(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import warpline.nvtx as nvtx\n"
+        "from functools import partial\n"
+        "mine = partial(nvtx.annotate, domain='mine')\n"
+        "@mine(message='work', color='green')\n"
+        "def work(n): return sum(range(n))\n"
+        "assert work(3) == 3\n"
+        "assert nvtx.colors.color_to_hex('green') == 0x008000\n"
+    )
+    run_python(script.read_text())
