@@ -47,8 +47,8 @@ def make_report(path: Path, rows: int) -> Path:
             thread, level = number % THREADS, (number // THREADS) % 3
             # One triple per thread and 6 us * THREADS: an outer range, one inside it, one inside that.
             start = number // (3 * THREADS) * 48_000 + level * 500 + thread
-            inner = np.clip(np.exp(rng.normal(7, 1, count)), 100, 30_000).astype(np.int64)
-            end = start + inner + (2 - level) * 31_000
+            inner = np.clip(np.exp(rng.normal(7, 1, count)), 100, 14_000).astype(np.int64)
+            end = start + inner + (2 - level) * 15_000
             parent = np.where(level > 0, number - THREADS, -1)
             order = np.argsort(start, kind="stable")
             ids = np.empty(count, np.int64)

@@ -13,6 +13,7 @@ from warpline import catalog
 from warpline.catalog import Unit
 from warpline.cli import tables
 from warpline.cli.finishing import progress_bar
+from warpline.cli.flags import FlagCommand
 from warpline.cli.output_name import SUFFIX
 from warpline.cli.report_path import ReportPath
 from warpline.errors import MissingData, UsageError
@@ -54,6 +55,7 @@ def _help_reports(ctx: click.Context, param: click.Parameter, value: str | None)
 
 
 @click.command(
+    cls=FlagCommand,
     epilog="""\b
 Examples:
   warpline stats run.warpline
@@ -61,7 +63,7 @@ Examples:
   warpline stats -r nvtx_sum -f csv -o sums run.warpline      writes sums_nvtx_sum.csv
   warpline stats --filter-nvtx step@train/3 run.warpline      the fourth `step` alone
   warpline stats -r nvtx_pushpop_trace -f json --filter-time 1s/1s500ms run.warpline
-"""
+""",
 )
 @click.argument("report", type=ReportPath())
 @click.option("-r", "--report", "names", multiple=True, metavar="NAME[,…]", help="Which tables (see --help-reports).")
@@ -77,8 +79,8 @@ Examples:
 @click.option("--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec.")
 @click.option("--filter-time", metavar="A/B", help="Ranges that overlap this time of the report, e.g. 1s/1s500ms.")
 @click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Ranges that overlap an NVTX range (from 0: the first of that name).")
-@click.option("--force-overwrite", type=bool, is_flag=False, flag_value=True, default=False, help="Replace files that exist.")
-@click.option("--force-export", type=bool, is_flag=False, flag_value=True, default=False, hidden=True)
+@click.option("--force-overwrite", is_flag=True, help="Replace files that exist.")
+@click.option("--force-export", is_flag=True, hidden=True)
 @click.option("-q", "--quiet", is_flag=True, help="No titles, notes or messages.")
 @click.option(
     "--help-reports",

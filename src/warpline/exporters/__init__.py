@@ -1,0 +1,1 @@
+"""Exporters: a report in the formats of other tools."""

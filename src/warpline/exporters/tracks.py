@@ -1,0 +1,138 @@
+"""Puts ranges on tracks that nest: one per thread for push/pop, one per process for start/end ranges, more where they overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warpline.query.native import codes, library
+from warpline.query.row_groups import stream
+
+if TYPE_CHECKING:
+    from warpline.query import Report
+
+RANGE_COLUMNS = (
+    *("id", "process", "thread", "start", "end", "domain", "category", "category_id", "message", "color"),
+    *("payload_int", "payload_float", "style", "parent", "unfinished", "inherited", "clipped"),
+)
+MARK_COLUMNS = ("process", "thread", "start", "domain", "category", "category_id", "message", "color", "payload_int", "payload_float")
+# Above any pid or tid of Linux (at most 2^22): tells apart equal ids of several hosts.
+_ID_STEP = 1 << 22
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process; `pid` is unique within the export."""
+
+    key: int
+    pid: int
+    name: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread; `process` is the position of its process."""
+
+    key: int
+    process: int
+    tid: int
+    name: str
+
+
+class Tracks:
+    """The processes and threads of a report. Families of tracks: thread i is family i, process p's start/end ranges T + p."""
+
+    def __init__(self, report: Report) -> None:
+        rows = report.table("processes", ["process", "pid", "host", "rank", "executable", "command"]).to_pylist()
+        hosts = {row["host"] for row in rows}
+        seen: dict[int, int] = {}
+        steps = []
+        self.processes: list[Process] = []
+        for row in sorted(rows, key=lambda row: int(row["process"])):
+            step = seen[row["pid"]] = seen.get(row["pid"], -1) + 1
+            steps.append(step * _ID_STEP)
+            rank = "" if row["rank"] is None else f"rank {row['rank']}: "
+            where = f" ({row['host']})" if len(hosts) > 1 else ""
+            name = f"{rank}{Path(row['executable']).name or row['pid']}{where}"
+            self.processes.append(Process(row["process"], row["pid"] + steps[-1], name, row["command"]))
+        place = {process.key: index for index, process in enumerate(self.processes)}
+        threads = report.table("threads", ["thread", "process", "tid", "name"]).to_pylist()
+        self.threads = [
+            Thread(row["thread"], place[row["process"]], row["tid"] + steps[place[row["process"]]], row["name"] or f"thread {row['tid']}")
+            for row in sorted(threads, key=lambda row: int(row["thread"]))
+        ]
+        self._process_keys = np.array([process.key for process in self.processes], np.int64)
+        self._thread_keys = np.array([thread.key for thread in self.threads], np.int64)
+
+    @property
+    def families(self) -> int:
+        """How many families of tracks there are."""
+        return len(self.threads) + len(self.processes)
+
+    def owner(self, family: int) -> tuple[Process, Thread | None]:
+        """Return the process of a family, and the thread where it is a thread's."""
+        if family < len(self.threads):
+            thread = self.threads[family]
+            return self.processes[thread.process], thread
+        return self.processes[family - len(self.threads)], None
+
+    def family(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """Return each row's family; marks (rows without a style) belong to their thread."""
+        family = np.searchsorted(self._thread_keys, values(batch, "thread")).astype(np.int32)
+        if "style" in batch.schema.names:
+            numbers, texts = codes(batch.column("style"))
+            crossing = np.isin(numbers, [index for index, text in enumerate(texts.to_pylist()) if text == "StartEnd"])
+            if crossing.any():
+                process = np.searchsorted(self._process_keys, values(batch, "process")) + len(self.threads)
+                family = np.where(crossing, process, family).astype(np.int32)
+        return family
+
+
+class Lanes:
+    """Places ranges on lanes within their family, so that each lane's ranges nest; lane 0 is the family's own track."""
+
+    def __init__(self, tracks: Tracks) -> None:
+        self._tracks = tracks
+        self._library = library()
+        self._handle = self._library.warpline_lanes_new(tracks.families)
+
+    def __enter__(self) -> Lanes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._library.warpline_lanes_free(self._handle)
+
+    def add(self, batch: pa.RecordBatch, family: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Return the lane of each row; batches come in the order of the report."""
+        lane = np.empty(batch.num_rows, np.int32)
+        columns: list[npt.NDArray[Any]] = [
+            family,
+            values(batch, "id"),
+            values(batch, "parent", -1),
+            values(batch, "start"),
+            values(batch, "end"),
+            lane,
+        ]
+        self._library.warpline_lanes_add(self._handle, batch.num_rows, *(column.ctypes.data for column in columns))
+        return lane
+
+
+def batches(report: Report, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield a table in pieces, in the order of the report."""
+    for rows in stream(report, table, columns):
+        yield from rows.to_batches()
+
+
+def values(batch: pa.RecordBatch, name: str, missing: int = 0) -> npt.NDArray[np.int64]:
+    """Return an integer column as contiguous int64, nulls as `missing`."""
+    column = batch.column(name)
+    filled = pc.fill_null(column, missing) if column.null_count else column
+    return np.ascontiguousarray(filled.to_numpy(zero_copy_only=False), np.int64)
