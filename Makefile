@@ -9,7 +9,7 @@ STAMP := $(VENV)/ready-$(VERSION)
 NATIVE_SOURCES := $(shell find native -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cuh' 2>/dev/null)
 ARGS ?=
 
-.PHONY: help demo test check lint format types native unit docs docs-check bench gpu wheels clean
+.PHONY: help demo test check lint format tidy types native unit docs docs-check bench gpu wheels clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -51,6 +51,9 @@ format: $(STAMP) ## rewrite what `lint` would complain about
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(if $(NATIVE_SOURCES),$(BIN)/clang-format -i $(NATIVE_SOURCES))
+
+tidy: native ## clang-tidy over the native half (slow; not part of check)
+	@$(BIN)/clang-tidy -p $(BUILD) --quiet $(filter-out native/tests/%,$(filter %.cpp,$(NATIVE_SOURCES)))
 
 types: $(STAMP) ## mypy --strict
 	@$(BIN)/mypy

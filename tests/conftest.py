@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.pieces import missing
 
 _IGNORED = {"PYTEST_CURRENT_TEST"}

@@ -20,10 +20,12 @@
 #define BASE "GLIBC_2.17"
 #endif
 
-#define OLD_AS(version, result, name, parameters, arguments)           \
-  __asm__(".symver warpline_old_" #name "," #name "@" version);        \
-  extern result warpline_old_##name parameters;                        \
-  result name parameters { return warpline_old_##name arguments; }
+#define OLD_AS(version, result, name, parameters, arguments)    \
+  __asm__(".symver warpline_old_" #name "," #name "@" version); \
+  extern result warpline_old_##name parameters;                 \
+  result name parameters {                                      \
+    return warpline_old_##name arguments;                       \
+  }
 #define OLD(result, name, parameters, arguments) OLD_AS(BASE, result, name, parameters, arguments)
 
 #if defined BASE && defined __GLIBC__
@@ -50,7 +52,8 @@ OLD(char *, dlerror, (void), ())
 OLD(int, dladdr, (const void *address, Dl_info *info), (address, info))
 #if defined __x86_64__
 OLD_AS("GLIBC_2.12", int, pthread_setname_np, (pthread_t thread, const char *name), (thread, name))
-OLD_AS("GLIBC_2.12", int, pthread_getname_np, (pthread_t thread, char *name, size_t size), (thread, name, size))
+OLD_AS("GLIBC_2.12", int, pthread_getname_np, (pthread_t thread, char *name, size_t size),
+       (thread, name, size))
 #else
 OLD(int, pthread_setname_np, (pthread_t thread, const char *name), (thread, name))
 OLD(int, pthread_getname_np, (pthread_t thread, char *name, size_t size), (thread, name, size))
@@ -59,15 +62,21 @@ OLD(int, pthread_getname_np, (pthread_t thread, char *name, size_t size), (threa
 OLD(void *, dlsym, (void *handle, const char *name), (handle, name))
 
 int __pthread_key_create(pthread_key_t *key, void (*destroy)(void *));
-int __pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) { return pthread_key_create(key, destroy); }
+int __pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) {
+  return pthread_key_create(key, destroy);
+}
 #endif
 
 #if __GLIBC_PREREQ(2, 33) /* the stat family were inline calls of __xstat before */
-int stat(const char *path, struct stat *out) { return (int)syscall(SYS_newfstatat, AT_FDCWD, path, out, 0); }
+int stat(const char *path, struct stat *out) {
+  return (int)syscall(SYS_newfstatat, AT_FDCWD, path, out, 0);
+}
 int lstat(const char *path, struct stat *out) {
   return (int)syscall(SYS_newfstatat, AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
 }
-int fstat(int file, struct stat *out) { return (int)syscall(SYS_fstat, file, out); }
+int fstat(int file, struct stat *out) {
+  return (int)syscall(SYS_fstat, file, out);
+}
 int fstatat(int directory, const char *path, struct stat *out, int flags) {
   return (int)syscall(SYS_newfstatat, directory, path, out, flags);
 }
@@ -80,7 +89,9 @@ char __libc_single_threaded = 0;
 #endif
 
 #if __GLIBC_PREREQ(2, 30)
-pid_t gettid(void) { return (pid_t)syscall(SYS_gettid); }
+pid_t gettid(void) {
+  return (pid_t)syscall(SYS_gettid);
+}
 #endif
 
 #if __GLIBC_PREREQ(2, 36)
@@ -105,7 +116,8 @@ static int contains(struct dl_phdr_info *object, size_t size, void *opaque) {
   const ElfW(Phdr) *tables = NULL;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr) *part = &object->dlpi_phdr[i];
-    if (part->p_type == PT_LOAD && search->address - (object->dlpi_addr + part->p_vaddr) < part->p_memsz) code = part;
+    if (part->p_type == PT_LOAD && search->address - (object->dlpi_addr + part->p_vaddr) < part->p_memsz)
+      code = part;
     if (part->p_type == PT_GNU_EH_FRAME) tables = part;
   }
   if (code == NULL) return 0;
