@@ -20,19 +20,22 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from harness import Row  # noqa: E402
-
-from warpline.report.build import Timings  # noqa: E402
-from warpline.report.finish import finish  # noqa: E402
-from warpline.report.writer import open_parquet  # noqa: E402
-from warpline.testing import spool_writer as sw  # noqa: E402
+from harness import Row
+from warpline.report.build import Timings
+from warpline.report.finish import finish
+from warpline.report.writer import open_parquet
+from warpline.testing import spool_writer as sw
 
 THREADS = 8
 NAMES = 200
 CHUNK = 1 << 20
 EVENT = np.dtype(
-    [("type", "u1"), ("flags", "u1"), ("domain", "<u2"), ("name", "<u4"), ("start", "<u8"), ("end", "<u8")]
-    + [("payload", "<u8"), ("color", "<u4"), ("category", "<u4")]
+    {
+        "names": [str(name) for name, _, _ in sw.EVENT_FIELDS],
+        "formats": [str(kind) for _, kind, _ in sw.EVENT_FIELDS],
+        "offsets": [offset for _, _, offset in sw.EVENT_FIELDS],
+        "itemsize": 40,
+    }
 )
 BUDGET = 2e6  # complete ranges per second and core
 BUDGET_RSS = 1 << 30

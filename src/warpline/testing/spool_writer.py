@@ -21,16 +21,16 @@ TYPES = {
     "category": 8,
     "thread_name": 9,
 }
-_HEAD = [["type", "u1", 0], ["flags", "u1", 1], ["domain", "u2", 2], ["name", "u4", 4], ["start", "u8", 8]]
-_EVENT = [*_HEAD, ["end", "u8", 16], ["payload", "u8", 24], ["color", "u4", 32], ["category", "u4", 36]]
-_META = [*_HEAD, ["id", "u8", 16], ["thread", "u4", 24], ["tid", "u4", 28], ["category", "u4", 32]]
+_HEAD: list[tuple[str, str, int]] = [("type", "u1", 0), ("flags", "u1", 1), ("domain", "u2", 2), ("name", "u4", 4), ("start", "u8", 8)]
+EVENT_FIELDS = [*_HEAD, ("end", "u8", 16), ("payload", "u8", 24), ("color", "u4", 32), ("category", "u4", 36)]
+_META = [*_HEAD, ("id", "u8", 16), ("thread", "u4", 24), ("tid", "u4", 28), ("category", "u4", 32)]
 _EVENTS = ("range", "start_end", "mark")
 
 
 def description(process: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON object behind the header."""
-    records = {name: {"id": number, "size": 40, "fields": _EVENT if name in _EVENTS else _META} for name, number in TYPES.items()}
-    return {"process": dict(process), "records": records, "slot": {"size": 56, "fields": [["id", "u8", 40], ["thread", "u4", 48]]}}
+    records = {name: {"id": number, "size": 40, "fields": EVENT_FIELDS if name in _EVENTS else _META} for name, number in TYPES.items()}
+    return {"process": dict(process), "records": records, "slot": {"size": 56, "fields": [("id", "u8", 40), ("thread", "u4", 48)]}}
 
 
 def event(
