@@ -11,16 +11,18 @@ from pathlib import Path
 PROCESSES = 48
 FAILED = 56
 ERROR = 64
-SIZE = 68
+LOST = 72
+SIZE = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Agents that started, agents that could not open a spool, and the errno of the first of those."""
+    """Agents that started; agents that could not open a spool, the errno of the first of those, and the records they lost."""
 
     processes: int
     failed: int
     error: int
+    lost: int
 
 
 class ControlPage:
@@ -31,12 +33,13 @@ class ControlPage:
 
     def counts(self) -> Counts:
         """Return the counts of now."""
-        processes = failed = error = 0
+        processes = failed = error = lost = 0
         for page in self._pages:
             processes += struct.unpack_from("<Q", page, PROCESSES)[0]
             failed += struct.unpack_from("<Q", page, FAILED)[0]
             error = error or struct.unpack_from("<I", page, ERROR)[0]
-        return Counts(processes, failed, error)
+            lost += struct.unpack_from("<Q", page, LOST)[0]
+        return Counts(processes, failed, error, lost)
 
     def write_again(self, path: Path) -> None:
         """Write a fresh page with the same clock constants to `path`, for processes that start from now on; OSError if not."""

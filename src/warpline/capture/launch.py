@@ -126,8 +126,9 @@ class Recording:
             self.note(
                 "error",
                 "agent-failed",
-                f"{counts.failed} processes could not record because their spool could not be opened: {reason}.{hint}",
-                counts.failed,
+                f"{counts.failed} processes lost all they had to record, {counts.lost} calls, because their spool could not be opened: "
+                f"{reason}.{hint}",
+                counts.lost,
             )
         if "nvtx" in self.options.trace:
             if counts.processes == 0 and counts.failed == 0:
