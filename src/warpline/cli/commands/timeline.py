@@ -1,0 +1,83 @@
+"""Draw a report's timeline in the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from warpline.cli import tables
+from warpline.cli.finishing import progress_bar
+from warpline.cli.report_path import ReportPath
+from warpline.errors import UsageError
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  warpline timeline run.warpline
+  warpline timeline run.warpline --range 1s/1s200ms --depth 3
+  warpline timeline run.warpline --thread loader --color always | less -R
+"""
+)
+@click.argument("report", type=ReportPath())
+@click.option("--range", "span", metavar="A/B", help="Show this time of the report, e.g. 1s/1s500ms; either may be left out.")
+@click.option("--width", type=click.IntRange(40, 1000), metavar="N", help="Characters per line; default: the terminal's, else 80.")
+@click.option("--depth", type=click.IntRange(1, 1000), default=8, show_default=True, metavar="N", help="Levels of nesting per thread.")
+@click.option("--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated.")
+@click.option("--thread", "threads", multiple=True, metavar="TID|NAME", help="Only threads with this id, or this in their name.")
+@click.option("--tracks", "most", type=click.IntRange(1), default=24, show_default=True, metavar="N", help="At most so many, the busiest.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colour the ranges.")
+@click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
+def command(
+    report: Path,
+    span: str | None,
+    width: int | None,
+    depth: int,
+    processes: tuple[str, ...],
+    threads: tuple[str, ...],
+    most: int,
+    color: str,
+    plain: bool,
+) -> None:
+    """Draw a report's timeline in the terminal: processes, threads, nested ranges and marks.
+
+    A column shows the name that took most of its time; ranges too small for a column of their own are drawn as how busy it was.
+    """
+    from warpline.cli.timeline.model import load
+    from warpline.cli.timeline.render import Style, render
+    from warpline.query import Selection
+    from warpline.query import open as open_report
+
+    size = width or (tables.terminal_width() or 80)
+    plain = plain or not _unicode()
+    style = Style(size, ascii=plain, colors=0 if not _colored(color) else _colors())
+    with progress_bar() as progress, open_report(report, progress=progress) as opened:
+        window = Selection.parse(span).window(opened) or (opened.origin, opened.end)
+        begin, end = max(window[0], opened.origin), min(window[1], opened.end)
+        if begin >= end:
+            length = (opened.end - opened.origin) / 1e9
+            raise (
+                UsageError(f"--range {span}: nothing there; the report is {length:.6g} s long.")
+                if span
+                else UsageError(f"{report} is empty: nothing was recorded.")
+            )
+        picture = load(opened, (begin, end), style.columns, depth, processes=processes, threads=threads, most=most)
+    tables.show(render(picture, style))
+
+
+def _colored(choice: str) -> bool:
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _colors() -> int:
+    return 1 << 24 if os.environ.get("COLORTERM", "") in ("truecolor", "24bit") else 256
+
+
+def _unicode() -> bool:
+    encoding = (sys.stdout.encoding or "ascii").lower()
+    return "utf" in encoding

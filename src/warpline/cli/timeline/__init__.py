@@ -1,0 +1,1 @@
+"""The timeline in the terminal: what to show, and how it is drawn."""

@@ -1,0 +1,189 @@
+"""Draws the terminal timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+
+from warpline.cli.tables import printable
+from warpline.cli.timeline.axis import length, ticks
+from warpline.cli.timeline.model import Bar, Picture, Track
+from warpline.cli.timeline.palette import color_of, foreground, on
+from warpline.cli.words import counted
+
+_RESET, _DIM, _BOLD = "\x1b[0m", "\x1b[2m", "\x1b[1m"
+_WIDEST_LABEL = 24
+
+
+@dataclass(frozen=True)
+class Glyphs:
+    """The characters of a picture; `heights` go from hardly busy to fully busy."""
+
+    left: str
+    right: str
+    open: str
+    fill: str
+    single: str
+    heights: str
+    mark: str
+    marks: str
+    axis: str
+    tick: str
+    cut: str
+
+
+UNICODE = Glyphs("├", "┤", "▷", "─", "│", "▁▂▃▄▅▆▇█", "▼", "◆", "─", "┬", "…")
+ASCII = Glyphs("[", "]", ">", "-", "|", "._:-=+*#", "v", "V", "-", "+", "~")
+
+
+@dataclass(frozen=True)
+class Style:
+    """`width` characters per line, of which `gutter` are labels; `colors` is 0 (none), 256 or 2^24."""
+
+    width: int
+    ascii: bool = False
+    colors: int = 0
+
+    @property
+    def gutter(self) -> int:
+        """How many characters the labels take, the space behind them included."""
+        return min(_WIDEST_LABEL, max(self.width // 5, 12))
+
+    @property
+    def columns(self) -> int:
+        """How many columns are left for time."""
+        return self.width - self.gutter
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """The characters to draw with."""
+        return ASCII if self.ascii else UNICODE
+
+
+def render(picture: Picture, style: Style) -> Iterator[str]:
+    """Yield the lines of a picture."""
+    glyphs = style.glyphs
+    column = length((picture.end - picture.begin) / picture.columns)
+    yield _cut(f"{printable(picture.title)}; {length(picture.end - picture.begin)} shown, {column} per column", style.width, glyphs)
+    yield from _axis(picture, style)
+    for group in picture.groups:
+        yield _paint(_cut(printable(group.label), style.width, glyphs), _BOLD, style)
+        for track in group.tracks:
+            yield from _track(track, picture.columns, style)
+    yield from _legend(picture, style)
+
+
+def _axis(picture: Picture, style: Style) -> Iterator[str]:
+    labels, line = [" "] * picture.columns, [style.glyphs.axis] * picture.columns
+    for tick in ticks(picture.begin, picture.end, picture.columns):
+        if tick.column + len(tick.label) <= picture.columns:
+            labels[tick.column : tick.column + len(tick.label)] = tick.label
+        line[tick.column] = style.glyphs.tick
+    indent = " " * style.gutter
+    yield _paint((indent + "".join(labels)).rstrip(), _DIM, style)
+    yield _paint(indent + "".join(line), _DIM, style)
+
+
+def _track(track: Track, columns: int, style: Style) -> Iterator[str]:
+    label = f"  {_cut(printable(track.label), style.gutter - 3, style.glyphs)}"
+    lines = [_lane(lane, columns, style) for lane in track.lanes]
+    if track.marks:
+        lines.append(_marks(track, columns, style))
+    labels = [label] + [""] * (len(lines) - 1)
+    if track.deeper:
+        note = f"   +{counted(track.deeper, 'level')}"
+        if len(lines) > 1:
+            labels[-1] = note
+        else:
+            lines.append("")
+            labels.append(note)
+    for number, (text, line) in enumerate(zip(labels, lines, strict=True)):
+        head = set_cell_size(text, style.gutter)
+        yield ((_paint(head, _DIM, style) if number and text else head) + line).rstrip()
+
+
+def _lane(bars: list[Bar], columns: int, style: Style) -> str:
+    pieces, at = [], 0
+    for bar in bars:
+        pieces.append(" " * (bar.first - at))
+        pieces.append(_bar(bar, style))
+        at = bar.last + 1
+    return "".join(pieces) + " " * (columns - at)
+
+
+def _bar(bar: Bar, style: Style) -> str:
+    glyphs = style.glyphs
+    name = printable(bar.name) or (f"({bar.domain})" if bar.domain else "?")
+    color = color_of(bar.name, bar.domain, bar.color)
+    if bar.many or (bar.width == 1 and bar.busy[0] < 0.5):
+        heights = "".join(glyphs.heights[min(int(share * len(glyphs.heights)), len(glyphs.heights) - 1)] for share in bar.busy)
+        text = f" {name} x{bar.number} " if style.ascii else f" {name} ×{bar.number} "
+        # The name replaces the middle of a run that is long enough to still show how busy it is on both sides.
+        if bar.many and cell_len(text) + 4 <= bar.width:
+            before = (bar.width - cell_len(text)) // 2
+            heights = heights[:before] + text + heights[before + cell_len(text) :]
+        return _paint(heights, foreground(color, style.colors), style)
+    if style.colors:
+        edge = "▏" if not style.ascii else "|"
+        text = set_cell_size(edge + _cut(name, bar.width - 1, glyphs), bar.width) if bar.width > 1 else edge
+        return _paint(text, on(color, style.colors), style)
+    if bar.width == 1:
+        return glyphs.single
+    end = glyphs.open if bar.unfinished else glyphs.right
+    inner = bar.width - 2
+    return glyphs.left + _fill(name, inner, glyphs) + end
+
+
+def _fill(name: str, width: int, glyphs: Glyphs) -> str:
+    text = _cut(name, width, glyphs) if width > 1 else ""
+    return text + glyphs.fill * (width - cell_len(text))
+
+
+def _marks(track: Track, columns: int, style: Style) -> str:
+    line = ""
+    for place, mark in enumerate(track.marks):
+        if cell_len(line) > mark.column:
+            continue
+        line += " " * (mark.column - cell_len(line))
+        line += style.glyphs.mark if mark.number == 1 else style.glyphs.marks
+        following = track.marks[place + 1].column if place + 1 < len(track.marks) else columns
+        room = following - mark.column - 2
+        if room >= 3:
+            line += _cut(printable(mark.name), room, style.glyphs)
+    return line + " " * (columns - cell_len(line))
+
+
+def _legend(picture: Picture, style: Style) -> Iterator[str]:
+    glyphs = style.glyphs
+    bars = [bar for group in picture.groups for track in group.tracks for lane in track.lanes for bar in lane]
+    notes = []
+    if any(bar.many or (bar.width == 1 and bar.busy[0] < 0.5) for bar in bars):
+        notes.append(f"{glyphs.heights[0]}{glyphs.heights[3]}{glyphs.heights[-1]} many or small ranges: how busy the column was")
+    if picture.unfinished:
+        notes.append(f"{glyphs.open + ' ' if not style.colors else 'some ranges are '}unfinished")
+    if any(track.marks for group in picture.groups for track in group.tracks):
+        notes.append(f"{glyphs.mark} mark, {glyphs.marks} several")
+    if any(track.deeper for group in picture.groups for track in group.tracks):
+        notes.append("--depth N shows deeper levels")
+    if picture.hidden:
+        notes.append(f"{counted(picture.hidden, 'less busy track')} not shown: --tracks N")
+    line = ""
+    for note in notes:
+        if line and cell_len(line) + 3 + cell_len(note) > style.width:
+            yield _paint(line, _DIM, style)
+            line = ""
+        line += (" · " if not style.ascii else "; ") * bool(line) + note
+    if line:
+        yield _paint(line, _DIM, style)
+
+
+def _cut(text: str, width: int, glyphs: Glyphs) -> str:
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, max(width - 1, 0)).rstrip() + glyphs.cut if width > 0 else ""
+
+
+def _paint(text: str, code: str, style: Style) -> str:
+    return f"{code}{text}{_RESET}" if style.colors and text else text
