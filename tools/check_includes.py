@@ -35,9 +35,10 @@ def folder_of(path: Path) -> str:
     return max((name for name in [*ALLOWED, "tests"] if text.startswith(f"{name}/")), key=len, default="")
 
 
-def resolve(source: Path, name: str) -> Path | None:
-    """Find the included file below native/: beside the source, from native/ itself, or in include/."""
-    for base in (source.parent, ROOT, ROOT / "include", ROOT / folder_of(source.relative_to(ROOT))):
+def resolve(source: Path, quote: str, name: str) -> Path | None:
+    """Find the included file below native/: in include/, from native/ itself or, where quoted, beside the source or its folder."""
+    beside = (source.parent, ROOT / folder_of(source.relative_to(ROOT))) if quote == '"' else ()
+    for base in (*beside, ROOT, ROOT / "include"):
         if (base / name).is_file():
             return (base / name).resolve().relative_to(ROOT)
     return None
@@ -52,15 +53,15 @@ def complaints(source: Path) -> list[str]:
         return ["lies in a folder that tools/check_includes.py does not know: give it a place in ALLOWED"]
     found = []
     for quote, name in INCLUDE.findall(source.read_text(encoding="utf-8")):
-        if name == "Python.h" and here not in SEES_PYTHON:
-            found.append("includes Python.h: only bindings may; the agent serves programs without Python")
-        elif name.startswith("nvtx3/") and here not in SEES_NVTX:
-            found.append(f"includes {name}: only {', '.join(sorted(SEES_NVTX))} see the NVTX headers")
-        elif VENDOR.match(name):
-            found.append(f"includes {name}: declare the few things needed in drivers/, and load the library by name")
-        target = resolve(source, name)
+        target = resolve(source, quote, name)
         if target is None:
-            if quote == '"':
+            if name == "Python.h" and here not in SEES_PYTHON:
+                found.append("includes Python.h: only bindings may; the agent serves programs without Python")
+            elif name.startswith("nvtx3/") and here not in SEES_NVTX:
+                found.append(f"includes {name}: only {', '.join(sorted(SEES_NVTX))} see the NVTX headers")
+            elif VENDOR.match(name):
+                found.append(f"includes {name}: declare the few things needed in drivers/, and load the library by name")
+            elif quote == '"':
                 found.append(f'includes "{name}", which is not below native/')
             continue
         there = folder_of(target)

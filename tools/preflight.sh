@@ -18,7 +18,7 @@ if ! "$python" -c '' 2>/dev/null; then
   lack "Python ($python)" "python3 python3-venv python3-dev"
 elif ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
   echo "missing: Python 3.10 or later; $python is $("$python" -V). Choose another with: make PYTHON=python3.12" >&2
-  lacking="$lacking python"
+  old=1
 else
   version=$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
   "$python" -c 'import venv, ensurepip' 2>/dev/null || lack "Python's venv module" "$version-venv"
@@ -26,3 +26,4 @@ else
     lack "the headers of $version (Python.h)" "$version-dev"
 fi
 [ -z "$lacking" ] || { echo "All at once: apt-get install$lacking" >&2; exit 1; }
+[ -z "${old:-}" ]
