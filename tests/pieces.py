@@ -42,6 +42,11 @@ def _legacy_nvtx() -> str | None:
     return None if libraries else "libnvToolsExt.so.1 is not there (pip install nvidia-nvtx-cu11)"
 
 
+def _interop() -> str | None:
+    libraries = [file for path in map(Path, sys.path) if path.is_dir() for file in path.glob("nvidia/*/lib/libnvtx3interop.so*")]
+    return None if libraries else "libnvtx3interop.so is not there (pip install nvidia-nvtx)"
+
+
 def _other_python() -> str | None:
     found = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"], capture_output=True, text=True, check=True)
     return None if found.stdout.strip() else "no other CPython 3.10-3.14 was found on this machine"
@@ -76,6 +81,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "gcc": _program("gcc", "cc"),
     "binutils": _program("readelf"),
     "cu11": _legacy_nvtx,
+    "interop": _interop,
     "other-python": _other_python,
     "native": _native,
     "tmpfs": _tmpfs,

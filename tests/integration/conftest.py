@@ -1,0 +1,48 @@
+"""Programs in C for the tests to run: built once a session."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).resolve().parents[1] / "targets"
+Target = Callable[..., Path]
+
+
+def nvtx_headers() -> Path:
+    """The folder with NVTX's headers, as PyPI's nvidia-nvtx brings them."""
+    files = importlib.metadata.files("nvidia-nvtx") or []
+    return next(Path(str(file.locate())).parent.parent for file in files if file.name == "nvToolsExt.h")
+
+
+def in_site_packages(pattern: str) -> Path:
+    """The first file that matches `pattern` below one of the folders that Python searches; FileNotFoundError if there is none."""
+    for folder in sys.path:
+        for path in Path(folder or ".").glob(pattern):
+            return path
+    raise FileNotFoundError(pattern)
+
+
+@pytest.fixture(scope="session")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
+    """Build `tests/targets/NAME.c` (with more words for the compiler) and return the program."""
+    folder = tmp_path_factory.mktemp("targets")
+    built: dict[tuple[str, ...], Path] = {}
+
+    def build(name: str, *words: str | Path, headers: Path | None = None) -> Path:
+        key = (name, str(headers), *map(str, words))
+        if key not in built:
+            program = folder / str(len(built)) / name
+            program.parent.mkdir()
+            include = ["-isystem", str(headers or nvtx_headers())]
+            command = ["gcc", "-O1", "-Wall", "-Werror", *include, str(SOURCES / f"{name}.c"), "-o", str(program)]
+            subprocess.run([*command, *map(str, words), "-pthread", "-ldl"], check=True)
+            built[key] = program
+        return built[key]
+
+    return build
