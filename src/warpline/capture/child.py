@@ -127,7 +127,8 @@ class Child:
             self._interrupts += 1
         elif self._deadline is None:
             self._deadline = time.monotonic() + _GRACE_S
-        if info.si_code == _SI_KERNEL:
+        # a terminal that hangs up tells only the leader of its session
+        if info.si_code == _SI_KERNEL and not (number == signal.SIGHUP and os.getsid(0) == os.getpid()):
             return
         for pid in [self.pid] if self.status is None else self._others():
             try:

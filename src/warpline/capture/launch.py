@@ -126,8 +126,8 @@ class Recording:
             self.note(
                 "error",
                 "agent-failed",
-                f"{counts.failed} processes lost all they had to record, {counts.lost} calls, because their spool could not be opened: "
-                f"{reason}.{hint}",
+                f"{counts.failed} {'process' if counts.failed == 1 else 'processes'} could not record, because no spool could be opened: "
+                f"{reason}. {counts.lost:,} calls of NVTX were lost.{hint}",
                 counts.lost,
             )
         if "nvtx" in self.options.trace:

@@ -34,7 +34,7 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
         counted(facts[name], name.rstrip("s") if name != "processes" else "process") for name in ("processes", "threads", "ranges", "marks")
     ]
     yield _line("Recorded", f"{', '.join(recorded)} in {duration(wall)}")
-    yield _line("On", _sources(manifest, facts["busiest"], wall))
+    yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, facts["busiest"], wall))
     yield from _longest(report, manifest)
     path = short_path(report.path)
     yield _line("Report", f"{path} ({size(_bytes(report, manifest))})")

@@ -18,7 +18,7 @@ def _exit(*arguments: str) -> object:
 
 
 def _meant(*words: str) -> list[str]:
-    context = click.Context(commands, info_name="warpline")
+    context = click.Context(commands, info_name="warpline", **commands.context_settings)
     commands.parse_args(context, list(words))
     return [*context._protected_args, *context.args]
 

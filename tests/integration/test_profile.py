@@ -1,0 +1,318 @@
+"""`warpline profile` with real programs: what it accepts, where the report goes, what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.launching import COMMAND, SRC, codes, environment, info, program, warpline
+
+pytestmark = pytest.mark.require("native")
+
+# Command lines as they stand in tutorials, with nsys replaced; the words below are what is said about them.
+SEEN = (
+    ("profile --trace=cuda,nvtx,osrt ./MyProgram", "--trace cuda,osrt is"),
+    ("profile --sample=cpu --trace=cuda,nvtx,osrt ./MyProgram", "--sample, --trace cuda,osrt are"),
+    ("profile --sample=cpu --trace=cuda,nvtx,osrt --cudabacktrace=all ./MyProgram", "--sample, --cudabacktrace, --trace cuda,osrt are"),
+    ("profile -o myprofile --trace=cuda,nvtx,osrt ./MyProgram", "--trace cuda,osrt is"),
+    ("profile -o report python train.py", ""),
+    ("profile --trace=cuda,nvtx -o report python train.py", "--trace cuda is"),
+    ("profile --duration=30 -o report python train.py", "--duration is"),
+    ("profile --sample=cpu --backtrace=lbr python train.py", "--sample, --backtrace are"),
+    ("profile --trace=cuda,mpi mpirun -n 4 ./MyProgram", "--trace cuda,mpi is"),
+    ("profile --cudabacktrace=true --delay=1 --capture-range=cudaProfilerApi ./MyProgram", "--cudabacktrace, --delay, --capture-range are"),
+    ("profile --trace=cuda -o overview python train.py", "--trace cuda is"),
+    ("profile --trace=cuda,nvtx --sample=cpu -o detailed python train.py", "--sample, --trace cuda are"),
+    ("profile -c nvtx -p MESSAGE@DOMAIN ./MyProgram", "--capture-range, --nvtx-capture are"),
+    ("--output=baseline.out python3 demo.py", ""),
+    ("profile --output=delimited.out --capture-range cudaProfilerApi python3 demo.py", "--capture-range is"),
+    ("profile --output=apis.out --trace cuda,osrt,nvtx,cublas,cudnn python3 demo.py", "--trace cuda,osrt,cublas,cudnn is"),
+    ("profile --cuda-memory-usage true python3 demo.py", "--cuda-memory-usage is"),
+    ("profile --cuda-memory-usage=false -w true -x true -s none --cpuctxsw=none -f true --stats=false python3 demo.py", ""),
+)  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A directory with the programs that the command lines name."""
+    for name in ("MyProgram", "train.py", "demo.py"):
+        program(tmp_path / name, "os.write(1, b'done\\n')")
+    (tmp_path / "bin").mkdir()
+    for name in ("python", "python3"):
+        (tmp_path / "bin" / name).symlink_to(sys.executable)
+    runner = tmp_path / "bin" / "mpirun"
+    runner.write_text(
+        '#!/bin/sh\n[ "$1" = -n ] || exit 9\ncount=$2; shift 2\nwhile [ $count -gt 0 ]; do "$@" & count=$((count-1)); done; wait\n'
+    )
+    runner.chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("line", "said"), SEEN, ids=[line for line, _ in SEEN])
+def test_command_lines_of_nsys_are_accepted(line: str, said: str, place: Path) -> None:
+    done = warpline(*line.split(), cwd=place, env=environment(PATH=f"{place / 'bin'}:{os.environ['PATH']}", PYTHONHOME=sys.base_prefix))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "done\n" * (4 if "mpirun" in line else 1)
+    later = [text for text in done.stderr.splitlines() if "not built yet" in text]
+    assert len(later) == (1 if said else 0), done.stderr
+    assert not said or later[0].startswith(f"warpline: {said} not built yet")
+    name = re.search(r"(?:-o |--output=)(\S+)", line)
+    report = place / f"{name[1] if name else 'report1'}.warpline"
+    rows = info(report)["tables"]["nvtx_ranges"]
+    assert rows == (0 if "--trace=cuda -o" in line or "cuda,mpi" in line else 11)
+
+
+def test_stats_of_an_nsys_report_say_in_one_line_that_it_cannot_be_read(tmp_path: Path) -> None:
+    for present in (False, True):
+        if present:
+            (tmp_path / "overview.nsys-rep").write_bytes(b"\0" * 100)
+        done = warpline("stats", "overview.nsys-rep", cwd=tmp_path)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert "overview.nsys-rep" in done.stderr
+
+
+def test_stats_of_what_profile_wrote_under_that_name(place: Path) -> None:
+    assert warpline("profile", "-o", "overview.nsys-rep", "./MyProgram", cwd=place).returncode == 0
+    for name in ("overview.nsys-rep", "overview", "overview.warpline"):
+        done = warpline("stats", name, cwd=place)
+        assert done.returncode == 0, done.stderr
+        assert "inner" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("profile",), 2, "no program to run"),
+        (("profile", "--trace=nvtx,cudaa", "true"), 2, "Did you mean cuda?"),
+        (("profile", "--cuda-memory-usag", "true"), 2, "--cuda-memory-usage"),
+        (("profile", "-e", "1A=x", "true"), 2, "NAME=VALUE"),
+        (("profile", "no-such-program"), 127, "not found"),
+        (("profile", "./demo.txt"), 126, "not executable"),
+        (("profile", "-o", "%q{UNSET_VARIABLE}", "true"), 2, "UNSET_VARIABLE is not set"),
+        (("profile", "./bad-interpreter"), 127, "interpreter"),
+        (("profile", "--spool-dir=/proc", "true"), 1, "--spool-dir"),
+    ],
+)
+def test_what_cannot_start_is_said_and_leaves_no_report(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "demo.txt").write_text("text")
+    (tmp_path / "bad-interpreter").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "bad-interpreter").chmod(0o755)
+    before = sorted(tmp_path.iterdir())
+    done = warpline(*words, cwd=tmp_path)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("code", [0, 3, 255])
+def test_the_programs_exit_code_is_returned(code: int, tmp_path: Path) -> None:
+    done = warpline("profile", "-o", "x", program(tmp_path / "p.py", f"sys.exit({code})"), cwd=tmp_path)
+    assert done.returncode == code
+    assert info(tmp_path / "x.warpline")["parts"][0]["exit_status"] == code
+    assert (f"exit code {code}" in done.stderr) == (code != 0)
+
+
+def test_a_script_without_interpreter_line_runs_in_the_shell(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text('echo "$1"; exit 4\n')
+    (tmp_path / "script").chmod(0o755)
+    done = warpline("profile", "./script", "word", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (4, "word\n")
+
+
+def test_input_and_output_are_the_programs_own(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 1000
+    done = subprocess.run(
+        [*COMMAND, "profile", "-q", "cat"], cwd=tmp_path, env=environment(), input=content, capture_output=True, check=True
+    )
+    assert done.stdout == content
+    reader, writer = os.pipe()
+    try:
+        text = f"os.write({writer}, b'through'); print('out'); print('err', file=sys.stderr)"
+        done = subprocess.run(
+            [*COMMAND, "profile", "-q", program(tmp_path / "p.py", text)],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            check=True,
+            pass_fds=(writer,),
+        )
+        assert (done.stdout, done.stderr, os.read(reader, 100)) == (b"out\n", b"err\n", b"through")
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_the_environment_is_passed_on_added_to_and_not_recorded(tmp_path: Path) -> None:
+    text = "print(os.environ['SECRET'], os.environ['A'], os.environ['B'], os.environ['WARPLINE_NVTX_CHAIN'])"
+    path = program(tmp_path / "p.py", text)
+    env = environment(SECRET="hunter2-secret", A="old", NVTX_INJECTION64_PATH="/no/such/tool.so")
+    done = warpline("profile", "--keep-raw", "-o", "x", "-e", "A=1,2,B=x=y", path, cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "hunter2-secret 1,2 x=y /no/such/tool.so\n"
+    for file in (tmp_path / "x.warpline").rglob("*"):
+        assert file.is_dir() or b"hunter2" not in file.read_bytes(), file
+
+
+def test_report_names(tmp_path: Path) -> None:
+    path = program(tmp_path / "p.py")
+    for _ in range(2):
+        assert warpline("profile", "-q", path, cwd=tmp_path).returncode == 0
+    assert warpline("profile", "-q", "-o", "run-%q{RANK}-%n-%%", path, cwd=tmp_path, env=environment(RANK="3")).returncode == 0
+    assert warpline("profile", "-q", "-o", "ein Ordner/läuft 日本", path, cwd=tmp_path).returncode == 0
+    assert {file.name for file in tmp_path.glob("*.warpline")} == {"report1.warpline", "report2.warpline", "run-3-1-%.warpline"}
+    assert info(tmp_path / "ein Ordner" / "läuft 日本.warpline")["tables"]["nvtx_ranges"] == 11
+
+
+def test_an_existing_report_is_kept_unless_forced(tmp_path: Path) -> None:
+    path = program(tmp_path / "p.py", "print('ran')")
+    assert warpline("profile", "-o", "x", path, cwd=tmp_path).returncode == 0
+    refused = warpline("profile", "-o", "x", path, cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "exists already" in refused.stderr
+    first = info(tmp_path / "x.warpline")["parts"][0]["id"]
+    assert warpline("profile", "-f", "-o", "x", path, cwd=tmp_path).returncode == 0
+    parts = info(tmp_path / "x.warpline")["parts"]
+    assert len(parts) == 1
+    assert parts[0]["id"] != first
+
+
+def test_ranks_of_a_job_share_a_report_and_another_job_does_not(tmp_path: Path) -> None:
+    path = program(tmp_path / "p.py", "time.sleep(0.3)")
+    job = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}
+    ranks = [
+        subprocess.Popen(
+            [*COMMAND, "profile", "-o", "x", path], cwd=tmp_path, env=environment(**job, SLURM_PROCID=str(rank)), stderr=subprocess.PIPE
+        )
+        for rank in range(3)
+    ]
+    for rank in ranks:
+        _, err = rank.communicate(timeout=60)
+        assert rank.returncode == 0, err
+    facts = info(tmp_path / "x.warpline")
+    assert len(facts["parts"]) == 3
+    assert sorted(process["rank"] for process in facts["processes"]) == [0, 1, 2]
+    assert facts["tables"]["nvtx_ranges"] == 33
+    assert {part["job"] for part in facts["parts"]} == {"slurm:7.0"}
+    other = warpline("profile", "-o", "x", path, cwd=tmp_path, env=environment(SLURM_JOB_ID="8", SLURM_STEP_ID="0"))
+    assert other.returncode == 1
+    assert "not of this job" in other.stderr
+
+
+def test_two_launchers_at_once_without_a_job_do_not_mix(tmp_path: Path) -> None:
+    path = program(tmp_path / "p.py", "time.sleep(0.5)")
+    for words, codes_wanted in ((("-o", "x"), [0, 1]), ((), [0, 0])):
+        both = [
+            subprocess.Popen([*COMMAND, "profile", *words, path], cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL)
+            for _ in range(2)
+        ]
+        assert sorted(each.wait(60) for each in both) == codes_wanted
+    assert {file.name for file in tmp_path.glob("*.warpline")} == {"x.warpline", "report1.warpline", "report2.warpline"}
+    for file in tmp_path.glob("*.warpline"):
+        assert info(file)["tables"]["nvtx_ranges"] == 11
+
+
+def test_the_summary_says_what_was_recorded_and_what_next(tmp_path: Path) -> None:
+    done = warpline("profile", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path)
+    lines = done.stderr.splitlines()
+    assert any(line.startswith("Recorded  1 process, 1 thread, 11 ranges, 0 marks in ") for line in lines), done.stderr
+    assert any(re.match(r"On +nvtx: \d+ ns a range here, .*% of the run", line) for line in lines), done.stderr
+    assert any(re.match(r"Longest .* 1 x  outer$", line) for line in lines), done.stderr
+    assert any(re.match(r" .* 10 x  inner$", line) for line in lines), done.stderr
+    assert "warpline stats x.warpline" in done.stderr
+    assert max(map(len, lines)) < 80
+    assert done.stdout == ""
+    assert "\x1b" not in done.stderr
+
+
+def test_quiet_says_nothing(tmp_path: Path) -> None:
+    done = warpline("profile", "-q", "--wait=primary", program(tmp_path / "p.py"), cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_program_without_nvtx_is_told_so(tmp_path: Path) -> None:
+    done = warpline("profile", "-o", "x", "true", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "No process of the program called NVTX" in done.stderr
+    assert codes(tmp_path / "x.warpline") == ["no-nvtx"]
+
+
+def test_stats_at_the_end(tmp_path: Path) -> None:
+    done = warpline("profile", "--stats=true", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "inner" in done.stdout
+
+
+def test_the_raw_spool_is_kept_on_request_only(tmp_path: Path) -> None:
+    path = program(tmp_path / "p.py")
+    assert warpline("profile", "-o", "kept", "--keep-raw", path, cwd=tmp_path).returncode == 0
+    assert warpline("profile", "-o", "gone", path, cwd=tmp_path).returncode == 0
+    assert list((tmp_path / "kept.warpline" / "raw").rglob("*.spool"))
+    assert {file.name for file in (tmp_path / "gone.warpline").iterdir()} <= {"manifest.d", "tables", "index"}
+
+
+def test_a_spool_elsewhere_is_removed_when_finished(tmp_path: Path) -> None:
+    path = program(tmp_path / "p.py", "print(os.environ['WARPLINE_SPOOL'])")
+    done = warpline("profile", "-o", "x", "--spool-dir", "spool dir", path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{tmp_path}/spool dir/warpline-")
+    assert not list((tmp_path / "spool dir").iterdir())
+
+
+def test_the_launched_process_is_the_primary_one(tmp_path: Path) -> None:
+    child = program(tmp_path / "child.py")
+    path = program(tmp_path / "p.py", f"import subprocess; subprocess.run([{str(child)!r}], check=True)")
+    assert warpline("profile", "-o", "x", path, cwd=tmp_path).returncode == 0
+    processes = info(tmp_path / "x.warpline")["processes"]
+    assert [("child.py" in process["command"], process["primary"]) for process in processes] == [(False, True), (True, False)]
+    assert processes[1]["parent"] == processes[0]["process"]
+
+
+def test_an_ordinary_user_can_record(tmp_path: Path) -> None:
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("needs setpriv to become another user")
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env"] if os.geteuid() == 0 else []
+    paths = os.pathsep.join([str(SRC), *(path for path in sys.path if path.endswith("site-packages"))])
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": paths, "HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    probe = "import warpline.cli.main, pyarrow, duckdb"
+    pythons = [
+        python
+        for python in (sys.executable, f"/usr/bin/python{version}")
+        if subprocess.run([*nobody, python, "-c", probe], env=env, check=False, capture_output=True).returncode == 0
+    ]
+    if not pythons:
+        pytest.skip(f"another user can run no Python {version} here")
+    python = pythons[0]
+    place = Path("/tmp" if os.geteuid() == 0 else tmp_path) / f"warpline-test-{os.getpid()}"
+    place.mkdir(mode=0o777)
+    place.chmod(0o777)
+    try:
+        path = program(place / "p.py")
+        done = subprocess.run(
+            [*nobody, python, "-m", "warpline", "profile", "-o", "x", python, path],
+            cwd=place,
+            env=env,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "11 ranges" in done.stderr
+        assert json.loads(next((place / "x.warpline" / "manifest.d").glob("*.json")).read_text())["tables"]["nvtx_ranges"]["rows"] == 11
+        if nobody:
+            place.chmod(0o755)
+            done = subprocess.run(
+                [*nobody, python, "-m", "warpline", "profile", "true"], cwd=place, env=env, check=False, capture_output=True, text=True
+            )
+            assert done.returncode == 1
+            assert "Cannot create the report" in done.stderr
+    finally:
+        shutil.rmtree(place)

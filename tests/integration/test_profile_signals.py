@@ -1,0 +1,259 @@
+"""`warpline profile` and signals: the program gets what it would get without a launcher, and the report is still written."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.launching import COMMAND, alive, codes, environment, info, program, until, warpline
+
+pytestmark = pytest.mark.require("native")
+
+READY = """
+import threading
+open("ready", "w").write(str(os.getpid()))
+"""
+COUNTING = """
+got = []
+def note(number, frame):
+    got.append(number)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, note)
+"""
+UNTIL_SIGNALLED = """
+end = time.monotonic() + 30
+while not got and time.monotonic() < end:
+    time.sleep(0.01)
+time.sleep(0.3)  # a second one would come now
+os.write(1, f"got {got}\\n".encode())
+sys.exit(7)
+"""
+
+
+def _start(cwd: Path, *words: str | Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, "profile", "-o", "x", *map(str, words)],
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def _ready(cwd: Path) -> int:
+    until(lambda: (cwd / "ready").exists() and (cwd / "ready").read_text(), "the program to be ready")
+    return int((cwd / "ready").read_text())
+
+
+def _leave(path: Path, seconds: float = 30) -> Path:
+    """A program that leaves another one running and ends."""
+    child = f"open('child','w').write(str(os.getpid())); time.sleep({seconds}); open('child-ended','w')"
+    text = f"""
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.setsid()
+        for number in range(3):
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        import warpline.nvtx
+        with nvtx.annotate("left behind"):
+            pass
+        {child}
+    os._exit(0)
+os.wait()
+while not os.path.exists("child") or not open("child").read():
+    time.sleep(0.01)
+sys.exit(5)
+"""
+    return program(path, text)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_a_killed_program_is_128_plus_the_signal(number: signal.Signals, tmp_path: Path) -> None:
+    path = program(tmp_path / "p.py", f"nvtx.push_range('open'); os.kill(os.getpid(), {int(number)})")
+    done = warpline("profile", "-o", "x", path, cwd=tmp_path)
+    assert done.returncode == 128 + number
+    assert f"killed by {number.name}" in done.stderr
+    facts = info(tmp_path / "x.warpline")
+    assert facts["parts"][0]["exit_status"] == 128 + number
+    assert facts["tables"]["nvtx_ranges"] == 12
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT])
+def test_a_signal_to_the_launcher_reaches_the_program_once(number: signal.Signals, tmp_path: Path) -> None:
+    launcher = _start(tmp_path, program(tmp_path / "p.py", COUNTING + READY + UNTIL_SIGNALLED))
+    _ready(tmp_path)
+    os.kill(launcher.pid, number)
+    out, err = launcher.communicate(timeout=60)
+    assert out == f"got [{int(number)}]\n", err
+    assert launcher.returncode == 7
+    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
+
+
+def test_a_program_that_dies_of_the_passed_on_signal(tmp_path: Path) -> None:
+    launcher = _start(tmp_path, program(tmp_path / "p.py", READY + "time.sleep(30)"))
+    _ready(tmp_path)
+    launcher.terminate()
+    _, err = launcher.communicate(timeout=60)
+    assert launcher.returncode == 128 + signal.SIGTERM, err
+    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
+
+
+def test_ignored_and_blocked_signals_stay_so_in_the_program(tmp_path: Path) -> None:
+    text = """
+status = open("/proc/self/status").read()
+mask = {line.split(":")[0]: int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigBlk", "SigIgn"))}
+usual = (1 << 31) - 1 & ~(1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1)  # 32 and 33 are the C library's own
+print(mask["SigBlk"], mask["SigIgn"] & usual)
+"""
+    path = program(tmp_path / "p.py", text)
+    bare = subprocess.run(["sh", "-c", "trap '' HUP INT; exec \"$0\"", path], env=environment(), capture_output=True, text=True, check=True)
+    line = 'trap "" HUP INT; exec "$@"'
+    under = subprocess.run(
+        ["sh", "-c", line, "sh", *COMMAND, "profile", "-q", path],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert under.stdout == bare.stdout
+    # Python ignores SIGPIPE for itself: the program must not inherit that
+    status = "grep '^SigIgn' /proc/self/status"
+    bare = subprocess.run(["sh", "-c", status], capture_output=True, text=True, check=True)
+    under = subprocess.run(
+        [*COMMAND, "profile", "-q", "sh", "-c", status], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+    )
+    usual = (1 << 31) - 1
+    assert int(under.stdout.split()[1], 16) & usual == int(bare.stdout.split()[1], 16) & usual
+
+
+class Terminal:
+    """The command line on a terminal of its own."""
+
+    def __init__(self, cwd: Path, *words: str | Path) -> None:
+        self.output = ""
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            os.chdir(cwd)
+            os.execve(COMMAND[0], [*COMMAND, "profile", "-o", "x", *map(str, words)], environment(TERM="xterm", COLUMNS="80"))
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def read(self) -> int:
+        """Read until the end and return the exit code."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            ready, _, _ = select.select([self.master], [], [], 1)
+            try:
+                chunk = os.read(self.master, 65536) if ready else b""
+            except OSError:  # the last process has closed the terminal
+                break
+            self.output += chunk.decode()
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def close(self) -> None:
+        os.close(self.master)
+
+
+def test_the_terminal_is_the_programs(tmp_path: Path) -> None:
+    text = "print('tty', [os.isatty(n) for n in range(3)], os.getpgrp() == os.tcgetpgrp(0), input('name? '))"
+    terminal = Terminal(tmp_path, program(tmp_path / "p.py", text))
+    terminal.type("Ada\n")
+    assert terminal.read() == 0
+    terminal.close()
+    assert "tty [True, True, True] True Ada" in terminal.output
+    assert "Recorded" in terminal.output
+
+
+def test_ctrl_c_reaches_the_program_once_and_the_report_is_written(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, program(tmp_path / "p.py", COUNTING + READY + UNTIL_SIGNALLED))
+    _ready(tmp_path)
+    terminal.type("\x03")
+    assert terminal.read() == 7
+    terminal.close()
+    assert f"got [{int(signal.SIGINT)}]" in terminal.output
+    assert "11 ranges" in terminal.output
+
+
+def test_ctrl_c_on_a_program_that_does_not_catch_it(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, program(tmp_path / "p.py", READY + "time.sleep(30)"))
+    _ready(tmp_path)
+    terminal.type("\x03")
+    assert terminal.read() == 128 + signal.SIGINT
+    terminal.close()
+    assert "KeyboardInterrupt" in terminal.output
+    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
+
+
+def test_a_hang_up_still_writes_the_report(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, program(tmp_path / "p.py", READY + "time.sleep(30)"))
+    program_pid = _ready(tmp_path)
+    terminal.close()
+    assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) in (128 + signal.SIGHUP, 1)
+    assert not alive(program_pid)
+    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
+
+
+def test_all_waits_for_what_the_program_left_running(tmp_path: Path) -> None:
+    launcher = _start(tmp_path, _leave(tmp_path / "p.py", 2.5))
+    out, err = launcher.communicate(timeout=60)
+    assert (launcher.returncode, out) == (5, "")
+    assert (tmp_path / "child-ended").exists()
+    assert "waiting for what it left running" in err
+    facts = info(tmp_path / "x.warpline")
+    assert facts["tables"]["nvtx_ranges"] >= 12
+    assert [row["code"] for row in facts["diagnostics"]] == []
+
+
+def test_primary_does_not_wait_and_says_who_still_runs(tmp_path: Path) -> None:
+    launcher = _start(tmp_path, "--wait=primary", _leave(tmp_path / "p.py"))
+    _, err = launcher.communicate(timeout=60)
+    child = int((tmp_path / "child").read_text())
+    try:
+        assert launcher.returncode == 5, err
+        assert alive(child)
+        assert f"({child})" in err
+        assert "still-running" in codes(tmp_path / "x.warpline")
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_the_second_ctrl_c_stops_waiting(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, _leave(tmp_path / "p.py"))
+    until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text(), "the child")
+    child = int((tmp_path / "child").read_text())
+    try:
+        time.sleep(1.5)  # the program ends, the waiting is announced
+        terminal.type("\x03")
+        time.sleep(0.5)
+        assert os.waitpid(terminal.pid, os.WNOHANG) == (0, 0)
+        terminal.type("\x03")
+        assert terminal.read() == 5
+        terminal.close()
+        assert alive(child)
+        assert "Ctrl-C twice" in terminal.output
+        assert "still-running" in codes(tmp_path / "x.warpline")
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_sigterm_while_waiting_ends_the_rest(tmp_path: Path) -> None:
+    launcher = _start(tmp_path, _leave(tmp_path / "p.py"))
+    until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text(), "the child")
+    child = int((tmp_path / "child").read_text())
+    time.sleep(1.0)
+    launcher.terminate()
+    _, err = launcher.communicate(timeout=60)
+    assert launcher.returncode == 5, err
+    assert not alive(child)
+    assert not (tmp_path / "child-ended").exists()

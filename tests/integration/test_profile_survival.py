@@ -1,0 +1,160 @@
+"""What is left when something goes wrong around a recording: a killed launcher, deleted files, no space, no permission."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.launching import COMMAND, alive, codes, environment, info, program, until, warpline
+
+pytestmark = pytest.mark.require("native")
+
+WAIT = """
+open("ready", "w").write(str(os.getpid()))
+end = time.monotonic() + 30
+while not os.path.exists("go") and time.monotonic() < end:
+    time.sleep(0.01)
+for number in range(5):
+    with nvtx.annotate("late"):
+        pass
+"""
+
+
+def _start(cwd: Path, *words: str | Path, output: int = subprocess.PIPE) -> subprocess.Popen[str]:
+    launcher = subprocess.Popen(
+        [*COMMAND, "profile", "-o", "x", *map(str, words)],
+        cwd=cwd,
+        env=environment(),
+        stdout=output,
+        stderr=output,
+        text=True,
+    )
+    until(lambda: (cwd / "ready").exists() and (cwd / "ready").read_text(), "the program to be ready")
+    return launcher
+
+
+def test_a_killed_launcher_leaves_the_program_alone_and_the_next_command_finishes(tmp_path: Path) -> None:
+    launcher = _start(tmp_path, program(tmp_path / "p.py", WAIT), output=subprocess.DEVNULL)
+    child = int((tmp_path / "ready").read_text())
+    launcher.kill()
+    launcher.wait()
+    assert alive(child)
+    early = warpline("info", "x", cwd=tmp_path)
+    assert early.returncode == 1
+    assert f"process {child}" in early.stderr
+    refused = warpline("profile", "-f", "-o", "x", "true", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "still being written" in refused.stderr
+    (tmp_path / "go").touch()
+    until(lambda: not alive(child), "the program to end")
+    facts = info(tmp_path / "x.warpline")
+    assert facts["tables"]["nvtx_ranges"] == 16
+    assert facts["parts"][0]["exit_status"] is None
+    assert not (tmp_path / "x.warpline" / "spool").exists()
+
+
+def test_interrupted_finishing_is_made_up_for(tmp_path: Path) -> None:
+    launcher = _start(tmp_path, program(tmp_path / "p.py", WAIT), output=subprocess.DEVNULL)
+    report = tmp_path / "x.warpline"
+    os.kill(launcher.pid, signal.SIGSTOP)
+    (tmp_path / "go").touch()
+    child = int((tmp_path / "ready").read_text())
+    until(lambda: not alive(child), "the program to end")
+    launcher.kill()  # before it could do anything
+    launcher.wait()
+    done = warpline("info", report, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert info(report)["tables"]["nvtx_ranges"] == 16
+
+
+@pytest.mark.parametrize("what", ["report", "spool"])
+def test_a_deleted_directory_is_rescued(what: str, tmp_path: Path) -> None:
+    child = program(tmp_path / "child.py")
+    text = WAIT + f"import subprocess; subprocess.run([{str(child)!r}], check=True)"
+    launcher = _start(tmp_path, program(tmp_path / "p.py", text))
+    report = tmp_path / "x.warpline"
+    spool = next((report / "spool").iterdir())
+    until(lambda: list(spool.glob("*.spool")), "the spool")
+    # the launcher looks four times a second, and has the file open then
+    until(
+        lambda: any(".spool" in str(link.readlink()) for link in Path(f"/proc/{launcher.pid}/fd").iterdir() if link.is_symlink()),
+        "the launcher to look",
+    )
+    shutil.rmtree(report if what == "report" else spool)
+    until(lambda: (spool / "control").exists(), "the directory to come back")
+    (tmp_path / "go").touch()
+    _, err = launcher.communicate(timeout=60)
+    assert launcher.returncode == 0, err
+    assert "was deleted while the program ran" in err
+    facts = info(report)
+    assert facts["tables"]["nvtx_ranges"] == 16 + 11
+    assert "spool-deleted" in [row["code"] for row in facts["diagnostics"]]
+    assert facts["parts"][0]["exit_status"] == 0
+
+
+@pytest.mark.require("tmpfs")
+def test_a_process_that_cannot_open_a_spool_is_an_error_in_the_report(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,nr_inodes=30", "tmpfs", disk], check=True)
+    try:
+        child = program(tmp_path / "child.py", "print('ran')")
+        text = f"""
+import subprocess
+try:
+    for number in range(100):
+        open({str(disk)!r} + f"/{{number}}", "x").close()
+except OSError:
+    pass
+subprocess.run([{str(child)!r}], check=True)
+for number in range(10):
+    os.unlink({str(disk)!r} + f"/{{number}}")
+"""
+        done = warpline("profile", "-o", "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+        assert "agent-failed" in codes(tmp_path / "x.warpline")
+        assert done.stderr.strip().startswith("Error     1 process could not record"), done.stderr
+        assert "No space left on device. 24 calls of NVTX were lost." in " ".join(done.stderr.split())
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+@pytest.mark.require("tmpfs")
+def test_a_full_disk_costs_records_and_says_so(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], check=True)
+    try:
+        text = "[nvtx.mark('m') for _ in range(200_000)]\nprint('ran')"
+        done = warpline("profile", "-o", "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+        facts = info(tmp_path / "x.warpline")
+        lost = sum(row["count"] for row in facts["diagnostics"] if row["code"] == "dropped-records")
+        assert facts["tables"]["nvtx_marks"] + lost == 200_000
+        assert lost > 0
+        first = done.stderr.strip().splitlines()[0]
+        assert first.startswith(("Error", "Warning")), done.stderr
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+@pytest.mark.require("tmpfs")
+def test_a_read_only_place_for_the_report_is_said_before_the_program_runs(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", disk], check=True)
+    try:
+        done = warpline("profile", "-o", disk / "x", "touch", tmp_path / "ran", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "Read-only file system" in done.stderr
+        assert not (tmp_path / "ran").exists()
+        done = warpline("profile", "-o", "y", "--spool-dir", disk, "true", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "it is read-only" in done.stderr
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)

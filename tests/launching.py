@@ -1,0 +1,84 @@
+"""Running the command line as users do: in a process of its own, with a real program under it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from warpline.query import open as open_report
+
+SRC = Path(__file__).resolve().parents[1] / "src"
+COMMAND = (sys.executable, "-m", "warpline")
+
+# The program's name for what it does: ranges, then whatever the test adds.
+RANGES = """
+import os, signal, sys, time
+from warpline import nvtx
+with nvtx.annotate("outer"):
+    for number in range(10):
+        with nvtx.annotate("inner"):
+            pass
+"""
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """Return our environment without traces of other launchers, with `warpline` importable."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("WARPLINE_", "NVTX_", "SLURM_", "PMIX_", "OMPI_", "TORCHELASTIC_"))
+    }
+    return {**kept, "PYTHONPATH": str(SRC), "PYTHONDONTWRITEBYTECODE": "1", **extra}
+
+
+def warpline(*words: str | Path, cwd: Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run `warpline WORDS` in `cwd` and return how it went."""
+    return subprocess.run(
+        [*COMMAND, *map(str, words)], cwd=cwd, env=env or environment(), text=True, capture_output=True, check=False, timeout=60, **options
+    )
+
+
+def program(path: Path, text: str = "") -> Path:
+    """Write a Python program that records ranges `outer` and `inner`, then runs `text`; return its path, executable."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{sys.executable}\n{RANGES}{text}", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def info(report: Path) -> dict[str, Any]:
+    """Return the parts, row counts, processes and diagnostics of a report; opening it finishes what is unfinished."""
+    with open_report(report) as opened:
+        return {
+            "parts": [asdict(manifest) for manifest in opened.manifests],
+            "tables": opened.tables,
+            "processes": opened.table("processes").to_pylist(),
+            "diagnostics": opened.table("diagnostics").to_pylist(),
+        }
+
+
+def codes(report: Path) -> list[str]:
+    """Return the codes of a report's diagnostics."""
+    return [row["code"] for row in info(report)["diagnostics"]]
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> None:
+    """Wait until `condition` holds; AssertionError naming `what` if it does not."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    """Say whether a process runs (a zombie does not)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
