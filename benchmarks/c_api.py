@@ -43,7 +43,7 @@ def run(quick: bool) -> list[Row]:
 
 def _build(source: str, where: Path, folder: Path) -> Path:
     target = folder / Path(source).stem
-    headers = [str(f.locate().parent.parent) for f in importlib.metadata.files("nvidia-nvtx") or [] if f.name == "nvToolsExt.h"]
+    headers = [str(Path(str(f.locate())).parent.parent) for f in importlib.metadata.files("nvidia-nvtx") or [] if f.name == "nvToolsExt.h"]
     subprocess.run(["gcc", "-O2", f"-I{headers[0]}", str(where / source), "-o", str(target), "-ldl", "-lpthread"], check=True)
     return target
 

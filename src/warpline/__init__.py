@@ -10,12 +10,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from warpline._version import __version__
 
+# `typing` and `importlib` would be most of what `import warpline.nvtx` costs a program: type checkers know this name.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from warpline import nvtx
     from warpline.errors import (
         CaptureError,
@@ -51,6 +52,8 @@ _HOMES = {"Report": "warpline.query", "Selection": "warpline.query", "open": "wa
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     if name == "nvtx":
         return import_module("warpline.nvtx")
     if name in __all__:
