@@ -46,8 +46,8 @@ names AS (
          max_by(id, time) AS id, any_value(color) AS color, bool_or(unfinished) AS unfinished
   FROM pieces GROUP BY ALL
 )
-SELECT process, thread, depth, col::INTEGER AS col, least(sum(time) / {{width}}, 1.0) AS busy, sum(number)::BIGINT AS number, sum(begun)::BIGINT AS begun,
-       max_by({{{{'domain': domain, 'message': message, 'id': id, 'color': color, 'unfinished': unfinished}}}}, time) AS top
+SELECT process, thread, depth, col::INTEGER AS col, least(sum(time) / {{width}}, 1.0) AS busy, sum(number)::BIGINT AS number,
+       max_by({{{{'domain': domain, 'message': message, 'id': id, 'color': color, 'unfinished': unfinished, 'begun': begun}}}}, time) AS top
 FROM names GROUP BY ALL ORDER BY process, thread, depth, col
 """
 
@@ -74,9 +74,9 @@ def cells(report: Report, window: Window, columns: int, depth: int, threads: Seq
         threads: keys of the threads wanted (None: all); start/end ranges are always there.
 
     Returns:
-        process, thread (null: start/end ranges), depth, col, busy (share of the column's time, 0 to 1), number (of ranges that
-        touch it), begun (how many of them begin in it), top: of the name with the most time there its domain, message and color, the id of its longest range, and
-        whether one of them is unfinished.
+        process, thread (null: start/end ranges), depth, col, busy (share of the column's time, 0 to 1), number (of ranges that touch
+        it), top: of the name with the most time there its domain, message and color, the id of its longest range, whether one is
+        unfinished, and how many begin in the column.
     """
     only = _only(threads, "style = 'StartEnd' OR")
     return report.sql(_CELLS.format(**_numbers(window, columns), depth=depth, only=only))

@@ -14,6 +14,9 @@ from warpline.query.occupancy import Window, cells, mark_cells, tracks
 if TYPE_CHECKING:
     from warpline.query import Report
 
+# A range of so few columns has no room for its name: neighbours of one name are drawn together.
+_SMALL = 2
+
 
 @dataclass(frozen=True)
 class Bar:
@@ -52,6 +55,7 @@ class Track:
     """A thread, or the start/end ranges of a process; `deeper` lanes were cut."""
 
     label: str
+    id: str = ""
     ranges: int = 0
     lanes: list[list[Bar]] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
@@ -124,9 +128,9 @@ def load(
         if process not in owner:
             owner[process] = Group(_process_label(process_rows[process], len({row["host"] for row in process_rows.values()}) > 1))
             groups.append(owner[process])
-        label = "start/end" if thread is None else _thread_label(thread_rows[thread])
+        label, id = ("start/end", "") if thread is None else _thread_label(thread_rows[thread])
         lanes = int(found[key]["lanes"])
-        shown[key] = Track(label, int(found[key]["ranges"]), [[] for _ in range(min(lanes, depth))], deeper=max(lanes - depth, 0))
+        shown[key] = Track(label, id, int(found[key]["ranges"]), [[] for _ in range(min(lanes, depth))], deeper=max(lanes - depth, 0))
         owner[process].tracks.append(shown[key])
     for row in marked:
         track = shown.get((row["process"], row["thread"]))
@@ -155,35 +159,37 @@ def load(
 
 
 def _bars(rows: list[dict[str, Any]]) -> list[Bar]:
-    """Join neighbouring columns: of one range, or of many small ones of one name."""
-    bars: list[Bar] = []
-    run: list[dict[str, Any]] = []
-
-    def close() -> None:
-        if run:
-            top = run[0]["top"]
-            number = sum(row["begun"] for row in run) if _many(run[0]) else 1
-            bars.append(
-                Bar(
-                    run[0]["col"],
-                    run[-1]["col"],
-                    top["message"] or "",
-                    top["domain"],
-                    top["color"],
-                    _many(run[0]),
-                    number,
-                    tuple(row["busy"] for row in run),
-                    any(row["top"]["unfinished"] for row in run),
-                )
-            )
-            run.clear()
-
+    """Join neighbouring columns: first those of one range, then small ranges of one name."""
+    single: list[list[dict[str, Any]]] = []
     for row in rows:
-        if run and (row["col"] != run[-1]["col"] + 1 or not _same(run[-1], row)):
-            close()
-        run.append(row)
-    close()
-    return bars
+        last = single[-1][-1] if single else None
+        if (
+            last is not None
+            and row["col"] == last["col"] + 1
+            and not _many(row)
+            and not _many(last)
+            and row["top"]["id"] == last["top"]["id"]
+        ):
+            single[-1].append(row)
+        else:
+            single.append([row])
+    runs: list[list[list[dict[str, Any]]]] = []
+    for columns in single:
+        last_run = runs[-1][-1] if runs else None
+        joins = last_run is not None and columns[0]["col"] == last_run[-1]["col"] + 1 and _name(columns) == _name(last_run)
+        if joins and _small(columns) and last_run is not None and _small(last_run):
+            runs[-1].append(columns)
+        else:
+            runs.append([columns])
+    return [_bar([row for columns in run for row in columns], len(run) > 1 or _many(run[0][0])) for run in runs]
+
+
+def _bar(rows: list[dict[str, Any]], many: bool) -> Bar:
+    top = rows[0]["top"]
+    number = max(sum(row["top"]["begun"] for row in rows), 1) if many else 1
+    unfinished = any(row["top"]["unfinished"] for row in rows)
+    busy = tuple(row["busy"] for row in rows)
+    return Bar(rows[0]["col"], rows[-1]["col"], top["message"] or "", top["domain"], top["color"], many, number, busy, unfinished)
 
 
 def _many(row: dict[str, Any]) -> bool:
@@ -191,11 +197,12 @@ def _many(row: dict[str, Any]) -> bool:
     return bool(row["number"] > 2)
 
 
-def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    if _many(one) or _many(other):
-        same_name = (one["top"]["message"], one["top"]["domain"]) == (other["top"]["message"], other["top"]["domain"])
-        return _many(one) and _many(other) and same_name
-    return bool(one["top"]["id"] == other["top"]["id"])
+def _small(columns: list[dict[str, Any]]) -> bool:
+    return len(columns) <= _SMALL
+
+
+def _name(columns: list[dict[str, Any]]) -> tuple[str | None, str | None]:
+    return columns[0]["top"]["message"], columns[0]["top"]["domain"]
 
 
 def _matches(row: dict[str, Any], wanted: Sequence[str], id: str, name: str) -> bool:
@@ -212,5 +219,5 @@ def _process_label(row: dict[str, Any], hosts: bool) -> str:
     return f"{rank}{row['command'] or _process_name(row)} (pid {row['pid']}{where})"
 
 
-def _thread_label(row: dict[str, Any]) -> str:
-    return f"{row['name']} {row['tid']}" if row["name"] else str(row["tid"])
+def _thread_label(row: dict[str, Any]) -> tuple[str, str]:
+    return (row["name"], str(row["tid"])) if row["name"] else (str(row["tid"]), "")

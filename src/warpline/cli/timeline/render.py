@@ -87,7 +87,9 @@ def _axis(picture: Picture, style: Style) -> Iterator[str]:
 
 
 def _track(track: Track, columns: int, style: Style) -> Iterator[str]:
-    label = f"  {_cut(printable(track.label), style.gutter - 3, style.glyphs)}"
+    name = printable(track.label)
+    whole = f"{name} {track.id}".rstrip()
+    label = f"  {whole if cell_len(whole) <= style.gutter - 3 else _cut(name, style.gutter - 3, style.glyphs)}"
     lines = [_lane(lane, columns, style) for lane in track.lanes]
     if track.marks:
         lines.append(_marks(track, columns, style))
