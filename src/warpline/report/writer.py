@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,6 +51,7 @@ class PartWriter:
         self.part = _claim(self.report, part_id)
         self._more_parts: list[int] = []
         self._writers: dict[str, pq.ParquetWriter] = {}
+        self._files: dict[str, BinaryIO] = {}
         self._rows: dict[str, int] = {}
 
     @property
@@ -77,7 +78,9 @@ class PartWriter:
         tables = {}
         for name in TABLES:
             self._writer(name).close()
-            _sync(self._temporary(name))
+            self._files[name].flush()
+            os.fsync(self._files[name].fileno())
+            self._files.pop(name).close()
             self._temporary(name).replace(self.report / self._file(name))
             tables[name] = {"file": self._file(name), "rows": self._rows.get(name, 0)}
         self._writers = {}
@@ -101,13 +104,18 @@ class PartWriter:
 
     def abandon(self) -> None:
         """Remove what was written under temporary names; the claimed number stays with this part."""
-        for name, writer in self._writers.items():
+        for writer in self._writers.values():
             try:
                 writer.close()
             except (OSError, pa.ArrowException):
                 pass  # a full disk fails again here; the file goes anyway
+        for name, file in self._files.items():
+            try:
+                file.close()
+            except OSError:
+                pass
             self._temporary(name).unlink(missing_ok=True)
-        self._writers = {}
+        self._writers, self._files = {}, {}
 
     def __enter__(self) -> PartWriter:
         return self
@@ -127,19 +135,20 @@ class PartWriter:
         if writer is None:
             path = self._temporary(table)
             path.parent.mkdir(parents=True, exist_ok=True)
-            writer = open_parquet(path, table)
+            self._files[table] = open(path, "wb")  # noqa: SIM115 - closed by commit or abandon
+            writer = open_parquet(self._files[table], table)
             self._writers[table] = writer
         return writer
 
 
-def open_parquet(path: Path, table: str) -> pq.ParquetWriter:
+def open_parquet(file: BinaryIO | Path, table: str) -> pq.ParquetWriter:
     """Open a Parquet file for a table of the model, with the encodings that suit its columns."""
     wanted = schema.schema(table)
     large = table.startswith("nvtx")
     deltas = [name for name in wanted.names if name in _DELTAS] if large else []
     plain = [*deltas, "payload_int", "payload_float"] if large else []
     return pq.ParquetWriter(
-        path,
+        file,
         wanted,
         compression="zstd",
         compression_level=1,
@@ -192,8 +201,3 @@ def _create(temporary: Path, path: Path) -> None:
     except OSError:  # a file system without hard links
         with open(path, "x", encoding="utf-8") as file:
             file.write(temporary.read_text(encoding="utf-8"))
-
-
-def _sync(path: Path) -> None:
-    with open(path, "rb+") as file:
-        os.fsync(file.fileno())

@@ -1,0 +1,106 @@
+"""Runs in a process of its own: finishes recordings with a kill at every step, then opens the report again.
+
+Every file-system step of the finisher is an audit event of Python; the finisher is a fork that kills itself at the n-th.
+Prints one JSON line per n until a finisher came through alive.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from tests.unit.report.recording import recording
+from warpline.query import open as open_report
+from warpline.report import pending
+from warpline.report.finish import finish
+
+STEPS = frozenset({"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "shutil.move", "shutil.rmtree"})
+
+
+def started(work: Callable[[], None]) -> int:
+    """Run `work` in a fork; return its process id."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except BaseException as error:
+            print(repr(error), file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+    return child
+
+
+def ended(child: int) -> int:
+    """Wait for a fork; return 0, 1 for an exception, or -9 for a kill."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def forked(work: Callable[[], None]) -> int:
+    """Run `work` in a fork and wait for it."""
+    return ended(started(work))
+
+
+def open_and_close(report: Path) -> None:
+    """Open the report, which finishes what is pending."""
+    open_report(report).close()
+
+
+def finish_with_a_kill(note: pending.Pending, report: Path, step: int, keep_raw: bool) -> None:
+    """Finish, killing this process at the given step inside `report`'s parent directory."""
+    left = step
+
+    def hook(event: str, args: tuple[object, ...]) -> None:
+        nonlocal left
+        if event in STEPS and str(args[0]).startswith(str(report.parent)):
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            left -= 1
+
+    sys.addaudithook(hook)
+    finish(note, report, keep_raw=keep_raw)
+
+
+def facts(report: Path, spool: Path) -> None:
+    """Open the report and print what there is."""
+    with open_report(report) as opened:
+        print(
+            json.dumps(
+                {
+                    "rows": opened.tables,
+                    "ids": opened.table("nvtx_ranges", ["id"]).column(0).to_pylist(),
+                    "parts": [manifest.part for manifest in opened.manifests],
+                    "left": sorted(str(path.relative_to(report)) for path in report.rglob("*.tmp*")),
+                    "spool": spool.exists(),
+                    "raw": len(list(report.glob("raw/*/*.spool"))),
+                    "pending": [note.id for note in pending.listed(report)],
+                }
+            ),
+            flush=True,
+        )
+
+
+def main(folder: Path, keep_raw: bool, at_once: int) -> None:
+    """Kill at every step in turn; `at_once` commands open the report afterwards, all at the same time."""
+    step = 0
+    while True:
+        report, spool = folder / f"{step}.warpline", folder / f"spool{step}"
+        note = pending.adopt(report, recording(spool, launch={}), "one")
+        killed = forked(partial(finish_with_a_kill, note, report, step, keep_raw))
+        assert killed in (0, -signal.SIGKILL), killed
+        others = [started(partial(open_and_close, report)) for _ in range(at_once - 1)]
+        assert forked(partial(facts, report, spool)) == 0
+        assert [ended(child) for child in others] == [0] * len(others)
+        shutil.rmtree(report)
+        if killed == 0:
+            return
+        step += 1
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2] == "keep", int(sys.argv[3]))
