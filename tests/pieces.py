@@ -78,6 +78,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "torch": _module("torch"),
     "duckdb": _module("duckdb"),
     "hypothesis": _module("hypothesis"),
+    "lint-imports": _module("importlinter"),
     "gcc": _program("gcc", "cc"),
     "binutils": _program("readelf"),
     "cu11": _legacy_nvtx,

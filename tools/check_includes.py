@@ -37,7 +37,7 @@ def folder_of(path: Path) -> str:
 
 def resolve(source: Path, quote: str, name: str) -> Path | None:
     """Find the included file below native/: in include/, from native/ itself or, where quoted, beside the source or its folder."""
-    beside = (source.parent, ROOT / folder_of(source.relative_to(ROOT))) if quote == '"' else ()
+    beside: tuple[Path, ...] = (source.parent, ROOT / folder_of(source.relative_to(ROOT))) if quote == '"' else ()
     for base in (*beside, ROOT, ROOT / "include"):
         if (base / name).is_file():
             return (base / name).resolve().relative_to(ROOT)
