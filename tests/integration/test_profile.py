@@ -244,6 +244,65 @@ def test_a_program_without_nvtx_is_told_so(tmp_path: Path) -> None:
     assert codes(tmp_path / "x.warpline") == ["no-nvtx"]
 
 
+@pytest.mark.parametrize("trace", ["none", "cuda"])
+def test_tracing_nothing_is_told_and_leaves_the_programs_nvtx_alone(trace: str, tmp_path: Path) -> None:
+    path = program(tmp_path / "p.py", "print(os.environ.get('NVTX_INJECTION64_PATH'))")
+    done = warpline("profile", "-o", "x", "-t", trace, path, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "None\n")
+    assert "there is nothing to show" in " ".join(done.stderr.split())
+    assert codes(tmp_path / "x.warpline") == ["nothing-traced"]
+
+
+def test_info_says_what_a_report_holds(tmp_path: Path) -> None:
+    path = program(tmp_path / "p.py", "nvtx.push_range('open'); os._exit(3)")
+    assert warpline("profile", "-o", "x", path, cwd=tmp_path).returncode == 3
+    text = warpline("info", "x", cwd=tmp_path)
+    assert text.returncode == 0, text.stderr
+    for words in ("x.warpline: ", "exit status 3", "recorded nvtx", "nvtx_ranges      12 rows", "p.py", "Hosts"):
+        assert words in text.stdout
+    facts = json.loads(warpline("info", "x", "-f", "json", cwd=tmp_path).stdout)
+    assert facts["tables"]["nvtx_ranges"] == 12
+    assert facts["parts"][0]["exit_status"] == 3
+    assert [process["primary"] for process in facts["processes"]] == [True]
+    assert facts["end"] > facts["origin"]
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    assert warpline("profile", "-q", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path).returncode == 0
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run([*COMMAND, "info", "x"], cwd=tmp_path, env=environment(), stdout=writer, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(writer)
+    assert done.stderr == b""
+    assert done.returncode != 0
+
+
+def test_doctor_says_what_works(tmp_path: Path) -> None:
+    done = warpline("doctor", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "Programs can be recorded here." in done.stdout
+    checks = {check["name"]: check for check in json.loads(warpline("doctor", "-f", "json", cwd=tmp_path).stdout)["checks"]}
+    assert checks["agent"]["state"] == "ok"
+    assert {"clock", "nvtx", "spool", "desk", "perf", "gpu"} <= set(checks)
+
+
+def test_nothing_heavy_is_loaded_before_the_program_runs(tmp_path: Path) -> None:
+    text = """
+import sys
+from warpline.capture import child
+def stop(*arguments, **options):
+    print(sorted(name for name in sys.modules if name in ("numpy", "pyarrow", "duckdb", "rich", "pandas")))
+    raise SystemExit(0)
+child.os.posix_spawn = stop
+from warpline.cli.main import main
+main(["profile", "-o", "x", "true"])
+"""
+    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
 def test_stats_at_the_end(tmp_path: Path) -> None:
     done = warpline("profile", "--stats=true", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -38,8 +38,11 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     yield from _longest(report, manifest)
     path = short_path(report.path)
     yield _line("Report", f"{path} ({size(_bytes(report, manifest))})")
-    yield _line("Next", f"warpline stats {path}")
-    yield _line("", f"warpline timeline {path}")
+    if facts["ranges"] + facts["marks"]:
+        yield _line("Next", f"warpline stats {path}")
+        yield _line("", f"warpline timeline {path}")
+    else:
+        yield _line("Next", f"warpline info {path}")
 
 
 def _facts(report: Report, manifest: Manifest) -> dict[str, int]:

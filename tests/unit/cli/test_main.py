@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -9,6 +10,11 @@ import pytest
 
 from warpline.cli.main import commands, main
 from warpline.errors import WarplineError
+
+
+@pytest.fixture(autouse=True)
+def _imports_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])  # main() hides pandas
 
 
 def _exit(*arguments: str) -> object:

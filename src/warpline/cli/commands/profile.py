@@ -156,6 +156,8 @@ def _record(
             spool.path.rmdir()
             raise
     recording = Recording(program, options, spool.path, agent, early, job, waiting=lambda pids: _say_waiting(program[0], pids, quiet))
+    if not options.trace:
+        recording.note("warning", "nothing-traced", "None of the sources that -t names can be recorded yet, so there is nothing to show.")
     if spool.warning:
         recording.note("warning", "spool-place", f"{spool.warning[0].upper()}{spool.warning[1:]} ({spool.path}).")
     try:

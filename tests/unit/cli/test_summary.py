@@ -1,0 +1,97 @@
+"""The last words of a recording, from drawn reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warpline.cli.summary import summary
+from warpline.query import open as open_report
+from warpline.report.manifest import Manifest
+from warpline.testing.timeline import timeline
+
+PICTURE = """
+main    |[step        ][step      ]  !save
+main    |  [load ]
+w@io    |     [read         ]
+p1/main |        {async   }
+"""
+
+
+def _lines(path: Path, manifest: Manifest, **sources: dict[str, Any]) -> list[str]:
+    if sources:
+        object.__setattr__(manifest, "sources", sources)
+    with open_report(path) as report:
+        return list(summary(report, manifest))
+
+
+def test_what_was_recorded_and_what_took_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "run.warpline"
+    manifest = timeline(path, PICTURE)
+    lines = _lines(path, manifest, nvtx={"on": True, "cost_ns": 20.0})
+    assert "Recorded  2 processes, 3 threads, 5 ranges, 1 mark in 28.0 us" in [
+        line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in lines
+    ]
+    text = "\n".join(lines)
+    assert text.index("2 x  step") < text.index("1 x  read  [io]") < text.index("1 x  load")
+    assert "20 ns a range here, 0.21 % of the run on its busiest" in text
+    assert "warpline timeline run.warpline" in text
+    assert "Ended" not in text
+
+
+def test_only_the_part_that_was_just_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "run.warpline"
+    timeline(path, "main |[first ]", part="host-1-1")
+    manifest = timeline(path, "main |[second ][second ]", part="host-2-2", diagnostics=[_diagnostic("warning", "mine", process=65536)])
+    text = "\n".join(_lines(path, manifest))
+    assert "2 x  second" in text
+    assert "first" not in text
+    assert "mine" in text
+
+
+def _diagnostic(severity: str, message: str, count: int | None = None, process: int | None = None) -> dict[str, Any]:
+    return {"severity": severity, "code": "c", "source": "nvtx", "message": message, "count": count, "process": process}
+
+
+def test_losses_come_first_errors_before_warnings(tmp_path: Path) -> None:
+    path = tmp_path / "run.warpline"
+    rows = [_diagnostic("warning", f"warning {number}", number) for number in range(9)]
+    manifest = timeline(path, "main |[a ]", diagnostics=[*rows, _diagnostic("error", "worst of all"), _diagnostic("info", "unimportant")])
+    lines = [line for line in _lines(path, manifest) if line]
+    assert "worst of all" in lines[0]
+    assert "warning 8" in lines[1]
+    assert "and 2 more: warpline info" in lines[8]
+    assert "unimportant" not in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(0, None), (None, None), (3, "with exit code 3"), (137, "killed by SIGKILL (exit code 137)"), (255, "with exit code 255")],
+)
+def test_how_it_ended(status: int | None, words: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "run.warpline"
+    lines = _lines(path, timeline(path, "main |[a ]", exit_status=status))
+    ended = [line for line in lines if "Ended" in line]
+    assert len(ended) == (0 if words is None else 1)
+    assert words is None or words in ended[0]
+
+
+def test_names_cannot_break_the_lines(tmp_path: Path) -> None:
+    path = tmp_path / "run.warpline"
+    long, rude = "L" * 300, "a\x1b[31mb\nc"
+    manifest = timeline(path, "main |[x ][y ][z ]", extra={"x": {"message": long}, "y": {"message": rude}, "z": {"message": None}})
+    lines = [line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in _lines(path, manifest)]
+    assert all(len(line) < 80 for line in lines if "x  " in line)
+    assert any("L…" in line for line in lines)
+    assert any(r"a\x1b[31mb\nc" in line for line in lines)
+    assert any("(no message)" in line for line in lines)
+
+
+def test_a_cost_that_was_not_measured_is_not_made_up(tmp_path: Path) -> None:
+    path = tmp_path / "run.warpline"
+    text = " ".join("\n".join(_lines(path, timeline(path, "main |[a ]"), nvtx={"on": True, "cost_ns": None})).split())
+    assert "cost could not be measured" in text
+    assert "nothing" in " ".join(_lines(path, timeline(path, "main |[a ]"), nvtx={"on": False}))
