@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -22,6 +23,7 @@ if sys.platform != "win32":
 
 DIRECTORY = "pending.d"
 MANIFESTS = "manifest.d"
+_SILENCE_S = 120
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,11 @@ def read(path: Path) -> Pending | None:
     """Read one note; None where it is gone or no note."""
     try:
         data = json.loads(path.read_bytes())
+        beside = path.parent.parent / "spool" / str(data["id"])
         return Pending(
             id=str(data["id"]),
-            spool=str(data["spool"]),
+            # A report that was moved, or copied to another machine, takes the spool that lies in it along.
+            spool=str(beside if beside.is_dir() else data["spool"]),
             host=str(data["host"]),
             boot_id=str(data["boot_id"]),
             pid=int(data["pid"]),
@@ -102,8 +106,12 @@ def read(path: Path) -> Pending | None:
 
 def runner(pending: Pending) -> str | None:
     """Say who still records: the launcher, or a traced process that outlives it. None when nobody does."""
+    if pending.host != socket.gethostname():
+        # Its processes cannot be seen from here, but its launcher reads the clocks every second.
+        age = time.time() - _last_reading(Path(pending.spool))
+        return f"host {pending.host}" if age < _SILENCE_S else None
     if pending.boot_id != boot_id():
-        return f"host {pending.host}" if pending.host != socket.gethostname() else None
+        return None
     if pending.pid and start_ticks(pending.pid) == pending.start_ticks:
         return f"the launcher, process {pending.pid}"
     for spool in Path(pending.spool).glob("*.spool"):
@@ -175,6 +183,20 @@ def part_id(host: str, pid: int, ticks: int) -> str:
 def safe(name: str) -> str:
     """Return `name` with everything but letters, digits, dot, dash and underscore replaced."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".") or "host"
+
+
+def _last_reading(spool: Path) -> float:
+    """Return when the clock log was last written, s since 1970; now where there is none, because that proves nothing."""
+    try:
+        lines = (spool / "clocks.jsonl").read_bytes().splitlines()
+    except OSError:
+        return time.time()
+    for line in reversed(lines[-3:]):
+        try:
+            return float(json.loads(line)["realtime"]) / 1e9
+        except (ValueError, KeyError, TypeError):
+            continue
+    return time.time()
 
 
 def _write(pending: Pending) -> None:

@@ -1,0 +1,120 @@
+"""The note of a recording: who runs it, for which job, and who may finish it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from warpline.errors import ReportError
+from warpline.report import pending
+from warpline.testing.timeline import timeline
+
+
+def test_begin_and_list(tmp_path: Path) -> None:
+    note = pending.begin(tmp_path / "r.warpline", tmp_path / "spool", job="42", keep_raw=True)
+    assert pending.listed(tmp_path / "r.warpline") == [note]
+    assert note.report == tmp_path / "r.warpline"
+    assert (note.pid, note.job, note.keep_raw, note.spool) == (os.getpid(), "42", True, str(tmp_path / "spool"))
+    assert note.id.endswith(f"-{os.getpid()}-{pending.start_ticks(os.getpid())}")
+    assert Path(note.spool).is_dir()
+    assert pending.runner(note) == f"the launcher, process {os.getpid()}"
+    assert pending.running(tmp_path / "r.warpline") == [note]
+
+
+def test_nobody_runs_what_ended(tmp_path: Path) -> None:
+    note = replace(pending.begin(tmp_path / "r.warpline", tmp_path / "spool"), start_ticks=1)
+    assert pending.runner(note) is None
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        name = f"my-host-{child.pid}-{pending.start_ticks(child.pid)}.spool"
+        (tmp_path / "spool" / name).write_bytes(b"")
+        assert pending.runner(note) == f"process {child.pid}"
+    finally:
+        child.communicate(b"\n")
+    assert pending.runner(note) is None
+    assert pending.runner(replace(note, boot_id="before")) is None
+
+
+def test_another_host_is_judged_by_its_clock_log(tmp_path: Path) -> None:
+    note = replace(pending.begin(tmp_path / "r.warpline", tmp_path / "spool"), boot_id="other", host="elsewhere")
+    assert pending.runner(note) == "host elsewhere"
+    log = tmp_path / "spool" / "clocks.jsonl"
+    for age, expected in ((5, "host elsewhere"), (500, None)):
+        log.write_text(f'{{"counter": 1, "monotonic": 1, "realtime": {time.time_ns() - age * 10**9}}}\n{{"cou')
+        assert pending.runner(note) == expected
+
+
+def test_a_report_that_moved_takes_its_spool_along(tmp_path: Path) -> None:
+    report = tmp_path / "r.warpline"
+    first = pending.begin(report, report / "spool" / pending.part_id(socket.gethostname(), os.getpid(), pending.start_ticks(os.getpid())))
+    report.rename(tmp_path / "moved.warpline")
+    (moved,) = pending.listed(tmp_path / "moved.warpline")
+    assert moved.id == first.id
+    assert moved.spool == str(tmp_path / "moved.warpline" / "spool" / first.id)
+
+
+def test_a_zombie_runs_nothing() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert pending.start_ticks(child.pid) == 0
+    child.wait()
+
+
+def test_unreadable_notes_are_left_alone(tmp_path: Path) -> None:
+    note = pending.begin(tmp_path / "r", tmp_path / "spool")
+    for name, text in (("a.json", ""), ("b.json", "[]"), ("c.json", '{"id": 1}')):
+        (tmp_path / "r" / "pending.d" / name).write_text(text)
+    assert pending.listed(tmp_path / "r") == [note]
+    assert pending.listed(tmp_path / "none") == []
+
+
+def test_jobs_are_those_of_parts_and_of_recordings(tmp_path: Path) -> None:
+    report = tmp_path / "r.warpline"
+    assert pending.jobs(report) == set()
+    timeline(report, "main |[a]", job="slurm-1")
+    pending.begin(report, tmp_path / "spool")
+    assert pending.jobs(report) == {"slurm-1", None}
+
+
+def test_only_one_holds_the_lock(tmp_path: Path) -> None:
+    note = pending.begin(tmp_path / "r", tmp_path / "spool")
+    text = (
+        "import sys; from pathlib import Path; from warpline.report import pending\n"
+        "with pending.locked(pending.read(Path(sys.argv[1]))) as mine: print('waiting is over', mine)"
+    )
+    environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
+    with pending.locked(note) as mine:
+        assert mine
+        other = subprocess.Popen([sys.executable, "-c", text, str(note.path)], stdout=subprocess.PIPE, env=environment)
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(0.4)
+        note.path.unlink()
+    assert other.communicate()[0] == b"waiting is over False\n"
+    with pending.locked(note) as mine:
+        assert not mine
+
+
+def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ReportError, match="cannot write the report") as caught:
+        pending.begin(tmp_path / "file" / "r.warpline", tmp_path / "spool")
+    assert "-o" in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("node-1.x", "node-1.x"), ("a/b c", "a_b_c"), ("..", "host"), ("", "host")])
+def test_host_names_become_file_names(name: str, expected: str) -> None:
+    assert pending.safe(name) == expected
+
+
+def test_it_needs_the_standard_library_only() -> None:
+    text = "import sys, warpline.report.pending; print([m for m in ('numpy', 'pyarrow', 'duckdb') if m in sys.modules])"
+    environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
+    found = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

@@ -1,0 +1,157 @@
+"""Opening a report: parts, clocks of other hosts, versions, and what is broken."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.report.recording import recording
+from warpline.errors import NewerReport, NotAReport, ReportError
+from warpline.query import open as open_report
+from warpline.report import manifest as manifests
+from warpline.report import pending
+from warpline.testing.timeline import timeline
+
+
+def edit(report: Path, **changes: Any) -> Path:
+    (path,) = (report / "manifest.d").glob("*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    return path
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    timeline(tmp_path / "r.warpline", "main |[step ]")
+    return tmp_path / "r.warpline"
+
+
+def test_what_is_no_report(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    for name, said in (("none", "does not exist"), ("file", "is a file"), ("empty", "is not a report")):
+        with pytest.raises(NotAReport, match=said) as caught:
+            open_report(tmp_path / name)
+        assert str(tmp_path / name) in str(caught.value)
+
+
+def test_a_newer_report_is_refused_by_name(report: Path) -> None:
+    path = edit(report, version=2, warpline="9.9")
+    with pytest.raises(NewerReport) as caught:
+        open_report(report)
+    assert str(path) in str(caught.value)
+    assert "9.9" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"format": "x"}, {"version": "1"}, {"tables": []}, {"tables": {"threads": 5}}, {"origin": "x"}, {"part": None}, {"command": "x"}],
+)
+def test_a_broken_manifest_is_refused_by_name(report: Path, changes: dict[str, Any]) -> None:
+    path = edit(report, **changes)
+    with pytest.raises(ReportError) as caught:
+        open_report(report)
+    assert str(path) in str(caught.value)
+
+
+def test_a_cut_manifest_is_refused_by_name(report: Path) -> None:
+    (path,) = (report / "manifest.d").glob("*.json")
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(ReportError, match="is broken") as caught:
+        open_report(report)
+    assert str(path) in str(caught.value)
+
+
+def test_a_table_that_is_gone_or_cut(report: Path) -> None:
+    (file,) = (report / "tables" / "nvtx_ranges").glob("*.parquet")
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 2])
+    with pytest.raises(ReportError, match="cannot read") as caught:
+        open_report(report).table("nvtx_ranges")
+    assert str(file) in str(caught.value)
+    with pytest.raises(ReportError, match="nvtx_ranges"):
+        open_report(report).sql("SELECT 1 FROM nvtx_ranges")
+    file.unlink()
+    with pytest.raises(ReportError, match="is missing"):
+        open_report(report)
+
+
+def test_a_manifest_cannot_point_outside(report: Path, tmp_path: Path) -> None:
+    (tmp_path / "threads.parquet").write_bytes(b"")
+    edit(report, tables={"threads": {"file": "../threads.parquet", "rows": 0}})
+    with pytest.raises(ReportError, match="outside"):
+        open_report(report)
+
+
+def test_a_part_from_before_a_table_existed(report: Path) -> None:
+    (path,) = (report / "manifest.d").glob("*.json")
+    tables = json.loads(path.read_text())["tables"]
+    del tables["nvtx_marks"]
+    edit(report, tables=tables)
+    opened = open_report(report)
+    assert opened.table("nvtx_marks").num_rows == 0
+    assert opened.sql("SELECT count(*) AS n FROM nvtx_marks").to_pylist() == [{"n": 0}]
+
+
+def test_two_parts_with_one_number(report: Path) -> None:
+    (path,) = (report / "manifest.d").glob("*.json")
+    path.with_name("other.json").write_text(json.dumps({**json.loads(path.read_text()), "id": "other"}))
+    with pytest.raises(ReportError, match="same number 0"):
+        open_report(report)
+
+
+def test_parts_of_other_hosts_are_put_on_the_first_ones_clock(tmp_path: Path) -> None:
+    report = tmp_path / "r.warpline"
+    timeline(report, "main |[a]", host="h1", boot_id="b1", part="h1-1-1", origin=1_000_000, realtime_offset=50_000_000)
+    timeline(report, "main |  [b]", host="h2", boot_id="b2", part="h2-1-1", origin=9_000_000, realtime_offset=42_001_000)
+    timeline(report, "main | !c", host="h1", boot_id="b1", part="h1-2-1", origin=1_000_000, realtime_offset=50_777_000)
+    opened = open_report(report)
+    assert opened.origin == 1_000_000
+    assert opened.end == 1_001_000 + 5_000
+    by_arrow = [(row["message"], row["start"], row["end"]) for row in opened.table("nvtx_ranges").to_pylist()]
+    assert by_arrow == [("a", 1_000_000, 1_003_000), ("b", 1_003_000, 1_006_000)]
+    by_sql = opened.sql('SELECT message, start, "end" FROM nvtx_ranges ORDER BY id').to_pylist()
+    assert [tuple(row.values()) for row in by_sql] == by_arrow
+    assert opened.table("nvtx_marks", ["start"]).to_pylist() == [{"start": 1_001_000}]
+    assert [row["process"] for row in opened.table("processes").to_pylist()] == [0, 65536, 131072]
+
+
+def test_opening_finishes_what_nobody_runs(tmp_path: Path) -> None:
+    report = tmp_path / "r.warpline"
+    pending.adopt(report, recording(tmp_path / "spool", launch={}), "one")
+    heard: list[str] = []
+    opened = open_report(report, progress=lambda stage, share: heard.append(stage))
+    assert opened.tables["nvtx_ranges"] == 4
+    assert "events" in heard
+
+
+def test_what_is_still_running_is_left_alone(tmp_path: Path, report: Path) -> None:
+    spool = recording(tmp_path / "spool", launch={})
+    note = pending.begin(report, spool)
+    with open_report(report) as opened:
+        assert opened.tables["nvtx_ranges"] == 1
+        assert note.id in opened.waiting[0]
+    assert spool.exists()
+    alone = tmp_path / "alone.warpline"
+    pending.begin(alone, spool)
+    with pytest.raises(ReportError, match="still being recorded"):
+        open_report(alone)
+
+
+def test_a_spool_that_vanished_is_told(tmp_path: Path) -> None:
+    report = tmp_path / "r.warpline"
+    pending.adopt(report, tmp_path / "gone", "one")
+    with pytest.raises(ReportError, match="is not there") as caught:
+        open_report(report)
+    assert str(report / "pending.d" / "one.json") in str(caught.value)
+
+
+def test_manifests_come_back_as_they_went(tmp_path: Path) -> None:
+    (tmp_path / "manifest.d").mkdir()
+    manifest = manifests.Manifest(3, "a-1-2", "a", "b", job="7", command=["x"], tables={"threads": {"file": "t", "rows": 5}})
+    manifests.write(tmp_path, manifest)
+    assert manifests.read(manifests.path_of(tmp_path, "a-1-2")) == manifest
+    assert manifest.rows("threads") == 5
+    assert manifest.rows("other") == 0
