@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from warpline.query.report import Report
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
-_STEP = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|ms|s|m)?")
+_STEP = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|ms|s|m)?\s*")
 
 
 @dataclass(frozen=True)

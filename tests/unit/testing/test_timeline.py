@@ -1,0 +1,45 @@
+"""A drawn timeline is the report it looks like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from warpline.query import open as open_report
+from warpline.testing.timeline import draw, timeline
+
+
+def test_a_picture_becomes_a_report(tmp_path: Path) -> None:
+    picture = """
+        main     |[step        ]  !save
+        main     |  [load ]
+        main@io  |     [read         ]
+        p1/w     |   {async   }
+        p1/w     |      {async   }
+        p1/w     |            <open
+    """
+    extra = {"load": {"color": 0xFF, "payload_int": 3, "category": "c", "category_id": 1}}
+    timeline(tmp_path / "r.warpline", picture, tick_ns=10, origin=0, extra=extra)
+    report = open_report(tmp_path / "r.warpline")
+    rows = [
+        (r["process"], r["message"], r["domain"], r["start"], r["end"], r["style"], r["depth"], r["parent"], r["unfinished"])
+        for r in report.table("nvtx_ranges").to_pylist()
+    ]
+    assert rows == [
+        (0, "step", None, 0, 140, "PushPop", 0, None, False),
+        (0, "load", None, 20, 90, "PushPop", 1, 0, False),
+        (0, "read", "io", 50, 200, "PushPop", 2, None, False),
+        (1, "async", None, 30, 130, "StartEnd", 0, None, False),
+        (1, "async", None, 60, 160, "StartEnd", 1, None, False),
+        (1, "open", None, 120, 210, "PushPop", 0, None, True),
+    ]
+    assert [(m["message"], m["start"]) for m in report.table("nvtx_marks").to_pylist()] == [("save", 160)]
+    loaded = report.table("nvtx_ranges").to_pylist()[1]
+    assert (loaded["color"], loaded["payload_int"], loaded["category"]) == (0xFF, 3, "c")
+    assert [row["name"] for row in report.table("threads").to_pylist()] == ["main", "w"]
+
+
+def test_a_line_needs_a_bar() -> None:
+    with pytest.raises(ValueError, match="is `thread"):
+        draw("main [step]")
