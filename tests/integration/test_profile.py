@@ -279,6 +279,18 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert done.returncode != 0
 
 
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&-", ">&- 2>&- <&-", "2>/dev/full"])
+def test_missing_streams_do_not_matter(redirection: str, tmp_path: Path) -> None:
+    text = "open('ran', 'w').close(); sys.exit(3)"
+    line = f'"$@" {redirection}'
+    words = ["sh", "-c", line, "sh", *COMMAND, "profile", "-o", "x", "-t", "nvtx,cuda", str(program(tmp_path / "p.py", text))]
+    done = subprocess.run(words, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "ran").exists()
+    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
+
+
 def test_doctor_says_what_works(tmp_path: Path) -> None:
     done = warpline("doctor", cwd=tmp_path)
     assert done.returncode == 0, done.stdout

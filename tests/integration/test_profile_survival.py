@@ -137,6 +137,7 @@ def test_a_full_disk_costs_records_and_says_so(tmp_path: Path) -> None:
         lost = sum(row["count"] for row in facts["diagnostics"] if row["code"] == "dropped-records")
         assert facts["tables"]["nvtx_marks"] + lost == 200_000
         assert lost > 0
+        assert facts["parts"][0]["exit_status"] == 0
         first = done.stderr.strip().splitlines()[0]
         assert first.startswith(("Error", "Warning")), done.stderr
     finally:

@@ -31,9 +31,9 @@ _PATIENCE_S = 1.0
 def children() -> list[int]:
     """Return the ids of our direct children (with the subreaper set: also of orphans of their descendants)."""
     pids: list[int] = []
-    for task in Path("/proc/self/task").iterdir():
+    for path in Path("/proc/self/task").glob("*/children"):
         try:
-            pids += [int(pid) for pid in (task / "children").read_text(encoding="ascii").split()]
+            pids += [int(pid) for pid in path.read_text(encoding="ascii").split()]
         except OSError:
             continue
     return pids
@@ -114,7 +114,7 @@ class Child:
             except ChildProcessError:
                 return False
             if pid == 0:
-                return self.status is None or bool(self._others())
+                return self.status is None or not self._ours or bool(self._others())
             if pid == self.pid:
                 self.status = exit_status(status)
                 self.end_ns = time.monotonic_ns()

@@ -24,6 +24,7 @@ from warpline.capture.program import find_program
 from warpline.errors import CaptureError
 
 CLOCK_SPAN_NS = 10_000_000
+FACTS_ROOM = 16384  # launch.json is padded to it, so that its end can be written even when the disk has become full
 _OTHER_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
@@ -172,9 +173,28 @@ class Recording:
     def _save(self) -> None:
         path = self.spool / "launch.json"
         temporary = path.with_suffix(".tmp")
+        text = json.dumps(self._facts).ljust(FACTS_ROOM)
         try:
-            temporary.write_text(json.dumps(self._facts), encoding="utf-8", errors="surrogateescape")
+            temporary.write_text(text, encoding="ascii")
             temporary.replace(path)
         except OSError as error:
-            # never harms the program: the report then lacks these facts, and finishing says so
-            self.note("warning", "launch-facts", f"The facts of the run could not be written to {path}: {error.strerror}.")
+            try:
+                temporary.unlink(missing_ok=True)
+            except OSError:
+                pass  # the disk may have become read-only
+            if not _overwrite(path, text):
+                # never harms the program: the report then lacks these facts, and finishing says so
+                self.note("warning", "launch-facts", f"The facts of the run could not be written to {path}: {error.strerror}.")
+
+
+def _overwrite(path: Path, text: str) -> bool:
+    """Write `text` over the file's contents where it has the room: that works on a full disk."""
+    try:
+        with path.open("r+b") as file:
+            room = os.fstat(file.fileno()).st_size
+            if len(text.rstrip()) > room:
+                return False
+            file.write(text.rstrip().ljust(room).encode("ascii"))
+    except OSError:
+        return False
+    return True

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import click
-
 from warpline.capture.launch import Outcome
 from warpline.cli.summary import summary
+from warpline.cli.telling import tell
 from warpline.cli.words import short_path
 from warpline.errors import WarplineError
 from warpline.query import open as open_report
@@ -33,9 +32,9 @@ def finish_and_summarise(note: pending.Pending, outcome: Outcome, *, quiet: bool
             return
         with open_report(report) as opened:
             for line in summary(opened, manifest):
-                click.echo(line, err=True)
+                tell(line)
     except KeyboardInterrupt:
-        click.echo(f"\nwarpline: interrupted. Nothing is lost: `warpline info {short_path(report)}` finishes the report.", err=True)
+        tell(f"\nwarpline: interrupted. Nothing is lost: `warpline info {short_path(report)}` finishes the report.")
         raise
     except WarplineError as error:
         error.exit_code = outcome.exit_status or error.exit_code
@@ -51,7 +50,7 @@ def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
 
     def show(stage: str, done: float) -> None:
         nonlocal bar, task
-        if quiet or not sys.stderr.isatty():
+        if quiet or sys.stderr is None or not sys.stderr.isatty():
             return
         if bar is None:
             if time.monotonic() - begun < _PATIENCE_S:

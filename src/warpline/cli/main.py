@@ -99,7 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = commands.main(list(arguments) if arguments is not None else None, prog_name="warpline", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except WarplineError as error:
         _complain(str(error))

@@ -16,7 +16,6 @@ from warpline.errors import ReportError, UsageError
     [
         ("a", "a"),
         ("%h-%n", "node1-7"),
-        ("%p", str(os.getpid())),
         ("100%%", "100%"),
         ("%%p", "%p"),
         ("r%q{RANK}", "r3"),
@@ -28,6 +27,10 @@ from warpline.errors import ReportError, UsageError
 def test_fields(template: str, name: str) -> None:
     environment = {"RANK": "3", "JOB": "a/b", "EMPTY": ""}
     assert expand(template, number=7, host="node1", environment=environment) == name
+
+
+def test_the_process_id() -> None:
+    assert expand("a%pb", number=1, host="h", environment={}) == f"a{os.getpid()}b"
 
 
 @pytest.mark.parametrize("template", ["%x", "a%", "%q{NONE}", "%q", "%q{"])

@@ -25,6 +25,7 @@ from warpline.capture.spool_dir import choose_spool
 from warpline.cli.arguments import split
 from warpline.cli.destination import destination, remove_empty
 from warpline.cli.nsys_options import BUILT_TRACES, LATER_TRACES, Later
+from warpline.cli.telling import tell
 from warpline.errors import CaptureError, UsageError, WarplineError
 from warpline.report import pending
 
@@ -207,13 +208,13 @@ def _say_what_is_later(options: list[tuple[Later, str]], sample: str, traces: li
     if names:
         verb = "is" if len(names) == 1 else "are"
         was = "was" if len(names) == 1 else "were"
-        click.echo(f"warpline: {', '.join(names)} {verb} not built yet and {was} ignored.", err=True)
+        tell(f"warpline: {', '.join(names)} {verb} not built yet and {was} ignored.")
 
 
 def _say_waiting(program: str, pids: list[int], quiet: bool) -> None:
     if not quiet:
         names = ", ".join(f"{process_name(pid)} ({pid})" for pid in pids[:3]) + (", …" if len(pids) > 3 else "")
-        click.echo(f"warpline: {program} has ended; waiting for what it left running: {names}. Ctrl-C twice to finish now.", err=True)
+        tell(f"warpline: {program} has ended; waiting for what it left running: {names}. Ctrl-C twice to finish now.")
 
 
 def _run_stats(ctx: click.Context, report: Path) -> None:
