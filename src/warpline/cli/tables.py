@@ -179,14 +179,14 @@ def _raw(value: Any, name: str) -> str:
 def as_csv(table: pa.Table, *, width: int = 0, header: bool = True, delimiter: str = ",") -> Iterator[str]:
     """Comma-separated lines as in RFC 4180; numbers plain."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="")
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")  # so that both are quoted in text
     names = table.column_names
 
     def line(values: Sequence[str]) -> str:
         buffer.seek(0)
         buffer.truncate()
         writer.writerow(values)
-        return buffer.getvalue()
+        return buffer.getvalue().removesuffix("\r\n")
 
     if header:
         yield line(names)

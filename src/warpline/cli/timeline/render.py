@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from textwrap import wrap
 
 from rich.cells import cell_len, set_cell_size
 
@@ -66,7 +67,13 @@ def render(picture: Picture, style: Style) -> Iterator[str]:
     """Yield the lines of a picture."""
     glyphs = style.glyphs
     column = length((picture.end - picture.begin) / picture.columns)
-    yield _cut(f"{printable(picture.title)}; {length(picture.end - picture.begin)} shown, {column} per column", style.width, glyphs)
+    shown = f"{length(picture.end - picture.begin)} shown, {column} per column"
+    title = printable(picture.title)
+    if cell_len(title) + 2 + cell_len(shown) <= style.width:
+        yield f"{title}; {shown}"
+    else:
+        yield _cut(title, style.width, glyphs)
+        yield _cut(shown, style.width, glyphs)
     yield from _axis(picture, style)
     for group in picture.groups:
         yield _paint(_cut(printable(group.label), style.width, glyphs), _BOLD, style)
@@ -174,11 +181,10 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
     line = ""
     for note in notes:
         if line and cell_len(line) + 3 + cell_len(note) > style.width:
-            yield _paint(line, _DIM, style)
+            yield from (_paint(part, _DIM, style) for part in wrap(line, style.width))
             line = ""
         line += (" · " if not style.ascii else "; ") * bool(line) + note
-    if line:
-        yield _paint(line, _DIM, style)
+    yield from (_paint(part, _DIM, style) for part in wrap(line, style.width))
 
 
 def _cut(text: str, width: int, glyphs: Glyphs) -> str:

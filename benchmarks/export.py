@@ -1,0 +1,42 @@
+"""Export: ranges per second to a Perfetto trace, against only reading the same columns."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from _reports import make_report
+from harness import Row
+from warpline import catalog
+from warpline.exporters.tracks import RANGE_COLUMNS, batches
+from warpline.query import open as open_report
+
+
+def run(quick: bool) -> list[Row]:
+    """Time both exporters; the floor reads the Parquet columns and drops them."""
+    number = 500_000 if quick else 5_000_000
+    few = number // 10
+    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
+        folder = Path(directory)
+        report = open_report(make_report(folder / "bench.warpline", number))
+        small = open_report(make_report(folder / "small.warpline", few))
+        read: list[float] = []
+        perfetto: list[float] = []
+        chrome: list[float] = []
+        for _ in range(3):
+            before = time.perf_counter()
+            rows = sum(batch.num_rows for batch in batches(report, "nvtx_ranges", RANGE_COLUMNS))
+            read.append(number / (time.perf_counter() - before))
+            if rows != number:
+                raise RuntimeError(f"read {rows} of {number} ranges")
+            for unit, target, count, rates in (("perfetto", report, number, perfetto), ("chrome", small, few, chrome)):
+                exporter = catalog.find("exporters.formats", unit).load()
+                before = time.perf_counter()
+                exporter.write(target, folder / f"out{exporter.SUFFIX}")
+                rates.append(count / (time.perf_counter() - before))
+    peer = "reading alone, ranges/s"
+    return [
+        Row(f"perfetto, {number:,} ranges", max(perfetto), "ranges/s", peer, max(read), 1_000_000, "at least"),
+        Row(f"chrome, {few:,} ranges", max(chrome), "ranges/s", peer, max(read)),
+    ]

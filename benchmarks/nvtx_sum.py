@@ -1,0 +1,55 @@
+"""`warpline stats -r nvtx_sum`: the whole command, from process start to the printed table."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from _reports import make_report
+from harness import Row
+
+BUDGETS = {10_000_000: 1.0, 50_000_000: 2.5}
+MEMORY_GB = 1.0
+_BARE = """
+import duckdb, sys
+rows = duckdb.sql(f'''SELECT domain, message, style, count(*), sum("end" - "start") FROM '{sys.argv[1]}' GROUP BY ALL''').fetchall()
+print(len(rows))
+"""
+
+
+def run(quick: bool) -> list[Row]:
+    """Time the command against DuckDB's bare count and sum (no median, no deviation) over the same file, in turn."""
+    rows = []
+    for number in (1_000_000,) if quick else (1_000_000, *BUDGETS):
+        with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
+            report = make_report(Path(directory) / "bench.warpline", number)
+            table = next(report.glob("tables/nvtx_ranges/*.parquet"))
+            command = [sys.executable, "-m", "warpline", "stats", "-r", "nvtx_sum", str(report)]
+            bare = [sys.executable, "-c", _BARE, str(table)]
+            ours, floor = [], []
+            for _ in range(5):
+                ours.append(_measure(command))
+                floor.append(_measure(bare))
+        wall, memory = min(wall for wall, _ in ours), max(memory for _, memory in ours)
+        peer, peer_memory = min(wall for wall, _ in floor), max(memory for _, memory in floor)
+        what = f"{number:,} ranges"
+        name = "DuckDB count and sum alone"
+        rows.append(Row(f"{what}, wall", wall, "s", name, peer, BUDGETS.get(number), "value"))
+        rows.append(Row(f"{what}, memory", memory, "GB", name, peer_memory, MEMORY_GB, "value"))
+    return rows
+
+
+def _measure(command: list[str]) -> tuple[float, float]:
+    """Return wall seconds and peak GB of a command that must succeed."""
+    before = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - before
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command[:4])} … exited with {process.returncode}")
+    return wall, usage.ru_maxrss * 1024 / 1e9

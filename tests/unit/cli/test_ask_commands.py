@@ -1,0 +1,117 @@
+"""The commands `stats`, `query`, `export`, called as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from warpline.cli.main import commands
+from warpline.errors import WarplineError
+from warpline.testing.timeline import timeline
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> str:
+    timeline(tmp_path / "run.warpline", "main |[step     ][step ]\nmain | [load ]\nmain@io | !saved\nw |<open")
+    return str(tmp_path / "run")
+
+
+def call(*words: str, input: str | None = None) -> Result:
+    return CliRunner().invoke(commands, list(words), input=input)
+
+
+def refused(*words: str) -> str:
+    result = call(*words)
+    assert result.exit_code != 0
+    return str(result.exception) if isinstance(result.exception, WarplineError) else result.output
+
+
+def test_stats_prints_the_default_tables_with_a_banner(report: str) -> None:
+    result = call("stats", report)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(" ** NVTX Range Summary (nvtx_sum):\n\nTime (%)  Total Time (ns)")
+    assert "PushPop  :step" in result.stdout
+    assert "Note: 1 unfinished" in result.stdout
+
+
+def test_stats_csv_is_data_and_nothing_else(report: str) -> None:
+    result = call("stats", "-r", "nvtx_sum", "-f", "csv", "--timeunit", "us", report)
+    assert result.stdout.splitlines()[0] == "Time (%),Total Time (us),Instances,Avg (us),Med (us),Min (us),Max (us),StdDev (us),Style,Range"
+    assert "unfinished" in result.stderr
+
+
+def test_stats_lists_go_together_and_repeat_their_last(report: str, tmp_path: Path) -> None:
+    base = str(tmp_path / "out")
+    result = call("stats", "-r", "nvtx_sum,nvtx_pushpop_sum", "-r", "nvtx_pushpop_trace", "-f", "csv,json", "-o", f"-,{base}", report)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Time (%),")
+    assert json.loads((tmp_path / "out_nvtx_pushpop_sum.json").read_text())[0]["Range"] == ":open"
+    assert len(json.loads((tmp_path / "out_nvtx_pushpop_trace.json").read_text())) == 4
+    assert "exists" in refused("stats", "-r", "nvtx_pushpop_sum", "-f", "json", "-o", base, report)
+    assert call("stats", "-r", "nvtx_pushpop_sum", "-f", "json", "-o", base, "--force-overwrite=true", report).exit_code == 0
+
+
+def test_stats_without_data_is_skipped(report: str) -> None:
+    result = call("stats", "-r", "nvtx_startend_sum,nvtx_sum", report)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("SKIPPED: run.warpline does not contain NVTX start/end range data.")
+    assert call("stats", "-r", "nvtx_startend_sum", report).exit_code == 1
+
+
+def test_stats_filters(report: str) -> None:
+    result = call("stats", "-f", "csv", "--filter-nvtx", "step/1", report)
+    assert [line.split(",")[-1] for line in result.stdout.splitlines()[1:]] == [":open", ":step"]
+    assert "no time" in refused("stats", "--filter-time", "a/b", report)
+
+
+def test_stats_help_reports_explains(report: str) -> None:
+    listed = call("stats", "--help-reports").stdout
+    assert "nvtx_pushpop_trace" in listed
+    assert "## Traps" in call("stats", "--help-reports", "nvtx_sum").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-r", "nvtx_sums"), "did you mean nvtx_sum"),
+        (("-r", "nvtx_sum:rows=3"), "has no argument 'rows=3'"),
+        (("-f", "xml"), "no format 'xml'"),
+        (("-o", "@less"), "| less"),
+        (("--timeunit", "days"), "no time unit"),
+    ],
+)
+def test_stats_refuses_with_a_way_out(report: str, words: tuple[str, ...], message: str) -> None:
+    assert message in refused("stats", *words, report)
+
+
+def test_query_answers_in_every_format(report: str) -> None:
+    question = "SELECT message, depth FROM nvtx_ranges WHERE depth = 1"
+    assert call("query", report, question, "-f", "csv").stdout == "message,depth\nload,1\n"
+    assert call("query", report, question).stdout.splitlines()[-1] == "load         1"
+    assert call("query", report, "-", "-f", "tsv", input=question).stdout == "message\tdepth\nload\t1\n"
+
+
+def test_query_errors_name_the_tables(report: str) -> None:
+    for question in ("SELECT nope FROM nvtx_ranges", "SELECT 1 FROM nowhere", "DROP VIEW nvtx_ranges", "SELECT 1; SELECT 2", "SELEC"):
+        assert "processes, threads, nvtx_ranges" in refused("query", report, question), question
+    assert call("query", report, "DESCRIBE nvtx_ranges", "--any").exit_code == 0
+
+
+def test_export_writes_beside_the_report_and_says_what_is_lost(report: str, tmp_path: Path) -> None:
+    result = call("export", report)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "run.perfetto-trace").stat().st_size > 100
+    assert "not in it: " in result.stderr
+    assert "exists" in refused("export", report)
+    assert call("export", report, "-f", "-q").stderr == ""
+    chosen = tmp_path / "trace.json"
+    assert call("export", "-t", "chrome", "-o", str(chosen), report).exit_code == 0
+    assert json.loads(chosen.read_text())["traceEvents"]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_export_to_a_folder_that_is_not_there(report: str, tmp_path: Path) -> None:
+    assert "cannot write" in refused("export", "-o", str(tmp_path / "no" / "x"), report)

@@ -1,0 +1,122 @@
+"""The terminal timeline: what it draws is compared with pictures in tests/golden/timeline."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from warpline.cli.main import commands
+from warpline.cli.timeline.axis import clock, ticks
+from warpline.query import open as open_report
+from warpline.query.occupancy import cells, tracks
+from warpline.testing.timeline import timeline
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "timeline"
+SMALL = "".join("[a]" if n % 3 else "[bb]" for n in range(300))
+PICTURES = {
+    "nested": """
+main    |[step        ][step      ]  !save
+main    |  [load ]
+w@io    |     [read         ]
+p1/main |        {async   }
+w       |                      <open
+""",
+    "dense": f"""
+main    |[epoch{" " * 600}][epoch{" " * 376}]
+main    |  {SMALL}
+main    |!a  !b{" " * 300}!checkpoint
+loader  |{"[batch     ]" * 70}
+""",
+    "wide names": "main |[数据加载 ][ü  ] [x]\nmain |  [カーネル        ]",
+}
+STYLES = {
+    "plain": [],
+    "ascii": ["--ascii"],
+    "color": ["--color", "always"],
+    "narrow": ["--width", "40"],
+    "part": ["--range", "5us/15us", "--depth", "1"],
+}
+
+
+def draw(path: Path, *options: str) -> str:
+    result = CliRunner().invoke(commands, ["timeline", str(path), *options])
+    assert result.exit_code == 0, result.output or result.exception
+    return result.stdout
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("name", PICTURES)
+def test_it_looks_as_before(name: str, style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.delenv("COLORTERM", raising=False)
+    timeline(tmp_path / "run.warpline", PICTURES[name])
+    text = draw(tmp_path / "run.warpline", *STYLES[style])
+    golden = GOLDEN / f"{name.replace(' ', '-')}-{style}.txt"
+    assert text == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [40, 80, 133])
+def test_no_line_is_too_long(width: int, tmp_path: Path) -> None:
+    from rich.cells import cell_len
+
+    for name, picture in PICTURES.items():
+        timeline(tmp_path / f"{name}.warpline", picture)
+        for options in ([], ["--ascii"], ["--color", "always"]):
+            text = draw(tmp_path / f"{name}.warpline", "--width", str(width), *options)
+            assert max(cell_len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in text.splitlines()) <= width
+
+
+def test_ascii_is_ascii_and_no_color_means_none(tmp_path: Path) -> None:
+    timeline(tmp_path / "run.warpline", PICTURES["dense"])
+    assert draw(tmp_path / "run.warpline", "--ascii").isascii()
+    assert "\x1b" not in draw(tmp_path / "run.warpline")
+    assert "\x1b[48;" in draw(tmp_path / "run.warpline", "--color", "always")
+
+
+def test_filters_and_limits_say_what_they_leave_out(tmp_path: Path) -> None:
+    timeline(tmp_path / "run.warpline", "main |[a    ]\nmain | [b ]\nio |[c ]\np1/main |[d       ]")
+    report = tmp_path / "run.warpline"
+    assert "├c" in draw(report, "--thread", "io")
+    assert "├a" not in draw(report, "--thread", "io")
+    assert "├d" in draw(report, "--process", "101")
+    assert "2 less busy tracks not shown" in draw(report, "--tracks", "1")
+    assert "+1 level" in draw(report, "--depth", "1")
+    assert CliRunner().invoke(commands, ["timeline", str(report), "--thread", "nope"]).exit_code != 0
+    assert CliRunner().invoke(commands, ["timeline", str(report), "--range", "5s/6s"]).exit_code != 0
+
+
+def test_columns_add_up_to_the_time_of_the_ranges(tmp_path: Path) -> None:
+    timeline(tmp_path / "run.warpline", PICTURES["dense"], tick_ns=997)
+    report = open_report(tmp_path / "run.warpline")
+    window = (report.origin + 12_345, report.end - 54_321)
+    clipped = report.sql(
+        f'SELECT depth, sum(least("end", {window[1]}) - greatest("start", {window[0]}))::BIGINT AS time FROM nvtx_ranges'
+        f' WHERE "start" < {window[1]} AND "end" > {window[0]} GROUP BY ALL ORDER BY depth'
+    ).to_pylist()
+    for columns in (7, 64, 1000):
+        found = cells(report, window, columns, 100).to_pylist()
+        width = (window[1] - window[0]) / columns
+        for row in clipped:
+            drawn = sum(cell["busy"] * width for cell in found if cell["depth"] == row["depth"])
+            assert drawn == pytest.approx(row["time"], rel=1e-9)
+        assert all(0 <= cell["busy"] <= 1 and 0 <= cell["col"] < columns for cell in found)
+    assert {row["lanes"] for row in tracks(report, window).to_pylist()} == {2, 1}
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "labels"),
+    [
+        (0, 10**9, ["0", "200 ms", "400 ms", "600 ms", "800 ms"]),
+        (10**9, 10**9 + 100, ["1.00000000 s", "1.00000002 s", "1.00000004 s", "1.00000006 s", "1.00000008 s"]),
+        (5, 35, ["10 ns", "20 ns", "30 ns"]),
+    ],
+)
+def test_ticks_are_at_round_times(begin: int, end: int, labels: list[str]) -> None:
+    assert [tick.label for tick in ticks(begin, end, 64)] == labels
+
+
+def test_times_have_the_digits_their_step_needs() -> None:
+    assert (clock(1_500_000, 500_000), clock(2_000_000_000, 10**9), clock(1_234_567, 1)) == ("1.5 ms", "2 s", "1.234567 ms")

@@ -1,0 +1,174 @@
+"""The Perfetto export, decoded with Perfetto's own protobuf classes: what nests and how long it takes must equal the tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warpline import catalog
+from warpline.query import open as open_report
+from warpline.testing.timeline import timeline
+
+trace_pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+BEGIN, END, INSTANT = 1, 2, 3
+
+
+@dataclass
+class Slice:
+    name: str
+    start: int
+    track: int
+    categories: list[str]
+    notes: dict[str, Any]
+    end: int = -1
+    parent: Slice | None = None
+
+
+@dataclass
+class Decoded:
+    tracks: dict[int, Any] = field(default_factory=dict)
+    slices: list[Slice] = field(default_factory=list)
+    instants: list[Slice] = field(default_factory=list)
+    clocks: list[dict[int, int]] = field(default_factory=list)
+
+
+def decode(path: Path) -> Decoded:
+    """Read a trace as trace_processor does: sorted by time, stable in file order; END closes the innermost slice of its track."""
+    trace = trace_pb2.Trace()
+    trace.ParseFromString(path.read_bytes())
+    out = Decoded()
+    names: dict[int, str] = {}
+    categories: dict[int, str] = {}
+    notes: dict[int, str] = {}
+    events = []
+    for packet in trace.packet:
+        if packet.sequence_flags & 1:
+            names, categories, notes = {}, {}, {}
+            assert packet.trace_packet_defaults.timestamp_clock_id == 3
+        names.update({entry.iid: entry.name for entry in packet.interned_data.event_names})
+        categories.update({entry.iid: entry.name for entry in packet.interned_data.event_categories})
+        notes.update({entry.iid: entry.name for entry in packet.interned_data.debug_annotation_names})
+        if packet.HasField("clock_snapshot"):
+            out.clocks.append({clock.clock_id: clock.timestamp for clock in packet.clock_snapshot.clocks})
+        if packet.HasField("track_descriptor"):
+            assert packet.track_descriptor.uuid not in out.tracks
+            out.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+        if packet.HasField("track_event"):
+            event = packet.track_event
+            assert event.track_uuid in out.tracks, "a track is described before its first event"
+            found = {notes[note.name_iid]: getattr(note, note.WhichOneof("value")) for note in event.debug_annotations}
+            texts = [categories[iid] for iid in event.category_iids]
+            events.append(
+                (packet.timestamp, event.type, Slice(names.get(event.name_iid, ""), packet.timestamp, event.track_uuid, texts, found))
+            )
+    events.sort(key=lambda event: event[0])
+    stacks: dict[int, list[Slice]] = defaultdict(list)
+    for time, kind, item in events:
+        stack = stacks[item.track]
+        if kind == BEGIN:
+            item.parent = stack[-1] if stack else None
+            stack.append(item)
+            out.slices.append(item)
+        elif kind == END:
+            stack.pop().end = time
+        else:
+            assert kind == INSTANT
+            out.instants.append(item)
+    assert not any(stacks.values()), "every slice is ended"
+    return out
+
+
+def export(tmp_path: Path, picture: str, **options: Any) -> tuple[Decoded, Any]:
+    timeline(tmp_path / "r.warpline", picture, **options)
+    report = open_report(tmp_path / "r.warpline")
+    out = tmp_path / "r.perfetto-trace"
+    catalog.find("exporters.formats", "perfetto").load().write(report, out)
+    return decode(out), report
+
+
+def test_nesting_and_durations_equal_the_tables(tmp_path: Path) -> None:
+    decoded, report = export(
+        tmp_path,
+        """
+        main    |[step           ][step     ]  !save
+        main    | [load  ][fwd ]
+        main    |  [io ]
+        main@lib|            [cross ]
+        p1/main | {a     }   {a }
+        p1/main |    {b       }
+        p1/main |  <open
+        """,
+    )
+    rows = {row["id"]: row for row in report.table("nvtx_ranges").to_pylist()}
+    wanted = sorted((row["start"], row["end"], row["message"]) for row in rows.values())
+    assert sorted((item.start, item.end, item.name) for item in decoded.slices) == wanted
+    by_key = {(item.start, item.end, item.name): item for item in decoded.slices}
+    for row in rows.values():
+        item = by_key[row["start"], row["end"], row["message"]]
+        if item.parent is not None:
+            parent = rows[row["parent"]]
+            assert (item.parent.start, item.parent.end, item.parent.name) == (parent["start"], parent["end"], parent["message"])
+    nested = {item.name: item.parent.name for item in decoded.slices if item.parent is not None}
+    assert nested == {"load": "step", "fwd": "step", "io": "load"}
+    assert [(item.name, item.start) for item in decoded.instants] == [("save", report.table("nvtx_marks").column("start")[0].as_py())]
+
+
+def test_tracks_are_the_processes_and_threads(tmp_path: Path) -> None:
+    decoded, report = export(tmp_path, "main |[a ]\nw |[b ]\np1/main |{c }\np1/main | {d }", ranks={"": 0, "p1": 1})
+    processes = {uuid: track.process for uuid, track in decoded.tracks.items() if track.HasField("process")}
+    assert [(process.pid, process.process_name, list(process.cmdline)) for process in processes.values()] == [
+        (100, "rank 0: python", ["python", "train.py"]),
+        (101, "rank 1: python", ["python", "train.py"]),
+    ]
+    threads = [track for track in decoded.tracks.values() if track.HasField("thread")]
+    assert [(track.thread.pid, track.thread.tid, track.thread.thread_name) for track in threads] == [(100, 1000, "main"), (100, 1001, "w")]
+    assert all(track.parent_uuid in processes for track in threads)
+    crossing = [track for track in decoded.tracks.values() if track.name == "start/end ranges"]
+    assert len(crossing) == 2, "two start/end ranges that overlap need a track each"
+    assert report.tables["nvtx_ranges"] == 4
+
+
+def test_labels_are_kept(tmp_path: Path) -> None:
+    extra = {
+        "a": {"color": 0xFF12ABEF, "payload_int": -7, "category": "io", "category_id": 3},
+        "b": {"payload_float": 1.5, "category_id": 9},
+    }
+    decoded, _ = export(tmp_path, "main |[a ][b ]<c\nmain@dom |!m", extra=extra)
+    a, b, c = sorted(decoded.slices, key=lambda item: item.name)
+    assert (a.categories, a.notes) == (["nvtx", "io"], {"color": "#12ABEF", "payload": -7})
+    assert (b.categories, b.notes) == (["nvtx", "9"], {"payload": 1.5})
+    assert c.notes == {"unfinished": True}
+    assert decoded.instants[0].categories == ["dom"]
+
+
+def test_the_clock_is_monotonic_and_tied_to_real_time(tmp_path: Path) -> None:
+    decoded, _ = export(tmp_path, "main |[a ]", realtime_offset=5_000, origin=100)
+    assert decoded.clocks == [{3: 100, 1: 5_100}]
+
+
+def test_ranges_without_duration_end_where_they_begin(tmp_path: Path) -> None:
+    decoded, _ = export(tmp_path, "main |[a  ][b  ]\nmain |  []", tick_ns=0)
+    assert all(item.start == item.end for item in decoded.slices)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40), st.integers(2, 25), st.booleans()), min_size=1, max_size=30))
+def test_any_arrangement_keeps_its_times(tmp_path_factory: pytest.TempPathFactory, items: list[tuple[int, int, int, bool]]) -> None:
+    lines = [
+        f"t{thread}@d{number} |{' ' * start}{'{' if cross else '['}r{number}{' ' * max(length - 4, 0)}{'}' if cross else ']'}"
+        for number, (thread, start, length, cross) in enumerate(items)
+    ]
+    decoded, report = export(tmp_path_factory.mktemp("any"), "\n".join(lines))
+    rows = report.table("nvtx_ranges").to_pylist()
+    assert sorted((i.start, i.end, i.name) for i in decoded.slices) == sorted((r["start"], r["end"], r["message"]) for r in rows)
+    named = {row["message"]: row for row in rows}
+    ids = {row["id"]: row["message"] for row in rows}
+    for item in decoded.slices:
+        if item.parent is not None:
+            assert ids[named[item.name]["parent"]] == item.parent.name
