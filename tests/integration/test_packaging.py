@@ -14,6 +14,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 COMPAT = ROOT / "native" / "compat" / "glibc.c"
 
+_PROGRAM = """
+import warpline.nvtx as nvtx
+
+for _ in range(3):
+    with nvtx.annotate("step"):
+        pass
+print("done")
+"""
+
 pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(600)]
 
 
@@ -57,6 +66,15 @@ def installed(wheel: Path, environment: Path) -> Path:
     return environment
 
 
+@pytest.fixture(scope="module")
+def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`bin` of another environment, with the wheel and its dependencies."""
+    folder = tmp_path_factory.mktemp("full")
+    _run(sys.executable, "-m", "venv", folder)
+    _run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", wheel)
+    return folder / "bin"
+
+
 def test_the_sdist_holds_the_sources_and_nothing_built(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -88,16 +106,19 @@ def test_its_agent_loads_without_dependencies(installed: Path, tmp_path: Path) -
     assert Path(path).is_relative_to(installed.parent)
 
 
-def test_the_command_works_with_dependencies(wheel: Path, tmp_path: Path) -> None:
+def test_the_command_works_with_dependencies(full: Path, tmp_path: Path) -> None:
     """Everything that the metadata names is enough: stats over a recording made and read in this environment."""
-    _run(sys.executable, "-m", "venv", tmp_path / "full")
-    bin = tmp_path / "full" / "bin"
-    _run(bin / "python", "-m", "pip", "install", "--quiet", wheel)
-    assert _run(bin / "warpline", "--version", cwd=tmp_path).startswith("warpline ")
-    _run(bin / "warpline", "doctor", cwd=tmp_path)
-    program = "import warpline.nvtx as n\nfor _ in range(3):\n    with n.annotate('step'): pass"
-    _run(bin / "warpline", "profile", "-o", "run", bin / "python", "-c", program, cwd=tmp_path)
-    table = _run(bin / "warpline", "stats", "-r", "nvtx_sum", "-f", "csv", "run.warpline", cwd=tmp_path)
+    assert _run(full / "warpline", "--version", cwd=tmp_path).startswith("warpline ")
+    _run(full / "warpline", "doctor", cwd=tmp_path)
+    _run(full / "warpline", "profile", "-o", "run", full / "python", "-c", _PROGRAM, cwd=tmp_path)
+    table = _run(full / "warpline", "stats", "-r", "nvtx_sum", "-f", "csv", "run.warpline", cwd=tmp_path)
+    assert re.search(r",3,.*step", table)
+
+
+def test_it_records_without_dependencies_and_the_report_is_finished_elsewhere(installed: Path, full: Path, tmp_path: Path) -> None:
+    printed = _run(installed / "warpline", "profile", "-o", "run", installed / "python", "-c", _PROGRAM, cwd=tmp_path)
+    assert printed == "done\n"
+    table = _run(full / "warpline", "stats", "-r", "nvtx_sum", "-f", "csv", "run.warpline", cwd=tmp_path)
     assert re.search(r",3,.*step", table)
 
 
