@@ -13,7 +13,8 @@ class ClockMap {
  public:
   ClockMap() = default;
   // `from` rises strictly, `to` does not fall.
-  ClockMap(const int64_t* from, const int64_t* to, size_t count) : from_(from, from + count), to_(to, to + count) {}
+  ClockMap(const int64_t *from, const int64_t *to, size_t count)
+      : from_(from, from + count), to_(to, to + count) {}
 
   int64_t operator()(int64_t time) const {
     if (from_.empty()) {
@@ -27,7 +28,8 @@ class ClockMap {
     }
     const auto next = static_cast<size_t>(std::upper_bound(from_.begin(), from_.end(), time) - from_.begin());
     const size_t last = next - 1;
-    const double slope = static_cast<double>(to_[next] - to_[last]) / static_cast<double>(from_[next] - from_[last]);
+    const double slope =
+        static_cast<double>(to_[next] - to_[last]) / static_cast<double>(from_[next] - from_[last]);
     return to_[last] + std::llround(static_cast<double>(time - from_[last]) * slope);
   }
 

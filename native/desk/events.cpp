@@ -5,12 +5,12 @@
 namespace warpline::desk {
 
 void Events::see(uint32_t thread, int64_t start) {
-  auto& seen = threads_.try_emplace(thread, ThreadSeen{INT64_MAX, 0}).first->second;
+  auto &seen = threads_.try_emplace(thread, ThreadSeen{INT64_MAX, 0}).first->second;
   seen.first = std::min(seen.first, start);
   ++seen.events;
 }
 
-uint64_t Events::scan(const uint8_t* base, uint64_t offset, uint64_t bytes, uint32_t thread) {
+uint64_t Events::scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint32_t thread) {
   const uint32_t stride = layout_.stride;
   const uint64_t most = bytes / stride;
   Segment segment{offset, 0, std::min(thread, kUnknownThread)};
@@ -21,7 +21,7 @@ uint64_t Events::scan(const uint8_t* base, uint64_t offset, uint64_t bytes, uint
       segments_.push_back(segment);
     }
     if (seen.events != 0) {
-      auto& known = threads_.try_emplace(segment.thread, ThreadSeen{INT64_MAX, 0}).first->second;
+      auto &known = threads_.try_emplace(segment.thread, ThreadSeen{INT64_MAX, 0}).first->second;
       known.first = std::min(known.first, seen.first);
       known.events += seen.events;
       last.thread = segment.thread;
@@ -32,7 +32,7 @@ uint64_t Events::scan(const uint8_t* base, uint64_t offset, uint64_t bytes, uint
   uint64_t index = 0;
   for (; index < most; ++index) {
     const uint64_t at = offset + index * stride;
-    const uint8_t* record = base + at;
+    const uint8_t *record = base + at;
     const uint8_t type = record[0];
     if (type == 0) {
       break;
@@ -74,7 +74,7 @@ uint64_t Events::scan(const uint8_t* base, uint64_t offset, uint64_t bytes, uint
   return index;
 }
 
-void Events::add_open(const uint8_t* records, const uint32_t* threads, uint64_t count) {
+void Events::add_open(const uint8_t *records, const uint32_t *threads, uint64_t count) {
   open_.assign(records, records + count * layout_.stride);
   open_threads_.assign(threads, threads + count);
   for (uint32_t index = 0; index < count; ++index) {
@@ -110,14 +110,14 @@ uint64_t Events::slice_of(uint64_t start) const {
   return static_cast<uint64_t>(std::upper_bound(bounds_.begin(), bounds_.end(), start) - bounds_.begin()) - 1;
 }
 
-void Events::assign(const uint8_t* base, uint64_t first, uint64_t last) {
+void Events::assign(const uint8_t *base, uint64_t first, uint64_t last) {
   const uint64_t stride = layout_.stride;
   uint64_t slice = 0;
   for (uint64_t number = first; number < last; ++number) {
-    const Segment& segment = segments_[number];
+    const Segment &segment = segments_[number];
     for (uint64_t index = 0; index < segment.count; ++index) {
       const uint64_t at = segment.offset + index * stride;
-      const uint8_t* record = base + at;
+      const uint8_t *record = base + at;
       if (!is_event(record[0]) || !plausible(record)) {
         continue;
       }
@@ -125,9 +125,9 @@ void Events::assign(const uint8_t* base, uint64_t first, uint64_t last) {
       if (start < lower(slice) || start >= upper(slice)) {
         slice = slice_of(start);
       }
-      auto& runs = runs_[slice];
+      auto &runs = runs_[slice];
       if (!runs.empty() && runs.back().segment == number) {
-        Run& run = runs.back();
+        Run &run = runs.back();
         const uint64_t length = (at - run.offset) / stride + 1;
         if (length <= uint64_t{run.count} + kJoinGap && length < kNone) {
           run.count = static_cast<uint32_t>(length);

@@ -33,7 +33,7 @@ struct Layout {
 };
 
 template <typename T>
-T load(const uint8_t* record, uint32_t offset) {
+T load(const uint8_t *record, uint32_t offset) {
   T value;
   std::memcpy(&value, record + offset, sizeof value);
   return value;
@@ -80,39 +80,41 @@ struct Counts {
 
 class Events {
  public:
-  explicit Events(const Layout& layout) : layout_(layout) {}
+  explicit Events(const Layout &layout) : layout_(layout) {}
 
   // First pass, chunk by chunk: returns how many records were there. Other records' offsets go to `meta()`,
   // but for those that only explain their neighbours (thread_switch, origin).
-  uint64_t scan(const uint8_t* base, uint64_t offset, uint64_t bytes, uint32_t thread);
+  uint64_t scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint32_t thread);
   // Ranges still open: `count` records of the same stride with an end put in, innermost first.
-  void add_open(const uint8_t* records, const uint32_t* threads, uint64_t count);
+  void add_open(const uint8_t *records, const uint32_t *threads, uint64_t count);
   // Cuts time so that a slice holds about `rows` events; returns the number of slices.
   uint64_t plan(uint64_t rows);
   // Second pass: finds the slice of each event in the segments [first, last).
-  void assign(const uint8_t* base, uint64_t first, uint64_t last);
+  void assign(const uint8_t *base, uint64_t first, uint64_t last);
 
   bool is_event(uint8_t type) const {
     return type == layout_.range_type || type == layout_.start_end_type || type == layout_.mark_type;
   }
-  bool plausible(const uint8_t* record) const {
+  bool plausible(const uint8_t *record) const {
     return load<uint64_t>(record, layout_.start) <= kLatest && load<uint64_t>(record, layout_.end) <= kLatest;
   }
   void see(uint32_t thread, int64_t start);
 
-  const Layout& layout() const { return layout_; }
-  const std::vector<Segment>& segments() const { return segments_; }
-  const std::vector<uint64_t>& meta() const { return meta_; }
-  const std::vector<LastEvent>& last_events() const { return last_events_; }
-  const std::vector<Run>& runs(uint64_t slice) const { return runs_[slice]; }
-  const std::vector<uint32_t>& open_of(uint64_t slice) const { return open_of_[slice]; }
-  const uint8_t* open_record(uint32_t index) const { return open_.data() + uint64_t{index} * layout_.stride; }
+  const Layout &layout() const { return layout_; }
+  const std::vector<Segment> &segments() const { return segments_; }
+  const std::vector<uint64_t> &meta() const { return meta_; }
+  const std::vector<LastEvent> &last_events() const { return last_events_; }
+  const std::vector<Run> &runs(uint64_t slice) const { return runs_[slice]; }
+  const std::vector<uint32_t> &open_of(uint64_t slice) const { return open_of_[slice]; }
+  const uint8_t *open_record(uint32_t index) const { return open_.data() + uint64_t{index} * layout_.stride; }
   uint32_t open_thread(uint32_t index) const { return open_threads_[index]; }
   uint64_t lower(uint64_t slice) const { return bounds_[slice]; }
-  uint64_t upper(uint64_t slice) const { return slice + 1 < bounds_.size() ? bounds_[slice + 1] : UINT64_MAX; }
+  uint64_t upper(uint64_t slice) const {
+    return slice + 1 < bounds_.size() ? bounds_[slice + 1] : UINT64_MAX;
+  }
   uint64_t slices() const { return bounds_.size(); }
-  const std::unordered_map<uint32_t, ThreadSeen>& threads() const { return threads_; }
-  Counts& counts() { return counts_; }
+  const std::unordered_map<uint32_t, ThreadSeen> &threads() const { return threads_; }
+  Counts &counts() { return counts_; }
 
  private:
   static constexpr uint64_t kLatest = uint64_t{1} << 62;  // 146 years of uptime

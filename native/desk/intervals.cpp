@@ -2,7 +2,8 @@
 
 namespace warpline::desk {
 
-uint64_t unite(const int64_t* start, const int64_t* end, uint64_t count, int64_t* out_start, int64_t* out_end) {
+uint64_t unite(const int64_t *start, const int64_t *end, uint64_t count, int64_t *out_start,
+               int64_t *out_end) {
   uint64_t size = 0;
   for (uint64_t index = 0; index < count; ++index) {
     if (end[index] <= start[index]) {

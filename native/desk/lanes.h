@@ -32,7 +32,7 @@ class LaneSet {
   void release(uint32_t lane) {
     size_t position = lane;
     for (size_t level = 0; level < kLevels; ++level) {
-      uint64_t& bits = word(level, position / 64);
+      uint64_t &bits = word(level, position / 64);
       const bool was_full = bits == ~uint64_t{0};
       bits &= ~(uint64_t{1} << (position % 64));
       if (!was_full) {
@@ -47,7 +47,7 @@ class LaneSet {
 
   void set(size_t position) {
     for (size_t level = 0; level < kLevels; ++level) {
-      uint64_t& bits = word(level, position / 64);
+      uint64_t &bits = word(level, position / 64);
       bits |= uint64_t{1} << (position % 64);
       if (bits != ~uint64_t{0}) {
         return;
@@ -56,8 +56,8 @@ class LaneSet {
     }
   }
 
-  uint64_t& word(size_t level, size_t index) {
-    auto& words = levels_[level];
+  uint64_t &word(size_t level, size_t index) {
+    auto &words = levels_[level];
     if (index >= words.size()) {
       words.resize(index + 1);
     }

@@ -21,7 +21,7 @@ struct OpenRange {
 };
 
 struct EndsLater {
-  bool operator()(const OpenRange& a, const OpenRange& b) const { return a.end > b.end; }
+  bool operator()(const OpenRange &a, const OpenRange &b) const { return a.end > b.end; }
 };
 
 using ByEnd = std::priority_queue<OpenRange, std::vector<OpenRange>, EndsLater>;

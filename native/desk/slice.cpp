@@ -18,10 +18,10 @@ enum Payload : uint8_t { kU64 = 1, kI64 = 2, kF64 = 3, kU32 = 4, kI32 = 5, kF32 
 
 void EventColumns::reset(size_t count, size_t strings) {
   rows = count;
-  for (auto* column : {&process, &thread, &start}) {
+  for (auto *column : {&process, &thread, &start}) {
     column->resize(count);
   }
-  for (auto* column : {&domain, &category, &message}) {
+  for (auto *column : {&domain, &category, &message}) {
     column->reset(count);
   }
   category_id.reset(count);
@@ -41,7 +41,7 @@ void RangeColumns::reset(size_t count, size_t strings) {
   depth.resize(count);
   end_thread.reset(count);
   parent.reset(count);
-  for (auto* bits : {&unfinished, &inherited, &clipped}) {
+  for (auto *bits : {&unfinished, &inherited, &clipped}) {
     bits->reset(count);
   }
 }
@@ -54,8 +54,9 @@ uint32_t Slicer::nest_of(uint32_t thread) {
   return at->second;
 }
 
-void Slicer::add_row(const uint8_t* record, uint32_t thread, uint32_t end_thread, uint32_t nest, bool unfinished) {
-  const Layout& layout = events_.layout();
+void Slicer::add_row(const uint8_t *record, uint32_t thread, uint32_t end_thread, uint32_t nest,
+                     bool unfinished) {
+  const Layout &layout = events_.layout();
   const int64_t start = clock_(static_cast<int64_t>(load<uint64_t>(record, layout.start)));
   int64_t end = start;
   if (record[0] != layout.mark_type) {
@@ -68,15 +69,15 @@ void Slicer::add_row(const uint8_t* record, uint32_t thread, uint32_t end_thread
   rows_.push_back({start, end, record, thread, end_thread, nest, unfinished});
 }
 
-void Slicer::gather(const uint8_t* base, uint64_t slice) {
-  const Layout& layout = events_.layout();
+void Slicer::gather(const uint8_t *base, uint64_t slice) {
+  const Layout &layout = events_.layout();
   const uint64_t lower = events_.lower(slice);
   const uint64_t upper = events_.upper(slice);
   rows_.clear();
-  for (const Run& run : events_.runs(slice)) {
-    const Segment& segment = events_.segments()[run.segment];
-    const uint8_t* segment_end = base + segment.offset + segment.count * layout.stride;
-    const uint8_t* record = base + run.offset;
+  for (const Run &run : events_.runs(slice)) {
+    const Segment &segment = events_.segments()[run.segment];
+    const uint8_t *segment_end = base + segment.offset + segment.count * layout.stride;
+    const uint8_t *record = base + run.offset;
     const uint32_t nest = nest_of(segment.thread);
     for (uint32_t index = 0; index < run.count; ++index, record += layout.stride) {
       if (!events_.is_event(record[0]) || !events_.plausible(record)) {
@@ -86,7 +87,7 @@ void Slicer::gather(const uint8_t* base, uint64_t slice) {
       if (start < lower || start >= upper) {
         continue;
       }
-      const uint8_t* next = record + layout.stride;
+      const uint8_t *next = record + layout.stride;
       if (record[0] == layout.start_end_type && next < segment_end && next[0] == layout.origin_type) {
         const uint32_t origin = std::min(load<uint32_t>(next, layout.origin_thread), kUnknownThread);
         add_row(record, origin, segment.thread, nest, false);
@@ -103,8 +104,8 @@ void Slicer::gather(const uint8_t* base, uint64_t slice) {
 
 // By start; of two that start together the longer one is the outer one, of two alike the one that was closed later.
 bool Slicer::before(uint32_t a, uint32_t b) const {
-  const Row& first = rows_[a];
-  const Row& second = rows_[b];
+  const Row &first = rows_[a];
+  const Row &second = rows_[b];
   if (first.start != second.start) {
     return first.start < second.start;
   }
@@ -117,9 +118,9 @@ void Slicer::sort() {
       [this](uint32_t a, uint32_t b) { return before(a, b); }, order_, scratch_);
 }
 
-void Slicer::emit_event(EventColumns& out, size_t at, const Row& row) {
-  const Layout& layout = events_.layout();
-  const uint8_t* record = row.record;
+void Slicer::emit_event(EventColumns &out, size_t at, const Row &row) {
+  const Layout &layout = events_.layout();
+  const uint8_t *record = row.record;
   const auto flags = record[layout.flags];
   out.process[at] = process_;
   out.thread[at] = thread_base_ + row.thread;
@@ -165,7 +166,7 @@ void Slicer::emit_event(EventColumns& out, size_t at, const Row& row) {
   }
 }
 
-void Slicer::emit_range(size_t at, const Row& row) {
+void Slicer::emit_range(size_t at, const Row &row) {
   emit_event(ranges_, at, row);
   const int64_t id = range_base_ + next_range_++;
   ranges_.id[at] = id;
@@ -196,12 +197,12 @@ void Slicer::emit_range(size_t at, const Row& row) {
   }
 }
 
-void Slicer::build(const uint8_t* base, uint64_t slice) {
+void Slicer::build(const uint8_t *base, uint64_t slice) {
   gather(base, slice);
   sort();
   const uint8_t mark = static_cast<uint8_t>(events_.layout().mark_type);
   size_t marks = 0;
-  for (const Row& row : rows_) {
+  for (const Row &row : rows_) {
     marks += row.record[0] == mark ? 1 : 0;
   }
   ranges_.reset(rows_.size() - marks, strings_);
@@ -209,7 +210,7 @@ void Slicer::build(const uint8_t* base, uint64_t slice) {
   size_t range_at = 0;
   size_t mark_at = 0;
   for (const uint32_t number : order_) {
-    const Row& row = rows_[number];
+    const Row &row = rows_[number];
     if (row.record[0] == mark) {
       emit_event(marks_, mark_at++, row);
     } else {
@@ -218,12 +219,12 @@ void Slicer::build(const uint8_t* base, uint64_t slice) {
   }
 }
 
-const void* Slicer::buffer(bool marks, std::string_view name, uint64_t* bytes) const {
-  const auto of = [bytes](const auto& values) -> const void* {
+const void *Slicer::buffer(bool marks, std::string_view name, uint64_t *bytes) const {
+  const auto of = [bytes](const auto &values) -> const void * {
     *bytes = values.size() * sizeof(values[0]);
     return values.data();
   };
-  const EventColumns& both = marks ? marks_ : static_cast<const EventColumns&>(ranges_);
+  const EventColumns &both = marks ? marks_ : static_cast<const EventColumns &>(ranges_);
   const bool valid = !name.empty() && name.back() == '?';
   const bool dictionary = !name.empty() && name.back() == '=';
   if (valid || dictionary) {
@@ -235,7 +236,7 @@ const void* Slicer::buffer(bool marks, std::string_view name, uint64_t* bytes) c
     if (name == "category") return of(both.categories.used);
     return nullptr;
   }
-  const auto pick = [&](const auto& column) { return valid ? of(column.valid.bytes) : of(column.values); };
+  const auto pick = [&](const auto &column) { return valid ? of(column.valid.bytes) : of(column.values); };
   if (name == "domain") return pick(both.domain);
   if (name == "category") return pick(both.category);
   if (name == "message") return pick(both.message);

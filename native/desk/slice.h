@@ -107,19 +107,19 @@ struct RangeColumns : EventColumns {
 
 class Slicer {
  public:
-  Slicer(Events& events, int64_t process, int64_t thread_base, int64_t range_base)
+  Slicer(Events &events, int64_t process, int64_t thread_base, int64_t range_base)
       : events_(events), process_(process), thread_base_(thread_base), range_base_(range_base) {}
 
   // `lookup[id]` is the position of string `id` in the caller's list, or kNone where it was lost.
-  void set_strings(const uint32_t* lookup, uint64_t count, uint64_t strings) {
+  void set_strings(const uint32_t *lookup, uint64_t count, uint64_t strings) {
     lookup_.assign(lookup, lookup + count);
     strings_ = strings;
   }
   void set_clock(ClockMap clock) { clock_ = std::move(clock); }
 
-  void build(const uint8_t* base, uint64_t slice);
+  void build(const uint8_t *base, uint64_t slice);
   // The buffer of a column ("start"), its validity ("color?") or its dictionary ("message="); nullptr if there is none.
-  const void* buffer(bool marks, std::string_view name, uint64_t* bytes) const;
+  const void *buffer(bool marks, std::string_view name, uint64_t *bytes) const;
   uint64_t ranges() const { return ranges_.rows; }
   uint64_t marks() const { return marks_.rows; }
 
@@ -127,22 +127,22 @@ class Slicer {
   struct Row {
     int64_t start;
     int64_t end;
-    const uint8_t* record;
+    const uint8_t *record;
     uint32_t thread;
     uint32_t end_thread;
     uint32_t nest;
     bool unfinished;
   };
 
-  void gather(const uint8_t* base, uint64_t slice);
-  void add_row(const uint8_t* record, uint32_t thread, uint32_t end_thread, uint32_t nest, bool unfinished);
+  void gather(const uint8_t *base, uint64_t slice);
+  void add_row(const uint8_t *record, uint32_t thread, uint32_t end_thread, uint32_t nest, bool unfinished);
   void sort();
   bool before(uint32_t a, uint32_t b) const;
-  void emit_event(EventColumns& out, size_t at, const Row& row);
-  void emit_range(size_t at, const Row& row);
+  void emit_event(EventColumns &out, size_t at, const Row &row);
+  void emit_range(size_t at, const Row &row);
   uint32_t nest_of(uint32_t thread);
 
-  Events& events_;
+  Events &events_;
   int64_t process_, thread_base_, range_base_;
   std::vector<uint32_t> lookup_;
   uint64_t strings_ = 0;

@@ -19,7 +19,8 @@ struct SortScratch {
 
 // `order` becomes 0 … count-1 sorted by `less`, which must order by `key(row)` before anything else.
 template <typename KeyOf, typename Less>
-void sort_numbers(size_t count, const KeyOf& key, const Less& less, std::vector<uint32_t>& order, SortScratch& scratch) {
+void sort_numbers(size_t count, const KeyOf &key, const Less &less, std::vector<uint32_t> &order,
+                  SortScratch &scratch) {
   order.resize(count);
   std::iota(order.begin(), order.end(), uint32_t{0});
   if (std::is_sorted(order.begin(), order.end(), less)) {
@@ -38,7 +39,7 @@ void sort_numbers(size_t count, const KeyOf& key, const Less& less, std::vector<
     return;
   }
   constexpr int kDigit = 11;
-  auto& [words, other] = scratch;
+  auto &[words, other] = scratch;
   words.resize(count);
   other.resize(count);
   for (uint32_t row = 0; row < count; ++row) {
@@ -66,7 +67,8 @@ void sort_numbers(size_t count, const KeyOf& key, const Less& less, std::vector<
       ++last;
     }
     if (last - first > 1) {
-      std::sort(order.begin() + static_cast<ptrdiff_t>(first), order.begin() + static_cast<ptrdiff_t>(last), less);
+      std::sort(order.begin() + static_cast<ptrdiff_t>(first), order.begin() + static_cast<ptrdiff_t>(last),
+                less);
     }
     first = last;
   }

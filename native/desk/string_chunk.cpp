@@ -4,8 +4,8 @@
 
 namespace warpline::desk {
 
-uint64_t read_strings(const uint8_t* chunk, uint64_t size, uint32_t* ids, int64_t* ends, uint8_t* data, uint64_t* bytes,
-                      uint32_t* broken) {
+uint64_t read_strings(const uint8_t *chunk, uint64_t size, uint32_t *ids, int64_t *ends, uint8_t *data,
+                      uint64_t *bytes, uint32_t *broken) {
   uint64_t count = 0;
   uint64_t at = 0;
   while (size - at >= 8) {

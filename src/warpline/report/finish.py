@@ -70,7 +70,10 @@ def _adopt(spool: Path, report: Path) -> pendings.Pending:
 
 
 def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> None:
-    """Remove the spool, or move it to `raw/` (all of it for None, else the files in `kept`); last the note itself."""
+    """Remove the spool, or move it to `raw/` (all of it for None, else the files in `kept`); last the note itself.
+
+    Where that is refused the note stays, and whoever opens the report next tries again: the part itself is there.
+    """
     spool = Path(note.spool)
     if spool.is_dir():
         raw = report / "raw" / note.id
@@ -82,8 +85,8 @@ def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> Non
                     raw.mkdir(parents=True, exist_ok=True)
                     _move(path, raw / path.name)
                 shutil.rmtree(spool)
-        except OSError as error:
-            raise ReportError(f"{report} is finished, but its spool {spool} could not be removed or kept: {error}") from error
+        except OSError:
+            return
         if spool.parent.name == "spool" and spool.parent.parent.resolve() == report.resolve():
             _remove_empty(spool.parent)
     note.path.unlink(missing_ok=True)

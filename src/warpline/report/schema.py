@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ def field(column: Column) -> pa.Field:
     return pa.field(column.name, _TYPES[column.type], nullable=column.nullable, metadata=metadata)
 
 
+@cache
 def schema(table: Table | str) -> pa.Schema:
     """Return the Arrow schema of a table of the model. KeyError for an unknown name."""
     known = TABLES[table] if isinstance(table, str) else table

@@ -7,6 +7,7 @@ import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -142,15 +143,20 @@ def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
 
 
 def _dtype(fields: Any, size: int) -> np.dtype[Any]:
+    return _known_dtype(tuple((str(name), str(kind), int(offset)) for name, kind, offset in fields), size)
+
+
+@lru_cache(maxsize=64)  # a run of a thousand processes describes the same ten layouts a thousand times
+def _known_dtype(fields: tuple[tuple[str, str, int], ...], size: int) -> np.dtype[Any]:
     if not 8 <= size <= _LARGEST:
         raise ValueError(f"a record of {size} bytes")
     names, formats, offsets = [], [], []
     for name, kind, offset in fields:
-        if not re.fullmatch(r"[uif][1248]", str(kind)) or not 0 <= int(offset) <= size - int(kind[1]):
+        if not re.fullmatch(r"[ui][1248]|f[48]", kind) or not 0 <= offset <= size - int(kind[1]):
             raise ValueError(f"the field {name} has type {kind} at {offset}")
-        names.append(str(name))
+        names.append(name)
         formats.append(f"<{kind}")
-        offsets.append(int(offset))
+        offsets.append(offset)
     dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
     if _offset(dtype, "type") != 0 or _width(dtype, "type") != 1:
         raise ValueError("a record does not begin with its type")

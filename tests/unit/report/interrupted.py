@@ -85,8 +85,8 @@ def facts(report: Path, spool: Path) -> None:
         )
 
 
-def main(folder: Path, keep_raw: bool, at_once: int) -> None:
-    """Kill at every step in turn; `at_once` commands open the report afterwards, all at the same time."""
+def main(folder: Path, keep_raw: bool, at_once: int, stride: int) -> None:
+    """Kill at every `stride`-th step in turn; `at_once` commands open the report afterwards, all at the same time."""
     step = 0
     while True:
         report, spool = folder / f"{step}.warpline", folder / f"spool{step}"
@@ -99,8 +99,8 @@ def main(folder: Path, keep_raw: bool, at_once: int) -> None:
         shutil.rmtree(report)
         if killed == 0:
             return
-        step += 1
+        step += stride
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2] == "keep", int(sys.argv[3]))
+    main(Path(sys.argv[1]), sys.argv[2] == "keep", int(sys.argv[3]), int(sys.argv[4]))
