@@ -64,6 +64,8 @@ class Values {
   size_t used_ = 0, room_ = 0, grown_ = 0;
 };
 
+constexpr int64_t kDirect = 1 << 16;
+
 struct Group {
   uint64_t key = 0;
   Values small;                // durations below 2^32 ns (4.3 s)
@@ -208,23 +210,39 @@ WARPLINE_EXPORT void warpline_durations_free(void *handle) {
   delete static_cast<Groups *>(handle);
 }
 
-// Adds end[i] - start[i] to the group whose key is OR over k of remap[k][codes[k][i] + 1] << shift[k]; a code of -1 is null.
-// Rows where `keep` (may be null) is 0 are left out.
+// Adds end[i] - start[i] to the group whose key is OR over k of remap[k][codes[k][i] + 1] << shift[k]; a code of -1 is null, and
+// remap[k] has sizes[k] entries. Rows where `keep` (may be null) is 0 are left out.
 WARPLINE_EXPORT void warpline_durations_add(void *handle, int64_t rows, const int64_t *start,
                                             const int64_t *end, const uint8_t *keep, int32_t keys,
                                             const int32_t *const *codes, const uint64_t *const *remap,
-                                            const uint8_t *shift) {
+                                            const uint8_t *shift, const int64_t *sizes) {
   Groups &groups = *static_cast<Groups *>(handle);
-  for (int64_t i = 0; i < rows; ++i) {
-    if (keep != nullptr && keep[i] == 0) continue;
+  // Where the dictionaries are small, each combination of codes finds its group once, and then without hashing.
+  int64_t combinations = 1;
+  for (int32_t k = 0; k < keys && combinations <= kDirect; ++k) combinations *= sizes[k];
+  std::vector<Group *> direct(combinations <= kDirect ? static_cast<size_t>(combinations) : 0, nullptr);
+  const auto find = [&](int64_t i) -> Group & {
     uint64_t key = 0;
     for (int32_t k = 0; k < keys; ++k) key |= remap[k][codes[k][i] + 1] << shift[k];
-    Group &group = groups.at(key);
+    return groups.at(key);
+  };
+  for (int64_t i = 0; i < rows; ++i) {
+    if (keep != nullptr && keep[i] == 0) continue;
+    Group *group = nullptr;
+    if (!direct.empty()) {
+      int64_t slot = 0;
+      for (int32_t k = 0; k < keys; ++k) slot = slot * sizes[k] + codes[k][i] + 1;
+      Group *&known = direct[static_cast<size_t>(slot)];
+      if (known == nullptr) known = &find(i);
+      group = known;
+    } else {
+      group = &find(i);
+    }
     const int64_t duration = end[i] - start[i];
     if (static_cast<uint64_t>(duration) <= std::numeric_limits<uint32_t>::max()) {
-      group.small.push(static_cast<uint32_t>(duration));
+      group->small.push(static_cast<uint32_t>(duration));
     } else {
-      group.large.push_back(duration);
+      group->large.push_back(duration);
     }
   }
 }

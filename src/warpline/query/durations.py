@@ -83,6 +83,7 @@ class Durations:
             numbers, dictionary = codes(batch.column(name))
             coded.append(numbers)
             maps.append(interner.numbers(dictionary))
+        sizes = np.array([len(array) for array in maps], np.int64)
         pointers = ctypes.c_void_p * len(_KEYS)
         self._library.warpline_durations_add(
             handle,
@@ -94,6 +95,7 @@ class Durations:
             pointers(*(array.ctypes.data for array in coded)),
             pointers(*(array.ctypes.data for array in maps)),
             _SHIFTS.ctypes.data,
+            sizes.ctypes.data,
         )
 
     def result(self) -> pa.Table:

@@ -15,7 +15,7 @@ _P, _I32, _U32, _I64, _U64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint32, c
 _SIGNATURES: dict[str, tuple[list[type], type | None]] = {
     "durations_new": ([], _P),
     "durations_free": ([_P], None),
-    "durations_add": ([_P, _I64, _P, _P, _P, _I32, _P, _P, _P], None),
+    "durations_add": ([_P, _I64, _P, _P, _P, _I32, _P, _P, _P, _P], None),
     "durations_merge": ([_P, _P], None),
     "durations_groups": ([_P], _I64),
     "durations_finish": ([_P, _I64, _I64, *[_P] * 7], None),
