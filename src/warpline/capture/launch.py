@@ -43,6 +43,7 @@ class Recording:
     """Runs `command` so that the agent records it into the existing directory `spool`.
 
     `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known.
+    `saved` is False where the facts of the run, diagnostics among them, could not be written into the spool.
     `waiting` is told the pids of descendants that outlive the program.
     """
 
@@ -54,6 +55,7 @@ class Recording:
     job: str | None = None
     waiting: Callable[[list[int]], None] = lambda pids: None
     diagnostics: list[dict[str, Any]] = field(default_factory=list)
+    saved: bool = field(default=True, init=False)
     _facts: dict[str, Any] = field(default_factory=dict)
 
     def run(self) -> Outcome:
@@ -177,13 +179,15 @@ class Recording:
         try:
             temporary.write_text(text, encoding="ascii")
             temporary.replace(path)
+            self.saved = True
         except OSError as error:
             try:
                 temporary.unlink(missing_ok=True)
             except OSError:
                 pass  # the disk may have become read-only
-            if not _overwrite(path, text):
-                # never harms the program: the report then lacks these facts, and finishing says so
+            self.saved = _overwrite(path, text)
+            if not self.saved:
+                # never harms the program: the report then lacks these facts
                 self.note("warning", "launch-facts", f"The facts of the run could not be written to {path}: {error.strerror}.")
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from warpline.capture.launch import Outcome
@@ -33,6 +34,8 @@ def finish_and_summarise(note: pending.Pending, outcome: Outcome, *, quiet: bool
         with open_report(report) as opened:
             for line in summary(opened, manifest):
                 tell(line)
+        if note.path.exists():
+            tell(f"\nwarpline: the spool {short_path(Path(note.spool))} could not be removed; whatever opens the report tries again.")
     except KeyboardInterrupt:
         tell(f"\nwarpline: interrupted. Nothing is lost: `warpline info {short_path(report)}` finishes the report.")
         raise

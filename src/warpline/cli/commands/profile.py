@@ -6,28 +6,16 @@ returned.
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from warpline.capture import job as jobs
-from warpline.capture.agent import load_agent
-from warpline.capture.facts import host_name, process_name
-from warpline.capture.launch import Outcome, Recording
-from warpline.capture.options import DEFAULTS, CaptureOptions
-from warpline.capture.program import find_program
-from warpline.capture.spool_dir import choose_spool
+from warpline.capture.options import DEFAULTS
 from warpline.cli.arguments import split
-from warpline.cli.destination import destination, remove_empty
-from warpline.cli.nsys_options import BUILT_TRACES, LATER_TRACES, Later
-from warpline.cli.telling import tell
-from warpline.errors import CaptureError, UsageError, WarplineError
-from warpline.report import pending
+from warpline.cli.nsys_options import BUILT_TRACES
+from warpline.cli.recording import OPTIONS, Request, record
+from warpline.errors import UsageError
 
 
 def _flag(*names: str, help: str) -> click.Option:
@@ -70,7 +58,6 @@ _OPTIONS = (
     ),
     _flag("-q", "--quiet", help="Print errors only."),
 )
-_FLAGS = frozenset(("--force-overwrite", "--stats", "--keep-raw", "--quiet"))
 _HELP = """\b
 Run PROGRAM, record it, and write a report.
 
@@ -90,13 +77,7 @@ class _Profile(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing:  # shell completion
             return super().parse_args(ctx, args)
-        names = {name: (option.opts[-1], option.opts[-1] in _FLAGS) for option in _OPTIONS for name in option.opts}
-        names.update(dict.fromkeys(("-h", "--help"), ("--help", True)))
-        try:
-            arguments = split(args, names)
-        except click.UsageError as error:
-            error.ctx = ctx  # so that the hint names this command
-            raise
+        arguments = split(args, OPTIONS)
         if "--help=true" in arguments.options:
             return super().parse_args(ctx, ["--help"])
         ctx.meta["later"] = arguments.later
@@ -117,104 +98,23 @@ def _profile(
     program: tuple[str, ...],
 ) -> None:
     ctx = click.get_current_context()
-    if not program:
-        raise UsageError("There is no program to run.\nFor example: warpline profile python train.py")
-    traces, later = _traces(trace)
-    options = replace(
-        DEFAULTS,
-        trace=traces,
-        environment=_variables(env_var),
+    request = Request(
+        program,
+        output=output,
+        force=force_overwrite,
+        trace=trace,
+        sample=sample,
+        variables=env_var,
         wait="primary" if wait == "primary" else "all",
-        spool_dir=spool_dir,
         keep_raw=keep_raw,
+        spool_dir=spool_dir,
+        quiet=quiet,
+        later=ctx.meta["later"],
     )
-    _say_what_is_later(ctx.meta["later"], sample, later, options)
-
-    note, outcome = _record(program, options, output, force=force_overwrite, quiet=quiet)
-    # the program is through: only now comes what takes time to load
-    from warpline.cli.finishing import finish_and_summarise
-
-    finish_and_summarise(note, outcome, quiet=quiet)
+    report, status = record(request)
     if stats:
-        _run_stats(ctx, note.report)
-    ctx.exit(outcome.exit_status)
-
-
-def _record(
-    program: Sequence[str], options: CaptureOptions, output: str | None, *, force: bool, quiet: bool
-) -> tuple[pending.Pending, Outcome]:
-    agent = load_agent()
-    early = agent.clock_sample()
-    find_program(program[0], {**os.environ, **dict(options.environment)})
-    job = jobs.job_id()
-    me = os.getpid()
-    with destination(output, force=force, job=job) as (report, created):
-        name = pending.part_id(host_name(), me, pending.start_ticks(me))
-        spool = choose_spool(report, name, explicit=options.spool_dir)
-        try:
-            note = pending.begin(report, spool.path, job=job, keep_raw=options.keep_raw)
-        except WarplineError:
-            spool.path.rmdir()
-            raise
-    recording = Recording(program, options, spool.path, agent, early, job, waiting=lambda pids: _say_waiting(program[0], pids, quiet))
-    if not options.trace:
-        recording.note("warning", "nothing-traced", "None of the sources that -t names can be recorded yet, so there is nothing to show.")
-    if spool.warning:
-        recording.note("warning", "spool-place", f"{spool.warning[0].upper()}{spool.warning[1:]} ({spool.path}).")
-    try:
-        return note, recording.run()
-    except CaptureError:
-        recording.remove()
-        note.path.unlink(missing_ok=True)
-        if created:
-            remove_empty(report)
-        raise
-
-
-def _traces(text: str) -> tuple[tuple[str, ...], list[str]]:
-    names = list(dict.fromkeys(name.strip().lower() for name in text.split(",") if name.strip()))
-    built = tuple(name for name in names if name in BUILT_TRACES)
-    unknown = [name for name in names if name not in LATER_TRACES and name not in BUILT_TRACES and name != "none"]
-    if unknown:
-        import difflib
-
-        near = difflib.get_close_matches(unknown[0], [*BUILT_TRACES, *LATER_TRACES], n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise UsageError(
-            f"-t: there is nothing to trace called {unknown[0]!r}.{hint}\nRecorded now: {', '.join(BUILT_TRACES)}. Nothing: none."
-        )
-    return built, [name for name in names if name in LATER_TRACES]
-
-
-def _variables(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    pairs = []
-    for text in texts:
-        # a comma separates only where a name and "=" follow: values may hold commas
-        for item in re.split(r",(?=[A-Za-z_]\w*=)", text):
-            name, equals, value = item.partition("=")
-            if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name):
-                raise UsageError(f"-e {text}: write NAME=VALUE, or several as NAME=VALUE,NAME=VALUE.")
-            pairs.append((name, value))
-    return tuple(pairs)
-
-
-def _say_what_is_later(options: list[tuple[Later, str]], sample: str, traces: list[str], capture: CaptureOptions) -> None:
-    names = [later.name for later, value in options if value.lower() not in later.silent]
-    if sample != "none":
-        names.insert(0, "--sample")
-    names = list(dict.fromkeys(names))
-    if traces:
-        names.append(f"--trace {','.join(traces)}")
-    if names:
-        verb = "is" if len(names) == 1 else "are"
-        was = "was" if len(names) == 1 else "were"
-        tell(f"warpline: {', '.join(names)} {verb} not built yet and {was} ignored.")
-
-
-def _say_waiting(program: str, pids: list[int], quiet: bool) -> None:
-    if not quiet:
-        names = ", ".join(f"{process_name(pid)} ({pid})" for pid in pids[:3]) + (", …" if len(pids) > 3 else "")
-        tell(f"warpline: {program} has ended; waiting for what it left running: {names}. Ctrl-C twice to finish now.")
+        _run_stats(ctx, report)
+    ctx.exit(status)
 
 
 def _run_stats(ctx: click.Context, report: Path) -> None:
