@@ -13,11 +13,12 @@ from warpline.query import open as open_report
 from warpline.testing.timeline import timeline
 
 
-@pytest.fixture
-def report(tmp_path: Path) -> Iterator[Report]:
-    timeline(tmp_path / "r.warpline", "main |[step ]")
-    (tmp_path / "secret.csv").write_text("token\nabc\n")
-    with open_report(tmp_path / "r.warpline") as opened:
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
+    folder = tmp_path_factory.mktemp("connection")
+    timeline(folder / "r.warpline", "main |[step ]")
+    (folder / "secret.csv").write_text("token\nabc\n")
+    with open_report(folder / "r.warpline") as opened:
         yield opened
 
 
@@ -45,12 +46,13 @@ def report(tmp_path: Path) -> Iterator[Report]:
         "SELECT * FROM report",
     ],
 )
-def test_nothing_beyond_the_report(report: Report, tmp_path: Path, text: str) -> None:
-    filled = text.format(outside=tmp_path, inside=tmp_path / "r.warpline" / "tables")
-    before = sorted(tmp_path.iterdir())
+def test_nothing_beyond_the_report(report: Report, text: str) -> None:
+    outside = report.path.parent
+    filled = text.format(outside=outside, inside=report.path / "tables")
+    before = sorted(outside.iterdir())
     with pytest.raises(QueryError):
         report.sql(filled)
-    assert sorted(tmp_path.iterdir()) == before
+    assert sorted(outside.iterdir()) == before
 
 
 def test_limits_are_set(report: Report) -> None:

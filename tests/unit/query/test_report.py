@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -23,10 +22,11 @@ PICTURE = """
 """
 
 
-@pytest.fixture
-def report(tmp_path: Path) -> Iterator[Report]:
-    timeline(tmp_path / "r.warpline", PICTURE, ranks={"p1": 1})
-    with open_report(tmp_path / "r.warpline") as opened:
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
+    path = tmp_path_factory.mktemp("report") / "r.warpline"
+    timeline(path, PICTURE, ranks={"p1": 1})
+    with open_report(path) as opened:
         yield opened
 
 

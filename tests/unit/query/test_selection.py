@@ -81,10 +81,11 @@ def test_what_names_no_range(text: str) -> None:
         parse_nvtx(text)
 
 
-@pytest.fixture
-def report(tmp_path: Path) -> Report:
-    timeline(tmp_path / "r.warpline", "main |[a  ][b  ][a  ]\nmain@d |   [a ]\nw |   <z")
-    return open_report(tmp_path / "r.warpline")
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    path = tmp_path_factory.mktemp("selection") / "r.warpline"
+    timeline(path, "main |[a  ][b  ][a  ]\nmain@d |   [a ]\nw |   <z")
+    return open_report(path)
 
 
 def chosen(report: Report, time: str | None = None, nvtx: str | None = None) -> list[str]:

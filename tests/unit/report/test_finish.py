@@ -23,10 +23,11 @@ from warpline.testing import spool_writer as sw
 CLOCKS = "".join(json.dumps({"counter": t, "monotonic": t, "realtime": 10**18 + t}) + "\n" for t in (1, 1000, 2000))
 
 
-@pytest.fixture
-def report(tmp_path: Path) -> Report:
-    finish(recording(tmp_path / "spool", launch={}, clocks=CLOCKS), tmp_path / "r.warpline")
-    return open_report(tmp_path / "r.warpline")
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    folder = tmp_path_factory.mktemp("finish")
+    finish(recording(folder / "spool", launch={}, clocks=CLOCKS), folder / "r.warpline")
+    return open_report(folder / "r.warpline")
 
 
 def test_processes(report: Report) -> None:
