@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from dataclasses import dataclass, field
@@ -25,6 +26,14 @@ from warpline.spool.strings import Strings
 UNKNOWN_THREAD = (1 << 24) - 1
 _LATEST = 1 << 62
 _BLOCK = 1 << 16
+_MORE_ROOM = "; name a directory with more room with --spool-dir"
+_HINTS = {
+    errno.ENOSPC: _MORE_ROOM,
+    errno.EDQUOT: _MORE_ROOM,
+    errno.EFBIG: "; raise the program's `ulimit -f`",
+    errno.EMFILE: "; raise the program's `ulimit -n`",
+    errno.ENOMEM: "; raise the program's `ulimit -v`",
+}
 
 
 @dataclass
@@ -142,9 +151,10 @@ class SpoolFile:
         reason = f": {os.strerror(head.error)}" if 0 < head.error < 4096 else ""
         for count, what in losses:
             if count:
-                place = "the spool directory has no more room" if head.error in (28, 122) else "the spool could not grow"
-                who = f"{count} {what} of process {self.process.pid}"
-                message = f"{who} were dropped because {place}{reason}; name a directory with more room with --spool-dir"
+                because = f"the spool could not grow{reason}{_HINTS.get(head.error, '')}"
+                if what == "domain records" and not head.error:
+                    because = "there were more domains than a process can have (65,534)"
+                message = f"{count:,} {what} of process {self.process.pid} were dropped because {because}"
                 notes.append(Note("error", "dropped-records", "nvtx", message, min(count, _LATEST)))
         if head.state == 1:
             message = f"recording turned itself off in process {self.process.pid}{reason or ' after a failure'}; what came later is missing"
