@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import click
-
 from warpline.cli.nsys_options import LATER_OPTIONS, Later
+from warpline.errors import UsageError
 
 _TRUE = frozenset(("true", "yes", "on", "1"))
 _FALSE = frozenset(("false", "no", "off", "0"))
@@ -27,7 +26,7 @@ class Arguments:
 
 
 def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]]) -> Arguments:
-    """Split `words`; `own` maps each name of our options to its long name and whether it is a flag. click.UsageError if wrong."""
+    """Split `words`; `own` maps each name of our options to its long name and whether it is a flag. UsageError if wrong."""
     result = Arguments()
     rest = list(words)
     while rest:
@@ -44,7 +43,7 @@ def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]]) -> Argument
         elif later is not None:
             long, flag = later.name, later.flag
         else:
-            raise click.NoSuchOption(name, possibilities=_near(name, [*own, *LATER_OPTIONS]))
+            raise UsageError(_unknown(name, [*own, *LATER_OPTIONS]))
         if flag:
             # "-f true prog" is a value, "--stats true" is the program called true
             if value is None and len(rest) > 1 and rest[0].lower() in ("true", "false"):
@@ -52,7 +51,7 @@ def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]]) -> Argument
             value = _boolean(name, value)
         elif value is None:
             if not rest:
-                raise click.BadOptionUsage(name, f"Option {name!r} needs a value.")
+                raise UsageError(f"{name} needs a value.\n`warpline profile --help` explains the options.")
             value = rest.pop(0)
         if later is not None and name not in own:
             result.later.append((later, value))
@@ -76,10 +75,12 @@ def _boolean(name: str, value: str | None) -> str:
         return "true"
     if text in _FALSE:
         return "false"
-    raise click.BadOptionUsage(name, f"{name} is either on or off: write {name}=true or {name}=false, not {value!r}.")
+    raise UsageError(f"{name} is either on or off: write {name}=true or {name}=false, not {value!r}.")
 
 
-def _near(name: str, known: Sequence[str]) -> list[str]:
+def _unknown(name: str, known: Sequence[str]) -> str:
     import difflib
 
-    return difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"There is no option {name}.{hint}\n`warpline profile --help` lists what there is."

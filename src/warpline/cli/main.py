@@ -1,130 +1,21 @@
-"""The entry point: finds the command, runs it, and prints what went wrong.
-
-Nothing heavy is imported before a command asks for it: `profile` starts the program first.
-"""
+"""The entry point: all commands where click is installed, else recording alone."""
 
 from __future__ import annotations
 
-import os
+import importlib.util
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-import click
-
-from warpline import catalog
-from warpline._version import __version__
-from warpline.cli.light import without_pandas
-from warpline.errors import UsageError, WarplineError
-
-FAMILY = "cli.commands"
-INTERRUPTED = 130
-BROKEN_PIPE = 141
-_HELP = """\b
-See where the time of a program goes: annotate it, record it, ask, look.
-
-\b
-  warpline profile -o run python train.py     record a program
-  warpline stats run.warpline                 where the time went
-  warpline timeline run.warpline              the same, in time
-"""
-
-
-class Commands(click.Group):
-    """The commands of the catalog, imported only when called; without a command's name, `profile` is meant."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
-        return [unit.id.replace("_", "-") for unit in catalog.units(FAMILY)]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one command; None where there is none of that name."""
-        if cmd_name.replace("_", "-") not in self.list_commands(ctx):
-            return None
-        command: click.Command = catalog.find(FAMILY, cmd_name).load().command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with the first line of their docstrings, without importing them."""
-        rows = [(unit.id.replace("_", "-"), unit.summary) for unit in catalog.units(FAMILY)]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `profile` in front where options or a program come first."""
-        if not args:
-            args = ["--help"]
-        own = {*ctx.help_option_names, *(name for param in self.get_params(ctx) for name in param.opts)}
-        if args and args[0] not in own and args[0] not in self.list_commands(ctx):
-            if not args[0].startswith("-"):
-                self._refuse_typo(ctx, args[0])
-            args = ["profile", *args]
-        return super().parse_args(ctx, args)
-
-    def _refuse_typo(self, ctx: click.Context, word: str) -> None:
-        import difflib
-        import shutil
-
-        near = difflib.get_close_matches(word, self.list_commands(ctx), n=1, cutoff=0.75)
-        if near:
-            raise UsageError(
-                f"There is no command {word!r}. Did you mean `warpline {near[0]}`?\n"
-                f"To record a program of that name: warpline profile {word}"
-            )
-        if shutil.which(word) is None:
-            raise UsageError(
-                f"{word!r} is neither a command nor a program.\n"
-                f"Commands: {', '.join(self.list_commands(ctx))}. `warpline --help` explains them."
-            )
-
-
-@click.group(
-    cls=Commands,
-    help=_HELP,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    subcommand_metavar="COMMAND …",
-    epilog="Without a command, `warpline [OPTIONS] PROGRAM …` records PROGRAM.",
-)
-@click.version_option(__version__, "--version", "-v", "-V", prog_name="warpline", message="%(prog)s %(version)s")
-def commands() -> None:
-    """Hold the commands together."""
-
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
-    without_pandas()
-    sys.exit(_run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
-    try:
-        code = commands.main(list(arguments) if arguments is not None else None, prog_name="warpline", standalone_mode=False)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return code if isinstance(code, int) else 0
-    except WarplineError as error:
-        _complain(str(error))
-        return error.exit_code
-    except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "warpline"
-        _complain(error.format_message() + f"\n`{path} --help` lists what there is.")
-        return error.exit_code
-    except click.ClickException as error:
-        _complain(error.format_message())
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
-    except BrokenPipeError:
-        # the reader has gone, e.g. `| head`: not an error of ours; the final flush must not fail again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
-
-
-def _complain(text: str) -> None:
-    first, _, rest = text.strip().partition("\n")
-    click.echo(click.style("warpline: ", bold=True) + click.style("error: ", fg="red", bold=True) + first, err=True)
-    for line in rest.splitlines():
-        click.echo(f"  {line}", err=True)
+    if importlib.util.find_spec("click") is None:
+        # installed with `pip install --no-deps`: enough to record
+        from warpline.cli.bare import run
+    else:
+        from warpline.cli.group import run
+    sys.exit(run(arguments))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-import click
+import sys
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
 
 
 def tell(text: str) -> None:
     """Print one message on stderr, if there still is one."""
     try:
-        click.echo(text, err=True)
+        if "click" in sys.modules:
+            sys.modules["click"].echo(text, err=True)  # leaves colours out where they cannot be shown
+        elif sys.stderr is not None:
+            print(text, file=sys.stderr)
     except OSError:
         pass
+
+
+def complain(text: str) -> None:
+    """Print what went wrong: its first line as the error, what to do about it below."""
+    first, _, rest = text.strip().partition("\n")
+    head = "warpline: error: "
+    if "click" in sys.modules:
+        style = sys.modules["click"].style
+        head = style("warpline: ", bold=True) + style("error: ", fg="red", bold=True)
+    tell("\n  ".join([head + first, *rest.splitlines()]))

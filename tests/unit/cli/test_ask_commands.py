@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from warpline.cli.main import commands
+from warpline.cli.group import commands
 from warpline.errors import WarplineError
 from warpline.testing.timeline import timeline
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from warpline.cli.main import commands, main
+from warpline.cli.group import commands
+from warpline.cli.main import main
 from warpline.errors import WarplineError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from warpline.cli.main import commands
+from warpline.cli.group import commands
 from warpline.cli.timeline.axis import clock, ticks
 from warpline.query import open as open_report
 from warpline.query.occupancy import cells, tracks

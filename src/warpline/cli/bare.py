@@ -1,0 +1,71 @@
+"""The command line without click: `profile` alone, with the standard library, for `pip install --no-deps warpline`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from warpline import catalog
+from warpline._version import __version__
+from warpline.cli.arguments import split
+from warpline.cli.recording import OPTIONS, Request, record
+from warpline.cli.telling import INTERRUPTED, complain
+from warpline.errors import UsageError, WarplineError
+
+_HELP = """\
+Usage: warpline profile [OPTIONS] [--] PROGRAM [ARGS]…
+
+Only recording works here, because warpline is installed without its dependencies. The report is finished by any command
+that opens it where they are installed.
+
+  -o NAME  -f  -t LIST  -e A=B[,C=D]  --wait primary|all  --spool-dir DIR  --keep-raw  -q
+"""
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Run one command line and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(words)
+    except WarplineError as error:
+        complain(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help"):
+        print(_HELP, end="")
+        return 0
+    if words[0] in ("-v", "-V", "--version"):
+        print(f"warpline {__version__}")
+        return 0
+    if words[0] == "profile":
+        del words[0]
+    elif any(unit.id.replace("_", "-") == words[0] for unit in catalog.units("cli.commands")):
+        raise UsageError(f"`warpline {words[0]}` needs packages that are not installed here.\nInstall them with: pip install warpline")
+    arguments = split(words, OPTIONS)
+    given = dict(option.split("=", 1) for option in arguments.options)
+    if given.get("--help") == "true":
+        print(_HELP, end="")
+        return 0
+    wait = given.get("--wait", "all")
+    if wait not in ("primary", "all"):
+        raise UsageError(f"--wait {wait}: write primary or all.")
+    request = Request(
+        arguments.command,
+        output=given.get("--output"),
+        force=given.get("--force-overwrite") == "true",
+        trace=given.get("--trace"),
+        sample=given.get("--sample", "none"),
+        variables=[option.split("=", 1)[1] for option in arguments.options if option.startswith("--env-var=")],
+        wait="primary" if wait == "primary" else "all",
+        keep_raw=given.get("--keep-raw") == "true",
+        spool_dir=Path(given["--spool-dir"]) if "--spool-dir" in given else None,
+        quiet=given.get("--quiet") == "true",
+        later=arguments.later,
+    )
+    _, status = record(request)
+    return status

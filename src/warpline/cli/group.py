@@ -1,0 +1,114 @@
+"""The commands, found and run by name.
+
+Nothing heavy is imported before a command asks for it: `profile` starts the program first.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from warpline import catalog
+from warpline._version import __version__
+from warpline.cli.light import without_pandas
+from warpline.cli.telling import BROKEN_PIPE, INTERRUPTED, complain
+from warpline.errors import UsageError, WarplineError
+
+FAMILY = "cli.commands"
+_HELP = """\b
+See where the time of a program goes: annotate it, record it, ask, look.
+
+\b
+  warpline profile -o run python train.py     record a program
+  warpline stats run.warpline                 where the time went
+  warpline timeline run.warpline              the same, in time
+"""
+
+
+class Commands(click.Group):
+    """The commands of the catalog, imported only when called; without a command's name, `profile` is meant."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return [unit.id.replace("_", "-") for unit in catalog.units(FAMILY)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command; None where there is none of that name."""
+        if cmd_name.replace("_", "-") not in self.list_commands(ctx):
+            return None
+        command: click.Command = catalog.find(FAMILY, cmd_name).load().command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with the first line of their docstrings, without importing them."""
+        rows = [(unit.id.replace("_", "-"), unit.summary) for unit in catalog.units(FAMILY)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `profile` in front where options or a program come first."""
+        if not args:
+            args = ["--help"]
+        own = {*ctx.help_option_names, *(name for param in self.get_params(ctx) for name in param.opts)}
+        if args and args[0] not in own and args[0] not in self.list_commands(ctx):
+            if not args[0].startswith("-"):
+                self._refuse_typo(ctx, args[0])
+            args = ["profile", *args]
+        return super().parse_args(ctx, args)
+
+    def _refuse_typo(self, ctx: click.Context, word: str) -> None:
+        import difflib
+        import shutil
+
+        near = difflib.get_close_matches(word, self.list_commands(ctx), n=1, cutoff=0.75)
+        if near:
+            raise UsageError(
+                f"There is no command {word!r}. Did you mean `warpline {near[0]}`?\n"
+                f"To record a program of that name: warpline profile {word}"
+            )
+        if shutil.which(word) is None:
+            raise UsageError(
+                f"{word!r} is neither a command nor a program.\n"
+                f"Commands: {', '.join(self.list_commands(ctx))}. `warpline --help` explains them."
+            )
+
+
+@click.group(
+    cls=Commands,
+    help=_HELP,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    subcommand_metavar="COMMAND …",
+    epilog="Without a command, `warpline [OPTIONS] PROGRAM …` records PROGRAM.",
+)
+@click.version_option(__version__, "--version", "-v", "-V", prog_name="warpline", message="%(prog)s %(version)s")
+def commands() -> None:
+    """Hold the commands together."""
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Run one command line and return its exit code; what goes wrong is printed here and nowhere else."""
+    without_pandas()
+    try:
+        code = commands.main(list(arguments) if arguments is not None else None, prog_name="warpline", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except WarplineError as error:
+        complain(str(error))
+        return error.exit_code
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "warpline"
+        complain(error.format_message() + f"\n`{path} --help` lists what there is.")
+        return error.exit_code
+    except click.ClickException as error:
+        complain(error.format_message())
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # the reader has gone, e.g. `| head`: not an error of ours; the final flush must not fail again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
