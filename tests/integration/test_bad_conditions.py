@@ -109,7 +109,7 @@ def test_a_full_disk_costs_ranges_which_are_counted(tmp_path: Path, tiny_disk: P
     assert 50_000 < recorded < 110_000
     assert recorded + lost(report, "range") == 4 * (100_000 + 1)
     assert said.lstrip().startswith("Error")
-    assert "No space left on device" in said
+    assert "No space left on device; name a directory with more room" in " ".join(said.split())
 
 
 @pytest.mark.require("tmpfs")
@@ -126,9 +126,9 @@ def test_a_disk_that_others_fill_up(tmp_path: Path, tiny_disk: Path, target: Tar
 
 
 LIMITS = {
-    "files": (100_000, "Too many open files"),
-    "file size": (2_000_000, "File too large"),
-    "memory": (2_000_000, "Cannot allocate memory"),
+    "files": (100_000, "raise the program's `ulimit -n`"),
+    "file size": (2_000_000, "raise the program's `ulimit -f`"),
+    "memory": (2_000_000, "raise the program's `ulimit -v`"),
 }
 
 
@@ -139,7 +139,7 @@ def test_limits_of_the_program_cost_ranges_not_signals(limit: str, tmp_path: Pat
     recorded = rows(report, "SELECT count(*)::INT AS n FROM nvtx_ranges")[0][0]
     assert 0 < recorded < count
     assert recorded + lost(report, "range") == count + 2  # "first" and "open"
-    assert why in said
+    assert why in " ".join(said.split())
 
 
 @pytest.mark.parametrize("limit", [("nofile", "4"), ("fsize", "0"), ("fsize", "4096"), ("as", "16777216")])
@@ -215,7 +215,7 @@ def test_more_domains_than_there_are_numbers(tmp_path: Path, target: Target) -> 
     assert known[0] == count + 2
     assert known[1] >= 65_000
     assert lost(report, "domain") >= count - 65_535
-    assert "domain" in said
+    assert "there were more domains than a process can have" in " ".join(said.split())
 
 
 def test_deep_nesting(tmp_path: Path, target: Target) -> None:

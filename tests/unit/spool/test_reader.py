@@ -129,7 +129,7 @@ def test_losses_are_told(tmp_path: Path) -> None:
         ("lost-names", 1),
         ("unknown-records", 1),
     ]
-    assert "the disk of the spool was full" in notes[0].message
+    assert "No space left on device" in notes[0].message
     assert "--spool-dir" in notes[0].message
 
 
