@@ -2,7 +2,7 @@
 
 #include "arguments.h"
 #include "special.h"
-#include "strings.h"
+#include "string_cache.h"
 
 namespace warpline::binding {
 

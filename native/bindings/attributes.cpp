@@ -1,6 +1,6 @@
 #include "attributes.h"
 
-#include "strings.h"
+#include "string_cache.h"
 
 namespace warpline::binding {
 

@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "strings.h"
+#include "string_cache.h"
 
 namespace warpline::binding {
 

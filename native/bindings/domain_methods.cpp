@@ -3,7 +3,7 @@
 #include "attributes.h"
 #include "domain.h"
 #include "event.h"
-#include "strings.h"
+#include "string_cache.h"
 
 namespace warpline::binding {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "color.h"
-#include "strings.h"
+#include "string_cache.h"
 
 namespace warpline::binding {
 

@@ -4,7 +4,7 @@
 #include "compat.h"
 #include "domain.h"
 #include "listener.h"
-#include "strings.h"
+#include "string_cache.h"
 
 namespace warpline::binding {
 

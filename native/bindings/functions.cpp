@@ -4,7 +4,7 @@
 #include "domain.h"
 #include "event.h"
 #include "listener.h"
-#include "strings.h"
+#include "string_cache.h"
 #include "wrapped.h"
 
 namespace warpline::binding {

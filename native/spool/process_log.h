@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "file.h"
-#include "strings.h"
+#include "string_table.h"
 #include "thread_log.h"
 
 namespace warpline {

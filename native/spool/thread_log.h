@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "clock.h"
-#include "strings.h"
+#include "string_table.h"
 
 namespace warpline {
 

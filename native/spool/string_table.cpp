@@ -1,5 +1,5 @@
 // Interning, and the strings chunks.
-#include "strings.h"
+#include "string_table.h"
 
 #include <algorithm>
 
