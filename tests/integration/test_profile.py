@@ -291,6 +291,28 @@ def test_missing_streams_do_not_matter(redirection: str, tmp_path: Path) -> None
     assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
 
 
+def test_without_any_package_a_recording_is_left_for_another_machine(tmp_path: Path) -> None:
+    bare = [sys.executable, "-S", "-m", "warpline"]  # no site-packages: what `pip install --no-deps` gives
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*bare, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+
+    path = program(tmp_path / "p.py", "sys.exit(3)")
+    done = run("profile", "-o", "x", "--spool-dir=elsewhere", "-e", "A=1", "--wait=primary", "--cuda-memory-usage", "true", str(path))
+    assert done.returncode == 3, done.stderr
+    assert "--cuda-memory-usage is not built yet" in done.stderr
+    assert "the report is not finished" in done.stderr
+    assert run("stats", "x").returncode == 2
+    assert run("--help").stdout.startswith("Usage: warpline profile")
+    assert run("profile", "--wait=never", "true").returncode == 2
+    assert run("no-such-program").returncode == 127
+    (tmp_path / "x.warpline").rename(tmp_path / "carried.warpline")
+    facts = info(tmp_path / "carried.warpline")
+    assert facts["tables"]["nvtx_ranges"] == 11
+    assert facts["parts"][0]["exit_status"] == 3
+    assert not (tmp_path / "carried.warpline" / "spool").exists()
+
+
 def test_doctor_says_what_works(tmp_path: Path) -> None:
     done = warpline("doctor", cwd=tmp_path)
     assert done.returncode == 0, done.stdout

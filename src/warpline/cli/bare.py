@@ -67,5 +67,4 @@ def _run(words: list[str]) -> int:
         quiet=given.get("--quiet") == "true",
         later=arguments.later,
     )
-    _, status = record(request)
-    return status
+    return record(request).exit_status

@@ -18,6 +18,7 @@ from warpline.cli.telling import BROKEN_PIPE, INTERRUPTED, complain
 from warpline.errors import UsageError, WarplineError
 
 FAMILY = "cli.commands"
+DESK = frozenset(("duckdb", "numpy", "pyarrow", "rich"))  # what recording does without
 _HELP = """\b
 See where the time of a program goes: annotate it, record it, ask, look.
 
@@ -106,6 +107,11 @@ def run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         complain(error.format_message())
         return error.exit_code
+    except ModuleNotFoundError as error:
+        if error.name not in DESK:
+            raise
+        complain(f"{error.name} is not installed, and this command needs it.\nInstall what reading reports needs: pip install warpline")
+        return 1
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:

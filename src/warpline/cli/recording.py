@@ -57,8 +57,17 @@ class Request:
     later: Sequence[tuple[Later, str]] = ()
 
 
-def record(request: Request) -> tuple[Path, int]:
-    """Run the program, write the report, and return its path and the program's exit status; WarplineError when it cannot run.
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recording that was made: its report, the program's exit status, and whether the report could be finished here."""
+
+    report: Path
+    exit_status: int
+    finished: bool
+
+
+def record(request: Request) -> Recorded:
+    """Run the program and write the report; WarplineError when the program cannot run or the report not be written.
 
     Where the packages that write reports are missing, the recording stays in the report for another machine to finish.
     """
@@ -104,8 +113,8 @@ def record(request: Request) -> tuple[Path, int]:
         # the report will not have them
         for row in recording.diagnostics:
             tell(f"warpline: {row['severity']}: {row['message']}")
-    _finish(note, outcome, quiet=request.quiet)
-    return report, outcome.exit_status
+    finished = _finish(note, outcome, quiet=request.quiet)
+    return Recorded(report, outcome.exit_status, finished)
 
 
 def chosen_traces(text: str) -> tuple[tuple[str, ...], list[str]]:
@@ -136,7 +145,7 @@ def variables(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def _finish(note: pending.Pending, outcome: Outcome, *, quiet: bool) -> None:
+def _finish(note: pending.Pending, outcome: Outcome, *, quiet: bool) -> bool:
     try:
         # the program is through: only now comes what takes time to load
         from warpline.cli.finishing import finish_and_summarise
@@ -150,8 +159,9 @@ def _finish(note: pending.Pending, outcome: Outcome, *, quiet: bool) -> None:
             f"warpline: recorded into {path}, but {error.name} is not installed here, so the report is not finished.\n"
             f"  Copy {path} to where warpline is installed with its dependencies; any command that opens it finishes it."
         )
-        return
+        return False
     finish_and_summarise(note, outcome, quiet=quiet)
+    return True
 
 
 def _say_what_is_later(request: Request, traces: list[str]) -> None:

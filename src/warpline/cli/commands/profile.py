@@ -111,10 +111,10 @@ def _profile(
         quiet=quiet,
         later=ctx.meta["later"],
     )
-    report, status = record(request)
-    if stats:
-        _run_stats(ctx, report)
-    ctx.exit(status)
+    recorded = record(request)
+    if stats and recorded.finished:
+        _run_stats(ctx, recorded.report)
+    ctx.exit(recorded.exit_status)
 
 
 def _run_stats(ctx: click.Context, report: Path) -> None:
