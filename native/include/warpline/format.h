@@ -42,8 +42,9 @@ inline constexpr size_t kDropSlots = 16;  // FileHeader::dropped, by record type
 // Record flags. The low three bits are the NVTX payload type (0 none, 1 u64, 2 i64, 3 f64, 4 u32, 5 i32, 6 f32, 7 extended).
 inline constexpr uint8_t kPayloadMask = 0x07;
 inline constexpr uint8_t kFlagColor = 0x08;
-inline constexpr uint8_t kFlagInherited = 0x10;  // open in the parent when this process was forked; start is the fork
-inline constexpr uint8_t kFlagClipped = 0x20;    // crosses an edge of the capture
+inline constexpr uint8_t kFlagInherited =
+    0x10;  // open in the parent when this process was forked; start is the fork
+inline constexpr uint8_t kFlagClipped = 0x20;  // crosses an edge of the capture
 
 // First 4096 bytes of the file. Static facts (process, host, layout) are the JSON text behind it; here is what changes.
 struct FileHeader {

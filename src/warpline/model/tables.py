@@ -154,6 +154,4 @@ TARGETS = Table(
     ("host",),
 )
 
-TABLES: dict[str, Table] = {
-    table.name: table for table in (PROCESSES, THREADS, NVTX_RANGES, NVTX_MARKS, CLOCKS, DIAGNOSTICS, TARGETS)
-}
+TABLES: dict[str, Table] = {table.name: table for table in (PROCESSES, THREADS, NVTX_RANGES, NVTX_MARKS, CLOCKS, DIAGNOSTICS, TARGETS)}
