@@ -60,6 +60,12 @@ def _tmpfs() -> str | None:
     return None if os.geteuid() == 0 and shutil.which("mount") else "mounting a tmpfs needs root"
 
 
+def _aarch64() -> str | None:
+    needed = ("aarch64-linux-gnu-g++", "qemu-aarch64")
+    lacking = [name for name in needed if shutil.which(name) is None]
+    return f"{' and '.join(lacking)} not found (g++-aarch64-linux-gnu, qemu-user)" if lacking else None
+
+
 def _gpu() -> str | None:
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
@@ -86,6 +92,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "other-python": _other_python,
     "native": _native,
     "tmpfs": _tmpfs,
+    "aarch64": _aarch64,
     "gpu": _gpu,
 }
 
