@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -14,7 +14,13 @@ from warpline.errors import NotAReport
 FOREIGN = {".nsys-rep": "Nsight Systems", ".qdrep": "Nsight Systems", ".qdstrm": "Nsight Systems", ".sqlite": "Nsight Systems"}
 
 
-class ReportPath(click.ParamType[Path]):
+if TYPE_CHECKING:
+    _Base = click.ParamType[Path]
+else:
+    _Base = click.ParamType  # generic since click 8.2
+
+
+class ReportPath(_Base):
     """`run`, `run.warpline` and, where nothing else has that name, `run.nsys-rep` all mean the report `run.warpline`."""
 
     name = "REPORT"

@@ -27,7 +27,8 @@ def _exit(*arguments: str) -> object:
 def _meant(*words: str) -> list[str]:
     context = click.Context(commands, info_name="warpline", **commands.context_settings)
     commands.parse_args(context, list(words))
-    return [*context._protected_args, *context.args]
+    first: list[str] = getattr(context, "_protected_args", None) or getattr(context, "protected_args", [])  # before click 8.2
+    return [*first, *context.args]
 
 
 @pytest.mark.parametrize(
