@@ -28,6 +28,9 @@ _UNIT_NAMES = {
     "seconds": "s",
 }
 _LONGEST_TEXT = 100
+# What a narrow terminal shows last, the least telling first.
+_SPARE = ("StdDev", "Med", "Min", "Style", "Max", "Avg")
+_SHORT_NAME = 24
 _GAP = "  "
 
 
@@ -130,6 +133,22 @@ def _lines(widths: Sequence[int], limit: int) -> list[list[int]]:
         used += indent + width
         lines[-1].append(index)
     return lines
+
+
+def fitted(table: pa.Table, width: int) -> tuple[pa.Table, list[str]]:
+    """Leave out the spare columns of a summary that `width` (0: no limit) has no room for; return it and their names."""
+    names = [name for word in _SPARE for name in table.column_names if name.split(" ")[0] == word]
+    if not width or not names or not table.num_rows:
+        return table, []
+    cells = dict(zip(table.column_names, _text_cells(table), strict=True))
+    widths = {name: max([len(name), *map(len, column)]) for name, column in cells.items()}
+    last = table.column_names[-1]
+    widths[last] = min(widths[last], _SHORT_NAME)  # the name can be cut, but not to nothing
+    gone: list[str] = []
+    while names and sum(widths.values()) + len(_GAP) * (len(widths) - 1) > width:
+        gone.append(names.pop(0))
+        del widths[gone[-1]]
+    return table.select(list(widths)), gone
 
 
 def as_table(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:

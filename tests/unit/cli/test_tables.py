@@ -54,6 +54,17 @@ def test_a_very_narrow_table_folds_its_rows() -> None:
         assert number in joined
 
 
+def test_a_summary_leaves_the_least_telling_columns_out_where_it_is_narrow() -> None:
+    table = pa.table({"Total Time (ns)": [1_000_000], "Med (ns)": [1.0], "StdDev (ns)": [2.0], "Style": ["PushPop"], "Range": ["x" * 90]})
+    wide, gone = tables.fitted(table, 200)
+    assert (wide.column_names, gone) == (table.column_names, [])
+    narrow, gone = tables.fitted(table, 55)
+    assert narrow.column_names == ["Total Time (ns)", "Style", "Range"]
+    assert gone == ["StdDev (ns)", "Med (ns)"]
+    assert max(map(len, lines("table", narrow, width=55))) <= 55
+    assert tables.fitted(table, 0)[1] == []  # no terminal, no limit
+
+
 def test_csv_is_read_back() -> None:
     rows = list(csv.reader(io.StringIO("\n".join(lines("csv")) + "\n")))
     assert rows[0] == TABLE.column_names

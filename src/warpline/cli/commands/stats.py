@@ -169,7 +169,8 @@ def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite
     file = job.file(report.path)
     for_reading = job.form in ("table", "markdown")
     width = tables.terminal_width() if file is None else 0
-    lines = tables.FORMATS[job.form](tables.in_unit(table, unit), width=width)
+    shown, gone = tables.fitted(tables.in_unit(table, unit), width if job.form == "table" else 0)
+    lines = tables.FORMATS[job.form](shown, width=width)
     if file is not None:
         _write(file, lines, overwrite)
         if not quiet:
@@ -180,6 +181,8 @@ def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite
         if for_reading and not quiet:
             click.echo(f" ** {job.stat.summary.rstrip('.')} ({job.stat.id}):\n")
         tables.show(lines)
+        if gone:
+            notes = [*notes, f"no room here for {', '.join(name.partition(' ')[0] for name in gone)}; -f csv has all."]
     for note in [] if quiet else notes:
         click.echo(f"\nNote: {note}" if for_reading and file is None else f"{job.stat.id}: {note}", err=not (for_reading and file is None))
     return True
