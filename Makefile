@@ -30,10 +30,7 @@ native: $(BUILD)/build.ninja ## build the agent and the libraries into src/
 	@$(BIN)/cmake --install $(BUILD) --prefix src >$(BUILD)/install.log
 
 demo: native ## profile a training program and show where its time went
-	@mkdir -p build
-	@$(BIN)/warpline profile -f -o build/demo -- $(PY) examples/train.py
-	@$(BIN)/warpline stats -r nvtx_sum build/demo.warpline
-	@$(BIN)/warpline timeline build/demo.warpline
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
 test: lint types docs-check native ## everything: check, integration tests, every other CPython that is here
 	$(PY) -m pytest -q tests $(ARGS)

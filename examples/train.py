@@ -46,9 +46,14 @@ Floats: TypeAlias = NDArray[np.float32]
 Weights: TypeAlias = dict[str, Floats]
 Batch: TypeAlias = tuple[Floats, NDArray[np.int64]]
 
+# 0xRRGGBB; names such as "green" do as well.
+BLUE, PALE, RED, GREEN, LIME, PURPLE, ORANGE, SAND, TEAL = (
+    0x4E79A7, 0xA0CBE8, 0xE15759, 0x59A14F, 0x8CD17D, 0xB07AA1, 0xF28E2B, 0xF1CE63, 0x76B7B2,
+)  # fmt: skip
+
 # Bound once: what all ranges of a part of the program share.
 training = partial(nvtx.annotate, category="training")
-loading = partial(nvtx.annotate, domain="loader", category="input", color="orange")
+loading = partial(nvtx.annotate, domain="loader", category="input", color=SAND)
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Data:
     labels: NDArray[np.int64]
 
 
-@nvtx.annotate("make data", color="purple")
+@nvtx.annotate("make data", color=PURPLE)
 def make_data(rng: np.random.Generator) -> tuple[Data, Batch]:
     """Ten blurred patterns in noise: a set to train on and a set to test on."""
     patterns = rng.normal(size=(CLASSES, SIDE, SIDE))
@@ -123,7 +128,7 @@ class Loader:
                 return normalise(pixels), labels
 
     def _unpack(self, block: int) -> NDArray[np.uint8]:
-        with loading("unpack", color="red", payload=block):
+        with loading("unpack", color=ORANGE, payload=block):
             return np.frombuffer(zlib.decompress(self._data.blocks[block]), np.uint8).reshape(BLOCK, -1)
 
 
@@ -157,12 +162,12 @@ def backward(weights: Weights, images: Floats, labels: NDArray[np.int64], hidden
 def train_step(weights: Weights, momentum: Weights, batch: Batch, rate: float) -> float:
     """Learn from one batch; returns its loss."""
     images, labels = batch
-    with training("forward", color="green"):
+    with training("forward", color=GREEN):
         hidden, chances = forward(weights, images)
         loss = float(-np.log(chances[np.arange(len(labels)), labels] + 1e-9).mean())
-    with training("backward", color="blue", payload=loss):
+    with training("backward", color=LIME, payload=loss):
         gradients = backward(weights, images, labels, hidden, chances)
-    with training("optimizer", color="purple"):
+    with training("optimizer", color=PURPLE):
         for name, gradient in gradients.items():
             momentum[name] = 0.9 * momentum[name] + gradient
             weights[name] -= rate * momentum[name]
@@ -172,11 +177,11 @@ def train_step(weights: Weights, momentum: Weights, batch: Batch, rate: float) -
 def score(weights: Weights, batch: Batch) -> int:
     """How many of a batch the model gets right; runs in the worker processes."""
     images, labels = batch
-    with nvtx.annotate("score", color="cyan", domain="evaluation", payload=len(labels)):
+    with nvtx.annotate("score", color=TEAL, domain="evaluation", payload=len(labels)):
         return int((forward(weights, images)[1].argmax(axis=1) == labels).sum())
 
 
-@nvtx.annotate("evaluate", color="cyan")
+@nvtx.annotate("evaluate", color=TEAL)
 def evaluate(pool: Pool, weights: Weights, test: Batch) -> float:
     """The share of the test set that the model gets right."""
     pieces = zip(*(np.array_split(part, 2 * SCORERS) for part in test), strict=True)
@@ -192,19 +197,19 @@ def train(epochs: int, data: Data, test: Batch, pool: Pool, rng: np.random.Gener
     for epoch in range(epochs):
         begun = time.perf_counter()
         losses = []
-        with nvtx.annotate("epoch", color="white", payload=epoch):
+        with nvtx.annotate("epoch", color=BLUE, payload=epoch):
             batches = loader.batches(rng)
             for number in range(TRAIN // BATCH):
-                with training("step", color="yellow", payload=number):
-                    with training("load", color="red"):
+                with training("step", color=PALE, payload=number):
+                    with training("load", color=RED):
                         batch = next(batches)
                     losses.append(train_step(weights, momentum, batch, rate=0.02))
-                nvtx.mark("loss", color="blue", category="metrics", payload=losses[-1])
+                nvtx.mark("loss", color=BLUE, category="metrics", payload=losses[-1])
             accuracy = evaluate(pool, weights, test)
-            nvtx.mark("epoch end", color="white", category="metrics", payload=epoch)
+            nvtx.mark("epoch end", color=BLUE, category="metrics", payload=epoch)
             if accuracy > best:
                 best = accuracy
-                nvtx.mark("new best", color="green", category="metrics", payload=accuracy)
+                nvtx.mark("new best", color=GREEN, category="metrics", payload=accuracy)
         print(f"epoch {epoch + 1}  loss {np.mean(losses):.3f}  accuracy {accuracy:.1%}  {time.perf_counter() - begun:.2f} s", flush=True)
     loader.close()
 
