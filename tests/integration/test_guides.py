@@ -1,0 +1,71 @@
+"""What the README and the guides tell people to type works as it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.launching import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
+
+pytestmark = pytest.mark.require("native")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with the example in it, where `python` and `warpline` are ours."""
+    shutil.copy(ROOT / "examples" / "train.py", tmp_path)
+    (tmp_path / "bin").mkdir()
+    for name, command in (("python", ""), ("warpline", "-m warpline")):
+        path = tmp_path / "bin" / name
+        path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {command} "$@"\n')
+        path.chmod(0o755)
+    return tmp_path
+
+
+def type_in(command: str, place: Path) -> str:
+    """Run a line in a shell; return what it printed."""
+    env = environment(PATH=f"{place / 'bin'}:{os.environ['PATH']}")
+    done = subprocess.run(["sh", "-c", command], cwd=place, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_the_commands_and_programs_of_a_guide_run(page: Path, place: Path) -> None:
+    commands = re.findall(r"^\$ (.+)$", "".join(blocks(page, "console")), flags=re.MULTILINE)
+    programs = blocks(page, "python")
+    assert commands or programs
+    for command in commands:
+        type_in(command, place)
+    for program in programs:
+        (place / "block.py").write_text(program, encoding="utf-8")
+        type_in("python block.py", place)
+
+
+def test_the_ten_lines_of_the_readme_give_the_table_below_them(place: Path) -> None:
+    readme = ROOT / "README.md"
+    (program,), (console,) = blocks(readme, "python"), blocks(readme, "console")
+    (place / "steps.py").write_text(program, encoding="utf-8")
+    (record,) = re.findall(r"`(warpline profile [^`]*steps\.py)`", readme.read_text(encoding="utf-8"))
+    type_in(record, place)
+    command, _, shown = console.removeprefix("$ ").partition("\n")
+
+    def steady(table: str) -> list[list[str]]:
+        """The words of each line that do not change from run to run: no times."""
+        return [[word for word in line.split() if not re.fullmatch(r"[\d.,]*\.\d+|-+", word)] for line in table.strip().splitlines()]
+
+    assert steady(type_in(command, place)) == steady(shown)
