@@ -92,6 +92,24 @@ def test_a_crash_keeps_what_was_recorded(mode: str, code: int, tmp_path: Path, t
     assert rows(report, "SELECT exit_status, exited FROM processes") == [(code, False)]
 
 
+def test_what_was_open_at_the_kill_lasts_until_the_kill(tmp_path: Path) -> None:
+    text = """
+import os, signal, time
+from warpline import nvtx
+nvtx.push_range("stuck")
+time.sleep(0.25)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    report, _ = profiled(tmp_path, sys.executable, "-c", text, code=128 + signal.SIGKILL, out="")
+    ((unfinished, lasted, rest),) = rows(
+        report,
+        """SELECT unfinished, r."end" - r.start AS d, p."end" - r."end" AS rest FROM nvtx_ranges r JOIN processes p USING (process)""",
+    )
+    assert unfinished
+    assert lasted >= 250_000_000
+    assert rest == 0
+
+
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 4 MiB, all our own."""

@@ -76,6 +76,7 @@ class Recording:
             "pid": None,
             "start_ns": 0,
             "end_ns": 0,
+            "primary_end_ns": 0,
             "exit_status": None,
             "sources": {name: {"on": True, "cost_ns": None} for name in self.options.trace},
             "diagnostics": self.diagnostics,
@@ -93,6 +94,7 @@ class Recording:
             self._save()
             still_running = child.wait(self.options.wait, self.waiting)
             self._facts["end_ns"] = child.end_ns if self.options.wait == "primary" else time.monotonic_ns()
+            self._facts["primary_end_ns"] = child.end_ns
             monitor.stop()
             self._facts["exit_status"] = child.status
             self._note_end(keeper, monitor, control, still_running)

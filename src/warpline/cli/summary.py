@@ -93,7 +93,7 @@ def _sources(manifest: Manifest, busiest: int, wall: int) -> str:
         if cost is None:
             words.append(f"{name} (its cost could not be measured)")
         elif busiest and wall > 0:
-            words.append(f"{name}: {cost:.0f} ns a range here, {_percent(busiest * cost / wall)} of the run on its busiest thread")
+            words.append(f"{name}: {cost:.0f} ns a range here, {_percent(busiest * cost / wall)} of the run (busiest thread)")
         else:
             words.append(f"{name}: {cost:.0f} ns a range here")
     return "; ".join(words) or "nothing"
@@ -106,7 +106,7 @@ def _longest(report: Report, manifest: Manifest) -> Iterator[str]:
         {"low": manifest.part * PART, "high": (manifest.part + 1) * PART - 1},
     ).to_pylist()
     for index, row in enumerate(rows):
-        name = printable(row["message"] if row["message"] is not None else "(no message)")
+        name = printable(row["message"] or "(no message)")
         if row["domain"]:
             name += f"  [{printable(row['domain'])}]"
         numbers = f"{duration(row['total']):>9}  {row['n']:>9,} x  "
@@ -124,7 +124,7 @@ def _bytes(report: Report, manifest: Manifest) -> int:
 
 
 def _percent(share: float) -> str:
-    return "less than 0.01 %" if 0 < share < 0.0001 else f"{share:.2%}".replace("%", " %")
+    return "under 0.01 %" if 0 < share < 0.0001 else f"{share:.2%}".replace("%", " %")
 
 
 def _wrapped(label: str, text: str) -> Iterator[str]:

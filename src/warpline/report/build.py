@@ -72,9 +72,12 @@ class Builder:
         first = self.part.first_process
         if self._launch.pid is not None and all(facts.pid != self._launch.pid for _, facts in files):
             self._add_silent_primary(first)
-        for path, _ in files:
+        # Of several programs that ran under the launched process's id, one after the other, the last one ended with it.
+        last = max((process.start_ns for _, process in files if process.pid == self._launch.pid), default=0)
+        for path, process in files:
             size = path.stat().st_size
-            self._add_process(path, self.part.key(len(self._processes)), done / total, size / total)
+            ended = self._launch.primary_end_ns if process.pid == self._launch.pid and process.start_ns == last else None
+            self._add_process(path, self.part.key(len(self._processes)), ended or 0, done / total, size / total)
             done += size
         self._link()
         facts = self._run_facts()
@@ -121,8 +124,9 @@ class Builder:
             }
         )
 
-    def _add_process(self, path: Path, key: int, done: float, share: float) -> None:
+    def _add_process(self, path: Path, key: int, ended: int, done: float, share: float) -> None:
         with SpoolFile(path) as spool:
+            spool.ended = ended
             timings = self.timings
             fixed = clocks.correction(spool.head.clock, self._samples)
             with timings.stage("decode"):

@@ -25,6 +25,7 @@ class Launch:
     pid: int | None = None
     start_ns: int | None = None
     end_ns: int | None = None
+    primary_end_ns: int | None = None
     exit_status: int | None = None
     sources: dict[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
@@ -77,6 +78,7 @@ def read_launch(directory: Path) -> Launch:
         pid=number(data.get("pid")),
         start_ns=number(data.get("start_ns")),
         end_ns=number(data.get("end_ns")),
+        primary_end_ns=number(data.get("primary_end_ns")),
         exit_status=status if isinstance(status, int) and -(1 << 31) <= status < 1 << 31 else None,
         sources=dict(sources) if isinstance(sources, Mapping) else {},
         notes=tuple(_note(item) for item in notes if isinstance(item, Mapping)) if isinstance(notes, list) else (),

@@ -70,6 +70,7 @@ class SpoolFile:
             raise
         self.process: Process = read_process(facts.get("process"))
         self._notes: list[Note] = []
+        self.ended = 0  # ns, when the process ended, where the caller knows it; set it before `events` is read
         self.last_seen = 0  # ns on the spool's clock, known once `events` was read
 
     def close(self) -> None:
@@ -117,7 +118,8 @@ class SpoolFile:
         slots, threads = self._open_slots(events)
         last = events.counts().last
         starts = slots["start"]
-        self.last_seen = max(last, int(starts.max()) if len(starts) else 0, min(self.head.end_ns, _LATEST), self.process.start_ns)
+        ended = min(self.head.end_ns or self.ended, _LATEST)
+        self.last_seen = max(last, int(starts.max()) if len(starts) else 0, ended, self.process.start_ns)
         slots["end"] = self.last_seen
         events.add_open(slots, threads)
         return events

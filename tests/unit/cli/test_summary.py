@@ -37,7 +37,7 @@ def test_what_was_recorded_and_what_took_long(tmp_path: Path, monkeypatch: pytes
     ]
     text = "\n".join(lines)
     assert text.index("2 x  step") < text.index("1 x  read  [io]") < text.index("1 x  load")
-    assert "20 ns a range here, 0.21 % of the run on its busiest" in text
+    assert "20 ns a range here, 0.21 % of the run (busiest thread)" in text
     assert "warpline timeline run.warpline" in text
     assert "Ended" not in text
 
