@@ -27,6 +27,10 @@ UNKNOWN_THREAD = (1 << 24) - 1
 _LATEST = 1 << 62
 _BLOCK = 1 << 16
 _MORE_ROOM = "; name a directory with more room with --spool-dir"
+_LIMITS = {
+    "domain records": "there were more domains than a process can have (65,534)",
+    "range records": "ranges were nested deeper than can be kept",
+}
 _HINTS = {
     errno.ENOSPC: _MORE_ROOM,
     errno.EDQUOT: _MORE_ROOM,
@@ -154,8 +158,8 @@ class SpoolFile:
         for count, what in losses:
             if count:
                 because = f"the spool could not grow{reason}{_HINTS.get(head.error, '')}"
-                if what == "domain records" and not head.error:
-                    because = "there were more domains than a process can have (65,534)"
+                if not head.error:
+                    because = _LIMITS.get(what, because)
                 message = f"{count:,} {what} of process {self.process.pid} were dropped because {because}"
                 notes.append(Note("error", "dropped-records", "nvtx", message, min(count, _LATEST)))
         if head.state == 1:
