@@ -50,6 +50,7 @@ alignas(State) char g_storage[sizeof(State)];
 State *g_state = nullptr;
 std::once_flag g_once;
 std::atomic<uint32_t> g_always_same{1};
+__thread bool t_entering = false;
 
 void leave(void *log) {
   auto *mine = static_cast<ThreadLog *>(log);
@@ -215,6 +216,10 @@ ThreadLog *enter() {
   if (state == nullptr) {
     return nullptr;
   }
+  if (t_entering) {
+    return lost();  // a signal handler, while the thread it interrupted is here
+  }
+  t_entering = true;
   int saved = errno;
   if (g_same_process->load() == 0) {
     become_child();
@@ -241,6 +246,7 @@ ThreadLog *enter() {
     }
   }
   errno = saved;
+  t_entering = false;
   return log != nullptr ? log : lost();
 }
 

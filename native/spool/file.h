@@ -26,9 +26,8 @@ class SpoolFile {
   [[nodiscard]] ChunkHeader *allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want);
 
   //! [MT] Counts a record that could not be written.
-  void drop(RecordType type) {
-    header_->dropped[static_cast<size_t>(type)].fetch_add(1, std::memory_order_relaxed);
-  }
+  void drop(RecordType type) { count(static_cast<size_t>(type)); }
+  void count(size_t what) { header_->dropped[what].fetch_add(1, std::memory_order_relaxed); }
 
   FileHeader *header() const { return header_; }
   const std::string &path() const { return path_; }

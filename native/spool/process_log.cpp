@@ -80,7 +80,7 @@ void ProcessLog::leave_thread(ThreadLog *log) {
     log->top_ = log->top_begin_ = log->top_end_ = nullptr;
   }
   log->holes_ = log->unstored_ = 0;
-  std::fill(std::begin(log->level_), std::end(log->level_), uint16_t{0});
+  std::fill(std::begin(log->level_), std::end(log->level_), 0u);
   // A chunk that is used up goes to nobody; small chunks again for the next owner, who may write little.
   log->chunk_size_ = std::min(log->chunk_size_, ThreadLog::kFirstChunk);
   std::lock_guard lock(threads_mutex_);
@@ -115,26 +115,26 @@ void ProcessLog::describe(RecordHead head, const MetaRecord &record) {
 }
 
 uint16_t ProcessLog::domain(std::string_view name) {
-  uint16_t number = 0;
-  {
+  uint16_t number = kTooManyDomains;
+  try {
     std::lock_guard lock(describe_mutex_);
-    auto found = std::find(domains_.begin(), domains_.end(), name);
-    number = static_cast<uint16_t>(found - domains_.begin() + 1);
+    std::string key(name);
+    auto found = domains_.find(key);
     if (found != domains_.end()) {
-      return number;
+      return found->second;
     }
-    if (domains_.size() + 1 >= kTooManyDomains) {
-      file_.drop(RecordType::domain);
-      return kTooManyDomains;
+    if (domains_.size() + 1 < kTooManyDomains) {
+      number = static_cast<uint16_t>(domains_.size() + 1);
+      domains_.emplace(std::move(key), number);
     }
-    try {
-      domains_.emplace_back(name);
-    } catch (...) {
-      file_.drop(RecordType::domain);
-      return kTooManyDomains;
-    }
+  } catch (...) {  // out of memory: the program may cope with that, so must we
+    number = kTooManyDomains;
   }
-  describe({RecordType::domain, 0, number, intern(name)}, {});
+  if (number == kTooManyDomains) {
+    file_.drop(RecordType::domain);
+  } else {
+    describe({RecordType::domain, 0, number, intern(name)}, {});
+  }
   return number;
 }
 
@@ -163,6 +163,11 @@ bool ProcessLog::add_slots() {
 }
 
 uint64_t ProcessLog::start_range(ThreadLog &log, uint16_t domain, const Label &label) {
+  ThreadLog::Busy busy(log);
+  if (!busy) {
+    file_.count(kInSignal);
+    return 0;
+  }
   std::lock_guard lock(slots_mutex_);
   if (free_slots_.empty() && !add_slots()) {
     file_.drop(RecordType::start_end);
@@ -183,6 +188,11 @@ uint64_t ProcessLog::start_range(ThreadLog &log, uint16_t domain, const Label &l
 }
 
 bool ProcessLog::end_range(ThreadLog &log, uint64_t id, uint64_t end) {
+  ThreadLog::Busy busy(log);
+  if (!busy) {
+    file_.count(kInSignal);
+    return false;
+  }
   std::lock_guard lock(slots_mutex_);
   auto index = static_cast<uint32_t>(id) - 1;
   if (index / kSlotsPerChunk >= slots_.size() ||
@@ -242,8 +252,8 @@ Inherited ProcessLog::inherited(ThreadLog *log) {
 void ProcessLog::adopt_names(ProcessLog &parent) {
   strings_.adopt(parent.strings_, file_);
   domains_ = std::move(parent.domains_);
-  for (size_t i = 0; i < domains_.size(); ++i) {
-    describe({RecordType::domain, 0, static_cast<uint16_t>(i + 1), intern(domains_[i])}, {});
+  for (const auto &[name, number] : domains_) {
+    describe({RecordType::domain, 0, number, intern(name)}, {});
   }
   for (const Named &named : std::exchange(parent.categories_, {})) {
     describe(named.head, named.record);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "file.h"
@@ -89,7 +90,7 @@ class ProcessLog {
   MetaRecord *cursor_ = nullptr;
   MetaRecord *end_ = nullptr;
   size_t next_chunk_ = kPage;
-  std::vector<std::string> domains_;
+  std::unordered_map<std::string, uint16_t> domains_;
   std::vector<Named> categories_;  // written again in a fork child
 
   std::mutex slots_mutex_;

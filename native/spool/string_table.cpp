@@ -41,6 +41,7 @@ bool StringTable::write(std::string_view text, uint32_t id, SpoolFile &file) {
 }
 
 uint32_t StringTable::intern(std::string_view text, SpoolFile &file) {
+  bool too_long = text.size() > kLongest;
   text = cut(text);
   std::lock_guard lock(mutex_);
   auto found = ids_.find(text);
@@ -52,6 +53,9 @@ uint32_t StringTable::intern(std::string_view text, SpoolFile &file) {
   if (id == 0 || (!write(text, id, file) && !write(text, id, file))) {
     file.drop(RecordType::none);
     return 0;
+  }
+  if (too_long) {
+    file.count(kCutNames);
   }
   try {
     texts_.emplace_back(text);

@@ -18,8 +18,17 @@ EventRecord *last_record(EventRecord *first, char *end) {
 
 }  // namespace
 
-uint32_t intern_slow(ProcessLog &process, std::string_view text) {
-  return process.intern(text);
+uint32_t ThreadLog::intern_new(const char *text, size_t size, uint64_t hash) {
+  Busy busy(*this);
+  if (!busy) {
+    process_->file().count(kInSignal);
+    return 0;
+  }
+  uint32_t id = process_->intern({text, size});
+  if (id != 0) {
+    cache_[hash % kCacheSize] = {hash, static_cast<uint32_t>(size), id};
+  }
+  return id;
 }
 
 bool ThreadLog::next_chunk() {
@@ -36,15 +45,21 @@ bool ThreadLog::next_chunk() {
 }
 
 // The thread's window is full: open the next one, in this chunk or a new one.
-EventRecord *ThreadLog::more() {
-  char *window = reinterpret_cast<char *>(limit_);
-  if (last_record(limit_, chunk_end_) == limit_) {
-    if (!next_chunk()) {
-      process_->file().drop(RecordType::range);
-      return nullptr;
-    }
-    window = reinterpret_cast<char *>(cursor_);
+EventRecord *ThreadLog::more(RecordType type) {
+  Busy busy(*this);
+  if (!busy) {
+    process_->file().count(kInSignal);
+    return nullptr;
   }
+  return more_while_busy(type);
+}
+
+EventRecord *ThreadLog::more_while_busy(RecordType type) {
+  if (last_record(limit_, chunk_end_) == limit_ && !next_chunk()) {
+    process_->file().drop(type);
+    return nullptr;
+  }
+  char *window = reinterpret_cast<char *>(cursor_);
   char *end = std::min(chunk_end_, window + kWindow);
   if (chunk_size_ > kFirstChunk) {  // threads that write little should not cost memory
     SpoolFile::populate(window, static_cast<size_t>(end - window));
@@ -54,10 +69,15 @@ EventRecord *ThreadLog::more() {
 }
 
 bool ThreadLog::append(RecordHead head, uint64_t start, uint64_t end, const Label &label) {
-  EventRecord *record = cursor_;
-  if (record == limit_ && (record = more()) == nullptr) {
+  if (cursor_ == limit_ && more(head.type) == nullptr) {
     return false;
   }
+  write(head, start, end, label);
+  return true;
+}
+
+void ThreadLog::write(RecordHead head, uint64_t start, uint64_t end, const Label &label) {
+  EventRecord *record = cursor_;
   record->start = start;
   record->end = end;
   record->payload = label.payload;
@@ -65,52 +85,67 @@ bool ThreadLog::append(RecordHead head, uint64_t start, uint64_t end, const Labe
   record->category = label.category;
   commit(record, head);
   cursor_ = record + 1;
-  return true;
 }
 
 bool ThreadLog::append_start_end(const OpenSlot &slot, uint64_t end) {
   const EventRecord &event = slot.event;
-  Label label{event.head.name, event.head.flags, event.color, event.category, event.payload};
-  if (slot.thread != index_ && limit_ - cursor_ < 2) {
-    // The origin must follow its record in the same chunk: leave a last free record unused.
-    if (limit_ - cursor_ == 1 && last_record(limit_, chunk_end_) == limit_) {
-      limit_ = cursor_;
-      chunk_end_ = reinterpret_cast<char *>(cursor_);
-    }
-    if (limit_ == cursor_ && more() == nullptr) {
-      return false;
-    }
+  bool elsewhere = slot.thread != index_;
+  if (elsewhere && last_record(cursor_, chunk_end_) - cursor_ == 1) {
+    // The origin must follow its record in the same chunk: leave the last free record unused.
+    limit_ = cursor_;
+    chunk_end_ = reinterpret_cast<char *>(cursor_);
   }
-  if (!append(event.head, event.start, end, label)) {
+  if (cursor_ == limit_ && more_while_busy(RecordType::start_end) == nullptr) {
     return false;
   }
-  if (slot.thread == index_) {
+  write(event.head, event.start, end,
+        {event.head.name, event.head.flags, event.color, event.category, event.payload});
+  if (!elsewhere || (cursor_ == limit_ && more_while_busy(RecordType::origin) == nullptr)) {
     return true;
   }
-  EventRecord *next = cursor_;
-  if (next == limit_ && (next = more()) == nullptr) {
-    return true;
-  }
-  auto *origin = reinterpret_cast<MetaRecord *>(next);
+  auto *origin = reinterpret_cast<MetaRecord *>(cursor_);
   origin->start = event.start;
   origin->id = slot.id;
   origin->thread = slot.thread;
   origin->tid = 0;
   origin->category = 0;
   commit(origin, {RecordType::origin, 0, 0, 0});
-  cursor_ = next + 1;
+  ++cursor_;
   return true;
+}
+
+void ThreadLog::describe(RecordHead head, const MetaRecord &record) {
+  Busy busy(*this);
+  if (busy) {
+    process_->describe(head, record);
+  } else {
+    process_->file().count(kInSignal);
+  }
+}
+
+uint16_t ThreadLog::domain(std::string_view name) {
+  Busy busy(*this);
+  if (busy) {
+    return process_->domain(name);
+  }
+  process_->file().count(kInSignal);
+  return 0;
 }
 
 // The stack's piece is full: go on in the next one.
 EventRecord *ThreadLog::deeper() {
+  Busy busy(*this);
   uint32_t next = pieces_used_ == 0 ? 0 : piece_ + 1;
+  if (!busy) {
+    process_->file().count(kInSignal);
+    return nullptr;
+  }
   if (next == kPieces) {
     process_->file().drop(RecordType::range);
     return nullptr;
   }
   if (next == pieces_used_) {
-    size_t want = kPage << (2 * next);
+    size_t want = std::min(kPage << std::min(2 * next, 20u), kLargestPiece);
     ChunkHeader *chunk = process_->file().allocate(ChunkKind::open, sizeof(EventRecord), index_, want);
     if (chunk == nullptr) {
       process_->file().drop(RecordType::range);
@@ -181,7 +216,7 @@ int ThreadLog::pop_slow(uint16_t domain, uint64_t end) {
 
 int ThreadLog::level(uint16_t domain) const {
   if (domain < kLevels) {
-    return level_[domain];
+    return static_cast<int>(level_[domain]);
   }
   int open = 0;
   for (uint32_t i = 0; i < pieces_used_ && i <= piece_; ++i) {

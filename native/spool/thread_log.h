@@ -28,7 +28,6 @@ inline void commit(void *record, RecordHead head) {
 }
 
 class ProcessLog;
-uint32_t intern_slow(ProcessLog &process, std::string_view text);
 
 class ThreadLog {
  public:
@@ -41,8 +40,12 @@ class ThreadLog {
   //! [HOT] Writes a finished record; false when there is no space (then it is counted as lost).
   bool append(RecordHead head, uint64_t start, uint64_t end, const Label &label);
 
-  //! Writes a start/end range, and where it began if that was another thread.
+  //! Writes a start/end range, and where it began if that was another thread. The caller holds Busy.
   bool append_start_end(const OpenSlot &slot, uint64_t end);
+
+  //! Writes a record about the process, and the number of a domain; see ProcessLog.
+  void describe(RecordHead head, const MetaRecord &record);
+  uint16_t domain(std::string_view name);
 
   //! [FORK] In a child: opens a range that the parent had open; it begins at the fork here.
   void inherit(const EventRecord &open, uint64_t fork_ns);
@@ -72,13 +75,35 @@ class ThreadLog {
     EventRecord *begin;
     EventRecord *end;
   };
-  static constexpr size_t kPieces =
-      8;  // 100 ranges, then 4x more each: beyond 500,000 deep, pushes are only counted
+  static constexpr size_t kPieces = 32;
+  static constexpr size_t kLargestPiece = size_t{4}
+                                          << 20;  // deeper than some 2.5 million, pushes are only counted
 
-  EventRecord *more();
+  // Held on the slow paths, which take locks: a signal handler that annotates must not wait for the thread it interrupted.
+  class Busy {
+   public:
+    explicit Busy(ThreadLog &log) : log_(log), mine_(!log.busy_) { log_.busy_ = true; }
+    ~Busy() {
+      if (mine_) {
+        log_.busy_ = false;
+      }
+    }
+    Busy(const Busy &) = delete;
+    Busy &operator=(const Busy &) = delete;
+    explicit operator bool() const { return mine_; }
+
+   private:
+    ThreadLog &log_;
+    bool mine_;
+  };
+
+  EventRecord *more(RecordType type);
+  EventRecord *more_while_busy(RecordType type);
   EventRecord *deeper();
   bool next_chunk();
+  void write(RecordHead head, uint64_t start, uint64_t end, const Label &label);
   int pop_slow(uint16_t domain, uint64_t end);
+  uint32_t intern_new(const char *text, size_t size, uint64_t hash);
   int finish(EventRecord *slot, uint64_t end);
   void trim();
 
@@ -96,9 +121,10 @@ class ThreadLog {
   uint32_t unstored_ = 0;  // open ranges that got no slot
   uint32_t piece_ = 0;
   uint32_t pieces_used_ = 0;
-  uint16_t level_[kLevels] = {};
+  uint32_t level_[kLevels] = {};
   Piece pieces_[kPieces] = {};
   ThreadLog *next_free_ = nullptr;
+  volatile bool busy_ = false;
   CachedName cache_[kCacheSize] = {};
 };
 
@@ -119,7 +145,7 @@ inline int ThreadLog::push(uint16_t domain, const Label &label) {
   commit(slot, {RecordType::range, label.flags, domain, label.name});
   top_ = slot + 1;
   if (domain < kLevels) [[likely]] {
-    return level_[domain]++;
+    return static_cast<int>(level_[domain]++);
   }
   return level(domain) - 1;
 }
@@ -127,7 +153,7 @@ inline int ThreadLog::push(uint16_t domain, const Label &label) {
 inline int ThreadLog::finish(EventRecord *slot, uint64_t end) {
   uint16_t domain = slot->head.domain;
   EventRecord *record = cursor_;
-  if (record != limit_ || (record = more()) != nullptr) [[likely]] {
+  if (record != limit_ || (record = more(RecordType::range)) != nullptr) [[likely]] {
     record->start = slot->start;
     record->end = end;
     record->payload = slot->payload;
@@ -138,7 +164,7 @@ inline int ThreadLog::finish(EventRecord *slot, uint64_t end) {
   }
   commit(slot, {});
   if (domain < kLevels) [[likely]] {
-    return --level_[domain];
+    return static_cast<int>(--level_[domain]);
   }
   return level(domain);
 }
@@ -148,21 +174,18 @@ inline int ThreadLog::pop(uint16_t domain, uint64_t end) {
   if (top_ == top_begin_ || slot->head.domain != domain || (holes_ | unstored_) != 0) [[unlikely]] {
     return pop_slow(domain, end);
   }
-  top_ = slot;
-  return finish(slot, end);
+  int level = finish(slot, end);
+  top_ = slot;  // last: until then a signal handler's ranges go above this one
+  return level;
 }
 
 inline uint32_t ThreadLog::intern(const char *text, size_t size) {
   uint64_t hash = hash_text(text, size);
-  CachedName &cached = cache_[hash % kCacheSize];
+  const CachedName &cached = cache_[hash % kCacheSize];
   if (cached.hash == hash && cached.size == size) [[likely]] {
     return cached.id;
   }
-  uint32_t id = intern_slow(*process_, {text, size});
-  if (id != 0) {
-    cached = {hash, static_cast<uint32_t>(size), id};
-  }
-  return id;
+  return intern_new(text, size, hash);
 }
 
 }  // namespace warpline

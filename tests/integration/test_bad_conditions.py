@@ -226,6 +226,19 @@ def test_odd_names(tmp_path: Path, target: Target) -> None:
         assert "\x1b" not in done.stdout, "a name must not steer the terminal"
 
 
+def test_a_name_that_is_cut_is_told(tmp_path: Path, target: Target) -> None:
+    report, _ = profiled(tmp_path, target("nvtx_odd"), "names")
+    assert rows(report, "SELECT count::INT FROM diagnostics WHERE code = 'cut-names'") == [(1,)]
+
+
+def test_a_signal_handler_that_annotates_cannot_hang_the_program(tmp_path: Path, target: Target) -> None:
+    count = 300_000  # new names each time: most of it is spent where locks are held
+    report, _ = profiled(tmp_path, target("nvtx_odd"), "signals", str(count))
+    kept = rows(report, "SELECT count(*)::INT FROM nvtx_ranges WHERE message LIKE 'main %' AND style = 'PushPop'")[0][0]
+    assert kept >= count * 0.99
+    assert rows(report, "SELECT count(*) > 0 FROM nvtx_ranges WHERE message LIKE 'handler %'") == [(True,)]
+
+
 def test_more_domains_than_there_are_numbers(tmp_path: Path, target: Target) -> None:
     count = 70_000
     report, said = profiled(tmp_path, target("nvtx_odd"), "domains", str(count))

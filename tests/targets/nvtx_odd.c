@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -116,6 +117,34 @@ static void children(long threads) {
   printf("failed %d\n", failed);
 }
 
+static void annotate_in_handler(int number) {
+  static long calls;
+  (void)number;
+  char name[32];
+  snprintf(name, sizeof(name), "handler %ld", calls++);
+  nvtxRangePushA(name);
+  nvtxRangeEnd(nvtxRangeStartA("handler"));
+  nvtxRangePop();
+}
+
+// A profiling timer whose handler annotates, as samplers do: it may interrupt any of our own calls.
+static void signals(void) {
+  struct sigaction action = {0};
+  action.sa_handler = annotate_in_handler;
+  sigaction(SIGPROF, &action, NULL);
+  struct itimerval often = {{0, 100}, {0, 100}};
+  setitimer(ITIMER_PROF, &often, NULL);
+  char name[32];
+  for (long i = 0; i < count; ++i) {
+    snprintf(name, sizeof(name), "main %ld", i);
+    nvtxRangePushA(name);
+    nvtxRangeEnd(nvtxRangeStartA("main"));
+    nvtxRangePop();
+  }
+  struct itimerval never = {{0, 0}, {0, 0}};
+  setitimer(ITIMER_PROF, &never, NULL);
+}
+
 static void limited(int resource, rlim_t limit) {
   struct rlimit both = {limit, limit};
   setrlimit(resource, &both);
@@ -151,6 +180,8 @@ int main(int words, char **arguments) {
     children(0);
   } else if (strcmp(mode, "children of threads") == 0) {
     children(4);
+  } else if (strcmp(mode, "signals") == 0) {
+    signals();
   } else if (strcmp(mode, "files") == 0) {
     limited(RLIMIT_NOFILE, 3);
   } else if (strcmp(mode, "file size") == 0) {

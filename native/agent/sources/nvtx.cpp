@@ -207,7 +207,7 @@ void name_category(nvtxDomainHandle_t domain, uint32_t category, const Char *nam
   if (ThreadLog *log = thread_log()) {
     MetaRecord record{};
     record.category = category;
-    log->process()->describe({RecordType::category, 0, domain_of(domain), name_of(*log, name)}, record);
+    log->describe({RecordType::category, 0, domain_of(domain), name_of(*log, name)}, record);
   }
 }
 
@@ -217,7 +217,7 @@ void name_thread(uint32_t tid, const Char *name) {
     MetaRecord record{};
     record.tid = tid;
     record.start = now_ns(log->clock());
-    log->process()->describe({RecordType::thread_name, 0, 0, name_of(*log, name)}, record);
+    log->describe({RecordType::thread_name, 0, 0, name_of(*log, name)}, record);
   }
 }
 
@@ -229,7 +229,7 @@ nvtxStringHandle_t register_string(nvtxDomainHandle_t, const Char *text) {
 
 nvtxDomainHandle_t create_domain(const char *name) {
   ThreadLog *log = thread_log();
-  return to_handle<nvtxDomainHandle_t>(log == nullptr || name == nullptr ? 0 : log->process()->domain(name));
+  return to_handle<nvtxDomainHandle_t>(log == nullptr || name == nullptr ? 0 : log->domain(name));
 }
 
 nvtxDomainHandle_t create_domain(const wchar_t *name) {

@@ -38,6 +38,9 @@ enum class RecordType : uint8_t {
   thread_name = 9,
 };
 inline constexpr size_t kDropSlots = 16;  // FileHeader::dropped, by record type; slot 0 counts strings
+inline constexpr size_t kInSignal =
+    14;  // calls from a signal handler that interrupted the same thread at a bad moment
+inline constexpr size_t kCutNames = 15;  // not lost: names that were too long and cut
 
 // Record flags. The low three bits are the NVTX payload type (0 none, 1 u64, 2 i64, 3 f64, 4 u32, 5 i32, 6 f32, 7 extended).
 inline constexpr uint8_t kPayloadMask = 0x07;

@@ -25,6 +25,8 @@ from warpline.spool.strings import Strings
 
 UNKNOWN_THREAD = (1 << 24) - 1
 _LATEST = 1 << 62
+_IN_SIGNAL, _CUT_NAMES = 14, 15  # kInSignal and kCutNames in format.h
+_LONGEST_NAME = 32768
 _BLOCK = 1 << 16
 _MORE_ROOM = "; name a directory with more room with --spool-dir"
 _LIMITS = {
@@ -168,6 +170,10 @@ class SpoolFile:
         elif head.error and not any(count for count, _ in losses):
             message = f"the spool of process {self.process.pid} could not grow at some time{reason}; nothing was dropped"
             notes.append(Note("info", "spool-error", "nvtx", message))
+        self._tell(
+            notes, head.dropped[_IN_SIGNAL], "in-signal-handler", "NVTX calls were lost that signal handlers made while NVTX was busy"
+        )
+        self._tell(notes, head.dropped[_CUT_NAMES], "cut-names", f"names longer than {_LONGEST_NAME:,} bytes were cut there")
         counts = self.events.counts()
         self._tell(notes, counts.damaged, "damaged-records", "records with impossible times were left out")
         self._tell(notes, counts.backwards, "negative-duration", "ranges ended before they began; they have no duration")
