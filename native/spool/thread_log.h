@@ -170,10 +170,10 @@ inline int ThreadLog::finish(EventRecord *slot, uint64_t end) {
 }
 
 inline int ThreadLog::pop(uint16_t domain, uint64_t end) {
-  EventRecord *slot = top_ - 1;
-  if (top_ == top_begin_ || slot->head.domain != domain || (holes_ | unstored_) != 0) [[unlikely]] {
+  if (top_ == top_begin_ || top_[-1].head.domain != domain || (holes_ | unstored_) != 0) [[unlikely]] {
     return pop_slow(domain, end);
   }
+  EventRecord *slot = top_ - 1;
   int level = finish(slot, end);
   top_ = slot;  // last: until then a signal handler's ranges go above this one
   return level;
