@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -43,6 +46,24 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             missing(name)
         except KeyError:
             raise pytest.UsageError(f"WARPLINE_REQUIRE names {name!r}, which tests/pieces.py does not know") from None
+
+
+@pytest.fixture
+def tmpfs() -> Iterator[Callable[[str], Path]]:
+    """Mount a tmpfs with the given options; it goes with the test, however that ends. For tests that require the piece.
+
+    Not below `tmp_path`: another pytest run removes old folders there, and stops at what is mounted.
+    """
+    with contextlib.ExitStack() as undo:
+
+        def mount(options: str) -> Path:
+            folder = Path(tempfile.mkdtemp(prefix="warpline-tmpfs-"))
+            undo.callback(folder.rmdir)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
+            undo.callback(subprocess.check_call, ["umount", "--lazy", folder])
+            return folder
+
+        yield mount
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -57,7 +58,13 @@ def _native() -> str | None:
 
 
 def _tmpfs() -> str | None:
-    return None if os.geteuid() == 0 and shutil.which("mount") else "mounting a tmpfs needs root"
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        return "mounting a tmpfs needs root"
+    with tempfile.TemporaryDirectory(prefix="warpline-tmpfs-") as folder:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True, check=False).returncode:
+            return "mounting a tmpfs is refused here (a container?)"
+        subprocess.run(["umount", "--lazy", folder], check=True)
+    return None
 
 
 def _aarch64() -> str | None:

@@ -8,7 +8,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +111,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.fixture
-def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+def tiny_disk(tmpfs: Callable[[str], Path]) -> Path:
     """A file system of 4 MiB, all our own."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], check=True)
-    yield disk
-    subprocess.run(["umount", "--lazy", disk], check=True)
+    return tmpfs("size=4m")
 
 
 @pytest.mark.require("tmpfs")

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,13 +99,10 @@ def test_a_deleted_directory_is_rescued(what: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.require("tmpfs")
-def test_a_process_that_cannot_open_a_spool_is_an_error_in_the_report(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,nr_inodes=30", "tmpfs", disk], check=True)
-    try:
-        child = program(tmp_path / "child.py", "print('ran')")
-        text = f"""
+def test_a_process_that_cannot_open_a_spool_is_an_error_in_the_report(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
+    disk = tmpfs("size=64m,nr_inodes=30")
+    child = program(tmp_path / "child.py", "print('ran')")
+    text = f"""
 import subprocess
 try:
     for number in range(100):
@@ -115,47 +113,35 @@ subprocess.run([{str(child)!r}], check=True)
 for number in range(10):
     os.unlink({str(disk)!r} + f"/{{number}}")
 """
-        done = warpline("profile", "-o", "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
-        assert "agent-failed" in codes(tmp_path / "x.warpline")
-        assert done.stderr.strip().startswith("Error     1 process could not record"), done.stderr
-        assert "No space left on device. 24 calls of NVTX were lost." in " ".join(done.stderr.split())
-    finally:
-        subprocess.run(["umount", "--lazy", disk], check=True)
+    done = warpline("profile", "-o", "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+    assert "agent-failed" in codes(tmp_path / "x.warpline")
+    assert done.stderr.strip().startswith("Error     1 process could not record"), done.stderr
+    assert "No space left on device. 24 calls of NVTX were lost." in " ".join(done.stderr.split())
 
 
 @pytest.mark.require("tmpfs")
-def test_a_full_disk_costs_records_and_says_so(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], check=True)
-    try:
-        text = "[nvtx.mark('m') for _ in range(200_000)]\nprint('ran')"
-        done = warpline("profile", "-o", "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
-        facts = info(tmp_path / "x.warpline")
-        lost = sum(row["count"] for row in facts["diagnostics"] if row["code"] == "dropped-records")
-        assert facts["tables"]["nvtx_marks"] + lost == 200_000
-        assert lost > 0
-        assert facts["parts"][0]["exit_status"] == 0
-        first = done.stderr.strip().splitlines()[0]
-        assert first.startswith(("Error", "Warning")), done.stderr
-    finally:
-        subprocess.run(["umount", "--lazy", disk], check=True)
+def test_a_full_disk_costs_records_and_says_so(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
+    disk = tmpfs("size=4m")
+    text = "[nvtx.mark('m') for _ in range(200_000)]\nprint('ran')"
+    done = warpline("profile", "-o", "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+    facts = info(tmp_path / "x.warpline")
+    lost = sum(row["count"] for row in facts["diagnostics"] if row["code"] == "dropped-records")
+    assert facts["tables"]["nvtx_marks"] + lost == 200_000
+    assert lost > 0
+    assert facts["parts"][0]["exit_status"] == 0
+    first = done.stderr.strip().splitlines()[0]
+    assert first.startswith(("Error", "Warning")), done.stderr
 
 
 @pytest.mark.require("tmpfs")
-def test_a_read_only_place_for_the_report_is_said_before_the_program_runs(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", disk], check=True)
-    try:
-        done = warpline("profile", "-o", disk / "x", "touch", tmp_path / "ran", cwd=tmp_path)
-        assert done.returncode == 1
-        assert "Read-only file system" in done.stderr
-        assert not (tmp_path / "ran").exists()
-        done = warpline("profile", "-o", "y", "--spool-dir", disk, "true", cwd=tmp_path)
-        assert done.returncode == 1
-        assert "it is read-only" in done.stderr
-    finally:
-        subprocess.run(["umount", "--lazy", disk], check=True)
+def test_a_read_only_place_for_the_report_is_said_before_the_program_runs(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
+    disk = tmpfs("ro,size=1m")
+    done = warpline("profile", "-o", disk / "x", "touch", tmp_path / "ran", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "Read-only file system" in done.stderr
+    assert not (tmp_path / "ran").exists()
+    done = warpline("profile", "-o", "y", "--spool-dir", disk, "true", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "it is read-only" in done.stderr
