@@ -48,7 +48,7 @@ def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]]) -> Argument
             # "-f true prog" is a value, "--stats true" is the program called true
             if value is None and len(rest) > 1 and rest[0].lower() in ("true", "false"):
                 value = rest.pop(0)
-            value = _boolean(name, value)
+            value = "true" if boolean(name, value or "true") else "false"
         elif value is None:
             if not rest:
                 raise UsageError(f"{name} needs a value.\n`warpline profile --help` explains the options.")
@@ -69,12 +69,12 @@ def _name_and_value(word: str) -> tuple[str, str | None]:
     return word[:2], value if len(word) > 2 else None
 
 
-def _boolean(name: str, value: str | None) -> str:
-    text = "true" if value is None else value.lower()
-    if text in _TRUE:
-        return "true"
-    if text in _FALSE:
-        return "false"
+def boolean(name: str, value: str) -> bool:
+    """Read the value of the flag `name`; UsageError where it is neither true nor false."""
+    if value.lower() in _TRUE:
+        return True
+    if value.lower() in _FALSE:
+        return False
     raise UsageError(f"{name} is either on or off: write {name}=true or {name}=false, not {value!r}.")
 
 

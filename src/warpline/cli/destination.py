@@ -13,6 +13,7 @@ from warpline.capture.facts import host_name
 from warpline.cli.output_name import claim
 from warpline.errors import ReportError
 from warpline.report import pending
+from warpline.report.naming import is_report
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def _check(path: Path, *, force: bool, job: str | None) -> None:
         raise ReportError(f"{path} is in the way: it is not a report. Name another with -o.")
     if not any(path.iterdir()):
         return
-    if not ((path / pending.DIRECTORY).is_dir() or (path / pending.MANIFESTS).is_dir()):
+    if not is_report(path):
         raise ReportError(f"{path} is in the way: it is a directory, but not a report. Name another with -o.")
     jobs = pending.jobs(path)
     if job is not None and jobs == {job}:
@@ -69,7 +70,10 @@ def _check(path: Path, *, force: bool, job: str | None) -> None:
 
 def _overwrite(path: Path) -> None:
     for note in pending.listed(path):
-        shutil.rmtree(note.spool, ignore_errors=True)
+        try:
+            pending.remove(note.spool)
+        except OSError:
+            continue
     # out of the way in one step, so that nobody meets half a report
     old = path.with_name(f".{path.name}.old-{os.getpid()}")
     try:

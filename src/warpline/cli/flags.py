@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+from warpline.cli.arguments import boolean
 
 
 class FlagCommand(click.Command):
@@ -21,8 +21,6 @@ class FlagCommand(click.Command):
                 break
             if not equals or name not in flags:
                 rewritten.append(arg)
-            elif value.lower() in _TRUE:
+            elif boolean(name, value):
                 rewritten.append(name)
-            elif value.lower() not in _FALSE:
-                raise click.BadOptionUsage(name, f"{name} is either on or off: write {name}=true or {name}=false, not {value!r}.", ctx)
         return super().parse_args(ctx, rewritten)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -27,6 +29,18 @@ See where the time of a program goes: annotate it, record it, ask, look.
   warpline stats run.warpline                 where the time went
   warpline timeline run.warpline              the same, in time
 """
+
+
+class _ReaderGone(Exception):
+    """Whoever read our output has gone, e.g. `| head`: not an error of ours. click would turn a BrokenPipeError into exit code 1."""
+
+
+@contextmanager
+def _broken_pipes_told() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _ReaderGone from error
 
 
 class Commands(click.Group):
@@ -60,6 +74,16 @@ class Commands(click.Group):
             args = ["profile", *args]
         return super().parse_args(ctx, args)
 
+    def make_context(self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any) -> click.Context:
+        """Parse; this prints --help."""
+        with _broken_pipes_told():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _broken_pipes_told():
+            return super().invoke(ctx)
+
     def _refuse_typo(self, ctx: click.Context, word: str) -> None:
         import difflib
         import shutil
@@ -92,10 +116,11 @@ def commands() -> None:
 def run(arguments: Sequence[str] | None) -> int:
     """Run one command line and return its exit code; what goes wrong is printed here and nowhere else."""
     without_pandas()
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
     try:
         code = commands.main(list(arguments) if arguments is not None else None, prog_name="warpline", standalone_mode=False)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except WarplineError as error:
         complain(str(error))
@@ -114,7 +139,18 @@ def run(arguments: Sequence[str] | None) -> int:
         return 1
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
-        # the reader has gone, e.g. `| head`: not an error of ours; the final flush must not fail again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (_ReaderGone, BrokenPipeError):
+        _drop_output()
         return BROKEN_PIPE
+    except OSError as error:
+        what = f"{error.filename}: " if error.filename else "" if error.errno is None else "cannot write the output: "
+        complain(f"{what}{error.strerror or error}.")
+        _drop_output()
+        return 1
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere: the interpreter's last flush must not fail again."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from warpline.errors import ReportError, UsageError
+from warpline.report.naming import SUFFIX
 
-SUFFIX = ".warpline"
 DEFAULT = "report%n"
-_FOREIGN = (".nsys-rep", ".qdrep", ".qdstrm", ".sqlite")
+FOREIGN = (".nsys-rep", ".qdrep", ".qdstrm", ".sqlite")  # Nsight Systems
 _FIELD = re.compile(r"%(q\{([^}]*)\}|.|$)", re.DOTALL)
 
 
@@ -45,7 +45,7 @@ def with_suffix(name: str) -> Path:
     """Return the report's path for a name as typed: `x`, `x.warpline` and `x.nsys-rep` are `x.warpline`, `x.out` stays in the name."""
     if name.endswith("/") or name in ("", ".", ".."):
         raise UsageError(f"-o {name}: a report needs a name, e.g. -o {name.rstrip('/') or '.'}/report1.")
-    for foreign in (SUFFIX, *_FOREIGN):
+    for foreign in (SUFFIX, *FOREIGN):
         if name.endswith(foreign) and Path(name).name != foreign:
             name = name.removesuffix(foreign)
             break

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from warpline.cli.output_name import SUFFIX
+from warpline.cli.output_name import FOREIGN
 from warpline.errors import NotAReport
-
-FOREIGN = {".nsys-rep": "Nsight Systems", ".qdrep": "Nsight Systems", ".qdstrm": "Nsight Systems", ".sqlite": "Nsight Systems"}
-
+from warpline.report.naming import SUFFIX, located
 
 if TYPE_CHECKING:
     _Base = click.ParamType[Path]
@@ -27,19 +25,19 @@ class ReportPath(_Base):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the path of the report that is meant; NotAReport for files of other tools and for what is not there."""
-        path = Path(value)
+        path = located(Path(value))
         if path.is_dir():
             return path
-        foreign = FOREIGN.get(path.suffix)
-        if not path.exists():
-            for candidate in (Path(f"{str(value).rstrip('/')}{SUFFIX}"), path.with_suffix(SUFFIX) if foreign else path):
-                if candidate.is_dir():
-                    return candidate
+        foreign = path.suffix in FOREIGN
+        if foreign and not path.exists() and path.with_suffix(SUFFIX).is_dir():
+            return path.with_suffix(SUFFIX)
         if foreign:
-            raise NotAReport(f"{path}: reports of {foreign} cannot be read yet; record with `warpline profile`.")
+            raise NotAReport(f"{path}: reports of Nsight Systems cannot be read yet; record with `warpline profile`.")
         if path.exists():
             raise NotAReport(f"{path} is a file, not a report: a report is a directory called NAME{SUFFIX}.")
-        raise NotAReport(f"There is no report {path}.")
+        beside = sorted(found.name for found in path.parent.glob(f"*{SUFFIX}") if found.is_dir())
+        here = f"There {'is' if len(beside) == 1 else 'are'}: {', '.join(beside[:5])}{', …' if len(beside) > 5 else ''}."
+        raise NotAReport(f"There is no report {path}.\n{here if beside else 'Record one: `warpline profile -o NAME PROGRAM`.'}")
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Complete directories."""

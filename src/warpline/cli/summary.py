@@ -11,12 +11,12 @@ import click
 
 from warpline.cli.tables import printable, shorten
 from warpline.cli.words import counted, duration, short_path, size
+from warpline.report.writer import PROCESSES_PER_PART as PART
 
 if TYPE_CHECKING:
     from warpline.query import Report
     from warpline.report.manifest import Manifest
 
-PART = 65536  # processes of part n: n * PART … (n + 1) * PART - 1
 LONGEST = 5
 _WIDTH = 79
 _LABEL = 10

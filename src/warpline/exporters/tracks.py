@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warpline.errors import ReportError
 from warpline.query.native import codes, library
 from warpline.query.row_groups import stream
 
@@ -63,8 +64,12 @@ class Tracks:
             where = f" ({row['host']})" if len(hosts) > 1 else ""
             name = f"{rank}{Path(row['executable']).name or row['pid']}{where}"
             self.processes.append(Process(row["process"], row["pid"] + steps[-1], name, row["command"]))
+        self._report = report
         place = {process.key: index for index, process in enumerate(self.processes)}
         threads = report.table("threads", ["thread", "process", "tid", "name"]).to_pylist()
+        for row in threads:
+            if row["process"] not in place:
+                raise ReportError(f"{report.path} is broken: the thread {row['thread']} is of no process of the report")
         self.threads = [
             Thread(row["thread"], place[row["process"]], row["tid"] + steps[place[row["process"]]], row["name"] or f"thread {row['tid']}")
             for row in sorted(threads, key=lambda row: int(row["thread"]))
@@ -86,14 +91,25 @@ class Tracks:
 
     def family(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
         """Return each row's family; marks (rows without a style) belong to their thread."""
-        family = np.searchsorted(self._thread_keys, values(batch, "thread")).astype(np.int32)
+        of_threads = np.ones(batch.num_rows, bool)
         if "style" in batch.schema.names:
             numbers, texts = codes(batch.column("style"))
-            crossing = np.isin(numbers, [index for index, text in enumerate(texts.to_pylist()) if text == "StartEnd"])
-            if crossing.any():
-                process = np.searchsorted(self._process_keys, values(batch, "process")) + len(self.threads)
-                family = np.where(crossing, process, family).astype(np.int32)
+            of_threads = np.isin(numbers, [index for index, text in enumerate(texts.to_pylist()) if text == "StartEnd"], invert=True)
+        family = np.empty(batch.num_rows, np.int32)
+        family[of_threads] = self._find("thread", self._thread_keys, values(batch, "thread")[of_threads])
+        if not of_threads.all():
+            processes = self._find("process", self._process_keys, values(batch, "process")[~of_threads])
+            family[~of_threads] = processes + len(self.threads)
         return family
+
+    def _find(self, what: str, keys: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the places of keys. The native encoders index with them: ReportError for a key that is not there."""
+        places = np.searchsorted(keys, wanted)
+        known = places < len(keys)
+        known[known] = keys[places[known]] == wanted[known]
+        if not known.all():
+            raise ReportError(f"{self._report.path} is broken: its ranges and marks name the {what} {wanted[~known][0]}, which it lacks")
+        return places
 
 
 class Lanes:

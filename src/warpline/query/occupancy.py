@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from warpline.query.selection import overlap
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 Window = tuple[int, int]
 
 # A track is a thread (push/pop ranges) or, where `thread` is null, a process (start/end ranges).
-_INSIDE = '"start" < {end} AND ("end" > {begin} OR "start" >= {begin})'
+_INSIDE = overlap("{begin}", "{end}")
 _THREAD = "CASE WHEN style = 'StartEnd' THEN NULL ELSE thread END"
 
 _TRACKS = f"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -15,11 +16,18 @@ from warpline.errors import MissingData, QueryError, ReportError
 from warpline.model.tables import TABLES
 from warpline.report import schema
 from warpline.report.manifest import Manifest
+from warpline.report.naming import SUFFIX
 from warpline.report.store import Piece, Stored, open_store
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
+
+# pandas' types that hold a gap, for what would else become float or object.
+_WITH_GAPS = {
+    **{getattr(pa, name.lower())(): name for name in ("Int16", "Int32", "Int64", "UInt32", "UInt64")},
+    pa.bool_(): "boolean",
+}
 
 
 class Report:
@@ -37,7 +45,7 @@ class Report:
     @property
     def name(self) -> str:
         """The report's file name without its suffix."""
-        return self.path.resolve().name.removesuffix(".warpline")
+        return self.path.resolve().name.removesuffix(SUFFIX)
 
     @property
     def origin(self) -> int:
@@ -56,13 +64,13 @@ class Report:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """One sentence for each part that is still being recorded and therefore missing."""
+        """One sentence for each recording that is missing: it still runs, or could not be finished."""
         return self._store.waiting
 
     @property
     def tables(self) -> dict[str, int]:
         """The tables and how many rows each has."""
-        return {name: sum(piece.rows for piece in self._store.pieces(name)) for name in TABLES}
+        return {name: self._store.rows(name) for name in TABLES}
 
     def pieces(self, table: str) -> list[Piece]:
         """Return the Parquet files that hold a table, and what each one's clock columns are shifted by."""
@@ -89,10 +97,10 @@ class Report:
         parts = []
         for piece in self._store.pieces(name):
             try:
-                part = pq.read_table(piece.file, columns=wanted.names, partitioning=None)
+                part = pq.read_table(piece.file, columns=wanted.names, partitioning=None).select(wanted.names).cast(wanted)
             except (pa.ArrowException, OSError) as error:
                 raise ReportError(f"cannot read {piece.file}: {error}") from error
-            parts.append(_shifted(name, part.select(wanted.names).cast(wanted), piece.shift))
+            parts.append(_shifted(name, part, piece.shift))
         return pa.concat_tables(parts) if parts else wanted.empty_table()
 
     def sql(self, text: str, params: Sequence[Any] | dict[str, Any] | None = None, *, untrusted: bool = False) -> pa.Table:
@@ -120,9 +128,13 @@ class Report:
             connection.close()
 
     def to_pandas(self, name: str) -> pd.DataFrame:
-        """Return a table as a pandas data frame (needs pandas)."""
-        frame: pd.DataFrame = self.table(name).to_pandas()
-        return frame
+        """Return a table as a pandas data frame (needs pandas); integers and bools that may be null keep their type (`Int64`, …)."""
+        import pandas as pd
+
+        table = self.table(name)
+        kinds = {kind: pd.api.types.pandas_dtype(text) for kind, text in _WITH_GAPS.items()}
+        columns = zip(table.schema, table.columns, strict=True)
+        return pd.DataFrame({item.name: values.to_pandas(types_mapper=kinds.get if item.nullable else None) for item, values in columns})
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Return the report's DuckDB connection; it is closed with the report."""
@@ -151,9 +163,13 @@ class Report:
 def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None) -> Report:
     """Open a report directory; recordings that were interrupted before they were finished are finished first.
 
-    `progress` hears what is done and how far it is (0 to 1). Raises NotAReport, NewerReport, ReportError.
+    `path` may lack its `.warpline`. `progress` hears what is done and how far it is (0 to 1). Warns (UserWarning) of recordings that
+    are missing, see `Report.waiting`. Raises NotAReport, NewerReport, ReportError.
     """
-    return Report(open_store(path, progress))
+    report = Report(open_store(path, progress))
+    for text in report.waiting:
+        warnings.warn(f"{report.path} lacks {text}", stacklevel=2)
+    return report
 
 
 def _shifted(name: str, part: pa.Table, shift: int) -> pa.Table:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from warpline.errors import ReportError
 from warpline.model.tables import TABLES
 
 if TYPE_CHECKING:
@@ -84,9 +85,12 @@ class Reader:
     def read(self, group: RowGroup, columns: Sequence[str]) -> pa.Table:
         """Return the columns of one row group: on the report's clock, rows outside the window left out (needs start and end)."""
         files: dict[Path, pq.ParquetFile] = self._local.__dict__.setdefault("files", {})
-        if group.file not in files:
-            files[group.file] = pq.ParquetFile(group.file, metadata=group.metadata, read_dictionary=self._texts, memory_map=True)
-        rows = files[group.file].read_row_group(group.number, columns=list(columns), use_threads=False)
+        try:
+            if group.file not in files:
+                files[group.file] = pq.ParquetFile(group.file, metadata=group.metadata, read_dictionary=self._texts, memory_map=True)
+            rows = files[group.file].read_row_group(group.number, columns=list(columns), use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            raise ReportError(f"cannot read {group.file}: {error}") from error
         if group.shift:
             for name in self._clocks.intersection(columns):
                 index = rows.schema.get_field_index(name)
@@ -95,7 +99,7 @@ class Reader:
 
 
 def overlaps(rows: pa.Table, window: Window) -> pa.ChunkedArray:
-    """Say of each row with `start` and `end` whether it overlaps the window: as `selected_ranges` does."""
+    """Say of each row with `start` and `end` whether it overlaps the window: as `selection.overlap` does in SQL."""
     begin, end = (pa.scalar(edge, pa.int64()) for edge in window)
     start, last = rows.column("start"), rows.column("end") if "end" in rows.column_names else rows.column("start")
     return pc.and_(pc.less(start, end), pc.or_(pc.greater(last, begin), pc.greater_equal(start, begin)))

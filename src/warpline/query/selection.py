@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from warpline.query.report import Report
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
+_LONGEST = 1 << 62  # ns: sums with a time of the report still fit into 64 bits
 _STEP = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|ms|s|m)?\s*")
 
 
@@ -51,8 +52,12 @@ def selected_ranges(report: Report, selection: Selection) -> str:
     window = selection.window(report)
     if window is None:
         return "(SELECT * FROM nvtx_ranges)"
-    begin, end = window
-    return f'(SELECT * FROM nvtx_ranges WHERE "start" < {end} AND ("end" > {begin} OR "start" >= {begin}))'
+    return f"(SELECT * FROM nvtx_ranges WHERE {overlap(*window)})"
+
+
+def overlap(begin: int | str, end: int | str) -> str:
+    """Return the SQL condition for a range that overlaps [begin, end), or lies in it without duration."""
+    return f'"start" < {end} AND ("end" > {begin} OR "start" >= {begin})'
 
 
 def parse_duration(text: str) -> int:
@@ -75,6 +80,8 @@ def parse_duration(text: str) -> int:
         steps += 1
     if not steps:
         raise UsageError(f"{text!r} is no time; write for example 500ms, 1.5s or 2s500ms (units: ns us ms s m)")
+    if whole + total > _LONGEST:
+        raise UsageError(f"{text!r} is more time than any report has (146 years)")
     return whole + round(total)
 
 
@@ -84,7 +91,7 @@ def parse_time(text: str) -> tuple[int, int]:
     if not slash:
         raise UsageError(f"{text!r} is no window of time; write BEGIN/END, for example 1s/2s500ms")
     begin = parse_duration(begin_text) if begin_text.strip() else 0
-    end = parse_duration(end_text) if end_text.strip() else (1 << 62)
+    end = parse_duration(end_text) if end_text.strip() else _LONGEST
     if end < begin:
         raise UsageError(f"the window {text!r} ends before it begins")
     return begin, end
@@ -115,7 +122,7 @@ def _range_window(report: Report, nvtx: tuple[str, str | None, int | None]) -> t
     text = f'SELECT "start", "end" FROM nvtx_ranges WHERE {where} ORDER BY "start", id LIMIT 1 OFFSET {index or 0}'
     found = report.sql(text, params).to_pylist()
     if not found:
-        place = "the default domain" if domain is None else f"domain {domain!r}"
+        place = "the default domain" if domain in (None, "default") else "any domain" if domain == "*" else f"domain {domain!r}"
         which = f"no occurrence {index} of the range" if index else "no range"
         raise MissingData(f"{report.path} has {which} {name!r} in {place}; `warpline stats -r nvtx_sum` lists the names")
     return int(found[0]["start"]), int(found[0]["end"])

@@ -70,7 +70,7 @@ def _adopt(spool: Path, report: Path) -> pendings.Pending:
 
 
 def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> None:
-    """Remove the spool, or move it to `raw/` (all of it for None, else the files in `kept`); last the note itself.
+    """Move the files in `kept` (None: all) to `raw/`, remove the rest of the spool, and last the note itself.
 
     Where that is refused the note stays, and whoever opens the report next tries again: the part itself is there.
     """
@@ -78,26 +78,16 @@ def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> Non
     if spool.is_dir():
         raw = report / "raw" / note.id
         try:
-            if kept is None:
-                _move(spool, raw)
-            else:
-                for path in kept:
-                    raw.mkdir(parents=True, exist_ok=True)
-                    _move(path, raw / path.name)
-                shutil.rmtree(spool)
+            for path in pendings.files(spool) if kept is None else kept:
+                raw.mkdir(parents=True, exist_ok=True)
+                shutil.move(path, raw / path.name)  # one by one: whenever it is interrupted, each file is whole in one place
+            pendings.remove(spool)
         except OSError:
             return
         if spool.parent.name == "spool" and spool.parent.parent.resolve() == report.resolve():
             _remove_empty(spool.parent)
     note.path.unlink(missing_ok=True)
     _remove_empty(note.path.parent)
-
-
-def _move(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.is_dir():
-        shutil.rmtree(target)  # half a copy from an earlier try
-    shutil.move(source, target)
 
 
 def _remove_empty(directory: Path) -> None:

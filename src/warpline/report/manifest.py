@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from warpline.errors import NewerReport, ReportError
 FORMAT = "warpline-report"
 VERSION = 1
 DIRECTORY = "manifest.d"
+PARTS = 1 << 15  # that many, at most: the range ids of more would not fit into 64 bits
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def read(path: Path) -> Manifest:
         data = json.loads(path.read_bytes())
     except OSError as error:
         raise ReportError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ReportError(f"{path} is broken ({error}); the part of the report it describes cannot be read") from error
     return parse(data, path)
 
@@ -75,7 +76,7 @@ def parse(data: Any, path: Path) -> Manifest:
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise ReportError(f'{path} is no manifest of a report ("format" is not "{FORMAT}")')
     version = data.get("version")
-    if not isinstance(version, int):
+    if not isinstance(version, int) or isinstance(version, bool):
         raise ReportError(f'{path} has no "version"')
     if version > VERSION:
         raise NewerReport(
@@ -83,29 +84,45 @@ def parse(data: Any, path: Path) -> Manifest:
             f"this is warpline {__version__}, which reads up to {VERSION}: update it"
         )
     values = {name: data[name] for name in (item.name for item in fields(Manifest)) if name in data}
-    for name, kinds in _KINDS.items():
-        if name in values and not isinstance(values[name], kinds):
-            raise ReportError(f'{path}: "{name}" has the wrong type')
+    for name, fits in _CHECKS.items():
+        if name in values and not fits(values[name]):
+            raise ReportError(f'{path}: "{name}" has the wrong type or an impossible value')
     try:
         manifest = Manifest(**values)
     except TypeError as error:
         raise ReportError(f"{path} is incomplete: {error}") from error
     for name, table in manifest.tables.items():
-        if not isinstance(table, Mapping) or not isinstance(table.get("file"), str):
-            raise ReportError(f'{path}: the table "{name}" has no file')
+        file, rows = (table.get("file"), table.get("rows")) if isinstance(table, Mapping) else (None, None)
+        if not isinstance(file, str) or "\0" in file or not _whole(rows, 0, 1 << 62):
+            raise ReportError(f'{path}: the table "{name}" has no file or no number of rows')
     return manifest
 
 
-_KINDS: dict[str, tuple[type, ...]] = {
-    "part": (int,),
-    "id": (str,),
-    "host": (str,),
-    "boot_id": (str,),
-    "command": (list,),
-    "origin": (int,),
-    "end": (int,),
-    "realtime_offset": (int,),
-    "exit_status": (int, type(None)),
-    "sources": (dict,),
-    "tables": (dict,),
+def _whole(value: object, least: int, end: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value < end
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _time(value: object) -> bool:
+    return _whole(value, -(1 << 62), (1 << 62) + 1)  # so that sums of two fit into 64 bits
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "part": lambda value: _whole(value, 0, PARTS),
+    "id": _text,
+    "host": _text,
+    "boot_id": _text,
+    "job": lambda value: value is None or _text(value),
+    "command": lambda value: isinstance(value, list) and all(map(_text, value)),
+    "origin": _time,
+    "end": _time,
+    "realtime_offset": _time,
+    "exit_status": lambda value: value is None or _whole(value, -(1 << 31), 1 << 31),
+    "clock": _text,
+    "sources": lambda value: isinstance(value, dict) and all(isinstance(source, dict) for source in value.values()),
+    "tables": lambda value: isinstance(value, dict),
+    "warpline": _text,
 }

@@ -5,6 +5,7 @@ Standard library only: the launcher's command loads this before the program runs
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -17,12 +18,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from warpline.errors import ReportError
+from warpline.report import manifest as manifests
 
 if sys.platform != "win32":
     import fcntl
 
 DIRECTORY = "pending.d"
-MANIFESTS = "manifest.d"
 _SILENCE_S = 120
 
 
@@ -87,9 +88,12 @@ def read(path: Path) -> Pending | None:
     """Read one note; None where it is gone or no note."""
     try:
         data = json.loads(path.read_bytes())
-        beside = path.parent.parent / "spool" / str(data["id"])
+        name = path.stem
+        if data["id"] != name or safe(name) != name:  # the id names files: it must not lead out of the report
+            return None
+        beside = path.parent.parent / "spool" / name
         return Pending(
-            id=str(data["id"]),
+            id=name,
             # A report that was moved, or copied to another machine, takes the spool that lies in it along.
             spool=str(beside if beside.is_dir() else data["spool"]),
             host=str(data["host"]),
@@ -100,7 +104,7 @@ def read(path: Path) -> Pending | None:
             keep_raw=bool(data.get("keep_raw", False)),
             path=path,
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -139,10 +143,27 @@ def locked(pending: Pending) -> Iterator[bool]:
         yield same
 
 
+def files(spool: str | os.PathLike[str]) -> list[Path]:
+    """Return the files of a spool directory: what an agent or a launcher writes there, and nothing else that lies in it."""
+    known = ("control", "clocks.jsonl", "launch.json", "launch.tmp")
+    return sorted(path for path in Path(spool).iterdir() if path.is_file() and (path.suffix == ".spool" or path.name in known))
+
+
+def remove(spool: str | os.PathLike[str]) -> None:
+    """Remove the files of a spool, and its directory unless something else is in it: a note may name any directory. OSError."""
+    for path in files(spool):
+        path.unlink()
+    try:
+        Path(spool).rmdir()
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+
+
 def jobs(report: str | os.PathLike[str]) -> set[str | None]:
     """Return the job ids of a report's parts and pending recordings; empty when there is no report."""
     found: set[str | None] = {pending.job for pending in listed(report)}
-    folder = Path(report) / MANIFESTS
+    folder = Path(report) / manifests.DIRECTORY
     for path in folder.glob("*.json") if folder.is_dir() else []:
         try:
             job = json.loads(path.read_bytes()).get("job")

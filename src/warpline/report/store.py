@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from warpline.errors import NotAReport, ReportError
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warpline.errors import NotAReport, ReportError, WarplineError
 from warpline.model.tables import TABLES
 from warpline.report import manifest as manifests
 from warpline.report import pending as pendings
+from warpline.report import schema
 from warpline.report.finish import finish
 from warpline.report.manifest import Manifest
+from warpline.report.naming import located
 
 
 @dataclass(frozen=True)
@@ -34,11 +39,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Stored:
-    """A report as it lies on disk."""
+    """A report as it lies on disk; `waiting` has a sentence for each recording that is not in it yet."""
 
     path: Path
     parts: tuple[Part, ...]
     waiting: tuple[str, ...]
+    _checked: set[Path] = field(default_factory=set, compare=False)
 
     @property
     def origin(self) -> int:
@@ -50,34 +56,53 @@ class Stored:
         """Where the report ends: ns on the clock of the first part."""
         return max(part.manifest.end + part.shift for part in self.parts)
 
+    def rows(self, table: str) -> int:
+        """Return how many rows a table has."""
+        return sum(part.manifest.rows(table) for part in self.parts)
+
     def pieces(self, table: str) -> list[Piece]:
-        """Return the files that hold a table; a part written before the table existed has none."""
+        """Return the files that hold a table; a part written before the table existed has none.
+
+        Raises ReportError for a file that does not hold what the model and its manifest say.
+        """
         found = []
         for part in self.parts:
             entry = part.manifest.tables.get(table)
             if entry is not None:
-                found.append(Piece(self.path / str(entry["file"]), int(entry.get("rows", 0)), part.shift))
+                piece = Piece(self.path / str(entry["file"]), part.manifest.rows(table), part.shift)
+                if piece.file not in self._checked:
+                    _check_file(table, piece)
+                    self._checked.add(piece.file)
+                found.append(piece)
         return found
 
 
 def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], None] | None = None) -> Stored:
     """Open the report at `path`, finishing recordings that nobody runs any more.
 
+    A name may lack its `.warpline`. A recording that cannot be finished now (a full disk, say) leaves the other parts readable.
     Raises NotAReport, NewerReport or ReportError; messages name the file.
     """
-    report = Path(path)
+    report = located(Path(path))
     if not report.is_dir():
         what = "is a file, not a report directory" if report.exists() else "does not exist"
         raise NotAReport(f"{report} {what}")
     waiting = []
+    failed: WarplineError | None = None
     for pending in pendings.listed(report):
         busy = pendings.runner(pending)
         if busy is None:
-            finish(pending, report, progress=progress)
+            try:
+                finish(pending, report, progress=progress)
+            except WarplineError as error:
+                failed = failed or error
+                waiting.append(f"{pending.id}: {error}")
         else:
             waiting.append(f"{pending.id}: {busy} is still recording into {pending.spool}")
     files = sorted((report / manifests.DIRECTORY).glob("*.json"))
     if not files:
+        if failed is not None:
+            raise failed
         if waiting:
             raise ReportError(f"{report} is still being recorded ({waiting[0]}); open it when that has ended")
         raise NotAReport(f"{report} is not a report: it has no {manifests.DIRECTORY}/*.json")
@@ -87,6 +112,9 @@ def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], No
     parts = tuple(
         Part(manifest, 0 if manifest.boot_id == first.boot_id else manifest.realtime_offset - first.realtime_offset) for manifest in found
     )
+    for part in parts:
+        if abs(part.shift) >= 1 << 62:
+            raise ReportError(f"{report}: the clock of the part {part.manifest.id} is too far from that of {first.id}")
     return Stored(report, parts, tuple(waiting))
 
 
@@ -105,3 +133,27 @@ def _check(report: Path, found: list[Manifest]) -> None:
                 raise ReportError(f"{report}: the part {manifest.id} points outside the report: {entry['file']}")
             if not file.is_file():
                 raise ReportError(f"{file} is missing; the part {manifest.id} of the report needs it")
+
+
+def _check_file(table: str, piece: Piece) -> None:
+    """Raise ReportError unless a Parquet file has the model's columns and the manifest's number of rows."""
+    try:
+        with pq.ParquetFile(piece.file) as file:
+            found, rows = file.schema_arrow, file.metadata.num_rows
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise ReportError(f"cannot read {piece.file}: {error}") from error
+    if rows != piece.rows:
+        raise ReportError(f"{piece.file} has {rows} rows, but its manifest says {piece.rows}: it is not the file that was written")
+    for wanted in schema.schema(table):
+        number = found.get_field_index(wanted.name)
+        if number < 0:
+            raise ReportError(f"{piece.file} lacks the column {wanted.name!r} of the table {table}")
+        kind, nullable = _plain(found.field(number).type), found.field(number).nullable
+        if kind != _plain(wanted.type):
+            raise ReportError(f"{piece.file}: the column {wanted.name!r} holds {kind}, not {_plain(wanted.type)}")
+        if nullable and not wanted.nullable:
+            raise ReportError(f"{piece.file}: the column {wanted.name!r} may have gaps, but each row needs a value")
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -80,7 +80,7 @@ def read_launch(directory: Path) -> Launch:
         end_ns=number(data.get("end_ns")),
         primary_end_ns=number(data.get("primary_end_ns")),
         exit_status=status if isinstance(status, int) and -(1 << 31) <= status < 1 << 31 else None,
-        sources=dict(sources) if isinstance(sources, Mapping) else {},
+        sources={name: facts for name, facts in sources.items() if isinstance(facts, dict)} if isinstance(sources, Mapping) else {},
         notes=tuple(_note(item) for item in notes if isinstance(item, Mapping)) if isinstance(notes, list) else (),
         target=dict(target) if isinstance(target, Mapping) else {},
     )

@@ -47,5 +47,5 @@ def share(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    total = pc.sum(values).as_py() or 1
-    return pc.multiply(pc.divide(pc.cast(values, pa.float64()), float(total)), 100.0)
+    values = pc.cast(values, pa.float64(), safe=False)  # a total of many ranks may be above 2^53 ns, which is 104 days
+    return pc.multiply(pc.divide(values, pc.sum(values).as_py() or 1.0), 100.0)

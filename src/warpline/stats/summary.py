@@ -42,8 +42,12 @@ def nvtx_summary(report: Report, selection: Selection, *, style: str | None = No
         "Range": groups.column("range"),
     }
     still_open = sum(number for name, number in unfinished.items() if style in (None, name))
-    note = f"{still_open:,} unfinished, counted up to when the process was last seen." if still_open else ""
-    return noted(pa.table(columns), note)
+    return with_unfinished(pa.table(columns), still_open)
+
+
+def with_unfinished(table: pa.Table, count: int) -> pa.Table:
+    """Return `table` with a note about its ranges that never ended."""
+    return noted(table, f"{count:,} unfinished, counted up to when the process was last seen." if count else "")
 
 
 def range_names(domain: pa.ChunkedArray | pa.Array, message: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:

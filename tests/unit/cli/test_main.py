@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from tests.launching import COMMAND, environment
+from warpline import catalog
 from warpline.cli.group import commands
 from warpline.cli.main import main
 from warpline.errors import WarplineError
+from warpline.testing.timeline import timeline
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +85,9 @@ def test_what_is_neither_command_nor_program(capsys: pytest.CaptureFixture[str])
 def test_errors_are_one_block_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert _exit("info", "no-such-report") == 1
     captured = capsys.readouterr()
-    assert captured.err == "warpline: error: There is no report no-such-report.\n"
+    first, then = captured.err.splitlines()
+    assert first == "warpline: error: There is no report no-such-report."
+    assert then.startswith("  Record one:")
     assert captured.out == ""
 
 
@@ -108,6 +117,42 @@ def test_files_of_other_tools(name: str, words: str, tmp_path: Path, capsys: pyt
     err = capsys.readouterr().err
     assert words in err
     assert err.count("\n") == 1
+
+
+def test_a_report_that_is_not_there_names_those_that_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run.warpline").mkdir()
+    assert _exit("info", str(tmp_path / "rum")) == 1
+    assert "There is: run.warpline." in capsys.readouterr().err
+
+
+def _redirected(words: str, where: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    line = f"{shlex.join(COMMAND)} {words} {where}"
+    return subprocess.run(["sh", "-c", line], cwd=cwd, env=environment(), capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("words", ["--help", "stats run", "query run 'SELECT 1'"])
+def test_output_that_nobody_takes(words: str, tmp_path: Path) -> None:
+    timeline(tmp_path / "run.warpline", "main |[step ]")
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        left = subprocess.run(
+            [*COMMAND, *shlex.split(words)], cwd=tmp_path, env=environment(), stdout=writing, stderr=subprocess.PIPE, check=False
+        )
+    finally:
+        os.close(writing)
+    assert (left.returncode, left.stderr) == (141, b"")  # as `| head` leaves others
+    full = _redirected(words, ">/dev/full", tmp_path)
+    assert (full.returncode, full.stderr) == (1, "warpline: error: cannot write the output: No space left on device.\n")
+    closed = _redirected(words, ">&-", tmp_path)
+    assert (closed.returncode, closed.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["", *(unit.id for unit in catalog.units("cli.commands"))])
+def test_help_has_examples_and_fits_80_columns(command: str) -> None:
+    help = CliRunner().invoke(commands, [*command.split(), "--help"], terminal_width=80).output
+    assert "warpline " in help.partition("Examples:" if command else "ask, look.")[2]
+    assert max(map(len, help.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

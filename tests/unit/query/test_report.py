@@ -96,3 +96,12 @@ def test_it_can_be_asked_again_after_it_was_closed(report: Report) -> None:
 def test_to_pandas(report: Report) -> None:
     frame = report.to_pandas("nvtx_ranges")
     assert frame["message"].tolist() == ["step", "load", "read", "step", "async"]
+    assert {name: str(frame.dtypes[name]) for name in ("id", "parent", "color", "payload_float", "unfinished")} == {
+        "id": "int64",
+        "parent": "Int64",
+        "color": "UInt32",
+        "payload_float": "float64",
+        "unfinished": "bool",
+    }
+    assert frame["parent"].dropna().tolist() == [0]
+    assert report.to_pandas("diagnostics").empty

@@ -41,6 +41,11 @@ def test_what_is_no_duration(text: str) -> None:
         parse_duration(text)
 
 
+def test_more_time_than_there_is() -> None:
+    with pytest.raises(UsageError, match="more time"):
+        parse_duration("99999999999999999999s")
+
+
 @given(st.integers(0, 10**15))
 def test_whole_ns_are_exact(ns: int) -> None:
     assert parse_duration(f"{ns}ns") == ns

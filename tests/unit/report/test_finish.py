@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -189,32 +191,45 @@ def test_the_environment_is_never_in_a_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.require("tmpfs")
-def test_a_full_disk_leaves_the_spool_untouched(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=28k", "none", str(disk)], check=True)
-    try:
-        spool = recording(tmp_path / "spool", launch={}, ranges=90)
-        before = {path.name: path.read_bytes() for path in spool.iterdir()}
-        with pytest.raises(ReportError) as caught:
-            finish(pending.adopt(disk / "r.warpline", spool, "one"), disk / "r.warpline")
-        assert "no space left" in str(caught.value)
-        assert str(spool) in str(caught.value)
-        assert {path.name: path.read_bytes() for path in spool.iterdir()} == before
-        subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
-        assert open_report(disk / "r.warpline").tables["nvtx_ranges"] == 91
-        assert not spool.exists()
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+def test_a_full_disk_leaves_the_spool_untouched(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
+    disk = tmpfs("size=28k")
+    spool = recording(tmp_path / "spool", launch={}, ranges=90)
+    before = {path.name: path.read_bytes() for path in spool.iterdir()}
+    with pytest.raises(ReportError) as caught:
+        finish(pending.adopt(disk / "r.warpline", spool, "one"), disk / "r.warpline")
+    assert "no space left" in str(caught.value)
+    assert str(spool) in str(caught.value)
+    assert {path.name: path.read_bytes() for path in spool.iterdir()} == before
+    subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
+    assert open_report(disk / "r.warpline").tables["nvtx_ranges"] == 91
+    assert not spool.exists()
+
+
+@pytest.mark.require("tmpfs")
+def test_a_full_disk_leaves_the_other_parts_readable(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
+    disk = tmpfs("size=200k")
+    report = disk / "r.warpline"
+    finish(recording(tmp_path / "first", launch={}), report)
+    note = pending.adopt(report, recording(tmp_path / "second", launch={}, ranges=90), "two")
+    with open(disk / "full", "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    with pytest.warns(UserWarning, match="lacks two: no space left"):
+        opened = open_report(report)
+    assert opened.tables["nvtx_ranges"] == 4
+    assert opened.waiting[0].startswith("two: no space left")
+    assert Path(note.spool).is_dir()
+    (disk / "full").unlink()
+    assert open_report(report).tables["nvtx_ranges"] == 4 + 91
 
 
 def test_a_half_kept_spool_is_kept_again(tmp_path: Path) -> None:
     spool, report = recording(tmp_path / "spool"), tmp_path / "r.warpline"
     note = pending.adopt(report, spool, "one")
     (report / "raw" / "one").mkdir(parents=True)
-    (report / "raw" / "one" / "half").write_text("")
+    (report / "raw" / "one" / next(spool.glob("*.spool")).name).write_text("half a copy")
     manifest = finish(note, report, keep_raw=True)
-    assert sorted(path.suffix for path in (report / "raw" / manifest.id).iterdir()) == [".spool", ".spool"]
+    assert [path.read_bytes()[:4] != b"half" for path in (report / "raw" / manifest.id).glob("*.spool")] == [True, True]
 
 
 def test_finishing_again_is_no_new_part(tmp_path: Path) -> None:

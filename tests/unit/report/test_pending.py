@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -26,6 +27,13 @@ def test_begin_and_list(tmp_path: Path) -> None:
     assert Path(note.spool).is_dir()
     assert pending.runner(note) == f"the launcher, process {os.getpid()}"
     assert pending.running(tmp_path / "r.warpline") == [note]
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere", "other", "..", ""])
+def test_a_note_cannot_name_files_elsewhere(tmp_path: Path, name: str) -> None:
+    note = pending.adopt(tmp_path / "r.warpline", tmp_path / "spool", "one")
+    note.path.write_text(json.dumps({**json.loads(note.path.read_text()), "id": name}))
+    assert pending.listed(tmp_path / "r.warpline") == []
 
 
 def test_nobody_runs_what_ended(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from warpline import catalog
-from warpline.cli.finishing import progress_bar
 from warpline.cli.flags import FlagCommand
-from warpline.cli.output_name import SUFFIX
+from warpline.cli.opening import opened as open_report
 from warpline.cli.report_path import ReportPath
 from warpline.cli.words import short_path, size
 from warpline.errors import UsageError
+from warpline.report.naming import SUFFIX
 
 FAMILY = "exporters.formats"
 
@@ -22,12 +22,20 @@ FAMILY = "exporters.formats"
     cls=FlagCommand,
     epilog="""\b
 Examples:
-  warpline export run.warpline                          writes run.perfetto-trace, for ui.perfetto.dev
+  warpline export run.warpline        run.perfetto-trace, for ui.perfetto.dev
   warpline export -t chrome -o trace.json run.warpline
 """,
 )
 @click.argument("report", type=ReportPath())
-@click.option("-t", "--type", "kind", default="perfetto", show_default=True, metavar="FORMAT", help="perfetto or chrome.")
+@click.option(
+    "-t",
+    "--type",
+    "kind",
+    default="perfetto",
+    show_default=True,
+    metavar="FORMAT",
+    help=f"One of {', '.join(unit.id for unit in catalog.units(FAMILY))}.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; default: beside the report.")
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a file that exists.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what the format cannot hold.")
@@ -37,10 +45,9 @@ def command(report: Path, kind: str, output: Path | None, force_overwrite: bool,
     out = output or report.resolve().with_name(report.resolve().name.removesuffix(SUFFIX) + str(unit.constant("SUFFIX")))
     if out.exists() and not force_overwrite:
         raise UsageError(f"{short_path(out)} exists; -f replaces it.")
-    from warpline.query import open as open_report
 
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
-    with progress_bar() as progress, open_report(report, progress=progress) as opened:
+    with open_report(report) as opened:
         try:
             unit.load().write(opened, partial)
             partial.replace(out)

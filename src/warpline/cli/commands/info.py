@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warpline.cli.finishing import progress_bar
+from warpline.cli.opening import opened as open_report
 from warpline.cli.report_path import ReportPath
 from warpline.cli.tables import printable, shorten
 from warpline.cli.words import counted, duration
@@ -32,9 +32,7 @@ Examples:
 @click.option("-f", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it.")
 def command(report: Path, form: str) -> None:
     """Say what a report holds: its parts, processes, tables, time span and diagnostics."""
-    from warpline.query import open as open_report
-
-    with progress_bar() as progress, open_report(report, progress=progress) as opened:
+    with open_report(report, say=False) as opened:  # they are among the facts
         facts = _facts(opened)
     if form == "json":
         click.echo(json.dumps(facts, indent=2))
@@ -62,29 +60,29 @@ def _facts(report: Report) -> dict[str, Any]:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    _head(f"{facts['path']}: {duration(facts['end'] - facts['origin'])}")
+    _head(f"{printable(facts['path'])}: {duration(facts['end'] - facts['origin'])}")
     for text in facts["waiting"]:
-        click.echo(click.style("missing     ", fg="yellow") + text)
+        click.echo(click.style("missing     ", fg="yellow") + printable(text))
     for row in facts["diagnostics"]:
         color = {"error": "red", "warning": "yellow"}.get(row["severity"])
         count = f" ({row['count']:,})" if row["count"] is not None else ""
-        click.echo(click.style(row["severity"].ljust(12), fg=color) + f"{row['code']}{count}: {printable(row['message'])}")
+        click.echo(click.style(row["severity"].ljust(12), fg=color) + f"{printable(row['code'])}{count}: {printable(row['message'])}")
 
     _head("Parts")
     for part in facts["parts"][:_MANY]:
         status = "unknown" if part["exit_status"] is None else str(part["exit_status"])
-        job = f", job {part['job']}" if part["job"] else ""
-        click.echo(f"  {part['id']}: {shorten(printable(shlex.join(part['command'])), 100)}")
+        job = f", job {printable(part['job'])}" if part["job"] else ""
+        click.echo(f"  {printable(part['id'])}: {shorten(printable(shlex.join(part['command'])), 100)}")
         sources = ", ".join(name for name, source in part["sources"].items() if source.get("on")) or "nothing"
-        click.echo(f"    {duration(part['end'] - part['origin'])}, exit status {status}{job}, clock {part['clock']}, recorded {sources}")
+        length = duration(part["end"] - part["origin"])
+        click.echo(f"    {length}, exit status {status}{job}, clock {printable(part['clock'])}, recorded {printable(sources)}")
     _rest(facts["parts"])
 
     _head("Hosts")
     for target in facts["targets"]:
         memory = f"{target['memory'] / (1 << 30):.0f} GiB"
-        click.echo(
-            f"  {target['host']}: {target['cpus']} x {target['cpu']}, {memory}, {target['os']}, {target['kernel']} {target['machine']}"
-        )
+        about = f"{target['cpus']} x {target['cpu']}, {memory}, {target['os']}, {target['kernel']} {target['machine']}"
+        click.echo(f"  {printable(target['host'])}: {printable(about)}")
 
     _head("Processes")
     for process in facts["processes"][:_MANY]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from warpline.cli import tables
-from warpline.cli.finishing import progress_bar
+from warpline.cli.opening import opened as open_report
 from warpline.cli.report_path import ReportPath
 from warpline.errors import QueryError
 
@@ -16,8 +16,8 @@ from warpline.errors import QueryError
 @click.command(
     epilog="""\b
 Examples:
-  warpline query run.warpline "SELECT message, count(*) AS n FROM nvtx_ranges GROUP BY message ORDER BY n DESC"
   warpline query run.warpline "SELECT pid, command FROM processes" -f csv
+  warpline query run "SELECT message, count(*) FROM nvtx_ranges GROUP BY 1"
   warpline query run.warpline "DESCRIBE nvtx_ranges" --any
   warpline query run.warpline - < question.sql
 """
@@ -31,11 +31,9 @@ def command(report: Path, sql: str, form: str, anything: bool) -> None:
 
     Times are ns of CLOCK_MONOTONIC. `warpline info REPORT` lists the tables with their rows.
     """
-    from warpline.query import open as open_report
-
     name = tables.format_name(form)
     text = sys.stdin.read() if sql == "-" else sql
-    with progress_bar() as progress, open_report(report, progress=progress) as opened:
+    with open_report(report) as opened:
         try:
             result = opened.sql(text, untrusted=not anything)
         except QueryError as error:

@@ -12,11 +12,11 @@ import click
 from warpline import catalog
 from warpline.catalog import Unit
 from warpline.cli import tables
-from warpline.cli.finishing import progress_bar
 from warpline.cli.flags import FlagCommand
-from warpline.cli.output_name import SUFFIX
+from warpline.cli.opening import opened as open_report
 from warpline.cli.report_path import ReportPath
 from warpline.errors import MissingData, UsageError
+from warpline.report.naming import SUFFIX
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -60,9 +60,9 @@ def _help_reports(ctx: click.Context, param: click.Parameter, value: str | None)
 Examples:
   warpline stats run.warpline
   warpline stats -r nvtx_pushpop_sum --timeunit ms run.warpline
-  warpline stats -r nvtx_sum -f csv -o sums run.warpline      writes sums_nvtx_sum.csv
-  warpline stats --filter-nvtx step@train/3 run.warpline      the fourth `step` alone
-  warpline stats -r nvtx_pushpop_trace -f json --filter-time 1s/1s500ms run.warpline
+  warpline stats -f csv -o sums run.warpline      writes sums_nvtx_sum.csv
+  warpline stats --filter-nvtx step@train/3 run   the fourth `step` alone
+  warpline stats -r nvtx_pushpop_trace --filter-time 1s/1s500ms run
 """,
 )
 @click.argument("report", type=ReportPath())
@@ -113,11 +113,10 @@ def command(
     unit = tables.time_unit(timeunit)
     todo = jobs(_listed(names), _listed(forms), _listed(outputs))
     from warpline.query import Selection
-    from warpline.query import open as open_report
 
     selection = Selection.parse(filter_time, filter_nvtx)
     printed = 0
-    with progress_bar() as progress, open_report(report, progress=progress) as opened:
+    with open_report(report) as opened:
         for job in todo:
             printed += _run(job, opened, selection, unit, overwrite=force_overwrite, quiet=quiet, first=not printed)
     ctx.exit(0 if printed else 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from warpline.cli import tables
-from warpline.cli.finishing import progress_bar
+from warpline.cli.opening import opened as open_report
 from warpline.cli.report_path import ReportPath
 from warpline.errors import UsageError
 
@@ -49,12 +49,11 @@ def command(
     from warpline.cli.timeline.model import load
     from warpline.cli.timeline.render import Style, render
     from warpline.query import Selection
-    from warpline.query import open as open_report
 
     size = width or (tables.terminal_width() or 80)
     plain = plain or not _unicode()
     style = Style(size, ascii=plain, colors=0 if not _colored(color) else _colors())
-    with progress_bar() as progress, open_report(report, progress=progress) as opened:
+    with open_report(report) as opened:
         window = Selection.parse(span).window(opened) or (opened.origin, opened.end)
         begin, end = max(window[0], opened.origin), min(window[1], opened.end)
         if begin >= end:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline.cli.words import counted
-from warpline.errors import MissingData
+from warpline.errors import MissingData, ReportError
 from warpline.query.occupancy import Window, cells, mark_cells, tracks
 
 if TYPE_CHECKING:
@@ -106,6 +106,9 @@ def load(
     marked = mark_cells(report, window, columns).to_pylist()
     for row in marked:
         found.setdefault((row["process"], row["thread"]), {"ranges": 0, "lanes": 0, "busy": 0})
+    for process, thread in found:
+        if process not in process_rows or not (thread is None or thread in thread_rows):
+            raise ReportError(f"{report.path} is broken: its ranges and marks name a process or thread that it lacks")
     wanted = [
         key
         for key in found
@@ -142,6 +145,8 @@ def load(
         if (row["process"], row["thread"]) in shown:
             collected.setdefault((row["process"], row["thread"], row["depth"]), []).append(row)
     for (process, thread, lane), rows in collected.items():
+        if lane < 0:
+            raise ReportError(f"{report.path} is broken: it has ranges of the depth {lane}")
         shown[process, thread].lanes[lane] = _bars(rows)
     for track in shown.values():
         track.lanes = [lane for lane in track.lanes if lane]

@@ -32,8 +32,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warpline.errors import MissingData
-from warpline.stats.base import noted
-from warpline.stats.summary import range_names
+from warpline.query.row_groups import overlaps
+from warpline.stats.summary import range_names, with_unfinished
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -64,11 +64,9 @@ def table(report: Report, selection: Selection) -> pa.Table:
     level = pa.array([levels[id] for id in ids], pa.int32())
     rows = rows.append_column("level", level).append_column("stack", pa.array([stacks[id] for id in ids], pa.string()))
     if window is not None:
-        start, end = rows.column("start"), rows.column("end")
-        inside = pc.or_(pc.greater(end, window[0]), pc.greater_equal(start, window[0]))
-        rows = rows.filter(pc.and_(pc.less(start, window[1]), inside))
+        rows = rows.filter(overlaps(rows, window))
     if not rows.num_rows:
-        raise MissingData("does not contain NVTX push/pop range data.")
+        raise MissingData(f"does not contain NVTX push/pop range data{'' if window is None else ' in the selected part'}.")
     duration = pc.subtract(rows.column("end"), rows.column("start"))
     names = range_names(rows.column("domain"), rows.column("message"))
     columns = {
@@ -87,5 +85,4 @@ def table(report: Report, selection: Selection) -> pa.Table:
         "RangeStack": rows.column("stack"),
         "NameTree": pc.binary_join_element_wise(pc.binary_repeat("--", rows.column("level")), names, ""),
     }
-    still_open = pc.sum(rows.column("unfinished")).as_py()
-    return noted(pa.table(columns), f"{still_open:,} unfinished, counted up to when the process was last seen." if still_open else "")
+    return with_unfinished(pa.table(columns), pc.sum(rows.column("unfinished")).as_py())
