@@ -179,9 +179,7 @@ uint64_t ProcessLog::start_range(ThreadLog &log, uint16_t domain, const Label &l
   uint64_t id = (static_cast<uint64_t>(++generation_[index]) << 32) | (index + 1);
   open->id = id;
   open->thread = log.index();
-  open->event.payload = label.payload;
-  open->event.color = label.color;
-  open->event.category = label.category;
+  copy_details(&open->event, label);
   open->event.start = now_ns(clock_);
   commit(open, {RecordType::start_end, label.flags, domain, label.name});
   return id;

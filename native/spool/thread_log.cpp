@@ -80,9 +80,7 @@ void ThreadLog::write(RecordHead head, uint64_t start, uint64_t end, const Label
   EventRecord *record = cursor_;
   record->start = start;
   record->end = end;
-  record->payload = label.payload;
-  record->color = label.color;
-  record->category = label.category;
+  copy_details(record, label);
   commit(record, head);
   cursor_ = record + 1;
 }
@@ -99,7 +97,7 @@ bool ThreadLog::append_start_end(const OpenSlot &slot, uint64_t end) {
     return false;
   }
   write(event.head, event.start, end,
-        {event.head.name, event.head.flags, event.color, event.category, event.payload});
+        {event.payload, event.color, event.category, event.head.name, event.head.flags});
   if (!elsewhere || (cursor_ == limit_ && more_while_busy(RecordType::origin) == nullptr)) {
     return true;
   }
@@ -163,8 +161,8 @@ EventRecord *ThreadLog::deeper() {
 
 void ThreadLog::inherit(const EventRecord &open, uint64_t fork_ns) {
   RecordHead head = open.head;
-  push(head.domain, {head.name, static_cast<uint8_t>(head.flags | kFlagInherited), open.color, open.category,
-                     open.payload});
+  push(head.domain, {open.payload, open.color, open.category, head.name,
+                     static_cast<uint8_t>(head.flags | kFlagInherited)});
   if (top_ != top_begin_) {
     top_[-1].start = fork_ns;
   }

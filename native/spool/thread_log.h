@@ -12,12 +12,23 @@ namespace warpline {
 
 //! What a range or mark says, resolved to numbers.
 struct Label {
-  uint32_t name = 0;
-  uint8_t flags = 0;  // payload type and kFlagColor
+  uint64_t payload = 0;
   uint32_t color = 0;
   uint32_t category = 0;
-  uint64_t payload = 0;
+  uint32_t name = 0;
+  uint8_t flags = 0;  // payload type and kFlagColor
 };
+
+//! Payload, colour and category lie in a record as in a Label, and move as one 16-byte word.
+inline constexpr size_t kDetails = 16;
+static_assert(offsetof(EventRecord, payload) + kDetails == sizeof(EventRecord) &&
+              offsetof(Label, name) == kDetails &&
+              offsetof(EventRecord, color) - offsetof(EventRecord, payload) == offsetof(Label, color) &&
+              offsetof(EventRecord, category) - offsetof(EventRecord, payload) == offsetof(Label, category));
+
+inline void copy_details(EventRecord *record, const Label &label) {
+  std::memcpy(&record->payload, &label, kDetails);
+}
 
 //! Stores a record's head last and as one word: a reader sees all of the record or none.
 inline void commit(void *record, RecordHead head) {
@@ -137,10 +148,7 @@ inline int ThreadLog::push(uint16_t domain, const Label &label) {
       return level(domain);
     }
   }
-  slot->end = 0;
-  slot->payload = label.payload;
-  slot->color = label.color;
-  slot->category = label.category;
+  copy_details(slot, label);  // slot->end is 0 from the start and never written
   slot->start = now_ns(*clock_);
   commit(slot, {RecordType::range, label.flags, domain, label.name});
   top_ = slot + 1;
@@ -156,9 +164,7 @@ inline int ThreadLog::finish(EventRecord *slot, uint64_t end) {
   if (record != limit_ || (record = more(RecordType::range)) != nullptr) [[likely]] {
     record->start = slot->start;
     record->end = end;
-    record->payload = slot->payload;
-    record->color = slot->color;
-    record->category = slot->category;
+    std::memcpy(&record->payload, &slot->payload, kDetails);
     commit(record, slot->head);
     cursor_ = record + 1;
   }
