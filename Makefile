@@ -42,7 +42,7 @@ lint: $(STAMP) ## format, lint, layers (Python and C++)
 	@$(BIN)/ruff check --quiet .
 	@$(if $(NATIVE_SOURCES),$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES) || { echo "run: make format"; exit 1; })
 	@$(PY) tools/check_includes.py
-	@PYTHONPATH=src $(BIN)/lint-imports --no-cache >build/layers.log 2>&1 || { cat build/layers.log; exit 1; }
+	@mkdir -p build; PYTHONPATH=src $(BIN)/lint-imports --no-cache >build/layers.log 2>&1 || { cat build/layers.log; exit 1; }
 
 format: $(STAMP) ## rewrite what `lint` would complain about
 	$(BIN)/ruff format .
