@@ -16,6 +16,11 @@ from warpline.query import open as open_report
 SRC = Path(__file__).resolve().parents[1] / "src"
 COMMAND = (sys.executable, "-m", "warpline")
 
+# A "#!" line cannot name an interpreter whose path has a space in it; to Python, the second line is a string.
+SHEBANG = f'''#!/bin/sh
+"exec" "{sys.executable}" "$0" "$@"
+'''
+
 # The program's name for what it does: ranges, then whatever the test adds.
 RANGES = """
 import os, signal, sys, time
@@ -47,7 +52,7 @@ def warpline(*words: str | Path, cwd: Path, env: dict[str, str] | None = None, *
 def program(path: Path, text: str = "") -> Path:
     """Write a Python program that records ranges `outer` and `inner`, then runs `text`; return its path, executable."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!{sys.executable}\n{RANGES}{text}", encoding="utf-8")
+    path.write_text(f"{SHEBANG}{RANGES}{text}", encoding="utf-8")
     path.chmod(0o755)
     return path
 
