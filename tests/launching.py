@@ -37,7 +37,7 @@ def environment(**extra: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("WARPLINE_", "NVTX_", "SLURM_", "PMIX_", "OMPI_", "TORCHELASTIC_"))
+        if not name.startswith(("PYTHON", "WARPLINE_", "NVTX_", "SLURM_", "PMIX_", "OMPI_", "TORCHELASTIC_"))
     }
     return {**kept, "PYTHONPATH": str(SRC), "PYTHONDONTWRITEBYTECODE": "1", **extra}
 

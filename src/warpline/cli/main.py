@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -15,7 +16,24 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         from warpline.cli.bare import run
     else:
         from warpline.cli.group import run
-    sys.exit(run(arguments))
+    try:
+        code = run(arguments)
+    finally:
+        _settle()
+    sys.exit(code)
+
+
+def _settle() -> None:
+    """Flush, and send what cannot be written nowhere: else the interpreter's own last flush would change the exit code to 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, ValueError):  # closed by whoever started us
+            continue
+        except OSError:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
 
 
 if __name__ == "__main__":

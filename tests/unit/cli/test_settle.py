@@ -1,0 +1,37 @@
+"""The exit code is the command's, whatever became of its output streams."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.launching import environment
+
+# Something writes without looking, as a library's warning would, and leaves what it could not write in the buffer.
+CODE = """
+import sys
+import warpline.cli.group as group
+from warpline.cli.main import main
+
+def run(arguments):
+    try:
+        print("a warning", file=sys.{stream}, flush=True)
+    except OSError:
+        pass
+    return 3
+
+group.run = run
+main([])
+"""
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_what_cannot_be_written_leaves_the_exit_code_alone(stream: str, tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", CODE.format(stream=stream)], cwd=tmp_path, env=environment(), stdout=full, stderr=full, check=False
+        )
+    assert done.returncode == 3
