@@ -157,8 +157,19 @@ def test_the_environment_is_passed_on_added_to_and_not_recorded(tmp_path: Path) 
     done = warpline("profile", "--keep-raw", "-o", "x", "-e", "A=1,2,B=x=y", path, cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "hunter2-secret 1,2 x=y /no/such/tool.so\n"
+    assert "another NVTX tool, /no/such/tool.so" in " ".join(done.stderr.split())
     for file in (tmp_path / "x.warpline").rglob("*"):
         assert file.is_dir() or b"hunter2" not in file.read_bytes(), file
+
+
+@pytest.mark.parametrize("locale", [{}, {"LANG": "C"}, {"LC_CTYPE": "POSIX"}, {"LC_CTYPE": "C.UTF-8"}])
+def test_the_locale_is_the_callers(locale: dict[str, str], tmp_path: Path) -> None:
+    """Python changes LC_CTYPE of the C locale for itself; programs sort and print by it."""
+    env = {name: value for name, value in environment().items() if name != "LANG" and not name.startswith("LC_")} | locale
+    done = warpline("profile", "-q", "env", cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    lines = dict(line.split("=", 1) for line in done.stdout.splitlines() if line.startswith(("LANG=", "LC_")))
+    assert lines == locale
 
 
 def test_report_names(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 r"""Running the program: its terminal and process group are ours, its signals reach it, its exit code is ours.
 
-The signals that matter are blocked and read one by one, which tells who sent them: what the terminal sends (Ctrl-C,
-Ctrl-\, hang-up) the program has got itself, what another process sent only to us is passed on.
+The signals that mean something to programs are blocked and read one by one, which tells who sent them: what the terminal
+sends (Ctrl-C, Ctrl-\, hang-up) the program has got itself, what another process sent only to us is passed on.
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ from warpline.errors import NotStarted
 
 _PR_SET_CHILD_SUBREAPER = 36
 _SI_KERNEL = 0x80
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_WATCHED = frozenset((*_STOPPING, signal.SIGCHLD))
+_STOPPING = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT))
+# Ours alone: faults, job control, and what the kernel says about our own files and CPU time. All others may be meant for
+# the program: batch systems announce the end of a job with SIGUSR1, real-time signals and others.
+_OURS = frozenset(
+    getattr(signal, f"SIG{name}")
+    for name in "KILL STOP CONT TSTP TTIN TTOU SEGV BUS FPE ILL ABRT TRAP SYS PIPE XFSZ XCPU".split()  # noqa: SIM905
+)
+_WATCHED = frozenset(signal.valid_signals()) - _OURS
 # Python ignores these two; the program gets the usual meaning back.
 _RESET = (signal.SIGPIPE, signal.SIGXFSZ)
 _GRACE_S = 5.0
@@ -55,6 +61,7 @@ class Child:
         self._interrupts = 0
         self._deadline: float | None = None
         self._ours = set(children())
+        self._ignored = {number for number in _STOPPING if signal.getsignal(number) == signal.SIG_IGN}
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
         if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, the kernel would keep the exit status to itself
@@ -123,10 +130,11 @@ class Child:
 
     def _pass_on(self, info: signal.struct_siginfo) -> None:
         number = info.si_signo
-        if number == signal.SIGINT:
-            self._interrupts += 1
-        elif self._deadline is None:
-            self._deadline = time.monotonic() + _GRACE_S
+        if number in _STOPPING - self._ignored:  # nohup, and jobs in the background of scripts, ignore some
+            if number == signal.SIGINT:
+                self._interrupts += 1
+            elif self._deadline is None:
+                self._deadline = time.monotonic() + _GRACE_S
         # a terminal that hangs up tells only the leader of its session
         if info.si_code == _SI_KERNEL and not (number == signal.SIGHUP and os.getsid(0) == os.getpid()):
             return

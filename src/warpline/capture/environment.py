@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 INJECTION = "NVTX_INJECTION64_PATH"
 CHAIN = "WARPLINE_NVTX_CHAIN"
 SPOOL = "WARPLINE_SPOOL"
+_COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
+
+
+def launch_environment(initial: Path = Path("/proc/self/environ")) -> dict[str, str]:
+    """Return this process's environment as its caller made it: Python itself sets LC_CTYPE where the locale is C (PEP 538).
+
+    `initial` is what the kernel knows of the environment that the process was started with.
+    """
+    environ = dict(os.environ)
+    if environ.get("LC_CTYPE") not in _COERCED:
+        return environ
+    try:
+        variables = initial.read_bytes().split(b"\0")
+    except OSError:
+        return environ
+    given = [value for name, equals, value in (variable.partition(b"=") for variable in variables) if equals and name == b"LC_CTYPE"]
+    if given:
+        environ["LC_CTYPE"] = os.fsdecode(given[0])
+    else:
+        del environ["LC_CTYPE"]
+    return environ
 
 
 def child_environment(base: Mapping[str, str], *, agent: Path | None, spool: Path, extra: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
     """Return `base` plus `extra` and what the agent needs; `agent` None records nothing from NVTX.
 
-    An NVTX tool that is already set is kept: the agent passes everything on to it.
+    NVTX speaks to one tool: another one that is set is replaced, and named in WARPLINE_NVTX_CHAIN.
     """
     environ = dict(base)
     environ.update(extra)

@@ -16,7 +16,7 @@ from warpline.capture import facts
 from warpline.capture.agent import Agent, ClockSample
 from warpline.capture.child import Child
 from warpline.capture.control import ControlPage
-from warpline.capture.environment import child_environment
+from warpline.capture.environment import CHAIN, child_environment, launch_environment
 from warpline.capture.keeper import SpoolKeeper
 from warpline.capture.monitor import Monitor
 from warpline.capture.options import CaptureOptions
@@ -61,12 +61,18 @@ class Recording:
     def run(self) -> Outcome:
         """Run the program to its end; NotStarted or CaptureError when it never began."""
         environment = child_environment(
-            os.environ,
+            launch_environment(),
             agent=self.agent.path if "nvtx" in self.options.trace else None,
             spool=self.spool,
             extra=self.options.environment,
         )
         path = find_program(self.command[0], environment)
+        if "nvtx" in self.options.trace and (tool := environment.get(CHAIN)):
+            self.note(
+                "warning",
+                "nvtx-tool",
+                f"NVTX_INJECTION64_PATH named another NVTX tool, {tool}. NVTX speaks to one tool, so that one got nothing.",
+            )
         control = self._create_control()
         self._facts = {
             "command": list(self.command),

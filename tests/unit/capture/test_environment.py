@@ -23,7 +23,7 @@ def test_extra_variables_win() -> None:
     assert (environment["A"], environment["B"]) == ("2", "x=y,z")
 
 
-def test_an_earlier_nvtx_tool_is_kept_for_the_agent_to_pass_on_to() -> None:
+def test_a_tool_that_is_replaced_is_named() -> None:
     environment = child_environment({"NVTX_INJECTION64_PATH": "/tool.so"}, agent=AGENT, spool=SPOOL)
     assert environment["WARPLINE_NVTX_CHAIN"] == "/tool.so"
     assert environment["NVTX_INJECTION64_PATH"] == "/lib/agent.so"
