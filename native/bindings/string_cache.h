@@ -9,7 +9,7 @@ namespace warpline::binding {
 struct Domain;
 
 // Distinct messages that one domain registers; a program that makes up names without end (f"item {i}") sends the rest
-// as plain text, so neither we nor the tool keep them all.
+// as plain text, so that we do not keep them all. What a tool keeps is its own affair; our agent keeps each name once.
 inline constexpr Py_ssize_t kMaxRegistered = 65536;
 // Longer messages are sent as text: registering keeps a copy for good.
 inline constexpr Py_ssize_t kMaxRegisteredLength = 4096;

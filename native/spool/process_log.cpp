@@ -92,7 +92,11 @@ void ProcessLog::describe(RecordHead head, const MetaRecord &record) {
   std::lock_guard lock(describe_mutex_);
   if (head.type == RecordType::category) {
     try {
-      categories_.push_back({head, record});
+      Named &named = categories_[static_cast<uint64_t>(head.domain) << 32 | record.category];
+      if (named.head.type == head.type && named.head.name == head.name) {
+        return;  // some programs name their categories over and over
+      }
+      named = {head, record};
     } catch (...) {
       // Out of memory: a fork child will show the number instead of the name.
     }
@@ -253,7 +257,7 @@ void ProcessLog::adopt_names(ProcessLog &parent) {
   for (const auto &[name, number] : domains_) {
     describe({RecordType::domain, 0, number, intern(name)}, {});
   }
-  for (const Named &named : std::exchange(parent.categories_, {})) {
+  for (const auto &[key, named] : std::exchange(parent.categories_, {})) {
     describe(named.head, named.record);
   }
 }

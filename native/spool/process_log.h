@@ -71,8 +71,8 @@ class ProcessLog {
     size_t count;
   };
   struct Named {
-    RecordHead head;
-    MetaRecord record;
+    RecordHead head{};
+    MetaRecord record{};
   };
 
   OpenSlot *slot(uint32_t index) { return slots_[index / kSlotsPerChunk].slots + index % kSlotsPerChunk; }
@@ -91,7 +91,7 @@ class ProcessLog {
   MetaRecord *end_ = nullptr;
   size_t next_chunk_ = kPage;
   std::unordered_map<std::string, uint16_t> domains_;
-  std::vector<Named> categories_;  // written again in a fork child
+  std::unordered_map<uint64_t, Named> categories_;  // by domain and number; written again in a fork child
 
   std::mutex slots_mutex_;
   std::vector<SlotChunk> slots_;

@@ -165,6 +165,20 @@ void test_strings() {
   CHECK(process.domain("one") == 1);
 }
 
+void test_categories() {
+  Scratch scratch;
+  ProcessLog process;
+  CHECK(process.open(scratch.path, "{}", kClock) == 0);
+  MetaRecord record{};
+  record.category = 7;
+  for (int i = 0; i < 1000; ++i) {
+    process.describe({RecordType::category, 0, 1, 5}, record);
+  }
+  process.describe({RecordType::category, 0, 2, 5}, record);
+  process.describe({RecordType::category, 0, 1, 6}, record);
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::category) == 3);
+}
+
 // Threads that come one after the other share chunks: the spool grows with what is written, not with their number.
 void test_threads() {
   Scratch scratch;
@@ -216,6 +230,7 @@ int main() {
   test_stack();
   test_start_end();
   test_strings();
+  test_categories();
   test_threads();
   test_no_space();
   std::printf("spool: %d checks, %d failed\n", g_checks, g_failures);
