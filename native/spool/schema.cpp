@@ -2,6 +2,7 @@
 #include "schema.h"
 
 #include <cstdio>
+#include <span>
 
 #include "warpline/format.h"
 
@@ -41,50 +42,50 @@ constexpr Field kSlot[] = {
     {"thread", "u4", offsetof(OpenSlot, thread)},
 };
 
-template <size_t N>
-void append_fields(std::string &out, const Field (&fields)[N]) {
+struct Record {
+  const char *name;
+  RecordType type;
+  std::span<const Field> fields;
+};
+
+static_assert(sizeof(EventRecord) == sizeof(MetaRecord));  // one size for all: they share chunks
+constexpr Record kRecords[] = {
+    {"range", RecordType::range, kEvent},
+    {"start_end", RecordType::start_end, kEvent},
+    {"mark", RecordType::mark, kEvent},
+    {"thread_switch", RecordType::thread_switch, kMeta},
+    {"origin", RecordType::origin, kMeta},
+    {"thread", RecordType::thread, kMeta},
+    {"domain", RecordType::domain, kMeta},
+    {"category", RecordType::category, kMeta},
+    {"thread_name", RecordType::thread_name, kMeta},
+};
+
+void append_fields(std::string &out, std::span<const Field> fields) {
   out += "\"fields\": [";
-  for (size_t i = 0; i < N; ++i) {
+  const char *comma = "";
+  for (const Field &field : fields) {
     char text[96];
-    std::snprintf(text, sizeof(text), "%s[\"%s\", \"%s\", %zu]", i == 0 ? "" : ", ", fields[i].name,
-                  fields[i].type, fields[i].offset);
+    std::snprintf(text, sizeof(text), "%s[\"%s\", \"%s\", %zu]", comma, field.name, field.type, field.offset);
     out += text;
+    comma = ", ";
   }
   out += "]}";
-}
-
-template <size_t N>
-void append_record(std::string &out, const char *name, RecordType type, size_t size,
-                   const Field (&fields)[N]) {
-  char text[96];
-  std::snprintf(text, sizeof(text), "\"%s\": {\"id\": %d, \"size\": %zu, ", name, static_cast<int>(type),
-                size);
-  out += text;
-  append_fields(out, fields);
 }
 
 }  // namespace
 
 std::string schema_json() {
   std::string out = "\"records\": {";
-  append_record(out, "range", RecordType::range, sizeof(EventRecord), kEvent);
-  out += ", ";
-  append_record(out, "start_end", RecordType::start_end, sizeof(EventRecord), kEvent);
-  out += ", ";
-  append_record(out, "mark", RecordType::mark, sizeof(EventRecord), kEvent);
-  out += ", ";
-  append_record(out, "thread_switch", RecordType::thread_switch, sizeof(MetaRecord), kMeta);
-  out += ", ";
-  append_record(out, "origin", RecordType::origin, sizeof(MetaRecord), kMeta);
-  out += ", ";
-  append_record(out, "thread", RecordType::thread, sizeof(MetaRecord), kMeta);
-  out += ", ";
-  append_record(out, "domain", RecordType::domain, sizeof(MetaRecord), kMeta);
-  out += ", ";
-  append_record(out, "category", RecordType::category, sizeof(MetaRecord), kMeta);
-  out += ", ";
-  append_record(out, "thread_name", RecordType::thread_name, sizeof(MetaRecord), kMeta);
-  char text[64];
+  const char *comma = "";
+  char text[96];
+  for (const Record &record : kRecords) {
+    std::snprintf(text, sizeof(text), "%s\"%s\": {\"id\": %d, \"size\": %zu, ", comma, record.name,
+                  static_cast<int>(record.type), sizeof(EventRecord));
+    out += text;
+    append_fields(out, record.fields);
+    comma = ", ";
+  }
   std::snprintf(text, sizeof(text), "}, \"slot\": {\"size\": %zu, ", sizeof(OpenSlot));
   out += text;
   append_fields(out, kSlot);
