@@ -35,7 +35,7 @@ double time_pairs(ThreadLog &log, uint32_t pairs) {
 extern "C" {
 
 WARPLINE_EXPORT uint32_t warpline_abi_version(void) {
-  return 1;
+  return 2;
 }
 
 WARPLINE_EXPORT uint32_t warpline_clock_sample(uint64_t out[3]) {

@@ -37,9 +37,28 @@ constexpr Field kMeta[] = {
     {"tid", "u4", offsetof(MetaRecord, tid)},
     {"category", "u4", offsetof(MetaRecord, category)},
 };
+constexpr Field kOrigin[] = {
+    {"type", "u1", 0},
+    {"id", "u8", offsetof(OriginRecord, id)},
+    {"parent", "u8", offsetof(OriginRecord, parent)},
+    {"thread", "u4", offsetof(OriginRecord, thread)},
+    {"task", "u4", offsetof(OriginRecord, task)},
+};
+constexpr Field kOperation[] = {
+    {"type", "u1", 0},
+    {"flags", "u1", 1},
+    {"domain", "u2", 2},
+    {"name", "u4", 4},
+    {"start", "u8", offsetof(OperationRecord, start)},
+    {"object", "u8", offsetof(OperationRecord, object)},
+    {"value", "u8", offsetof(OperationRecord, value)},
+    {"action", "u4", offsetof(OperationRecord, action)},
+};
 constexpr Field kSlot[] = {
     {"id", "u8", offsetof(OpenSlot, id)},
+    {"parent", "u8", offsetof(OpenSlot, parent)},
     {"thread", "u4", offsetof(OpenSlot, thread)},
+    {"task", "u4", offsetof(OpenSlot, task)},
 };
 
 struct Record {
@@ -54,11 +73,39 @@ constexpr Record kRecords[] = {
     {"start_end", RecordType::start_end, kEvent},
     {"mark", RecordType::mark, kEvent},
     {"thread_switch", RecordType::thread_switch, kMeta},
-    {"origin", RecordType::origin, kMeta},
+    {"origin", RecordType::origin, kOrigin},
     {"thread", RecordType::thread, kMeta},
     {"domain", RecordType::domain, kMeta},
     {"category", RecordType::category, kMeta},
     {"thread_name", RecordType::thread_name, kMeta},
+    {"task_switch", RecordType::task_switch, kMeta},
+    {"define", RecordType::define, kMeta},
+    {"sample", RecordType::sample, kEvent},
+    {"operation", RecordType::operation, kOperation},
+};
+
+struct Action {
+  const char *name;
+  OperationAction number;
+};
+constexpr Action kActions[] = {
+    {"resource_destroy", OperationAction::resource_destroy},
+    {"sync_destroy", OperationAction::sync_destroy},
+    {"sync_acquire_start", OperationAction::sync_acquire_start},
+    {"sync_acquire_failed", OperationAction::sync_acquire_failed},
+    {"sync_acquire_success", OperationAction::sync_acquire_success},
+    {"sync_releasing", OperationAction::sync_releasing},
+    {"heap_unregister", OperationAction::heap_unregister},
+    {"heap_reset", OperationAction::heap_reset},
+    {"region_register", OperationAction::region_register},
+    {"region_resize", OperationAction::region_resize},
+    {"region_unregister", OperationAction::region_unregister},
+    {"permissions_assign", OperationAction::permissions_assign},
+    {"permissions_destroy", OperationAction::permissions_destroy},
+    {"permissions_reset", OperationAction::permissions_reset},
+    {"permissions_bind", OperationAction::permissions_bind},
+    {"permissions_unbind", OperationAction::permissions_unbind},
+    {"memory_initialized", OperationAction::memory_initialized},
 };
 
 void append_fields(std::string &out, std::span<const Field> fields) {
@@ -89,6 +136,15 @@ std::string schema_json() {
   std::snprintf(text, sizeof(text), "}, \"slot\": {\"size\": %zu, ", sizeof(OpenSlot));
   out += text;
   append_fields(out, kSlot);
+  out += ", \"actions\": {";
+  comma = "";
+  for (const Action &action : kActions) {
+    std::snprintf(text, sizeof(text), "%s\"%s\": %u", comma, action.name,
+                  static_cast<unsigned>(action.number));
+    out += text;
+    comma = ", ";
+  }
+  out += "}";
   return out;
 }
 

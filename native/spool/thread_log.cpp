@@ -87,8 +87,8 @@ void ThreadLog::write(RecordHead head, uint64_t start, uint64_t end, const Label
 
 bool ThreadLog::append_start_end(const OpenSlot &slot, uint64_t end) {
   const EventRecord &event = slot.event;
-  bool elsewhere = slot.thread != index_;
-  if (elsewhere && last_record(cursor_, chunk_end_) - cursor_ == 1) {
+  bool needs_origin = slot.thread != index_ || slot.task != 0 || slot.parent != 0;
+  if (needs_origin && last_record(cursor_, chunk_end_) - cursor_ == 1) {
     // The origin must follow its record in the same chunk: leave the last free record unused.
     limit_ = cursor_;
     chunk_end_ = reinterpret_cast<char *>(cursor_);
@@ -98,15 +98,14 @@ bool ThreadLog::append_start_end(const OpenSlot &slot, uint64_t end) {
   }
   write(event.head, event.start, end,
         {event.payload, event.color, event.category, event.head.name, event.head.flags});
-  if (!elsewhere || (cursor_ == limit_ && more_while_busy(RecordType::origin) == nullptr)) {
+  if (!needs_origin || (cursor_ == limit_ && more_while_busy(RecordType::origin) == nullptr)) {
     return true;
   }
-  auto *origin = reinterpret_cast<MetaRecord *>(cursor_);
-  origin->start = event.start;
+  auto *origin = reinterpret_cast<OriginRecord *>(cursor_);
   origin->id = slot.id;
+  origin->parent = slot.parent;
   origin->thread = slot.thread;
-  origin->tid = 0;
-  origin->category = 0;
+  origin->task = slot.task;
   commit(origin, {RecordType::origin, 0, 0, 0});
   ++cursor_;
   return true;

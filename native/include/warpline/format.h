@@ -9,7 +9,7 @@
 namespace warpline {
 
 inline constexpr char kSpoolMagic[8] = {'W', 'A', 'R', 'P', 'S', 'P', 'L', '1'};
-inline constexpr uint32_t kSpoolVersion = 1;
+inline constexpr uint32_t kSpoolVersion = 2;
 inline constexpr uint32_t kChunkMagic = 0x4b484357;  // "WCHK" in memory order
 inline constexpr uint32_t kNoThread = 0xffffffff;    // a chunk that belongs to the whole process
 inline constexpr size_t kPage = 4096;                // every chunk starts on a multiple of it
@@ -36,13 +36,20 @@ enum class RecordType : uint8_t {
   domain = 7,
   category = 8,
   thread_name = 9,
+  task_switch = 10,
+  define = 11,
+  sample = 12,
+  operation = 13,
 };
-inline constexpr size_t kDropSlots = 16;  // FileHeader::dropped, by record type; slot 0 counts strings
-inline constexpr size_t kInSignal =
-    14;  // calls from a signal handler that interrupted the same thread at a bad moment
-inline constexpr size_t kCutNames = 15;  // not lost: names that were too long and cut
+// FileHeader::dropped, by record type; slot 0 counts strings, and the last ones what is no record:
+inline constexpr size_t kDropSlots = 32;
+inline constexpr size_t kLostPayloads = 28;  // their event is there, with payload type 7 and offset 0
+inline constexpr size_t kCutPayloads = 29;   // not lost: payloads that were too long and cut
+inline constexpr size_t kInSignal = 30;  // calls from a signal handler that interrupted the same thread badly
+inline constexpr size_t kCutNames = 31;  // not lost: names that were too long and cut
 
-// Record flags. The low three bits are the NVTX payload type (0 none, 1 u64, 2 i64, 3 f64, 4 u32, 5 i32, 6 f32, 7 extended).
+// Record flags. The low three bits are the NVTX payload type (0 none, 1 u64, 2 i64, 3 f64, 4 u32, 5 i32, 6 f32,
+// 7 extended: `payload` is then the file offset of a BlobHead, 0 when it was lost).
 inline constexpr uint8_t kPayloadMask = 0x07;
 inline constexpr uint8_t kFlagColor = 0x08;
 inline constexpr uint8_t kFlagInherited =
@@ -61,18 +68,18 @@ struct FileHeader {
   std::atomic<uint64_t> chunk_end;  // bytes handed out as chunks; nothing behind it was ever written
   std::atomic<uint64_t> end_ns;     // set when the process ends in an orderly way, else 0
   std::atomic<uint32_t> error;      // errno of the first failure, else 0
-  std::atomic<uint32_t> state;      // 1 = the agent turned itself off
+  uint32_t reserved;
   std::atomic<uint64_t> dropped[kDropSlots];
 };
 static_assert(sizeof(FileHeader) <= kPage);
 
-enum class ChunkKind : uint8_t { records = 1, strings = 2, open = 3 };
+enum class ChunkKind : uint8_t { records = 1, strings = 2, open = 3, blobs = 4 };
 
 struct ChunkHeader {
   uint32_t magic;  // written last
   ChunkKind kind;
   uint8_t reserved0;
-  uint16_t stride;  // bytes per record; 0 for strings
+  uint16_t stride;  // bytes per record; 0 for strings and blobs
   uint64_t size;    // whole chunk, this header included
   uint32_t thread;  // index of the owning thread, or kNoThread
   uint32_t sequence;
@@ -103,15 +110,19 @@ static_assert(sizeof(EventRecord) == 40);
 struct OpenSlot {
   EventRecord event;
   uint64_t id;
+  uint64_t parent;  // id of the range that it is part of, 0 = none
   uint32_t thread;
-  uint32_t reserved;
+  uint32_t task;  // 0 = none
 };
-static_assert(sizeof(OpenSlot) == 56);
+static_assert(sizeof(OpenSlot) == 64);
 
 // thread_switch: the records behind it in this chunk are of `thread`.
-// origin: the start_end record before it began on `thread`.
+// task_switch: the push/pop ranges, marks, samples and operations that this thread writes from here on (in later chunks
+// too) are of task `id`, 0 = none.
 // thread: a thread of this process and its system id.  thread_name: head.name is the name of `tid`.
 // domain: head.domain is called head.name.  category: `category` of head.domain is called head.name.
+// define: the string head.name is JSON that defines object `id` of head.domain (a schema, a counter, a task, …);
+// `start` is when, `thread` who.
 struct MetaRecord {
   RecordHead head;
   uint64_t start;
@@ -122,6 +133,66 @@ struct MetaRecord {
   uint32_t reserved;
 };
 static_assert(sizeof(MetaRecord) == sizeof(EventRecord));
+
+// The start_end record before it began on `thread`, in `task`; `id` is its own, `parent` its parent's id.
+// Written only where one of them says more than the record itself.
+struct OriginRecord {
+  RecordHead head;
+  uint64_t id;
+  uint64_t parent;
+  uint32_t thread;
+  uint32_t task;
+  uint64_t reserved;
+};
+static_assert(sizeof(OriginRecord) == sizeof(EventRecord));
+
+// sample: an EventRecord too (end = start). `category` is the counter's id in head.domain; flags and `payload` hold the value
+// as for a mark; without a value, `color` is NVTX's reason for that.
+
+// Something was done to an object of head.domain: see OperationAction.
+struct OperationRecord {
+  RecordHead head;
+  uint64_t start;
+  uint64_t object;  // id or address
+  uint64_t value;   // size, other object, …
+  uint32_t action;
+  uint32_t reserved;
+};
+static_assert(sizeof(OperationRecord) == sizeof(EventRecord));
+
+// The numbers are in every spool, with these names: readers need not know them.
+enum class OperationAction : uint32_t {
+  resource_destroy = 1,
+  sync_destroy = 2,
+  sync_acquire_start = 3,
+  sync_acquire_failed = 4,
+  sync_acquire_success = 5,
+  sync_releasing = 6,
+  heap_unregister = 7,
+  heap_reset = 8,
+  region_register = 9,
+  region_resize = 10,
+  region_unregister = 11,
+  permissions_assign = 12,
+  permissions_destroy = 13,
+  permissions_reset = 14,
+  permissions_bind = 15,
+  permissions_unbind = 16,
+  memory_initialized = 17,
+};
+
+// Behind a blobs chunk's header, padded to 8: a BlobHead and its bytes. A zero size_plus_1 (stored last) ends the contents.
+// Where the schema holds pointers, the bytes they point to follow the fixed part, and each pointer is the distance of its
+// bytes from the end of the head (0 = null).
+inline constexpr uint32_t kBlobAtEnd = 1;  // given when the range ended
+inline constexpr uint32_t kBlobCut = 2;    // longer in truth
+struct BlobHead {
+  uint32_t size_plus_1;
+  uint32_t flags;
+  uint64_t schema;  // as NVTX numbers them: below 2^24 a predefined type, else defined in the event's domain
+  uint64_t next;    // file offset of a further payload of the same event, 0 = none
+};
+static_assert(sizeof(BlobHead) == 24);
 
 // Behind a strings chunk's header: StringHead, the bytes (UTF-8, no NUL), padding to 8. length_plus_1 is stored last.
 struct StringHead {

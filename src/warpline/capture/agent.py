@@ -9,7 +9,7 @@ from pathlib import Path
 
 from warpline.errors import CaptureError
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 CLOCK_KINDS = ("monotonic", "tsc", "cntvct")
 _LIBRARY = Path(__file__).resolve().parent.parent / "_lib" / "libwarpline_agent.so"
 

@@ -17,16 +17,19 @@ from warpline.errors import SpoolError
 
 MAGIC = b"WARPSPL1"
 CONTROL_MAGIC = b"WARPCTL1"
-VERSION = 1
+VERSION = 2
 PAGE = 4096
 CLOCKS = ("monotonic", "tsc", "cntvct")
 
-_HEAD = struct.Struct("<8sIIII II QQQ QQQ II 16Q")
+_HEAD = struct.Struct("<8sIIII II QQQ QQQ II 32Q")
 _CONTROL = struct.Struct("<8sII II QQQ QQI")
 _EVENT = {"flags": 1, "domain": 2, "name": 4, "start": 8, "end": 8, "payload": 8, "color": 4, "category": 4}
-_META = {"domain": 2, "name": 4, "start": 8, "thread": 4, "tid": 4, "category": 4}
-_EVENTS = ("range", "start_end", "mark")
-_METAS = ("thread_switch", "origin", "thread", "domain", "category", "thread_name")
+_META = {"domain": 2, "name": 4, "start": 8, "id": 8, "thread": 4, "tid": 4, "category": 4}
+_EVENTS = ("range", "start_end", "mark", "sample")
+_METAS = ("thread_switch", "thread", "domain", "category", "thread_name", "task_switch", "define")
+_ORIGIN = {"id": 8, "parent": 8, "thread": 4, "task": 4}
+_OPERATION = {"domain": 2, "start": 8, "object": 8, "value": 8, "action": 4}
+_OTHERS = ("origin", "operation")
 _LARGEST = 4096  # bytes of a record
 
 
@@ -57,7 +60,6 @@ class Head:
     chunk_end: int
     end_ns: int
     error: int
-    state: int
     dropped: tuple[int, ...]
 
 
@@ -76,7 +78,7 @@ class Layouts:
         numbers = [self.stride]
         numbers += [_offset(event, name) for name in _EVENT]
         numbers += [_offset(switch, "thread"), _offset(origin, "thread")]
-        numbers += [self.ids[name] for name in (*_EVENTS, "thread_switch", "origin")]
+        numbers += [self.ids[name] for name in ("range", "start_end", "mark", "thread_switch", "origin")]
         return np.array(numbers, np.uint32)
 
 
@@ -90,8 +92,8 @@ def read_head(data: bytes, file: str) -> Head:
     if fields[1] != VERSION:
         raise SpoolError(f"{file}: offset 8: version {fields[1]} of the spool format; this warpline reads {VERSION}")
     first, json_offset, json_size = fields[2:5]
-    size, chunk_end, end_ns, error, state = fields[10:15]
-    return Head(first, json_offset, json_size, _clock(fields[5:10]), size, chunk_end, end_ns, error, state, fields[15:31])
+    size, chunk_end, end_ns, error = fields[10:14]
+    return Head(first, json_offset, json_size, _clock(fields[5:10]), size, chunk_end, end_ns, error, fields[15:47])
 
 
 def read_control(data: bytes) -> tuple[Clock, int, int, int] | None:
@@ -122,21 +124,24 @@ def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
     """Build the dtypes from the file's own description. Raises SpoolError when a field this reader needs is missing."""
     try:
         records = facts["records"]
-        ids = {name: int(records[name]["id"]) for name in (*_EVENTS, *_METAS)}
-        dtypes = {name: _dtype(records[name]["fields"], int(records[name]["size"])) for name in (*_EVENTS, *_METAS)}
+        names = (*_EVENTS, *_METAS, *_OTHERS)
+        ids = {name: int(records[name]["id"]) for name in names}
+        dtypes = {name: _dtype(records[name]["fields"], int(records[name]["size"])) for name in names}
         for name in _EVENTS:
             _need(dtypes[name], _EVENT, name)
             if dtypes[name] != dtypes["range"]:
                 raise ValueError(f"{name} differs from range")
         for name in _METAS:
             _need(dtypes[name], _META, name)
+        _need(dtypes["origin"], _ORIGIN, "origin")
+        _need(dtypes["operation"], _OPERATION, "operation")
         stride = dtypes["range"].itemsize
         if any(dtype.itemsize != stride for dtype in dtypes.values()):
             raise ValueError("records differ in size")
         if len(set(ids.values())) != len(ids) or not all(0 < number < 256 for number in ids.values()):
             raise ValueError("type ids are not distinct bytes")
         slot = _dtype([*records["range"]["fields"], *facts["slot"]["fields"]], int(facts["slot"]["size"]))
-        _need(slot, {**_EVENT, "id": 8, "thread": 4}, "slot")
+        _need(slot, {**_EVENT, **_ORIGIN}, "slot")
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise SpoolError(f"{file}: offset {offset}: the description of the records is broken: {error!r}") from error
     return Layouts(ids, dtypes, slot, stride)

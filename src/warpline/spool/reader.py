@@ -25,7 +25,7 @@ from warpline.spool.strings import Strings
 
 UNKNOWN_THREAD = (1 << 24) - 1
 _LATEST = 1 << 62
-_IN_SIGNAL, _CUT_NAMES = 14, 15  # kInSignal and kCutNames in format.h
+_IN_SIGNAL, _CUT_NAMES = 30, 31  # kInSignal and kCutNames in format.h
 _LONGEST_NAME = 32768
 _BLOCK = 1 << 16
 _MORE_ROOM = "; name a directory with more room with --spool-dir"
@@ -164,10 +164,7 @@ class SpoolFile:
                     because = _LIMITS.get(what, because)
                 message = f"{count:,} {what} of process {self.process.pid} were dropped because {because}"
                 notes.append(Note("error", "dropped-records", "nvtx", message, min(count, _LATEST)))
-        if head.state == 1:
-            message = f"recording turned itself off in process {self.process.pid}{reason or ' after a failure'}; what came later is missing"
-            notes.append(Note("error", "agent-off", "nvtx", message))
-        elif head.error and not any(count for count, _ in losses):
+        if head.error and not any(count for count, _ in losses):
             message = f"the spool of process {self.process.pid} could not grow at some time{reason}; nothing was dropped"
             notes.append(Note("info", "spool-error", "nvtx", message))
         self._tell(

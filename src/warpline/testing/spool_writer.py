@@ -20,17 +20,26 @@ TYPES = {
     "domain": 7,
     "category": 8,
     "thread_name": 9,
+    "task_switch": 10,
+    "define": 11,
+    "sample": 12,
+    "operation": 13,
 }
+ACTIONS = {"resource_destroy": 1, "sync_acquire_start": 3, "sync_acquire_success": 5, "sync_releasing": 6, "region_register": 9}
 _HEAD: list[tuple[str, str, int]] = [("type", "u1", 0), ("flags", "u1", 1), ("domain", "u2", 2), ("name", "u4", 4), ("start", "u8", 8)]
 EVENT_FIELDS = [*_HEAD, ("end", "u8", 16), ("payload", "u8", 24), ("color", "u4", 32), ("category", "u4", 36)]
 _META = [*_HEAD, ("id", "u8", 16), ("thread", "u4", 24), ("tid", "u4", 28), ("category", "u4", 32)]
-_EVENTS = ("range", "start_end", "mark")
+_ORIGIN = [("type", "u1", 0), ("id", "u8", 8), ("parent", "u8", 16), ("thread", "u4", 24), ("task", "u4", 28)]
+_OPERATION = [*_HEAD, ("object", "u8", 16), ("value", "u8", 24), ("action", "u4", 32)]
+_SLOT = [("id", "u8", 40), ("parent", "u8", 48), ("thread", "u4", 56), ("task", "u4", 60)]
+_EVENTS = ("range", "start_end", "mark", "sample")
 
 
 def description(process: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON object behind the header."""
-    records = {name: {"id": number, "size": 40, "fields": EVENT_FIELDS if name in _EVENTS else _META} for name, number in TYPES.items()}
-    return {"process": dict(process), "records": records, "slot": {"size": 56, "fields": [("id", "u8", 40), ("thread", "u4", 48)]}}
+    fields = dict.fromkeys(TYPES, _META) | dict.fromkeys(_EVENTS, EVENT_FIELDS) | {"origin": _ORIGIN, "operation": _OPERATION}
+    records = {name: {"id": number, "size": 40, "fields": fields[name]} for name, number in TYPES.items()}
+    return {"process": dict(process), "records": records, "slot": {"size": 64, "fields": _SLOT}, "actions": ACTIONS}
 
 
 def event(
@@ -50,14 +59,26 @@ def event(
     return struct.pack("<BBHIQQQII", TYPES[kind], flags, domain, name, start, last, payload, color, category)
 
 
-def meta(kind: str, name: int = 0, *, domain: int = 0, start: int = 0, thread: int = 0, tid: int = 0, category: int = 0) -> bytes:
-    """Return a record that describes a thread, a domain or a category, or hands a chunk over."""
-    return struct.pack("<BBHIQQIIII", TYPES[kind], 0, domain, name, start, 0, thread, tid, category, 0)
+def meta(
+    kind: str, name: int = 0, *, domain: int = 0, start: int = 0, number: int = 0, thread: int = 0, tid: int = 0, category: int = 0
+) -> bytes:
+    """Return a record that describes a thread, a domain, a category or an object, or says whose the following records are."""
+    return struct.pack("<BBHIQQIIII", TYPES[kind], 0, domain, name, start, number, thread, tid, category, 0)
 
 
-def slot(record: bytes, thread: int, number: int = 1) -> bytes:
+def origin(thread: int, number: int = 0, *, parent: int = 0, task: int = 0) -> bytes:
+    """Return the record behind a start/end range that says where it began."""
+    return struct.pack("<BBHIQQIIQ", TYPES["origin"], 0, 0, 0, number, parent, thread, task, 0)
+
+
+def operation(action: int, start: int, *, domain: int = 0, object_id: int = 0, value: int = 0) -> bytes:
+    """Return a record of something done to an object."""
+    return struct.pack("<BBHIQQQII", TYPES["operation"], 0, domain, 0, start, object_id, value, action, 0)
+
+
+def slot(record: bytes, thread: int, number: int = 1, *, parent: int = 0, task: int = 0) -> bytes:
     """Return a slot of the process-wide table of open start/end ranges."""
-    return record + struct.pack("<QII", number, thread, 0)
+    return record + struct.pack("<QQII", number, parent, thread, task)
 
 
 def chunk(kind: int, stride: int, thread: int, contents: bytes, size: int | None = None, sequence: int = 0) -> bytes:
@@ -83,7 +104,7 @@ def strings(texts: Mapping[int, str | bytes]) -> bytes:
 
 def open_table(thread: int, items: Sequence[bytes]) -> bytes:
     """Return a table of open ranges: a thread's stack, or with NO_THREAD the process's slots."""
-    return chunk(3, 56 if thread == NO_THREAD else 40, thread, b"".join(items))
+    return chunk(3, 64 if thread == NO_THREAD else 40, thread, b"".join(items))
 
 
 def spool(
@@ -93,7 +114,6 @@ def spool(
     clock: tuple[int, int, int, int, int] = (0, 0, 0, 0, 1),
     end_ns: int = 0,
     error: int = 0,
-    state: int = 0,
     dropped: Mapping[int, int] | None = None,
 ) -> bytes:
     """Return a whole spool file. `clock`: kind, shift, t0, base_ns, mult. `dropped`: record type -> count."""
@@ -102,9 +122,9 @@ def spool(
     first = PAGE + (len(text) + PAGE - 1) // PAGE * PAGE
     body = b"".join(chunks)
     end = first + len(body)
-    losses = [(dropped or {}).get(number, 0) for number in range(16)]
-    head = struct.pack("<8sIIII", b"WARPSPL1", 1, first, PAGE, len(text)) + struct.pack("<IIQQQ", *clock)
-    head += struct.pack("<QQQII16Q", end, end, end_ns, error, state, *losses)
+    losses = [(dropped or {}).get(number, 0) for number in range(32)]
+    head = struct.pack("<8sIIII", b"WARPSPL1", 2, first, PAGE, len(text)) + struct.pack("<IIQQQ", *clock)
+    head += struct.pack("<QQQII32Q", end, end, end_ns, error, 0, *losses)
     return head.ljust(PAGE, b"\0") + text.ljust(first - PAGE, b"\0") + body
 
 

@@ -24,7 +24,7 @@ ABOUT = [
 EVENTS = [
     sw.event("range", 10, 20, 1, domain=1, category=1, flags=9),
     sw.event("start_end", 5, 25, 2),
-    sw.meta("origin", thread=2),
+    sw.origin(2),
     sw.event("mark", 26, None, 3),
     sw.meta("thread_switch", thread=3),
     sw.event("range", 30, 44, 4),

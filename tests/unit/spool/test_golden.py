@@ -9,7 +9,7 @@ from warpline.spool.reader import SpoolFile
 
 # Offset in the file -> bytes. All the rest is zero.
 HEADER = {
-    0x00: "57 41 52 50 53 50 4c 31  01 00 00 00  00 20 00 00  00 10 00 00",  # WARPSPL1, version 1, first chunk 8192, JSON at 4096
+    0x00: "57 41 52 50 53 50 4c 31  02 00 00 00  00 20 00 00  00 10 00 00",  # WARPSPL1, version 2, first chunk 8192, JSON at 4096
     0x18: "00 00 00 00  00 00 00 00",  # monotonic clock
     0x38: "00 60 00 00 00 00 00 00  00 60 00 00 00 00 00 00",  # reserved and handed out: 24576
     0x48: "e8 03 00 00 00 00 00 00",  # ended at 1000
@@ -49,11 +49,15 @@ META = (
     '[["type","u1",0],["flags","u1",1],["domain","u2",2],["name","u4",4],["start","u8",8],["id","u8",16],'
     '["thread","u4",24],["tid","u4",28],["category","u4",32]]'
 )
-KINDS = ("range", "start_end", "mark", "thread_switch", "origin", "thread", "domain", "category", "thread_name")
+ORIGIN = '[["type","u1",0],["id","u8",8],["parent","u8",16],["thread","u4",24],["task","u4",28]]'
+OPERATION = '[["type","u1",0],["domain","u2",2],["start","u8",8],["object","u8",16],["value","u8",24],["action","u4",32]]'
+FIELDS = {"range": EVENT, "start_end": EVENT, "mark": EVENT, "thread_switch": META, "origin": ORIGIN, "thread": META, "domain": META}
+FIELDS |= {"category": META, "thread_name": META, "task_switch": META, "define": META, "sample": EVENT, "operation": OPERATION}
+SLOT = '[["id","u8",40],["parent","u8",48],["thread","u4",56],["task","u4",60]]'
 JSON = (
     '{"process":{"pid":7,"ppid":1,"host":"h","start_ns":4,"executable":"/x","command":["x"],"rank":"3"},"records":{'
-    + ",".join(f'"{kind}":{{"id":{n},"size":40,"fields":{EVENT if n < 4 else META}}}' for n, kind in enumerate(KINDS, 1))
-    + '},"slot":{"size":56,"fields":[["id","u8",40],["thread","u4",48]]}}'
+    + ",".join(f'"{kind}":{{"id":{n},"size":40,"fields":{fields}}}' for n, (kind, fields) in enumerate(FIELDS.items(), 1))
+    + f'}},"slot":{{"size":64,"fields":{SLOT}}},"actions":{{}}}}'
 )
 
 
