@@ -18,9 +18,10 @@ enum Payload : uint8_t { kU64 = 1, kI64 = 2, kF64 = 3, kU32 = 4, kI32 = 5, kF32 
 
 void EventColumns::reset(size_t count, size_t strings) {
   rows = count;
-  for (auto *column : {&process, &thread, &start}) {
+  for (auto *column : {&id, &process, &thread, &start}) {
     column->resize(count);
   }
+  task.reset(count);
   for (auto *column : {&domain, &category, &message}) {
     column->reset(count);
   }
@@ -35,7 +36,6 @@ void EventColumns::reset(size_t count, size_t strings) {
 
 void RangeColumns::reset(size_t count, size_t strings) {
   EventColumns::reset(count, strings);
-  id.resize(count);
   end.resize(count);
   style.resize(count);
   depth.resize(count);
@@ -212,6 +212,7 @@ void Slicer::build(const uint8_t *base, uint64_t slice) {
   for (const uint32_t number : order_) {
     const Row &row = rows_[number];
     if (row.record[0] == mark) {
+      marks_.id[mark_at] = range_base_ + next_mark_++;
       emit_event(marks_, mark_at++, row);
     } else {
       emit_range(range_at++, row);
@@ -244,14 +245,15 @@ const void *Slicer::buffer(bool marks, std::string_view name, uint64_t *bytes) c
   if (name == "color") return pick(both.color);
   if (name == "payload_int") return pick(both.payload_int);
   if (name == "payload_float") return pick(both.payload_float);
+  if (name == "task") return pick(both.task);
   if (!marks && name == "end_thread") return pick(ranges_.end_thread);
   if (!marks && name == "parent") return pick(ranges_.parent);
   if (valid) return nullptr;
   if (name == "process") return of(both.process);
   if (name == "thread") return of(both.thread);
   if (name == "start") return of(both.start);
+  if (name == "id") return of(both.id);
   if (marks) return nullptr;
-  if (name == "id") return of(ranges_.id);
   if (name == "end") return of(ranges_.end);
   if (name == "style") return of(ranges_.style);
   if (name == "depth") return of(ranges_.depth);

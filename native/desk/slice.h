@@ -87,7 +87,8 @@ struct PairCoder {
 // The columns that ranges and marks share.
 struct EventColumns {
   size_t rows = 0;
-  std::vector<int64_t> process, thread, start;
+  std::vector<int64_t> id, process, thread, start;
+  Nullable<int64_t> task;
   Nullable<int32_t> domain, category, message;
   Nullable<uint32_t> category_id, color;
   Nullable<int64_t> payload_int;
@@ -98,7 +99,7 @@ struct EventColumns {
 };
 
 struct RangeColumns : EventColumns {
-  std::vector<int64_t> id, end;
+  std::vector<int64_t> end;
   std::vector<int32_t> style, depth;
   Nullable<int64_t> end_thread, parent;
   Bits unfinished, inherited, clipped;
@@ -156,6 +157,7 @@ class Slicer {
   std::vector<ThreadNest> nests_;
   ProcessLanes lanes_;
   int64_t next_range_ = 0;
+  int64_t next_mark_ = 0;
 };
 
 }  // namespace warpline::desk

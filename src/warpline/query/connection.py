@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from warpline.errors import ReportError
-from warpline.model.tables import TABLES, Table
+from warpline.model.tables import TABLES, Column, Table
 from warpline.report.store import Piece, Stored
 
 _MEMORY_SHARE = 0.5
@@ -51,19 +51,23 @@ def connect(store: Stored, *, threads: int | None = None, memory: int | None = N
 def _relation(table: Table, pieces: list[Piece]) -> str:
     """Return the SELECT over a table's files; those of other hosts are shifted onto the first one's clock."""
     if not pieces:
-        columns = ", ".join(f"NULL::{_SQL_TYPES[column.type]} AS {_name(column.name)}" for column in table.columns)
+        columns = ", ".join(_column(column, 0, True) for column in table.columns)
         return f"SELECT {columns} WHERE false"
-    groups: dict[int, list[str]] = {}
+    groups: dict[tuple[int, tuple[str, ...]], list[str]] = {}
     for piece in pieces:
-        groups.setdefault(piece.shift, []).append(_quote(str(piece.file.resolve())))
+        groups.setdefault((piece.shift, piece.missing), []).append(_quote(str(piece.file.resolve())))
     selects = []
-    for shift, files in groups.items():
-        columns = ", ".join(
-            f"{_name(column.name)} + {shift} AS {_name(column.name)}" if shift and column.clock else _name(column.name)
-            for column in table.columns
-        )
+    for (shift, missing), files in groups.items():
+        columns = ", ".join(_column(column, 0 if not column.clock else shift, column.name in missing) for column in table.columns)
         selects.append(f"SELECT {columns} FROM read_parquet([{', '.join(files)}])")
     return " UNION ALL ".join(selects)
+
+
+def _column(column: Column, shift: int, missing: bool) -> str:
+    name = _name(column.name)
+    if missing:
+        return f"NULL::{_SQL_TYPES[column.type]} AS {name}"
+    return f"{name} + {shift} AS {name}" if shift else name
 
 
 _SQL_TYPES = {
@@ -75,6 +79,7 @@ _SQL_TYPES = {
     "float64": "DOUBLE",
     "bool": "BOOLEAN",
     "string": "VARCHAR",
+    "binary": "BLOB",
     "dict": "VARCHAR",
 }
 

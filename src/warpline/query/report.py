@@ -97,7 +97,8 @@ class Report:
         parts = []
         for piece in self._store.pieces(name):
             try:
-                part = pq.read_table(piece.file, columns=wanted.names, partitioning=None).select(wanted.names).cast(wanted)
+                present = [column for column in wanted.names if column not in piece.missing]
+                part = schema.complete(pq.read_table(piece.file, columns=present, partitioning=None), wanted)
             except (pa.ArrowException, OSError) as error:
                 raise ReportError(f"cannot read {piece.file}: {error}") from error
             parts.append(_shifted(name, part, piece.shift))

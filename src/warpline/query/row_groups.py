@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from warpline.errors import ReportError
 from warpline.model.tables import TABLES
+from warpline.report import schema
 
 if TYPE_CHECKING:
     from warpline.query.report import Report
@@ -79,6 +80,7 @@ class Reader:
     def __init__(self, table: str, window: Window | None = None) -> None:
         self._texts = [column.name for column in TABLES[table].columns if column.type == "dict"]
         self._clocks = {column.name for column in TABLES[table].columns if column.clock}
+        self._schema = schema.schema(table)
         self._window = window
         self._local = threading.local()
 
@@ -89,6 +91,8 @@ class Reader:
             if group.file not in files:
                 files[group.file] = pq.ParquetFile(group.file, metadata=group.metadata, read_dictionary=self._texts, memory_map=True)
             rows = files[group.file].read_row_group(group.number, columns=list(columns), use_threads=False)
+            if rows.num_columns < len(set(columns)):
+                rows = schema.complete(rows, pa.schema([self._schema.field(name) for name in columns]))
         except (pa.ArrowException, OSError) as error:
             raise ReportError(f"cannot read {group.file}: {error}") from error
         if group.shift:

@@ -29,7 +29,7 @@ def _array(item: pa.Field, marks: bool, events: Events, rows: int, strings: Stri
     kind = item.type.index_type if pa.types.is_dictionary(item.type) else item.type
     values = pa.py_buffer(events.column(marks, name, kind.to_pandas_dtype()))
     source = "category" if name == "category_id" else name
-    valid = pa.py_buffer(events.column(marks, f"{source}?", np.uint8)) if item.nullable else None
+    valid = pa.py_buffer(events.column(marks, f"{source}?", np.uint8)) if item.nullable and name != "id" else None
     array = pa.Array.from_buffers(kind, rows, [valid, values])
     if kind is item.type:
         return array

@@ -19,6 +19,7 @@ _TYPES: dict[str, pa.DataType] = {
     "float64": pa.float64(),
     "bool": pa.bool_(),
     "string": pa.string(),
+    "binary": pa.binary(),
     "dict": pa.dictionary(pa.int32(), pa.string()),
 }
 
@@ -39,6 +40,14 @@ def schema(table: Table | str) -> pa.Schema:
 def empty(table: str) -> pa.Table:
     """Return the table with its types and no rows."""
     return schema(table).empty_table()
+
+
+def complete(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
+    """Return the columns of `wanted` in its order and types; those that an older file lacks are null."""
+    columns = [
+        rows.column(item.name).cast(item.type) if item.name in rows.column_names else pa.nulls(rows.num_rows, item.type) for item in wanted
+    ]
+    return pa.Table.from_arrays(columns, schema=wanted)
 
 
 def build(table: str, columns: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pa.Table:

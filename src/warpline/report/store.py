@@ -30,11 +30,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Piece:
-    """One file of a table."""
+    """One file of a table. `missing`: columns that the model got after the file was written; they read as null."""
 
     file: Path
     rows: int
     shift: int
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Stored:
     path: Path
     parts: tuple[Part, ...]
     waiting: tuple[str, ...]
-    _checked: set[Path] = field(default_factory=set, compare=False)
+    _checked: dict[Path, tuple[str, ...]] = field(default_factory=dict, compare=False)  # file -> missing columns
 
     @property
     def origin(self) -> int:
@@ -69,11 +70,10 @@ class Stored:
         for part in self.parts:
             entry = part.manifest.tables.get(table)
             if entry is not None:
-                piece = Piece(self.path / str(entry["file"]), part.manifest.rows(table), part.shift)
-                if piece.file not in self._checked:
-                    _check_file(table, piece)
-                    self._checked.add(piece.file)
-                found.append(piece)
+                file, rows = self.path / str(entry["file"]), part.manifest.rows(table)
+                if file not in self._checked:
+                    self._checked[file] = _check_file(table, file, rows)
+                found.append(Piece(file, rows, part.shift, self._checked[file]))
         return found
 
 
@@ -135,24 +135,29 @@ def _check(report: Path, found: list[Manifest]) -> None:
                 raise ReportError(f"{file} is missing; the part {manifest.id} of the report needs it")
 
 
-def _check_file(table: str, piece: Piece) -> None:
-    """Raise ReportError unless a Parquet file has the model's columns and the manifest's number of rows."""
+def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
+    """Return the columns that a Parquet file may lack and does; ReportError unless it has the others and `expected` rows."""
     try:
-        with pq.ParquetFile(piece.file) as file:
+        with pq.ParquetFile(path) as file:
             found, rows = file.schema_arrow, file.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise ReportError(f"cannot read {piece.file}: {error}") from error
-    if rows != piece.rows:
-        raise ReportError(f"{piece.file} has {rows} rows, but its manifest says {piece.rows}: it is not the file that was written")
+        raise ReportError(f"cannot read {path}: {error}") from error
+    if rows != expected:
+        raise ReportError(f"{path} has {rows} rows, but its manifest says {expected}: it is not the file that was written")
+    missing = []
     for wanted in schema.schema(table):
         number = found.get_field_index(wanted.name)
         if number < 0:
-            raise ReportError(f"{piece.file} lacks the column {wanted.name!r} of the table {table}")
+            if wanted.nullable:
+                missing.append(wanted.name)
+                continue
+            raise ReportError(f"{path} lacks the column {wanted.name!r} of the table {table}")
         kind, nullable = _plain(found.field(number).type), found.field(number).nullable
         if kind != _plain(wanted.type):
-            raise ReportError(f"{piece.file}: the column {wanted.name!r} holds {kind}, not {_plain(wanted.type)}")
+            raise ReportError(f"{path}: the column {wanted.name!r} holds {kind}, not {_plain(wanted.type)}")
         if nullable and not wanted.nullable:
-            raise ReportError(f"{piece.file}: the column {wanted.name!r} may have gaps, but each row needs a value")
+            raise ReportError(f"{path}: the column {wanted.name!r} may have gaps, but each row needs a value")
+    return tuple(missing)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

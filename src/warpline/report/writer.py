@@ -19,7 +19,8 @@ from warpline.report import pending, schema
 PROCESSES_PER_PART = 1 << 16
 THREADS_PER_PROCESS = 1 << 24
 RANGES_PER_PROCESS = 1 << 32
-_DELTAS = ("id", "start", "end", "parent")  # of large tables: nearly sorted, and without few distinct values
+_VALUES = ("payload_int", "payload_float", "value_int", "value_float", "data", "json")
+_DELTAS = ("id", "start", "end", "parent", "event")  # of large tables: nearly sorted, and without few distinct values
 _STATISTICS = ("id", "process", "start", "end", "unfinished", "inherited", "clipped")  # what row groups are picked by
 
 
@@ -144,9 +145,9 @@ class PartWriter:
 def open_parquet(file: BinaryIO | Path, table: str) -> pq.ParquetWriter:
     """Open a Parquet file for a table of the model, with the encodings that suit its columns."""
     wanted = schema.schema(table)
-    large = table.startswith("nvtx")
+    large = table.startswith("nvtx") or table == "payloads"
     deltas = [name for name in wanted.names if name in _DELTAS] if large else []
-    plain = [*deltas, "payload_int", "payload_float"] if large else []
+    plain = [*deltas, *_VALUES] if large else []
     return pq.ParquetWriter(
         file,
         wanted,

@@ -120,6 +120,10 @@ def timeline(
     ranges = _ranges([(item, row) for item, row in zip(drawn, common, strict=True) if item.kind != "mark"], origin, tick_ns)
     marks = [row for item, row in zip(drawn, common, strict=True) if item.kind == "mark"]
     marks.sort(key=lambda row: (row["process"], row["start"]))
+    counts: dict[int, int] = {}
+    for row in marks:
+        counts[row["process"]] = counts.get(row["process"], -1) + 1
+        row["id"] = row["process"] * RANGES_PER_PROCESS + counts[row["process"]]
     return write_part(
         report,
         facts,

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.report.recording import recording
 from warpline.errors import NewerReport, NotAReport, ReportError
 from warpline.query import open as open_report
+from warpline.query.row_groups import stream
 from warpline.report import manifest as manifests
 from warpline.report import pending
 from warpline.testing.timeline import timeline
@@ -93,6 +95,19 @@ def test_a_part_from_before_a_table_existed(report: Path) -> None:
     opened = open_report(report)
     assert opened.table("nvtx_marks").num_rows == 0
     assert opened.sql("SELECT count(*) AS n FROM nvtx_marks").to_pylist() == [{"n": 0}]
+
+
+def test_a_part_from_before_a_column_existed(report: Path) -> None:
+    timeline(report, "main | !new", host="h2", boot_id="b2", part="h2-1-1")
+    for table in ("nvtx_ranges", "nvtx_marks"):
+        (path,) = (report / "tables" / table).glob("host-0.parquet")
+        old = pq.read_table(path)
+        pq.write_table(old.drop_columns(["task"] if table == "nvtx_ranges" else ["task", "id"]), path)
+    opened = open_report(report)
+    assert opened.table("nvtx_ranges", ["message", "task"]).to_pylist() == [{"message": "step", "task": None}]
+    assert opened.table("nvtx_marks", ["id", "message"]).to_pylist() == [{"id": 1 << 48, "message": "new"}]
+    assert opened.sql("SELECT message, task, depth FROM nvtx_ranges").to_pylist() == [{"message": "step", "task": None, "depth": 0}]
+    assert [rows.to_pylist() for rows in stream(opened, "nvtx_ranges", ["task", "depth"])] == [[{"task": None, "depth": 0}]]
 
 
 def test_two_parts_with_one_number(report: Path) -> None:

@@ -100,6 +100,7 @@ def test_every_field_is_where_the_format_says(tmp_path: Path) -> None:
         "style": "PushPop",
         "depth": 0,
         "parent": None,
+        "task": None,
         "unfinished": False,
         "inherited": False,
         "clipped": False,

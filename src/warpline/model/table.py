@@ -1,0 +1,50 @@
+"""What a table of a report is made of: columns with type, unit and meaning; and the columns that many tables share.
+
+Types are `int16 int32 int64 uint32 uint64 float64 bool string binary dict` (`dict`: a string column stored as a
+dictionary). Columns with unit `ns` are CLOCK_MONOTONIC of the recording host unless the text says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: `unit` is `ns`, `bytes` or empty; `clock` marks times that move when hosts are aligned.
+
+    A nullable column may be missing in the files of an older report; it then reads as null.
+    """
+
+    name: str
+    type: str
+    text: str
+    nullable: bool = False
+    unit: str = ""
+    clock: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a report; rows are sorted by `sort`."""
+
+    name: str
+    text: str
+    columns: tuple[Column, ...]
+    sort: tuple[str, ...] = ()
+
+    def column(self, name: str) -> Column:
+        """Return the column called `name`; KeyError if there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(f"{self.name} has no column {name!r}")
+
+
+def time(name: str, text: str, nullable: bool = False) -> Column:
+    """Return a column of times."""
+    return Column(name, "int64", text, nullable, "ns", clock=True)
+
+
+PROCESS = Column("process", "int64", "Key of `processes`.")
+THREAD = Column("thread", "int64", "Key of `threads`.")
