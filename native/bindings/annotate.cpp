@@ -27,7 +27,7 @@ inline Annotate *allocate() {
     return self;
   }
 #endif
-  return PyObject_New(Annotate, &AnnotateType);
+  return PyObject_GC_New(Annotate, &AnnotateType);
 }
 
 PyObject *annotate_vectorcall(PyObject *, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
@@ -46,6 +46,7 @@ PyObject *annotate_vectorcall(PyObject *, PyObject *const *args, size_t nargsf, 
     Py_DECREF(self);
     return nullptr;
   }
+  track_payload(reinterpret_cast<PyObject *>(self), self->event);
   return reinterpret_cast<PyObject *>(self);
 }
 
@@ -65,11 +66,26 @@ int annotate_init(PyObject *self, PyObject *args, PyObject *kwargs) {
                                    &color, &domain, &category, &payload)) {
     return -1;
   }
-  return set_arguments(&as_annotate(self)->event, {message, color, domain, category, payload}) ? 0 : -1;
+  if (!set_arguments(&as_annotate(self)->event, {message, color, domain, category, payload})) {
+    return -1;
+  }
+  track_payload(self, as_annotate(self)->event);
+  return 0;
+}
+
+int annotate_traverse(PyObject *o, visitproc visit, void *arg) {
+  WARPLINE_VISIT_EVENT(as_annotate(o)->event);
+  return 0;
+}
+
+int annotate_clear(PyObject *o) {
+  set_payload(&as_annotate(o)->event, nullptr);
+  return 0;
 }
 
 void annotate_dealloc(PyObject *o) {
   Annotate *self = as_annotate(o);
+  PyObject_GC_UnTrack(o);
   clear_event(&self->event);
 #if !defined(Py_GIL_DISABLED)
   if (Py_IS_TYPE(o, &AnnotateType) && g_kept_count < kKept) [[likely]] {
@@ -150,7 +166,7 @@ PyTypeObject AnnotateType = {
     .tp_dealloc = annotate_dealloc,
     .tp_repr = annotate_repr,
     .tp_call = annotate_call,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
     .tp_doc =
         "annotate(message=None, color=None, domain=None, category=None, payload=None)\n--\n\n"
         "A range around a with block, or around every call of a decorated function.\n\n"
@@ -160,6 +176,8 @@ PyTypeObject AnnotateType = {
         "category: a name or a number, for grouping within the domain.\n"
         "payload: an int or a float to record with it.\n\n"
         "One object may be entered again and from many threads. Exceptions pass through.",
+    .tp_traverse = annotate_traverse,
+    .tp_clear = annotate_clear,
     .tp_methods = methods,
     .tp_init = annotate_init,
     .tp_new = annotate_new,

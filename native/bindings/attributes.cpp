@@ -20,8 +20,19 @@ RegisteredString *as_string(PyObject *o) {
 }
 
 void attributes_dealloc(PyObject *o) {
+  PyObject_GC_UnTrack(o);
   clear_event(&event_of(o));
-  PyObject_Free(o);
+  PyObject_GC_Del(o);
+}
+
+int attributes_traverse(PyObject *o, visitproc visit, void *arg) {
+  WARPLINE_VISIT_EVENT(event_of(o));
+  return 0;
+}
+
+int attributes_clear(PyObject *o) {
+  set_payload(&event_of(o), nullptr);
+  return 0;
 }
 
 PyObject *get_message(PyObject *o, void *) {
@@ -57,6 +68,7 @@ int set(PyObject *o, PyObject *value, void *) {
   WARPLINE_LOCK(o);
   done = Set(&event_of(o), value);
   WARPLINE_UNLOCK();
+  track_payload(o, event_of(o));
   return done ? 0 : -1;
 }
 
@@ -129,8 +141,10 @@ PyTypeObject EventAttributesType = {
     .tp_basicsize = sizeof(EventAttributes),
     .tp_dealloc = attributes_dealloc,
     .tp_repr = attributes_repr,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_doc = "What an event says. Made by Domain.get_event_attributes(); may be changed and used again.",
+    .tp_traverse = attributes_traverse,
+    .tp_clear = attributes_clear,
     .tp_getset = attributes_properties,
 };
 
@@ -147,7 +161,7 @@ PyTypeObject RegisteredStringType = {
 };
 
 PyObject *make_attributes(Domain *domain, const Arguments &arguments) {
-  EventAttributes *self = PyObject_New(EventAttributes, &EventAttributesType);
+  EventAttributes *self = PyObject_GC_New(EventAttributes, &EventAttributesType);
   if (self == nullptr) {
     return nullptr;
   }
@@ -158,6 +172,7 @@ PyObject *make_attributes(Domain *domain, const Arguments &arguments) {
     Py_DECREF(self);
     return nullptr;
   }
+  track_payload(reinterpret_cast<PyObject *>(self), self->event);
   return reinterpret_cast<PyObject *>(self);
 }
 

@@ -9,15 +9,14 @@ namespace warpline::binding {
 
 namespace {
 
-constexpr const char *kAttributeNames[] = {"message", "color", "category", "payload"};
-constexpr const char *kEventNames[] = {"attributes", "message", "color", "category", "payload"};
-constexpr const char *kIdNames[] = {"range_id"};
-Signature g_get_attributes = {"get_event_attributes", 4, 4, kAttributeNames};
-Signature g_set_attributes = {"set_event_attributes", 1, 5, kEventNames};
-Signature g_domain_mark = {"mark", 1, 5, kEventNames};
-Signature g_domain_push = {"push_range", 1, 5, kEventNames};
-Signature g_domain_start = {"start_range", 1, 5, kEventNames};
-Signature g_domain_end = {"end_range", 1, 1, kIdNames};
+const Signature g_get_attributes("get_event_attributes", 4, 0, {"message", "color", "category", "payload"});
+const Signature g_set_attributes("set_event_attributes", 1, 1,
+                                 {"attributes", "message", "color", "category", "payload"});
+const Signature g_domain_mark("mark", 1, 0, {"attributes", "message", "color", "category", "payload"});
+const Signature g_domain_push("push_range", 1, 0, {"attributes", "message", "color", "category", "payload"});
+const Signature g_domain_start("start_range", 1, 0,
+                               {"attributes", "message", "color", "category", "payload"});
+const Signature g_domain_end("end_range", 1, 1, {"range_id"});
 
 Domain *as_domain(PyObject *o) {
   return reinterpret_cast<Domain *>(o);
@@ -39,6 +38,7 @@ bool update(PyObject *attributes, PyObject *const *values) {
                     (values[2] == nullptr || set_category(event, values[2]));
   if (done && values[3] != nullptr) {
     set_payload(event, values[3]);
+    track_payload(attributes, *event);
   }
   return done;
 }
@@ -83,9 +83,9 @@ PyObject *event_method(const Signature &signature, PyObject *self, PyObject *con
   if (plain) [[likely]] {
     attributes = Py_NewRef(args[0]);
   } else {
-    PyObject *values[5] = {};
-    if (!read_arguments(signature, args, nargs, kwnames, values) ||
-        (attributes = meant(as_domain(self), values, signature.function)) == nullptr) {
+    Values<5> values;
+    if (!values.read(signature, args, nargs, kwnames) ||
+        (attributes = meant(as_domain(self), values.at, signature.function())) == nullptr) {
       return nullptr;
     }
   }
@@ -106,13 +106,6 @@ PyObject *silent_none() {
 }
 PyObject *silent_zero() {
   return PyLong_FromLong(0);
-}
-PyObject *send_mark(Event *event, int32_t state) {
-  mark(event, state);
-  Py_RETURN_NONE;
-}
-PyObject *send_push(Event *event, int32_t state) {
-  return depth_or_none(push(event, state));
 }
 PyObject *send_start(Event *event, int32_t state) {
   return PyLong_FromUnsignedLongLong(start(event, state));
@@ -139,11 +132,12 @@ PyObject *domain_pop(PyObject *self, PyObject *) {
 }
 
 PyObject *domain_end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  PyObject *id = nullptr;
-  if (!read_arguments(g_domain_end, args, nargs, kwnames, &id)) {
+  Values<1> values;
+  if (!values.read(g_domain_end, args, nargs, kwnames)) {
     return nullptr;
   }
-  if (id == nullptr || !PyIndex_Check(id)) {
+  PyObject *id = values[0];
+  if (!PyIndex_Check(id)) {
     PyErr_SetString(PyExc_TypeError, "end_range() needs the int that Domain.start_range() returned");
     return nullptr;
   }
@@ -155,7 +149,7 @@ PyObject *domain_end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
   Py_DECREF(number);
   const int32_t state = listener();
   if (state > 0 && value != 0) {
-    nvtxDomainRangeEnd(handle_for(as_domain(self), state), value);
+    end(as_domain(self), state, value);
   }
   Py_RETURN_NONE;
 }
@@ -179,22 +173,22 @@ PyObject *domain_category(PyObject *self, PyObject *name) {
 }
 
 PyObject *domain_get_attributes(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  PyObject *values[4] = {};
-  if (!read_arguments(g_get_attributes, args, nargs, kwnames, values)) {
+  Values<4> values;
+  if (!values.read(g_get_attributes, args, nargs, kwnames)) {
     return nullptr;
   }
   return make_attributes(as_domain(self), {values[0], values[1], nullptr, values[2], values[3]});
 }
 
 PyObject *domain_set_attributes(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  PyObject *values[5] = {};
-  if (!read_arguments(g_set_attributes, args, nargs, kwnames, values) ||
-      !is_attributes(values[0] != nullptr ? values[0] : Py_None, "set_event_attributes")) {
+  Values<5> values;
+  if (!values.read(g_set_attributes, args, nargs, kwnames) ||
+      !is_attributes(values[0], "set_event_attributes")) {
     return nullptr;
   }
   bool done = false;
   WARPLINE_LOCK(values[0]);
-  done = update(values[0], values + 1);
+  done = update(values[0], values.at + 1);
   WARPLINE_UNLOCK();
   if (!done) {
     return nullptr;
@@ -274,11 +268,6 @@ PyGetSetDef properties[] = {
 };
 
 }  // namespace
-
-bool intern_domain_signatures() {
-  return intern(&g_get_attributes) && intern(&g_set_attributes) && intern(&g_domain_mark) &&
-         intern(&g_domain_push) && intern(&g_domain_start) && intern(&g_domain_end);
-}
 
 PyTypeObject DomainType = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx.Domain",

@@ -48,6 +48,26 @@ bool set_arguments(Event *event, const Arguments &arguments);
 
 void clear_event(Event *event);
 
+// For tp_traverse and tp_clear: payloads are the only thing of an event that can be part of a cycle.
+#define WARPLINE_VISIT_EVENT(event) Py_VISIT((event).payload)
+
+// An object whose event holds one is told to the collector only then: most never are.
+inline void track_payload(PyObject *owner, const Event &event) {
+  if (event.payload != nullptr && PyObject_IS_GC(event.payload) && !PyObject_GC_IsTracked(owner)) {
+    PyObject_GC_Track(owner);
+  }
+}
+
+// One event for the length of a call.
+class Transient {
+ public:
+  Transient() { init_event(&event, g_default_domain, nullptr); }
+  ~Transient() { clear_event(&event); }
+  Transient(const Transient &) = delete;
+  Transient &operator=(const Transient &) = delete;
+  Event event;
+};
+
 // Makes `attributes` for the listener `state` > 0. Never fails: what cannot be sent is left out, with a warning.
 void prepare(Event *event, int32_t state);
 
@@ -87,7 +107,7 @@ inline void ensure_prepared(Event *event, int32_t state) {
   }
 }
 
-// The three ways to send it; `state` is what listener() said, and > 0.
+// The ways to send it; `state` is what listener() said, and > 0.
 inline int push(Event *event, int32_t state) {
   ensure_prepared(event, state);
   return nvtxDomainRangePushEx(event->domain->handle, &event->attributes);
@@ -102,6 +122,18 @@ inline void mark(Event *event, int32_t state) {
 inline nvtxRangeId_t start(Event *event, int32_t state) {
   ensure_prepared(event, state);
   return nvtxDomainRangeStartEx(event->domain->handle, &event->attributes);
+}
+inline void end(Domain *domain, int32_t state, nvtxRangeId_t id) {
+  nvtxDomainRangeEnd(handle_for(domain, state), id);
+}
+
+// The same with the result that Python sees.
+inline PyObject *send_mark(Event *event, int32_t state) {
+  mark(event, state);
+  Py_RETURN_NONE;
+}
+inline PyObject *send_push(Event *event, int32_t state) {
+  return depth_or_none(push(event, state));
 }
 
 }  // namespace warpline::binding

@@ -11,20 +11,17 @@ namespace warpline::binding {
 
 namespace {
 
+const Signature g_mark("mark", 5, 0, {"message", "color", "domain", "category", "payload"});
+const Signature g_push_range("push_range", 5, 0, {"message", "color", "domain", "category", "payload"});
+const Signature g_start_range("start_range", 5, 0, {"message", "color", "domain", "category", "payload"});
+const Signature g_pop_range("pop_range", 1, 0, {"domain"});
+const Signature g_end_range("end_range", 1, 1, {"range_id"});
+const Signature g_get_domain("get_domain", 1, 0, {"name"});
+
 // Held by the program from start to end; knows its domain, so end_range() needs nothing else.
 struct RangeId {
   PyObject_HEAD Domain *domain;
   std::atomic<nvtxRangeId_t> id;  // 0 once it has ended
-};
-
-// One event for the length of a call.
-class Transient {
- public:
-  Transient() { init_event(&event, g_default_domain, nullptr); }
-  ~Transient() { clear_event(&event); }
-  Transient(const Transient &) = delete;
-  Transient &operator=(const Transient &) = delete;
-  Event event;
 };
 
 // Reads a call. False with TypeError, also where nobody listens: a mistake must not wait for a profiler to show.
@@ -38,47 +35,52 @@ bool read(const Signature &signature, PyObject *const *args, Py_ssize_t nargs, P
   return read_event_arguments(signature, args, nargs, kwnames, &arguments) && set_arguments(event, arguments);
 }
 
-bool trivial(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  return kwnames == nullptr && (nargs == 0 || (nargs == 1 && PyUnicode_CheckExact(args[0])));
-}
-
-PyObject *module_mark(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+// Sends an event; what `Send` returns comes back as its result in Python. Plain calls are not read where nobody listens.
+template <PyObject *(*Send)(Event *, int32_t)>
+PyObject *event_function(const Signature &signature, PyObject *const *args, Py_ssize_t nargs,
+                         PyObject *kwnames) {
   const int32_t state = listener();
-  if (state == 0 && trivial(args, nargs, kwnames)) {
+  if (state == 0 && kwnames == nullptr && (nargs == 0 || (nargs == 1 && PyUnicode_CheckExact(args[0])))) {
     Py_RETURN_NONE;
   }
   Transient t;
-  if (!read(g_mark, args, nargs, kwnames, &t.event)) {
-    return nullptr;
-  }
-  if (state > 0) {
-    mark(&t.event, state);
-  }
-  Py_RETURN_NONE;
-}
-
-PyObject *module_push(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  const int32_t state = listener();
-  if (state == 0 && trivial(args, nargs, kwnames)) {
-    Py_RETURN_NONE;
-  }
-  Transient t;
-  if (!read(g_push_range, args, nargs, kwnames, &t.event)) {
+  if (!read(signature, args, nargs, kwnames, &t.event)) {
     return nullptr;
   }
   if (state == 0) {
     Py_RETURN_NONE;
   }
-  return depth_or_none(push(&t.event, state));
+  return Send(&t.event, state);
+}
+
+PyObject *send_start(Event *event, int32_t state) {
+  RangeId *made = PyObject_New(RangeId, &RangeIdType);
+  if (made == nullptr) {
+    return nullptr;
+  }
+  made->domain = event->domain;
+  new (&made->id) std::atomic<nvtxRangeId_t>(start(event, state));
+  return reinterpret_cast<PyObject *>(made);
+}
+
+PyObject *module_mark(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  return event_function<send_mark>(g_mark, args, nargs, kwnames);
+}
+
+PyObject *module_push(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  return event_function<send_push>(g_push_range, args, nargs, kwnames);
+}
+
+PyObject *module_start(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  return event_function<send_start>(g_start_range, args, nargs, kwnames);
 }
 
 PyObject *module_pop(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
   const int32_t state = listener();
   Domain *domain = g_default_domain;
   if (nargs != 0 || kwnames != nullptr) {
-    PyObject *name = nullptr;
-    if (!read_arguments(g_pop_range, args, nargs, kwnames, &name) ||
-        (domain = domain_named(name)) == nullptr) {
+    Values<1> values;
+    if (!values.read(g_pop_range, args, nargs, kwnames) || (domain = domain_named(values[0])) == nullptr) {
       return nullptr;
     }
   }
@@ -88,39 +90,12 @@ PyObject *module_pop(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObje
   return depth_or_none(pop(domain, state));
 }
 
-PyObject *module_start(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  const int32_t state = listener();
-  if (state == 0 && trivial(args, nargs, kwnames)) {
-    Py_RETURN_NONE;
-  }
-  Transient t;
-  if (!read(g_start_range, args, nargs, kwnames, &t.event)) {
-    return nullptr;
-  }
-  if (state == 0) {
-    Py_RETURN_NONE;
-  }
-  RangeId *made = PyObject_New(RangeId, &RangeIdType);
-  if (made == nullptr) {
-    return nullptr;
-  }
-  made->domain = t.event.domain;
-  new (&made->id) std::atomic<nvtxRangeId_t>(start(&t.event, state));
-  return reinterpret_cast<PyObject *>(made);
-}
-
 PyObject *module_end(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  static constexpr const char *names[] = {"range_id"};
-  static Signature signature = {"end_range", 1, 1, names};
-  PyObject *range = nullptr;
-  if (kwnames == nullptr && nargs == 1) [[likely]] {
-    range = args[0];
-  } else if (!intern(&signature) || !read_arguments(signature, args, nargs, kwnames, &range)) {
-    return nullptr;
-  } else if (range == nullptr) {
-    PyErr_SetString(PyExc_TypeError, "end_range() missing 1 required positional argument: 'range_id'");
+  Values<1> values;
+  if (!values.read(g_end_range, args, nargs, kwnames)) {
     return nullptr;
   }
+  PyObject *range = values[0];
   if (range == Py_None) {
     Py_RETURN_NONE;
   }
@@ -133,19 +108,17 @@ PyObject *module_end(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObje
   const nvtxRangeId_t id = open->id.exchange(0);
   const int32_t state = listener();
   if (id != 0 && state > 0) {
-    nvtxDomainRangeEnd(handle_for(open->domain, state), id);
+    end(open->domain, state, id);
   }
   Py_RETURN_NONE;
 }
 
 PyObject *module_get_domain(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  static constexpr const char *names[] = {"name"};
-  static Signature signature = {"get_domain", 1, 1, names};
-  PyObject *name = nullptr;
-  if (!intern(&signature) || !read_arguments(signature, args, nargs, kwnames, &name)) {
+  Values<1> values;
+  if (!values.read(g_get_domain, args, nargs, kwnames)) {
     return nullptr;
   }
-  return Py_XNewRef(reinterpret_cast<PyObject *>(domain_named(name)));
+  return Py_XNewRef(reinterpret_cast<PyObject *>(domain_named(values[0])));
 }
 
 PyObject *module_attached(PyObject *, PyObject *) {

@@ -9,8 +9,6 @@
 
 namespace warpline::binding {
 
-bool intern_domain_signatures();
-
 namespace {
 
 bool add_type(PyObject *module, const char *name, PyTypeObject *type) {
@@ -24,7 +22,7 @@ int execute(PyObject *module) {
       return -1;
     }
   }
-  const bool done = init_annotate() && intern_signatures() && intern_domain_signatures() && init_domains() &&
+  const bool done = init_annotate() && Signature::intern_all() && init_domains() &&
                     add_type(module, "annotate", &AnnotateType) && add_type(module, "Domain", &DomainType) &&
                     add_type(module, "EventAttributes", &EventAttributesType) &&
                     add_type(module, "RegisteredString", &RegisteredStringType) &&
