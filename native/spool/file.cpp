@@ -131,7 +131,7 @@ int SpoolFile::grow(size_t want) {
   }
   struct stat status{};
   int error = 0;
-  size_t step = std::clamp<size_t>(file_size_, kFirstStep, kLastStep);
+  size_t step = std::max(want, std::clamp<size_t>(file_size_, kFirstStep, kLastStep));
   char *base = nullptr;
   if (fstat(fd, &status) != 0 || status.st_dev != device_ || status.st_ino != inode_) {
     error = ESTALE;
@@ -159,7 +159,8 @@ int SpoolFile::grow(size_t want) {
   return 0;
 }
 
-ChunkHeader *SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want) {
+ChunkHeader *SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want,
+                                 uint64_t *offset) {
   // With the disk full every record would pay for a failing system call: try again only now and then.
   if (failing_.load(std::memory_order_relaxed) != 0 &&
       failing_.fetch_add(1, std::memory_order_relaxed) % kRetryEvery != 0) {
@@ -187,10 +188,25 @@ ChunkHeader *SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t threa
   chunk->thread = thread;
   chunk->sequence = sequence_++;
   std::atomic_ref(chunk->magic).store(kChunkMagic, std::memory_order_release);
+  if (offset != nullptr) {
+    *offset = cursor_offset_;
+  }
   cursor_ += size;
   cursor_offset_ += size;
   header_->chunk_end.store(cursor_offset_, std::memory_order_release);
   return chunk;
+}
+
+ChunkHeader *SpoolFile::allocate_for(size_t need, ChunkKind kind, uint32_t thread, size_t want,
+                                     uint64_t *offset) {
+  need += sizeof(ChunkHeader);
+  for (int i = 0; i < 2; ++i) {  // what is left of a mapped step may be too little; the next one is not
+    ChunkHeader *chunk = allocate(kind, 0, thread, std::max(want, need), offset);
+    if (chunk == nullptr || chunk->size >= need) {
+      return chunk;
+    }
+  }
+  return nullptr;
 }
 
 void SpoolFile::populate(void *begin, size_t size) {

@@ -22,8 +22,13 @@ class SpoolFile {
   [[nodiscard]] int create(const std::string &path, std::string_view json, const ClockParams &clock);
 
   //! [MT] A chunk of about `want` bytes (at least a page, less than asked where the mapped step ends), or nullptr when
-  //! there is no space. Its header is complete; its contents are zero.
-  [[nodiscard]] ChunkHeader *allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want);
+  //! there is no space. Its header is complete; its contents are zero. `offset` gets its place in the file.
+  [[nodiscard]] ChunkHeader *allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want,
+                                      uint64_t *offset = nullptr);
+
+  //! [MT] The same for one thing of `need` bytes: a chunk that holds it behind its header, or nullptr.
+  [[nodiscard]] ChunkHeader *allocate_for(size_t need, ChunkKind kind, uint32_t thread, size_t want,
+                                          uint64_t *offset = nullptr);
 
   //! [MT] Counts a record that could not be written.
   void drop(RecordType type) { count(static_cast<size_t>(type)); }

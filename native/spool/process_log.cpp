@@ -79,7 +79,7 @@ void ProcessLog::leave_thread(ThreadLog *log) {
     log->piece_ = 0;
     log->top_ = log->top_begin_ = log->top_end_ = nullptr;
   }
-  log->holes_ = log->unstored_ = 0;
+  log->holes_ = log->unstored_ = log->task_ = 0;
   std::fill(std::begin(log->level_), std::end(log->level_), 0u);
   // A chunk that is used up goes to nobody; small chunks again for the next owner, who may write little.
   log->chunk_size_ = std::min(log->chunk_size_, ThreadLog::kFirstChunk);
@@ -101,6 +101,45 @@ void ProcessLog::describe(RecordHead head, const MetaRecord &record) {
       // Out of memory: a fork child will show the number instead of the name.
     }
   }
+  write_description(head, record);
+}
+
+bool ProcessLog::define(ThreadLog &log, uint16_t domain, uint32_t kind, uint64_t id, std::string_view json) {
+  uint32_t text = kind == 0 ? strings_.write_once(json, file_)
+                            : strings_.intern(json, file_, StringTable::kLongestDefinition);
+  if (text == 0) {
+    file_.drop(RecordType::define);
+    return false;
+  }
+  RecordHead head{RecordType::define, 0, domain, text};
+  MetaRecord record{};
+  record.start = now_ns(clock_);
+  record.id = id;
+  record.thread = log.index();
+  std::lock_guard lock(describe_mutex_);
+  if (kind != 0) {
+    try {
+      Named &named = definitions_[{id, kind, domain}];
+      if (named.head.name == text) {
+        return true;
+      }
+      named = {head, record};
+      named.record.thread = kNoThread;  // in a child
+    } catch (...) {
+      // Out of memory: a fork child will not know the object.
+    }
+  }
+  write_description(head, record);
+  return true;
+}
+
+void ProcessLog::forget(uint16_t domain, uint32_t kind, uint64_t id) {
+  std::lock_guard lock(describe_mutex_);
+  definitions_.erase({id, kind, domain});
+}
+
+// The caller holds the lock.
+void ProcessLog::write_description(RecordHead head, const MetaRecord &record) {
   if (cursor_ == end_) {
     ChunkHeader *chunk = file_.allocate(ChunkKind::records, sizeof(MetaRecord), kNoThread, next_chunk_);
     if (chunk == nullptr) {
@@ -166,7 +205,8 @@ bool ProcessLog::add_slots() {
   return true;
 }
 
-uint64_t ProcessLog::start_range(ThreadLog &log, uint16_t domain, const Label &label) {
+uint64_t ProcessLog::start_range(ThreadLog &log, uint16_t domain, const Label &label, uint32_t task,
+                                 uint64_t parent) {
   ThreadLog::Busy busy(log);
   if (!busy) {
     file_.count(kInSignal);
@@ -182,14 +222,16 @@ uint64_t ProcessLog::start_range(ThreadLog &log, uint16_t domain, const Label &l
   OpenSlot *open = slot(index);
   uint64_t id = (static_cast<uint64_t>(++generation_[index]) << 32) | (index + 1);
   open->id = id;
+  open->parent = parent;
   open->thread = log.index();
+  open->task = task;
   copy_details(&open->event, label);
   open->event.start = now_ns(clock_);
   commit(open, {RecordType::start_end, label.flags, domain, label.name});
   return id;
 }
 
-bool ProcessLog::end_range(ThreadLog &log, uint64_t id, uint64_t end) {
+bool ProcessLog::end_range(ThreadLog &log, uint64_t id, uint64_t end, const Change *change) {
   ThreadLog::Busy busy(log);
   if (!busy) {
     file_.count(kInSignal);
@@ -204,6 +246,9 @@ bool ProcessLog::end_range(ThreadLog &log, uint64_t id, uint64_t end) {
   OpenSlot *open = slot(index);
   if (open->id != id || open->event.head.type == RecordType::none) {
     return false;
+  }
+  if (change != nullptr) {
+    log.apply(open->event, *change);
   }
   log.append_start_end(*open, end);
   commit(open, {});
@@ -260,6 +305,11 @@ void ProcessLog::adopt_names(ProcessLog &parent) {
   for (const auto &[key, named] : std::exchange(parent.categories_, {})) {
     describe(named.head, named.record);
   }
+  definitions_ = std::move(parent.definitions_);
+  std::lock_guard lock(describe_mutex_);
+  for (const auto &[object, named] : definitions_) {
+    write_description(named.head, named.record);
+  }
 }
 
 void ProcessLog::adopt_ranges(ProcessLog &parent, const Inherited &inherited, ThreadLog *thread,
@@ -283,9 +333,13 @@ void ProcessLog::adopt_ranges(ProcessLog &parent, const Inherited &inherited, Th
     OpenSlot *mine = slot(index);
     RecordHead head = open.event.head;
     head.flags |= kFlagInherited;
+    if ((head.flags & kPayloadMask) == kPayloadMask) {
+      head.flags &= static_cast<uint8_t>(~kPayloadMask);  // it lies in the parent's spool
+    }
     *mine = open;
     mine->event.start = fork_ns;
     mine->thread = 0;
+    mine->task = 0;  // of the parent process
     commit(mine, head);
     std::erase(free_slots_, index);
   }

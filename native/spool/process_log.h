@@ -37,11 +37,17 @@ class ProcessLog {
   void leave_thread(ThreadLog *log);
 
   //! [MT] Start/end ranges; an id is unique in the process, 0 = not recorded.
-  uint64_t start_range(ThreadLog &log, uint16_t domain, const Label &label);
-  bool end_range(ThreadLog &log, uint64_t id, uint64_t end);
+  uint64_t start_range(ThreadLog &log, uint16_t domain, const Label &label, uint32_t task = 0,
+                       uint64_t parent = 0);
+  bool end_range(ThreadLog &log, uint64_t id, uint64_t end, const Change *change = nullptr);
 
   //! [MT] Writes a record about the process: a thread, domain, category or name.
   void describe(RecordHead head, const MetaRecord &record);
+
+  //! [MT] Writes JSON about an object. `kind` tells apart objects with the same number and is no part of the file; 0: the
+  //! definition will not come again and a fork child need not know it. The caller holds the log's Busy.
+  bool define(ThreadLog &log, uint16_t domain, uint32_t kind, uint64_t id, std::string_view json);
+  void forget(uint16_t domain, uint32_t kind, uint64_t id);
 
   //! [MT] The number of domain `name`, the same for the same name; 0xffff when there are too many.
   uint16_t domain(std::string_view name);
@@ -75,6 +81,19 @@ class ProcessLog {
     MetaRecord record{};
   };
 
+  struct Object {
+    uint64_t id;
+    uint32_t kind;
+    uint16_t domain;
+    bool operator==(const Object &) const = default;
+    size_t operator()(const Object &o) const {
+      return (o.id ^ static_cast<uint64_t>(o.kind) << 52 ^ static_cast<uint64_t>(o.domain) << 36) *
+                 0x9e3779b97f4a7c15u >>
+             7;
+    }
+  };
+
+  void write_description(RecordHead head, const MetaRecord &record);
   OpenSlot *slot(uint32_t index) { return slots_[index / kSlotsPerChunk].slots + index % kSlotsPerChunk; }
   bool add_slots();
 
@@ -92,6 +111,8 @@ class ProcessLog {
   size_t next_chunk_ = kPage;
   std::unordered_map<std::string, uint16_t> domains_;
   std::unordered_map<uint64_t, Named> categories_;  // by domain and number; written again in a fork child
+
+  std::unordered_map<Object, Named, Object> definitions_;  // the same
 
   std::mutex slots_mutex_;
   std::vector<SlotChunk> slots_;

@@ -41,10 +41,14 @@ inline uint64_t hash_text(const char *text, size_t size) {
 
 class StringTable {
  public:
-  static constexpr size_t kLongest = 32768;  // longer texts are cut there, at a UTF-8 border
+  static constexpr size_t kLongest = 32768;  // longer names are cut there, at a UTF-8 border
+  static constexpr size_t kLongestDefinition = size_t{1} << 20;
 
   //! [MT] The number of `text` (from 1), or 0 when it cannot be stored now; then it is tried again next time.
-  uint32_t intern(std::string_view text, SpoolFile &file);
+  uint32_t intern(std::string_view text, SpoolFile &file, size_t longest = kLongest);
+
+  //! [MT] The same for a text that will not come again: it is written, but not remembered.
+  uint32_t write_once(std::string_view text, SpoolFile &file);
 
   //! [FORK] In a child: takes the strings of `parent` and writes them into the child's own file under their old numbers.
   void adopt(StringTable &parent, SpoolFile &file);
@@ -55,7 +59,12 @@ class StringTable {
   bool write(std::string_view text, uint32_t id, SpoolFile &file);
 
   std::mutex mutex_;
-  std::deque<std::string> texts_;  // by id - 1; a deque, so that the keys of ids_ stay where they are
+  uint32_t last_id_ = 0;
+  struct Text {
+    uint32_t id;
+    std::string text;
+  };
+  std::deque<Text> texts_;  // a deque, so that the keys of ids_ stay where they are
   std::unordered_map<std::string_view, uint32_t> ids_;
   char *cursor_ = nullptr;
   char *end_ = nullptr;

@@ -111,6 +111,105 @@ bool ThreadLog::append_start_end(const OpenSlot &slot, uint64_t end) {
   return true;
 }
 
+bool ThreadLog::operate(uint16_t domain, OperationAction action, uint64_t object, uint64_t value,
+                        uint64_t now) {
+  if (cursor_ == limit_ && more(RecordType::operation) == nullptr) {
+    return false;
+  }
+  auto *record = reinterpret_cast<OperationRecord *>(cursor_);
+  record->start = now;
+  record->object = object;
+  record->value = value;
+  record->action = static_cast<uint32_t>(action);
+  commit(record, {RecordType::operation, 0, domain, 0});
+  ++cursor_;
+  return true;
+}
+
+void ThreadLog::switch_task(uint32_t task, uint64_t now) {
+  if (task == task_ || (cursor_ == limit_ && more(RecordType::task_switch) == nullptr)) {
+    return;
+  }
+  auto *record = reinterpret_cast<MetaRecord *>(cursor_);
+  record->start = now;
+  record->id = task;
+  record->thread = index_;
+  commit(record, {RecordType::task_switch, 0, 0, 0});
+  ++cursor_;
+  task_ = task;
+}
+
+BlobLog::Blob ThreadLog::write_blob(const BlobHead &head, const void *bytes, size_t size) {
+  return blobs_.write(process_->file(), index_, head, bytes, size);
+}
+
+// The range's own payload is kept behind those of its end; a number becomes a blob of its predefined type.
+void ThreadLog::apply(EventRecord &open, const Change &change) {
+  RecordHead head = open.head;
+  if (change.name) {
+    head.name = change.label.name;
+  }
+  if (change.category) {
+    open.category = change.label.category;
+  }
+  if ((change.label.flags & kFlagColor) != 0) {
+    open.color = change.label.color;
+    head.flags |= kFlagColor;
+  }
+  uint8_t type = head.flags & kPayloadMask;
+  if ((change.label.flags & kPayloadMask) != kPayloadMask) {
+    // no payload
+  } else if (change.last_blob == nullptr) {  // lost
+    if (type == 0) {
+      open.payload = 0;
+      head.flags |= kPayloadMask;
+    }
+  } else {
+    uint64_t own = open.payload;
+    if (type == 0) {
+      own = 0;
+    } else if (type != kPayloadMask) {
+      constexpr uint64_t kPredefined[] = {0,  18, 17, 20,
+                                          16, 15, 19};  // u64 i64 f64 u32 i32 f32, as NVTX numbers them
+      constexpr size_t kSize[] = {0, 8, 8, 8, 4, 4, 4};
+      own = write_blob({0, 0, kPredefined[type], 0}, &open.payload, kSize[type]).offset;
+    }
+    std::atomic_ref(change.last_blob->next).store(own, std::memory_order_release);
+    open.payload = change.label.payload;
+    head.flags |= kPayloadMask;
+  }
+  commit(&open, head);
+}
+
+EventRecord *ThreadLog::innermost(uint16_t domain) {
+  if (unstored_ != 0) {
+    return nullptr;
+  }
+  for (uint32_t i = pieces_used_ == 0 ? 0 : piece_ + 1; i-- > 0;) {
+    EventRecord *slot = i == piece_ ? top_ : pieces_[i].end;
+    while (slot != pieces_[i].begin) {
+      --slot;
+      if (slot->head.type != RecordType::none && slot->head.domain == domain) {
+        return slot;
+      }
+    }
+  }
+  return nullptr;
+}
+
+int ThreadLog::pop(uint16_t domain, uint64_t end, const Change &change) {
+  {
+    Busy busy(*this);
+    EventRecord *open = busy ? innermost(domain) : nullptr;
+    if (open != nullptr) {
+      apply(*open, change);
+    } else if (change.last_blob != nullptr) {
+      process_->file().count(kLostPayloads);
+    }
+  }
+  return pop(domain, end);
+}
+
 void ThreadLog::describe(RecordHead head, const MetaRecord &record) {
   Busy busy(*this);
   if (busy) {
@@ -160,6 +259,9 @@ EventRecord *ThreadLog::deeper() {
 
 void ThreadLog::inherit(const EventRecord &open, uint64_t fork_ns) {
   RecordHead head = open.head;
+  if ((head.flags & kPayloadMask) == kPayloadMask) {
+    head.flags &= static_cast<uint8_t>(~kPayloadMask);  // it lies in the parent's spool
+  }
   push(head.domain, {open.payload, open.color, open.category, head.name,
                      static_cast<uint8_t>(head.flags | kFlagInherited)});
   if (top_ != top_begin_) {

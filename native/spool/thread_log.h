@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "blob_log.h"
 #include "clock.h"
 #include "string_table.h"
 
@@ -17,6 +18,14 @@ struct Label {
   uint32_t category = 0;
   uint32_t name = 0;
   uint8_t flags = 0;  // payload type and kFlagColor
+};
+
+//! What the end of a range adds to it: the members of `label` that are named here, its colour and its payloads.
+struct Change {
+  Label label;  // payload: the first of a chain of blobs
+  BlobHead *last_blob = nullptr;
+  bool name = false;
+  bool category = false;
 };
 
 //! Payload, colour and category lie in a record as in a Label, and move as one 16-byte word.
@@ -42,16 +51,49 @@ class ProcessLog;
 
 class ThreadLog {
  public:
+  //! Held on the slow paths, which take locks: a signal handler that annotates must not wait for the thread it interrupted.
+  class Busy {
+   public:
+    explicit Busy(ThreadLog &log) : log_(log), mine_(!log.busy_) { log_.busy_ = true; }
+    ~Busy() {
+      if (mine_) {
+        log_.busy_ = false;
+      }
+    }
+    Busy(const Busy &) = delete;
+    Busy &operator=(const Busy &) = delete;
+    explicit operator bool() const { return mine_; }
+
+   private:
+    ThreadLog &log_;
+    bool mine_;
+  };
+
   //! [HOT] Opens a push/pop range; returns its level in `domain`, from 0.
   int push(uint16_t domain, const Label &label);
 
   //! [HOT] Closes the innermost open range of `domain` with the time `end`; returns its level, or -1 if none is open.
   int pop(uint16_t domain, uint64_t end);
 
+  //! Closes the innermost open range of `domain`, changed.
+  int pop(uint16_t domain, uint64_t end, const Change &change);
+
   //! [HOT] Writes a finished record; false when there is no space (then it is counted as lost).
   bool append(RecordHead head, uint64_t start, uint64_t end, const Label &label);
 
-  //! Writes a start/end range, and where it began if that was another thread. The caller holds Busy.
+  //! [HOT] Writes what was done to an object. False when there is no space.
+  bool operate(uint16_t domain, OperationAction action, uint64_t object, uint64_t value, uint64_t now);
+
+  //! [HOT] What comes from here on belongs to `task`, 0 = none.
+  void switch_task(uint32_t task, uint64_t now);
+
+  //! Writes a payload; see BlobLog. The caller holds Busy.
+  BlobLog::Blob write_blob(const BlobHead &head, const void *bytes, size_t size);
+
+  //! Puts a change into an open range. The caller holds Busy.
+  void apply(EventRecord &open, const Change &change);
+
+  //! Writes a start/end range, and where it began if that was another thread or in a task. The caller holds Busy.
   bool append_start_end(const OpenSlot &slot, uint64_t end);
 
   //! Writes a record about the process, and the number of a domain; see ProcessLog.
@@ -90,24 +132,7 @@ class ThreadLog {
   static constexpr size_t kLargestPiece = size_t{4}
                                           << 20;  // deeper than some 2.5 million, pushes are only counted
 
-  // Held on the slow paths, which take locks: a signal handler that annotates must not wait for the thread it interrupted.
-  class Busy {
-   public:
-    explicit Busy(ThreadLog &log) : log_(log), mine_(!log.busy_) { log_.busy_ = true; }
-    ~Busy() {
-      if (mine_) {
-        log_.busy_ = false;
-      }
-    }
-    Busy(const Busy &) = delete;
-    Busy &operator=(const Busy &) = delete;
-    explicit operator bool() const { return mine_; }
-
-   private:
-    ThreadLog &log_;
-    bool mine_;
-  };
-
+  EventRecord *innermost(uint16_t domain);
   EventRecord *more(RecordType type);
   EventRecord *more_while_busy(RecordType type);
   EventRecord *deeper();
@@ -134,8 +159,10 @@ class ThreadLog {
   uint32_t pieces_used_ = 0;
   uint32_t level_[kLevels] = {};
   Piece pieces_[kPieces] = {};
+  uint32_t task_ = 0;
   ThreadLog *next_free_ = nullptr;
   volatile bool busy_ = false;
+  BlobLog blobs_;
   CachedName cache_[kCacheSize] = {};
 };
 

@@ -1,0 +1,27 @@
+// Payloads of one thread: bytes of any length, one behind the other, in chunks of the spool.
+#pragma once
+
+#include "file.h"
+
+namespace warpline {
+
+class BlobLog {
+ public:
+  static constexpr size_t kLargest = size_t{1} << 20;  // longer payloads are cut there, and counted
+
+  struct Blob {
+    uint64_t offset = 0;  // in the file; 0: there was no space, and the payload is counted as lost
+    BlobHead *head = nullptr;
+  };
+
+  //! Copies a payload. The caller makes sure that no signal handler of its thread comes between (ThreadLog::Busy).
+  Blob write(SpoolFile &file, uint32_t thread, const BlobHead &head, const void *bytes, size_t size);
+
+ private:
+  char *cursor_ = nullptr;
+  char *end_ = nullptr;
+  uint64_t offset_ = 0;  // of the cursor in the file
+  size_t next_chunk_ = kPage;
+};
+
+}  // namespace warpline

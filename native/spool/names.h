@@ -1,0 +1,136 @@
+// What the numbers stand for that programs hold as handles: texts, domains, categories and other definitions. They belong to
+// the process, not to a recording: each recording gets all of them, at its start or when they come.
+#pragma once
+
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+#include "file.h"
+#include "memory.h"
+
+namespace warpline {
+
+template <typename Word>
+inline uint64_t load(const char *at) {
+  Word word;
+  std::memcpy(&word, at, sizeof(word));
+  return word;
+}
+
+//! [HOT] 64-bit content hash, never 0. Ends are read as whole words that may overlap, so short names need no loop.
+inline uint64_t hash_text(const char *text, size_t size) {
+  uint64_t h = size * 0x9e3779b97f4a7c15u;
+  uint64_t tail = 0;
+  if (size >= 8) {
+    const char *last = text + size - 8;
+    tail = load<uint64_t>(last);
+    for (; text < last; text += 8) {
+      h = (h ^ load<uint64_t>(text)) * 0xbf58476d1ce4e5b9u;
+      h ^= h >> 32;
+    }
+  } else if (size >= 4) {
+    tail = load<uint32_t>(text) | load<uint32_t>(text + size - 4) << 32;
+  } else if (size > 0) {
+    tail = load<uint8_t>(text) | load<uint8_t>(text + size / 2) << 8 | load<uint8_t>(text + size - 1) << 16;
+  }
+  h = (h ^ tail) * 0x94d049bb133111ebu;
+  return (h ^ (h >> 29)) | 1;
+}
+
+//! Stores a record's head last and as one word: a reader sees all of the record or none.
+inline void commit(void *record, RecordHead head) {
+  uint64_t word;
+  static_assert(sizeof(word) == sizeof(head));
+  std::memcpy(&word, &head, sizeof(word));
+  __atomic_store_n(static_cast<uint64_t *>(record), word, __ATOMIC_RELEASE);
+}
+
+//! Where names go in one recording: strings chunks, and chunks with records about the process.
+class NameWriter {
+ public:
+  explicit NameWriter(SpoolFile &file) : file_(file) {}
+
+  //! One thread at a time. False when there is no space.
+  bool text(std::string_view text, uint32_t id);
+
+  //! [MT] Counted as lost when there is no space.
+  void record(RecordHead head, const MetaRecord &record);
+
+  SpoolFile &file() { return file_; }
+
+ private:
+  bool put(std::string_view text, uint32_t id);
+
+  SpoolFile &file_;
+  char *text_ = nullptr;
+  char *text_end_ = nullptr;
+  size_t next_texts_ = kPage;
+  std::mutex mutex_;
+  MetaRecord *record_ = nullptr;
+  MetaRecord *record_end_ = nullptr;
+  size_t next_records_ = kPage;
+};
+
+// Callers hold Busy.
+class Names {
+ public:
+  static constexpr size_t kLongest = 32768;  // longer texts are cut there, at a UTF-8 border
+
+  Names() = default;
+  Names(const Names &) = delete;
+  Names &operator=(const Names &) = delete;
+
+  //! [MT] The number of `text` (from 1), or 0 when it cannot be stored now; then it is tried again next time.
+  uint32_t intern(std::string_view text);
+
+  //! [MT] A number for a text that comes only once: it is written to the recording and not kept. 0 without a recording.
+  uint32_t write_once(std::string_view text);
+
+  //! [MT] The number of domain `name`, the same for the same name; 0xffff when there are too many.
+  uint16_t domain(std::string_view name);
+
+  //! [MT] A category, the name of a thread or the definition of an object: kept, and written where it is new.
+  void describe(RecordHead head, const MetaRecord &record);
+
+  //! [MT] From now on everything goes to `writer` too (nullptr: to nobody); what there is already is written at once.
+  void attach(NameWriter *writer);
+
+  //! [FORK] In a child: forgets the recording, and whatever other threads were in the middle of. Safe to call on any state.
+  void become_child();
+
+  //! [MT] Counts something that was lost, if there is a recording.
+  void count(size_t what);
+
+ private:
+  static constexpr size_t kFirstTexts = size_t{64} << 10;
+  static constexpr size_t kLastTexts = size_t{1} << 20;
+  struct Text {
+    const char *at;
+    uint32_t size;
+    uint32_t check;  // half of the hash: in a fork child tells a text that another thread was just storing
+  };
+
+  uint32_t find(std::string_view text, uint64_t hash) const;
+  uint32_t store(std::string_view text, uint64_t hash);
+  const MetaRecord *find(const MetaRecord &record, uint64_t hash) const;
+  void describe_locked(const MetaRecord &record);
+  void check();
+  std::string_view text_of(uint32_t id) const;
+
+  std::mutex mutex_;
+  NameWriter *writer_ = nullptr;
+  bool stale_ = false;  // in a fork child: the indexes must be made again
+  BlockArray<Text> texts_;
+  uint32_t text_count_ = 0;
+  HashIndex text_index_;
+  char *room_ = nullptr;
+  size_t room_size_ = 0;
+  size_t next_room_ = kFirstTexts;
+  BlockArray<MetaRecord> records_;
+  uint32_t record_count_ = 0;
+  HashIndex record_index_;
+  uint32_t domain_count_ = 0;
+};
+
+}  // namespace warpline
