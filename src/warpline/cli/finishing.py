@@ -14,8 +14,8 @@ from warpline.cli.summary import summary
 from warpline.cli.telling import tell
 from warpline.cli.words import short_path
 from warpline.errors import WarplineError
+from warpline.handover import pending
 from warpline.query import open as open_report
-from warpline.report import pending
 from warpline.report.finish import finish
 
 _PATIENCE_S = 0.3

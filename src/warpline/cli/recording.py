@@ -16,12 +16,12 @@ from warpline.capture.launch import Outcome, Recording
 from warpline.capture.options import DEFAULTS, Wait
 from warpline.capture.program import find_program
 from warpline.capture.spool_dir import choose_spool
-from warpline.cli.destination import destination, remove_empty
 from warpline.cli.nsys_options import BUILT_TRACES, LATER_TRACES, Later
 from warpline.cli.telling import tell
 from warpline.cli.words import short_path
 from warpline.errors import CaptureError, UsageError, WarplineError
-from warpline.report import pending
+from warpline.handover import pending
+from warpline.handover.destination import destination, remove_empty
 
 # Every name of an option -> its long name, and whether it is a flag.
 OPTIONS = {

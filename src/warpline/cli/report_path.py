@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from warpline.cli.output_name import FOREIGN
 from warpline.errors import NotAReport
-from warpline.report.naming import SUFFIX, located
+from warpline.handover.naming import SUFFIX, located
+from warpline.handover.output_name import FOREIGN
 
 if TYPE_CHECKING:
     _Base = click.ParamType[Path]

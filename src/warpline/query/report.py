@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warpline.errors import MissingData, QueryError, ReportError
+from warpline.handover.naming import SUFFIX
 from warpline.model.tables import TABLES
 from warpline.report import schema
 from warpline.report.manifest import Manifest
-from warpline.report.naming import SUFFIX
 from warpline.report.store import Piece, Stored, open_store
 
 if TYPE_CHECKING:

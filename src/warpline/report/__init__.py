@@ -1,1 +1,1 @@
-"""Reports on disk: finish a spool into Parquet, open what is there. `pending` needs the standard library only."""
+"""Reports on disk: finish a spool into Parquet, open what is there."""

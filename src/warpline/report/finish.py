@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from warpline.errors import ReportError
+from warpline.handover import pending as pendings
 from warpline.report import manifest as manifests
-from warpline.report import pending as pendings
 from warpline.report.build import Builder, Progress, Timings
 from warpline.report.manifest import Manifest
 from warpline.report.writer import PartWriter

@@ -11,10 +11,11 @@ from typing import Any
 
 from warpline._version import __version__
 from warpline.errors import NewerReport, ReportError
+from warpline.handover.naming import MANIFESTS
 
 FORMAT = "warpline-report"
 VERSION = 1
-DIRECTORY = "manifest.d"
+DIRECTORY = MANIFESTS
 PARTS = 1 << 15  # that many, at most: the range ids of more would not fit into 64 bits
 
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warpline.errors import NotAReport, ReportError, WarplineError
+from warpline.handover import pending as pendings
+from warpline.handover.naming import located
 from warpline.model.tables import TABLES
 from warpline.report import manifest as manifests
-from warpline.report import pending as pendings
 from warpline.report import schema
 from warpline.report.finish import finish
 from warpline.report.manifest import Manifest
-from warpline.report.naming import located
 
 
 @dataclass(frozen=True)

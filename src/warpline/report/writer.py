@@ -12,9 +12,10 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from warpline.handover import pending
 from warpline.model.tables import TABLES
 from warpline.report import manifest as manifests
-from warpline.report import pending, schema
+from warpline.report import schema
 
 PROCESSES_PER_PART = 1 << 16
 THREADS_PER_PROCESS = 1 << 24

@@ -10,7 +10,7 @@ from warpline.capture.launch import Outcome
 from warpline.cli import finishing
 from warpline.cli.finishing import finish_and_summarise, progress_bar
 from warpline.errors import ReportError
-from warpline.report import pending
+from warpline.handover import pending
 
 
 def _finish(tmp_path: Path, status: int, error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:

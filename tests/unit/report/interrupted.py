@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 
 from tests.unit.report.recording import recording
+from warpline.handover import pending
 from warpline.query import open as open_report
-from warpline.report import pending
 from warpline.report.finish import finish
 
 STEPS = frozenset({"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "shutil.move", "shutil.rmtree"})

@@ -14,11 +14,12 @@ import pytest
 
 from tests.unit.report.recording import recording
 from warpline.errors import ReportError
+from warpline.handover import pending
 from warpline.model.tables import TABLES
 from warpline.query import Report
 from warpline.query import open as open_report
 from warpline.report import finish as finishing
-from warpline.report import pending, schema
+from warpline.report import schema
 from warpline.report.finish import finish
 from warpline.testing import spool_writer as sw
 

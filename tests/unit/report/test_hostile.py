@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from warpline.cli.group import commands
 from warpline.errors import ReportError, WarplineError
+from warpline.handover import pending
 from warpline.query import open as open_report
-from warpline.report import pending
 from warpline.testing.timeline import timeline
 
 PICTURE = "main |[step    ]\nmain | [load ] !m\nw@io | <open ]"

@@ -11,10 +11,10 @@ import pytest
 
 from tests.unit.report.recording import recording
 from warpline.errors import NewerReport, NotAReport, ReportError
+from warpline.handover import pending
 from warpline.query import open as open_report
 from warpline.query.row_groups import stream
 from warpline.report import manifest as manifests
-from warpline.report import pending
 from warpline.testing.timeline import timeline
 
 

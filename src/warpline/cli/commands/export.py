@@ -13,7 +13,7 @@ from warpline.cli.opening import opened as open_report
 from warpline.cli.report_path import ReportPath
 from warpline.cli.words import short_path, size
 from warpline.errors import UsageError
-from warpline.report.naming import SUFFIX
+from warpline.handover.naming import SUFFIX
 
 FAMILY = "exporters.formats"
 

@@ -16,7 +16,7 @@ from warpline.cli.flags import FlagCommand
 from warpline.cli.opening import opened as open_report
 from warpline.cli.report_path import ReportPath
 from warpline.errors import MissingData, UsageError
-from warpline.report.naming import SUFFIX
+from warpline.handover.naming import SUFFIX
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection

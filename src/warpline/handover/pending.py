@@ -18,12 +18,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from warpline.errors import ReportError
-from warpline.report import manifest as manifests
+from warpline.handover.naming import MANIFESTS, PENDING
 
 if sys.platform != "win32":
     import fcntl
 
-DIRECTORY = "pending.d"
+DIRECTORY = PENDING
 _SILENCE_S = 120
 
 
@@ -163,7 +163,7 @@ def remove(spool: str | os.PathLike[str]) -> None:
 def jobs(report: str | os.PathLike[str]) -> set[str | None]:
     """Return the job ids of a report's parts and pending recordings; empty when there is no report."""
     found: set[str | None] = {pending.job for pending in listed(report)}
-    folder = Path(report) / manifests.DIRECTORY
+    folder = Path(report) / MANIFESTS
     for path in folder.glob("*.json") if folder.is_dir() else []:
         try:
             job = json.loads(path.read_bytes()).get("job")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from warpline.capture.facts import host_name
-from warpline.cli.output_name import claim
 from warpline.errors import ReportError
-from warpline.report import pending
-from warpline.report.naming import is_report
+from warpline.handover import pending
+from warpline.handover.naming import is_report
+from warpline.handover.output_name import claim
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def destination(output: str | None, *, force: bool, job: str | None) -> Iterator
 
     Inside the block no other launcher on this filesystem chooses: note the recording there with `pending.begin`.
     """
-    path, created = claim(output, host=host_name())
+    path, created = claim(output, host=socket.gethostname().replace("/", "_"))
     with _locked(path.parent):
         if not created:
             _check(path, force=force, job=job)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from warpline.cli.destination import destination
 from warpline.errors import ReportError
-from warpline.report import pending
+from warpline.handover import pending
+from warpline.handover.destination import destination
 
 
 def _choose(output: Path, *, force: bool = False, job: str | None = None) -> Path:

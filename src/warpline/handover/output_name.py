@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from warpline.errors import ReportError, UsageError
-from warpline.report.naming import SUFFIX
+from warpline.handover.naming import SUFFIX
 
 DEFAULT = "report%n"
 FOREIGN = (".nsys-rep", ".qdrep", ".qdstrm", ".sqlite")  # Nsight Systems

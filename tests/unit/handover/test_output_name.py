@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from warpline.cli.output_name import claim, expand, with_suffix
 from warpline.errors import ReportError, UsageError
+from warpline.handover.output_name import claim, expand, with_suffix
 
 
 @pytest.mark.parametrize(

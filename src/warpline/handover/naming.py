@@ -1,17 +1,17 @@
-"""What a report is called on disk: its suffix, and which directory a name means. Standard library only."""
+"""What a report is called on disk: its suffix, its folders, and which directory a name means."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from warpline.report import manifest, pending
-
 SUFFIX = ".warpline"
+MANIFESTS = "manifest.d"
+PENDING = "pending.d"
 
 
 def is_report(path: Path) -> bool:
     """Say whether `path` is a report directory, finished or not."""
-    return (path / manifest.DIRECTORY).is_dir() or (path / pending.DIRECTORY).is_dir()
+    return (path / MANIFESTS).is_dir() or (path / PENDING).is_dir()
 
 
 def located(path: Path) -> Path:

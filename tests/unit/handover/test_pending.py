@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from warpline.errors import ReportError
-from warpline.report import pending
+from warpline.handover import pending
 from warpline.testing.timeline import timeline
 
 
@@ -94,7 +94,7 @@ def test_jobs_are_those_of_parts_and_of_recordings(tmp_path: Path) -> None:
 def test_only_one_holds_the_lock(tmp_path: Path) -> None:
     note = pending.begin(tmp_path / "r", tmp_path / "spool")
     text = (
-        "import sys; from pathlib import Path; from warpline.report import pending\n"
+        "import sys; from pathlib import Path; from warpline.handover import pending\n"
         "with pending.locked(pending.read(Path(sys.argv[1]))) as mine: print('waiting is over', mine)"
     )
     environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
@@ -122,7 +122,7 @@ def test_host_names_become_file_names(name: str, expected: str) -> None:
 
 
 def test_it_needs_the_standard_library_only() -> None:
-    text = "import sys, warpline.report.pending; print([m for m in ('numpy', 'pyarrow', 'duckdb') if m in sys.modules])"
+    text = "import sys, warpline.handover.pending; print([m for m in ('numpy', 'pyarrow', 'duckdb') if m in sys.modules])"
     environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
     found = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
