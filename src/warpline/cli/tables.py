@@ -1,16 +1,14 @@
-"""Tables as text: for reading (table, markdown) and for programs (csv, tsv, json)."""
+"""Tables as text: for reading here (table, markdown), for programs in `records`."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from warpline.cli.records import as_csv, as_json, as_tsv
 from warpline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -183,67 +181,6 @@ def as_table(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterato
         yield "-" * max(sum(widths[i] for i in line) + len(_GAP) * (len(line) - 1 + (number > 0)) for number, line in enumerate(lines))
     for values in zip(*cells, strict=True):
         yield from row(values)
-
-
-def _raw(value: Any, name: str) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and name.endswith(("(ns)", "(%)")):
-        return f"{value:.1f}"
-    return str(value)
-
-
-def as_csv(table: pa.Table, *, width: int = 0, header: bool = True, delimiter: str = ",") -> Iterator[str]:
-    """Comma-separated lines as in RFC 4180; numbers plain."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")  # so that both are quoted in text
-    names = table.column_names
-
-    def line(values: Sequence[str]) -> str:
-        buffer.seek(0)
-        buffer.truncate()
-        writer.writerow(values)
-        return buffer.getvalue().removesuffix("\r\n")
-
-    if header:
-        yield line(names)
-    for batch in table.to_batches(max_chunksize=65536):
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield line([_raw(value, name) for value, name in zip(values, names, strict=True)])
-
-
-def as_tsv(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
-    """Tab-separated lines without quoting: tabs, line ends and backslashes in text are written as backslash escapes."""
-    escapes = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-    names = table.column_names
-    if header:
-        yield "\t".join(name.translate(escapes) for name in names)
-    for batch in table.to_batches(max_chunksize=65536):
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield "\t".join(_raw(value, name).translate(escapes) for value, name in zip(values, names, strict=True))
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None  # JSON has no word for them
-    return value if isinstance(value, (str, int, float, bool, type(None), list, dict)) else str(value)
-
-
-def as_json(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
-    """A JSON array of objects, one row per line."""
-    names = table.column_names
-    pending: str | None = None
-    yield "["
-    for batch in table.to_batches(max_chunksize=65536):
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            if pending is not None:
-                yield pending + ","
-            pending = json.dumps(dict(zip(names, map(_json_value, values), strict=True)), ensure_ascii=False, allow_nan=False)
-    if pending is not None:
-        yield pending
-    yield "]"
 
 
 def as_markdown(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
