@@ -14,8 +14,9 @@ Every NVTX push/pop range, in the order they began, and where it lies in the nes
 - NameTree: the name, indented by `--` per level.
 
 ## How it is computed
-Parents are those of the report: ranges on one thread, of all domains together. DurChild sums the direct children. A filter leaves
-rows out; what it leaves out still counts in Lvl, NumChild, DurChild and RangeStack.
+Parents are those of the report: ranges on one thread or in one task, of all domains together. DurChild sums the direct push/pop
+children; Lvl and RangeStack count the start/end ranges that a task's ranges lie in, too. A filter leaves rows out; what it leaves out
+still counts in Lvl, NumChild, DurChild and RangeStack.
 
 ## Traps
 - Ranges of two domains may overlap without one enclosing the other; then neither is the other's child.
@@ -32,41 +33,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warpline.errors import MissingData
-from warpline.query.row_groups import overlaps
 from warpline.stats.summary import range_names, with_unfinished
+from warpline.stats.traces import system_ids, traced
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
 DEFAULT = False  # `warpline stats` prints it only when asked by name
 
-_ROWS = """
-WITH pushpop AS (SELECT * FROM nvtx_ranges WHERE style = 'PushPop'),
-children AS (SELECT parent, count(*) AS number, sum("end" - "start")::BIGINT AS time FROM pushpop WHERE parent IS NOT NULL GROUP BY parent)
-SELECT r.id, r.parent, r."start", r."end", r.domain, r.message, p.pid, t.tid, r.unfinished,
-       coalesce(c.number, 0) AS number, coalesce(c.time, 0) AS time
-FROM pushpop r LEFT JOIN children c ON c.parent = r.id
-JOIN threads t ON t.thread = r.thread JOIN processes p ON p.process = r.process
-ORDER BY r."start", r.process, r.id
-"""
-
 
 def table(report: Report, selection: Selection) -> pa.Table:
     """Return the trace; MissingData where there is no push/pop range."""
-    window = selection.window(report)
-    rows = report.sql(_ROWS)
-    ids, parents = rows.column("id").to_pylist(), rows.column("parent").to_pylist()
-    stacks: dict[int, str] = {}
-    levels: dict[int, int] = {}
-    for id, parent in zip(ids, parents, strict=True):
-        stacks[id] = f"{stacks.get(parent, '')}:{id}"
-        levels[id] = levels.get(parent, -1) + 1
-    level = pa.array([levels[id] for id in ids], pa.int32())
-    rows = rows.append_column("level", level).append_column("stack", pa.array([stacks[id] for id in ids], pa.string()))
-    if window is not None:
-        rows = rows.filter(overlaps(rows, window))
+    found = traced(report, selection, "PushPop")
+    rows = found.rows
     if not rows.num_rows:
-        raise MissingData(f"does not contain NVTX push/pop range data{'' if window is None else ' in the selected part'}.")
+        chosen = " in the selected part" if selection.time or selection.nvtx else ""
+        raise MissingData(f"does not contain NVTX push/pop range data{chosen}.")
     duration = pc.subtract(rows.column("end"), rows.column("start"))
     names = range_names(rows.column("domain"), rows.column("message"))
     columns = {
@@ -76,8 +58,8 @@ def table(report: Report, selection: Selection) -> pa.Table:
         "DurChild (ns)": rows.column("time"),
         "DurNonChild (ns)": pc.subtract(duration, rows.column("time")),
         "Name": names,
-        "PID": rows.column("pid"),
-        "TID": rows.column("tid"),
+        "PID": system_ids(report, rows, "processes", "pid"),
+        "TID": system_ids(report, rows, "threads", "tid"),
         "Lvl": rows.column("level"),
         "NumChild": rows.column("number"),
         "RangeId": rows.column("id"),
@@ -85,4 +67,4 @@ def table(report: Report, selection: Selection) -> pa.Table:
         "RangeStack": rows.column("stack"),
         "NameTree": pc.binary_join_element_wise(pc.binary_repeat("--", rows.column("level")), names, ""),
     }
-    return with_unfinished(pa.table(columns), pc.sum(rows.column("unfinished")).as_py())
+    return with_unfinished(pa.table(columns), found.unfinished)
