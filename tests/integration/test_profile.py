@@ -354,6 +354,23 @@ def test_stats_at_the_end(tmp_path: Path) -> None:
     assert "inner" in done.stdout
 
 
+def test_stats_that_nobody_reads_leave_the_exit_code_alone(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    path = program(tmp_path / "p.py", "raise SystemExit(7)\n")
+    done = subprocess.run(
+        [*COMMAND, "profile", "-q", "--stats", "-o", "x", path],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (7, "")
+
+
 def test_the_raw_spool_is_kept_on_request_only(tmp_path: Path) -> None:
     path = program(tmp_path / "p.py")
     assert warpline("profile", "-o", "kept", "--keep-raw", path, cwd=tmp_path).returncode == 0

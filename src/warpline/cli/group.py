@@ -16,7 +16,7 @@ import click
 from warpline import catalog
 from warpline._version import __version__
 from warpline.cli.light import without_pandas
-from warpline.cli.telling import BROKEN_PIPE, INTERRUPTED, complain
+from warpline.cli.telling import BROKEN_PIPE, INTERRUPTED, complain, drop_output
 from warpline.errors import UsageError, WarplineError
 
 FAMILY = "cli.commands"
@@ -140,17 +140,10 @@ def run(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except (_ReaderGone, BrokenPipeError):
-        _drop_output()
+        drop_output()
         return BROKEN_PIPE
     except OSError as error:
         what = f"{error.filename}: " if error.filename else "" if error.errno is None else "cannot write the output: "
         complain(f"{what}{error.strerror or error}.")
-        _drop_output()
+        drop_output()
         return 1
-
-
-def _drop_output() -> None:
-    """Send what is still buffered nowhere: the interpreter's last flush must not fail again."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.close(null)

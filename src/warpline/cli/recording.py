@@ -98,9 +98,9 @@ def record(request: Request) -> Recorded:
             raise
     recording = Recording(request.program, options, spool.path, agent, early, job, waiting=lambda pids: _say_waiting(request, pids))
     if spool.warning:
-        recording.note("warning", "spool-place", f"{spool.warning[0].upper()}{spool.warning[1:]} ({spool.path}).")
+        recording.facts.note("warning", "spool-place", f"{spool.warning[0].upper()}{spool.warning[1:]} ({spool.path}).")
     if not options.trace:
-        recording.note("warning", "nothing-traced", "None of the sources that -t names can be recorded yet, so there is nothing to show.")
+        recording.facts.note("warning", "nothing-traced", "None of the sources that -t names can be recorded yet, so there is nothing to show.")
     try:
         outcome = recording.run()
     except CaptureError:
@@ -109,9 +109,9 @@ def record(request: Request) -> Recorded:
         if created:
             remove_empty(report)
         raise
-    if not recording.saved:
+    if not recording.facts.saved:
         # the report will not have them
-        for row in recording.diagnostics:
+        for row in recording.facts.diagnostics:
             tell(f"warpline: {row['severity']}: {row['message']}")
     finished = _finish(note, outcome, quiet=request.quiet)
     return Recorded(report, outcome.exit_status, finished)

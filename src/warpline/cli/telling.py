@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 INTERRUPTED = 130
@@ -27,3 +28,10 @@ def complain(text: str) -> None:
         style = sys.modules["click"].style
         head = style("warpline: ", bold=True) + style("error: ", fg="red", bold=True)
     tell("\n  ".join([head + first, *rest.splitlines()]))
+
+
+def drop_output() -> None:
+    """Send what is still buffered nowhere: the interpreter's last flush must not fail again."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)

@@ -6,6 +6,7 @@ returned.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from warpline.capture.options import DEFAULTS
 from warpline.cli.arguments import split
 from warpline.cli.nsys_options import BUILT_TRACES
 from warpline.cli.recording import OPTIONS, Request, record
+from warpline.cli.telling import drop_output
 from warpline.errors import UsageError
 
 
@@ -122,7 +124,15 @@ def _run_stats(ctx: click.Context, report: Path) -> None:
     stats: Any = root.get_command(ctx, "stats") if isinstance(root, click.Group) else None
     if stats is None:
         raise UsageError("There is no command `stats` here.")
-    stats.main([str(report)], prog_name="warpline stats", standalone_mode=False)
+    try:
+        try:
+            with stats.make_context("warpline stats", [str(report)]) as inner:
+                stats.invoke(inner)
+        except click.exceptions.Exit:
+            pass  # without data; stats has said so
+        sys.stdout.flush()
+    except BrokenPipeError:  # e.g. `| head`: what counts is how the program ended
+        drop_output()
 
 
 command: click.Command = _Profile(
