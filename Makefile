@@ -9,11 +9,11 @@ STAMP := $(VENV)/ready-$(VERSION)
 NATIVE_SOURCES := $(shell find native -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cuh' 2>/dev/null)
 ARGS ?=
 
-.PHONY: help demo test check lint format tidy types native unit docs docs-check bench gpu wheels clean
+.PHONY: help demo test check lint format tidy types native unit upstream-tests docs docs-check bench gpu wheels clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-9s %s\n", $$1, $$2 }'
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 	@echo "  PYTHON=python3.12 selects the interpreter; ARGS='-k name' goes to pytest or the benchmarks."
 
 $(STAMP): pyproject.toml tools/preflight.sh tools/setup.py
@@ -57,6 +57,9 @@ types: $(STAMP) ## mypy --strict
 
 unit: native ## unit and conformance tests
 	$(PY) -m pytest -q tests/unit tests/conformance $(ARGS)
+
+upstream-tests: native ## PyPI nvtx's own tests against us (downloads its sdist; not part of test)
+	@$(PY) tools/upstream_tests.py $(ARGS)
 
 docs: $(STAMP) ## write docs/reference/ from the code
 	@$(PY) tools/gen_docs.py
