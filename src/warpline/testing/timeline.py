@@ -5,14 +5,18 @@
     w@io    |     [read         ]
     p1/main |        {async   }
     main    |  <open
+    main#t1 |{fetch    }
+    main~mem|0   3   1.5   ?
 
-A line is `[process/]thread[@domain] |picture`. `[name ]` is a push/pop range from its `[` to just behind its `]`, `{name}` a
+A line is `[process/]thread[#task][@domain] |picture`. `[name ]` is a push/pop range from its `[` to just behind its `]`, `{name}` a
 start/end range, `!name` a mark, `<name` a range that is still open at the end (`unfinished`). A name ends at the first
-space; what follows in the brackets only gives the length. Lines may repeat a thread (nesting, crossing domains).
+space; what follows in the brackets only gives the length. Lines may repeat a thread (nesting, crossing domains, tasks).
+`thread~counter[@domain] |picture` holds the samples of a counter: each number where it begins, `?` where there was no value.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -28,6 +32,8 @@ from warpline.spool import desk
 
 _MACHINE = {"os": "Linux", "kernel": "6", "machine": "x86_64", "cpu": "CPU", "cpus": 2, "memory": 1 << 30}
 _Extra = Mapping[str, Mapping[str, Any]]
+_TASKS_PER_PROCESS = _COUNTERS_PER_PROCESS = 1 << 32
+_SAMPLE = re.compile(r"(?P<sample>\?|[+-]?\d[\d.]*)")
 _PIECE = re.compile(r"\[(?P<push>[^\]]*)\]|\{(?P<start>[^}]*)\}|!(?P<mark>[^\s!<\[{]*)|<(?P<open>[^\s!<\[{]*)")
 
 
@@ -42,6 +48,8 @@ class Drawn:
     name: str
     first: int
     last: int
+    task: str | None = None
+    counter: str | None = None
 
 
 def draw(picture: str) -> list[Drawn]:
@@ -55,11 +63,14 @@ def draw(picture: str) -> list[Drawn]:
             raise ValueError(f"a line of a timeline is `thread |picture`: {line!r}")
         process, slash, thread = head.strip().rpartition("/")
         thread, _, domain = thread.partition("@")
-        for match in _PIECE.finditer(track):
+        thread, _, counter = thread.partition("~")
+        thread, _, task = thread.partition("#")
+        for match in (_SAMPLE if counter else _PIECE).finditer(track):
             kind = str(match.lastgroup)
             name = match[kind].split(" ")[0]
-            last = match.start() if kind == "mark" else width if kind == "open" else match.end()
-            drawn.append(Drawn(process if slash else "", thread, domain or None, kind, name, match.start(), last))
+            last = match.start() if kind in ("mark", "sample") else width if kind == "open" else match.end()
+            own = (process if slash else "", thread, domain or None)
+            drawn.append(Drawn(*own, kind, name, match.start(), last, task or None, counter or None))
     return drawn
 
 
@@ -79,11 +90,18 @@ def timeline(
     ranks: Mapping[str, int] | None = None,
     diagnostics: Sequence[Mapping[str, Any]] = (),
     extra: _Extra | None = None,
+    tasks: _Extra | None = None,
+    counters: _Extra | None = None,
+    payloads: Mapping[str, Sequence[Any]] | None = None,
+    end_payloads: Mapping[str, Sequence[Any]] | None = None,
+    tables: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> Manifest:
     """Write the drawn ranges and marks as a part of the report directory `path`; returns its manifest.
 
     `tick_ns`: ns per column; column 0 is `origin`. `ranks`: process -> rank. `diagnostics`: rows of that table.
-    `extra`: range name -> columns to set, such as `{"step": {"color": 0xFF0000, "payload_int": 3, "category": "io"}}`.
+    `extra`: range name -> columns to set, such as `{"step": {"color": 0xFF0000, "payload_int": 3, "category": "io"}}`; `tasks` and
+    `counters` do the same for those. `payloads`: name of ranges or marks -> what the first, second, … of them carry (the last
+    repeats), written as JSON; `end_payloads`: the same, given at the end. `tables`: more rows, as they are.
     """
     drawn = draw(picture)
     report = Path(path)
@@ -116,14 +134,29 @@ def timeline(
         {"thread": key, "process": keys[p], "tid": 1000 + index, "name": t, "start": origin}
         for index, ((p, t), key) in enumerate(thread_keys.items())
     ]
-    common = [_labels(item, keys, thread_keys, origin, tick_ns, extra or {}) for item in drawn]
-    ranges = _ranges([(item, row) for item, row in zip(drawn, common, strict=True) if item.kind != "mark"], origin, tick_ns)
-    marks = [row for item, row in zip(drawn, common, strict=True) if item.kind == "mark"]
-    marks.sort(key=lambda row: (row["process"], row["start"]))
-    counts: dict[int, int] = {}
-    for row in marks:
-        counts[row["process"]] = counts.get(row["process"], -1) + 1
-        row["id"] = row["process"] * RANGES_PER_PROCESS + counts[row["process"]]
+    task_keys = _numbered(drawn, keys, "task", _TASKS_PER_PROCESS)
+    rows_tasks = [
+        {
+            "task": key,
+            "process": keys[process],
+            "thread": next(thread_keys[i.process, i.thread] for i in drawn if (i.process, i.task) == (process, name)),
+            "name": name,
+            "library": "asyncio",
+            "start": origin + min(i.first for i in drawn if (i.process, i.task) == (process, name)) * tick_ns,
+            **(tasks or {}).get(name or "", {}),
+        }
+        for (process, _, name), key in task_keys.items()
+    ]
+    common = [(item, _labels(item, keys, thread_keys, task_keys, origin, tick_ns, extra or {})) for item in drawn if not item.counter]
+    ranges = _ranges([(item, row) for item, row in common if item.kind != "mark"], origin, tick_ns)
+    marks = _identified([row for item, row in common if item.kind == "mark"])
+    carried = [
+        *_payloads("range", ranges, payloads or {}, at_end=False),
+        *_payloads("range", ranges, end_payloads or {}, at_end=True),
+        *_payloads("mark", marks, payloads or {}, at_end=False),
+    ]
+    rows_counters, samples = _counters(drawn, keys, thread_keys, origin, tick_ns, counters or {})
+    more = {name: list(rows) for name, rows in (tables or {}).items()}
     return write_part(
         report,
         facts,
@@ -132,18 +165,30 @@ def timeline(
             "threads": rows_threads,
             "nvtx_ranges": ranges,
             "nvtx_marks": marks,
+            "tasks": rows_tasks,
+            "payloads": sorted(carried + more.pop("payloads", []), key=lambda row: (row["process"], row["event_type"], row["event"])),
+            "nvtx_counters": rows_counters,
+            "nvtx_counter_samples": samples,
             "diagnostics": list(diagnostics),
             "targets": [{"host": host, "boot_id": boot_id, **_MACHINE}],
+            **more,
         },
     )
 
 
 def _labels(
-    item: Drawn, keys: Mapping[str, int], threads: Mapping[tuple[str, str], int], origin: int, tick: int, extra: _Extra
+    item: Drawn,
+    keys: Mapping[str, int],
+    threads: Mapping[tuple[str, str], int],
+    tasks: Mapping[_Named, int],
+    origin: int,
+    tick: int,
+    extra: _Extra,
 ) -> dict[str, Any]:
     return {
         "process": keys[item.process],
         "thread": threads[item.process, item.thread],
+        "task": tasks[item.process, None, item.task] if item.task else None,
         "start": origin + item.first * tick,
         "domain": item.domain,
         "message": item.name or None,
@@ -163,8 +208,11 @@ def _ranges(items: list[tuple[Drawn, dict[str, Any]]], origin: int, tick: int) -
         key = process * RANGES_PER_PROCESS + counts[process]
         rows.append({"id": key, **row, "end": origin + item.last * tick, "style": style, **flags})
     for process in counts:
-        _place([row for row in rows if row["process"] == process and row["style"] == "PushPop"], nested=True)
-        _place([row for row in rows if row["process"] == process and row["style"] == "StartEnd"], nested=False)
+        own = [row for row in rows if row["process"] == process]
+        _place([row for row in own if row["style"] == "PushPop" and row["task"] is None], nested=True)
+        _place([row for row in own if row["style"] == "StartEnd" and row["task"] is None], nested=False)
+        for task in dict.fromkeys(row["task"] for row in own if row["task"] is not None):
+            _place([row for row in own if row["task"] == task], nested=True)
     return rows
 
 
@@ -172,12 +220,77 @@ def _place(rows: list[dict[str, Any]], *, nested: bool) -> None:
     start = np.array([row["start"] for row in rows], np.int64)
     end = np.array([row["end"] for row in rows], np.int64)
     if nested:
-        depth, parent = desk.nest(np.array([row["thread"] for row in rows], np.int64), start, end)
+        # a task is one stack, whichever threads it runs on
+        owner = np.array([row["thread"] if row["task"] is None else 0 for row in rows], np.int64)
+        depth, parent = desk.nest(owner, start, end)
         for row, lane, above in zip(rows, depth.tolist(), parent.tolist(), strict=True):
             row["depth"], row["parent"] = lane, None if above < 0 else rows[above]["id"]
         return
     for row, lane in zip(rows, desk.lanes(start, end).tolist(), strict=True):
         row["depth"], row["parent"] = lane, None
+
+
+_Named = tuple[str, str | None, str | None]  # process, domain, name
+
+
+def _numbered(drawn: Sequence[Drawn], keys: Mapping[str, int], what: str, most: int) -> dict[_Named, int]:
+    """Number the tasks or counters of each process, in the order in which they are drawn."""
+    found: dict[_Named, int] = {}
+    counts: dict[str, int] = {}
+    for item in drawn:
+        name = getattr(item, what)
+        key = (item.process, item.domain if what == "counter" else None, name)
+        if name and key not in found:
+            counts[item.process] = counts.get(item.process, -1) + 1
+            found[key] = keys[item.process] * most + counts[item.process]
+    return found
+
+
+def _identified(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sort rows and give them ids within their process."""
+    rows.sort(key=lambda row: (row["process"], row["start"]))
+    counts: dict[int, int] = {}
+    for row in rows:
+        counts[row["process"]] = counts.get(row["process"], -1) + 1
+        row["id"] = row["process"] * RANGES_PER_PROCESS + counts[row["process"]]
+    return rows
+
+
+def _payloads(kind: str, rows: list[dict[str, Any]], given: Mapping[str, Sequence[Any]], *, at_end: bool) -> list[dict[str, Any]]:
+    found = []
+    seen: dict[str, int] = {}
+    for row in rows:
+        values = given.get(row["message"] or "")
+        if not values:
+            continue
+        number = seen[row["message"]] = seen.get(row["message"], -1) + 1
+        about = {"process": row["process"], "event_type": kind, "event": row["id"], "type": "json", "at_end": at_end, "cut": False}
+        found.append({**about, "json": json.dumps(values[min(number, len(values) - 1)])})
+    return found
+
+
+def _counters(
+    drawn: Sequence[Drawn], keys: Mapping[str, int], threads: Mapping[tuple[str, str], int], origin: int, tick: int, extra: _Extra
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the counters and their samples; a counter with a decimal point anywhere is a float64."""
+    numbers = _numbered(drawn, keys, "counter", _COUNTERS_PER_PROCESS)
+    counters, samples = [], []
+    for (process, domain, name), key in numbers.items():
+        own = [item for item in drawn if (item.process, item.domain, item.counter) == (process, domain, name)]
+        real = any("." in item.name for item in own)
+        about = {"process": keys[process], "domain": domain, "id": key & 0xFFFFFFFF, "name": name, "type": "float64" if real else "int64"}
+        counters.append({"counter": key, **about, **extra.get(name or "", {})})
+        for item in own:
+            value = (
+                {"no_value": "unavailable"}
+                if item.name == "?"
+                else {"value_float": float(item.name)}
+                if real
+                else {"value_int": int(item.name)}
+            )
+            place = {"process": keys[process], "thread": threads[process, item.thread], "counter": key}
+            samples.append({**place, "start": origin + item.first * tick, **value})
+    return counters, _identified(samples)
 
 
 def _next_part(report: Path, part: str) -> int:

@@ -43,3 +43,41 @@ def test_a_picture_becomes_a_report(tmp_path: Path) -> None:
 def test_a_line_needs_a_bar() -> None:
     with pytest.raises(ValueError, match="is `thread"):
         draw("main [step]")
+
+
+def test_tasks_counters_and_payloads_can_be_drawn(tmp_path: Path) -> None:
+    picture = """
+        main        |[step        ]  !save
+        main#t1     |  {fetch     }
+        main#t1     |    [parse]
+        main~mem    |0   3   1.5  ?
+        w~calls@io  |  7
+    """
+    timeline(
+        tmp_path / "r.warpline",
+        picture,
+        tick_ns=10,
+        origin=0,
+        counters={"mem": {"unit": "bytes"}},
+        payloads={"step": [{"batch": 3}], "save": ["a.pt"]},
+        end_payloads={"fetch": [1]},
+    )
+    report = open_report(tmp_path / "r.warpline")
+    found = [(r["message"], r["task"], r["depth"], r["parent"], r["style"]) for r in report.table("nvtx_ranges").to_pylist()]
+    assert found == [("step", None, 0, None, "PushPop"), ("fetch", 0, 0, None, "StartEnd"), ("parse", 0, 1, 1, "PushPop")]
+    assert [(row["name"], row["thread"], row["start"]) for row in report.table("tasks").to_pylist()] == [("t1", 0, 20)]
+    counters = [(row["counter"], row["domain"], row["name"], row["type"], row["unit"]) for row in report.table("nvtx_counters").to_pylist()]
+    assert counters == [(0, None, "mem", "float64", "bytes"), (1, "io", "calls", "int64", None)]
+    samples = [
+        (row["counter"], row["start"], row["value_int"], row["value_float"], row["no_value"])
+        for row in report.table("nvtx_counter_samples").to_pylist()
+    ]
+    assert samples == [
+        (0, 0, None, 0.0, None),
+        (1, 20, 7, None, None),
+        (0, 40, None, 3.0, None),
+        (0, 80, None, 1.5, None),
+        (0, 130, None, None, "unavailable"),
+    ]
+    payloads = [(row["event_type"], row["event"], row["at_end"], row["json"]) for row in report.table("payloads").to_pylist()]
+    assert payloads == [("mark", 0, False, '"a.pt"'), ("range", 0, False, '{"batch": 3}'), ("range", 1, True, "1")]
