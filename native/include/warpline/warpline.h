@@ -49,6 +49,9 @@ typedef struct WarplineTasks {
   /* nvtxDomainRangeStartEx within a task and a parent range; ends as any other. */
   uint64_t (*start)(struct nvtxDomainRegistration_st *domain, const struct nvtxEventAttributes_v2 *event,
                     uint32_t task, uint64_t parent);
+  /* Another number whenever recording begins or ends, and in a fork child; task numbers hold while it stays. May be null:
+   * then it never changes. */
+  const uint32_t *recording;
 } WarplineTasks;
 
 /* Null when the agent does not record. */
