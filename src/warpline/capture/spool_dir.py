@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpline.errors import CaptureError
+from warpline.handover.wording import COMMAND_LINE, Wording
 
 # Only filesystems whose pages are this node's own; overlay refuses a remote upper layer by itself.
 LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "overlay"})
@@ -59,7 +60,14 @@ def _unescape(text: str) -> str:
     return text
 
 
-def choose_spool(report: Path, name: str, *, explicit: Path | None = None, environment: Mapping[str, str] | None = None) -> SpoolDirectory:
+def choose_spool(
+    report: Path,
+    name: str,
+    *,
+    explicit: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    wording: Wording = COMMAND_LINE,
+) -> SpoolDirectory:
     """Create and return the spool directory of the recording `name`; CaptureError where nothing can be written.
 
     `explicit` is taken as it is. Else it lies in `report` where the filesystem there is local, else under `$TMPDIR`,
@@ -72,8 +80,8 @@ def choose_spool(report: Path, name: str, *, explicit: Path | None = None, envir
             _create(path)
         except OSError as error:
             raise CaptureError(
-                f"Cannot write to --spool-dir {explicit}: {_words(error)}.\n"
-                "Name a writable directory on a disk of this node, e.g. --spool-dir=/tmp."
+                f"Cannot write to {wording.spool_dir} {explicit}: {_words(error)}.\n"
+                "Name a writable directory on a disk of this node, e.g. /tmp."
             ) from error
         return SpoolDirectory(path, filesystem, beside=False, warning=_warning(path, filesystem))
 
@@ -104,7 +112,7 @@ def choose_spool(report: Path, name: str, *, explicit: Path | None = None, envir
     if fallback is not None:
         return fallback
     raise CaptureError(
-        "No place for the spool, the files that the program records into:\n" + "\n".join(failures) + "\nName one with --spool-dir."
+        "No place for the spool, the files that the program records into:\n" + "\n".join(failures) + f"\nName one with {wording.spool_dir}."
     )
 
 

@@ -11,17 +11,17 @@ from pathlib import Path
 
 from warpline.capture import job as jobs
 from warpline.capture.agent import load_agent
-from warpline.capture.facts import host_name, process_name
+from warpline.capture.facts import process_name
 from warpline.capture.launch import Outcome, Recording
 from warpline.capture.options import DEFAULTS, Wait
+from warpline.capture.place import take_place
 from warpline.capture.program import find_program
-from warpline.capture.spool_dir import choose_spool
 from warpline.cli.nsys_options import BUILT_TRACES, LATER_TRACES, Later
 from warpline.cli.telling import tell
 from warpline.cli.words import short_path
-from warpline.errors import CaptureError, UsageError, WarplineError
+from warpline.errors import CaptureError, UsageError
 from warpline.handover import pending
-from warpline.handover.destination import destination, remove_empty
+from warpline.handover.wording import COMMAND_LINE
 
 # Every name of an option -> its long name, and whether it is a flag.
 OPTIONS = {
@@ -88,33 +88,32 @@ def record(request: Request) -> Recorded:
     early = agent.clock_sample()
     find_program(request.program[0], {**os.environ, **dict(options.environment)})
     job = jobs.job_id()
-    me = os.getpid()
-    with destination(request.output, force=request.force, job=job) as (report, created):
-        spool = choose_spool(report, pending.part_id(host_name(), me, pending.start_ticks(me)), explicit=options.spool_dir)
-        try:
-            note = pending.begin(report, spool.path, job=job, keep_raw=options.keep_raw)
-        except WarplineError:
-            spool.path.rmdir()
-            raise
-    recording = Recording(request.program, options, spool.path, agent, early, job, waiting=lambda pids: _say_waiting(request, pids))
-    if spool.warning:
-        recording.facts.note("warning", "spool-place", f"{spool.warning[0].upper()}{spool.warning[1:]} ({spool.path}).")
+    place = take_place(
+        request.output,
+        force=request.force,
+        job=job,
+        spool_dir=options.spool_dir,
+        keep_raw=options.keep_raw,
+        part=pending.own_id(),
+        wording=COMMAND_LINE,
+    )
+    recording = Recording(request.program, options, place.spool.path, agent, early, job, waiting=lambda pids: _say_waiting(request, pids))
+    place.warn(recording.facts)
     if not options.trace:
-        recording.facts.note("warning", "nothing-traced", "None of the sources that -t names can be recorded yet, so there is nothing to show.")
+        recording.facts.note(
+            "warning", "nothing-traced", "None of the sources that -t names can be recorded yet, so there is nothing to show."
+        )
     try:
         outcome = recording.run()
     except CaptureError:
-        recording.remove()
-        note.path.unlink(missing_ok=True)
-        if created:
-            remove_empty(report)
+        place.give_up()
         raise
     if not recording.facts.saved:
         # the report will not have them
         for row in recording.facts.diagnostics:
             tell(f"warpline: {row['severity']}: {row['message']}")
-    finished = _finish(note, outcome, quiet=request.quiet)
-    return Recorded(report, outcome.exit_status, finished)
+    finished = _finish(place.note, outcome, quiet=request.quiet)
+    return Recorded(place.report, outcome.exit_status, finished)
 
 
 def chosen_traces(text: str) -> tuple[tuple[str, ...], list[str]]:

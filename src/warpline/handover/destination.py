@@ -14,18 +14,19 @@ from warpline.errors import ReportError
 from warpline.handover import pending
 from warpline.handover.naming import is_report
 from warpline.handover.output_name import claim
+from warpline.handover.wording import COMMAND_LINE, Wording
 
 
 @contextmanager
-def destination(output: str | None, *, force: bool, job: str | None) -> Iterator[tuple[Path, bool]]:
+def destination(output: str | None, *, force: bool, job: str | None, wording: Wording = COMMAND_LINE) -> Iterator[tuple[Path, bool]]:
     """Yield the report's path, and whether it was created for us; ReportError where it must not be written to.
 
     Inside the block no other launcher on this filesystem chooses: note the recording there with `pending.begin`.
     """
-    path, created = claim(output, host=socket.gethostname().replace("/", "_"))
+    path, created = claim(output, host=socket.gethostname().replace("/", "_"), wording=wording)
     with _locked(path.parent):
         if not created:
-            _check(path, force=force, job=job)
+            _check(path, force=force, job=job, wording=wording)
         path.mkdir(exist_ok=True)
         try:
             yield path, created
@@ -44,31 +45,30 @@ def remove_empty(report: Path) -> None:
             continue
 
 
-def _check(path: Path, *, force: bool, job: str | None) -> None:
+def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> None:
+    other = f"Name another with {wording.output}"
     if not path.is_dir():
-        raise ReportError(f"{path} is in the way: it is not a report. Name another with -o.")
+        raise ReportError(f"{path} is in the way: it is not a report. {other}.")
     if not any(path.iterdir()):
         return
     if not is_report(path):
-        raise ReportError(f"{path} is in the way: it is a directory, but not a report. Name another with -o.")
+        raise ReportError(f"{path} is in the way: it is a directory, but not a report. {other}.")
     jobs = pending.jobs(path)
     if job is not None and jobs == {job}:
         return
     if running := pending.running(path):
-        raise ReportError(
-            f"{path} is still being written by {pending.runner(running[0]) or 'another launcher'}.\nName another report with -o."
-        )
+        raise ReportError(f"{path} is still being written by {pending.runner(running[0]) or 'another launcher'}.\n{other}.")
     if force:
-        _overwrite(path)
+        _overwrite(path, other)
         return
     why = ""
     if job is not None:
         others = ", ".join(sorted(name or "no job" for name in jobs))
         why = f" It is not of this job ({job}) but of {others}."
-    raise ReportError(f"The report {path} exists already.{why}\nName another with -o, or overwrite it with -f.")
+    raise ReportError(f"The report {path} exists already.{why}\n{other}, or overwrite it with {wording.force}.")
 
 
-def _overwrite(path: Path) -> None:
+def _overwrite(path: Path, other: str) -> None:
     for note in pending.listed(path):
         try:
             pending.remove(note.spool)
@@ -80,7 +80,7 @@ def _overwrite(path: Path) -> None:
         path.rename(old)
         shutil.rmtree(old)
     except OSError as error:
-        raise ReportError(f"Cannot overwrite the report {path}: {error.strerror}.\nName another with -o.") from error
+        raise ReportError(f"Cannot overwrite the report {path}: {error.strerror}.\n{other}.") from error
 
 
 @contextmanager

@@ -13,14 +13,16 @@ from pathlib import Path
 
 from warpline.errors import ReportError, UsageError
 from warpline.handover.naming import SUFFIX
+from warpline.handover.wording import COMMAND_LINE, Wording
 
 DEFAULT = "report%n"
 FOREIGN = (".nsys-rep", ".qdrep", ".qdstrm", ".sqlite")  # Nsight Systems
 _FIELD = re.compile(r"%(q\{([^}]*)\}|.|$)", re.DOTALL)
 
 
-def expand(template: str, *, number: int, host: str, environment: Mapping[str, str]) -> str:
+def expand(template: str, *, number: int, host: str, environment: Mapping[str, str], wording: Wording = COMMAND_LINE) -> str:
     """Return `template` with its %-fields filled in; UsageError names a field or variable that does not exist."""
+    asked = f"{wording.output} {template}"
 
     def fill(match: re.Match[str]) -> str:
         code, variable = match[1], match[2]
@@ -34,17 +36,17 @@ def expand(template: str, *, number: int, host: str, environment: Mapping[str, s
             return "%"
         if variable is not None:
             if variable not in environment:
-                raise UsageError(f"-o {template}: the variable {variable} is not set.")
+                raise UsageError(f"{asked}: the variable {variable} is not set.")
             return environment[variable].replace("/", "_")
-        raise UsageError(f"-o {template}: there is no %{code}. Known are %p, %h, %n, %q{{NAME}} and %%.")
+        raise UsageError(f"{asked}: there is no %{code}. Known are %p, %h, %n, %q{{NAME}} and %%.")
 
     return _FIELD.sub(fill, template)
 
 
-def with_suffix(name: str) -> Path:
+def with_suffix(name: str, wording: Wording = COMMAND_LINE) -> Path:
     """Return the report's path for a name as typed: `x`, `x.warpline` and `x.nsys-rep` are `x.warpline`, `x.out` stays in the name."""
     if name.endswith("/") or name in ("", ".", ".."):
-        raise UsageError(f"-o {name}: a report needs a name, e.g. -o {name.rstrip('/') or '.'}/report1.")
+        raise UsageError(f"{wording.output} {name}: a report needs a name, e.g. {wording.output} {name.rstrip('/') or '.'}/report1.")
     for foreign in (SUFFIX, *FOREIGN):
         if name.endswith(foreign) and Path(name).name != foreign:
             name = name.removesuffix(foreign)
@@ -52,7 +54,9 @@ def with_suffix(name: str) -> Path:
     return Path(name + SUFFIX)
 
 
-def claim(template: str | None, *, host: str, environment: Mapping[str, str] | None = None) -> tuple[Path, bool]:
+def claim(
+    template: str | None, *, host: str, environment: Mapping[str, str] | None = None, wording: Wording = COMMAND_LINE
+) -> tuple[Path, bool]:
     """Return the report's absolute path and whether its (empty) directory was created by this call.
 
     A name with a number goes to the first that is free, even when two launchers look at once. ReportError where the directory
@@ -64,7 +68,7 @@ def claim(template: str | None, *, host: str, environment: Mapping[str, str] | N
     number = 0
     while True:
         number += 1
-        path = with_suffix(expand(template, number=number, host=host, environment=environ)).absolute()
+        path = with_suffix(expand(template, number=number, host=host, environment=environ, wording=wording), wording).absolute()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir()
@@ -75,4 +79,4 @@ def claim(template: str | None, *, host: str, environment: Mapping[str, str] | N
             if not numbered:
                 return path, False
         except OSError as error:
-            raise ReportError(f"Cannot create the report {path}: {error.strerror}.\nName another place with -o.") from error
+            raise ReportError(f"Cannot create the report {path}: {error.strerror}.\nName another place with {wording.output}.") from error

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from warpline.errors import ReportError
 from warpline.handover.naming import MANIFESTS, PENDING
+from warpline.handover.wording import COMMAND_LINE, Wording
 
 if sys.platform != "win32":
     import fcntl
@@ -47,20 +48,33 @@ class Pending:
         return self.path.parent.parent
 
 
-def begin(report: str | os.PathLike[str], spool: str | os.PathLike[str], *, job: str | None = None, keep_raw: bool = False) -> Pending:
-    """Note that the calling process records into `spool` for `report`; creates both directories. Raises ReportError."""
+def own_id() -> str:
+    """Return the name of the part that the calling process records, if it records but one."""
+    return part_id(socket.gethostname(), os.getpid(), start_ticks(os.getpid()))
+
+
+def begin(
+    report: str | os.PathLike[str],
+    spool: str | os.PathLike[str],
+    *,
+    job: str | None = None,
+    keep_raw: bool = False,
+    name: str | None = None,
+    wording: Wording = COMMAND_LINE,
+) -> Pending:
+    """Note that the calling process records into `spool` for the part `name` of `report`; creates both directories. Raises ReportError."""
     pid = os.getpid()
-    ticks = start_ticks(pid)
-    host = socket.gethostname()
-    name = part_id(host, pid, ticks)
+    name = own_id() if name is None else name
     path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
-    pending = Pending(name, os.path.abspath(spool), host, boot_id(), pid, ticks, job, keep_raw, path)
+    pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), pid, start_ticks(pid), job, keep_raw, path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         Path(pending.spool).mkdir(parents=True, exist_ok=True)
         _write(pending)
     except OSError as error:
-        raise ReportError(f"cannot write the report {report}: {error.strerror} ({error.filename}); choose another place with -o") from error
+        raise ReportError(
+            f"cannot write the report {report}: {error.strerror} ({error.filename}); choose another place with {wording.output}"
+        ) from error
     return pending
 
 

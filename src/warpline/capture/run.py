@@ -1,0 +1,117 @@
+"""What every recording has, whoever started the program: the control page, the clock log, and the facts in `launch.json`."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from warpline.capture import facts
+from warpline.capture.agent import Agent, ClockSample
+from warpline.capture.control import ControlPage
+from warpline.capture.keeper import SpoolKeeper
+from warpline.capture.monitor import Monitor
+from warpline.capture.run_facts import RunFacts
+from warpline.errors import CaptureError
+from warpline.handover.wording import Wording
+
+CLOCK_SPAN_NS = 10_000_000
+_OTHER_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
+
+
+class Run:
+    """One recording into the existing directory `spool`: `begin`, `watch`, `end`, and `close` whatever happens.
+
+    `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known.
+    CaptureError where the control page cannot be written.
+    """
+
+    def __init__(self, spool: Path, agent: Agent, early: ClockSample, written: RunFacts, wording: Wording) -> None:
+        self.facts = written
+        self._spool = spool
+        self._agent = agent
+        self._early = early
+        self._wording = wording
+        self._control = self._create_control()
+        self._keeper = SpoolKeeper(spool, self._control)
+        self._monitor = Monitor(spool, agent, self._keeper)
+
+    def begin(self, pid: int | None = None) -> int:
+        """Note that the recording begins now, with the primary process `pid` where there is one already; return the time in ns."""
+        now = time.monotonic_ns()
+        self.facts.set(start_ns=now, pid=pid)
+        self.facts.save()
+        return now
+
+    def watch(self) -> None:
+        """Start the thread that reads the clocks and keeps the spool files."""
+        self._monitor.start(self._early)
+
+    def end(self, *, end_ns: int, primary_end_ns: int, exit_status: int | None, still_running: Sequence[int]) -> None:
+        """Stop watching, and note how it went; `save` the facts when all of them are there."""
+        self.facts.set(end_ns=end_ns, primary_end_ns=primary_end_ns, exit_status=exit_status)
+        self._monitor.stop()
+        self._note_spool()
+        self._note_counts()
+        if still_running:
+            names = ", ".join(f"{facts.process_name(pid)} ({pid})" for pid in still_running[:5]) + (", …" if len(still_running) > 5 else "")
+            self.facts.note(
+                "warning",
+                "still-running",
+                f"Still running when the recording ended: {names}. What they do from then on is not recorded.",
+                len(still_running),
+            )
+        if missed := self._monitor.missed_lines:
+            self.facts.note("warning", "clock-lines", "Some readings of the clocks could not be written to the spool directory.", missed)
+
+    def close(self) -> None:
+        """Let go of the control page."""
+        self._control.close()
+
+    def _create_control(self) -> ControlPage:
+        short = CLOCK_SPAN_NS - (time.monotonic_ns() - self._early.monotonic)
+        if short > 0:
+            time.sleep(short / 1e9)
+        path = self._spool / "control"
+        try:
+            self._agent.create_control(path, self._early)
+            return ControlPage(path)
+        except OSError as error:
+            raise CaptureError(
+                f"Cannot write the control page {path}: {error.strerror}.\nName another directory with {self._wording.spool_dir}."
+            ) from error
+
+    def _note_counts(self) -> None:
+        counts = self._control.counts()
+        if counts.failed:
+            reason = os.strerror(counts.error) if counts.error else "unknown reason"
+            hint = f" Name another directory with {self._wording.spool_dir}." if counts.error in _OTHER_PLACE else ""
+            self.facts.note(
+                "error",
+                "agent-failed",
+                f"{counts.failed} {'process' if counts.failed == 1 else 'processes'} could not record, because no spool could be opened: "
+                f"{reason}. {counts.lost:,} calls of NVTX were lost.{hint}",
+                counts.lost,
+            )
+        elif counts.processes == 0 and self.facts.traces("nvtx"):
+            self.facts.note(
+                "warning",
+                "no-nvtx",
+                "No process of the program called NVTX, so there is nothing to show. "
+                "Annotate it with warpline.nvtx, or any other NVTX library.",
+            )
+
+    def _note_spool(self) -> None:
+        rescued = self._keeper.rescue()
+        if rescued or self._keeper.deleted:
+            self.facts.note(
+                "warning",
+                "spool-deleted",
+                f"The spool directory {self._spool} was deleted while the program ran. "
+                f"{rescued} spool files were rescued; processes that began and ended around then may be missing.",
+                rescued,
+            )
+        if self._keeper.lost:
+            self.facts.note("error", "spool-lost", f"{self._keeper.lost} deleted spool files could not be rescued.", self._keeper.lost)
