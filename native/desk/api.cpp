@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "blobs.h"
 #include "clock.h"
 #include "events.h"
 #include "intervals.h"
@@ -30,6 +31,7 @@ struct Timeline {
   explicit Timeline(const Layout &layout) : events(layout) {}
   Events events;
   std::unique_ptr<Slicer> slicer;
+  warpline::desk::BlobReader blobs;
 };
 
 constexpr int64_t kNoMemory = -1;
@@ -46,7 +48,7 @@ int64_t guarded(const Work &work) noexcept {
 }  // namespace
 
 WARPLINE_API uint32_t warpline_desk_abi_version() {
-  return 1;
+  return 2;
 }
 
 WARPLINE_API Timeline *warpline_desk_new(const Layout *layout) {
@@ -66,10 +68,10 @@ WARPLINE_API int64_t warpline_desk_scan(Timeline *timeline, const uint8_t *base,
   return guarded([&] { return timeline->events.scan(base, offset, bytes, thread); });
 }
 
-WARPLINE_API int64_t warpline_desk_open(Timeline *timeline, const uint8_t *records, const uint32_t *threads,
-                                        uint64_t count) {
+WARPLINE_API int64_t warpline_desk_open(Timeline *timeline, const uint8_t *records,
+                                        const warpline::desk::OpenFacts *facts, uint64_t count) {
   return guarded([&] {
-    timeline->events.add_open(records, threads, count);
+    timeline->events.add_open(records, facts, count);
     return 0;
   });
 }
@@ -110,20 +112,29 @@ WARPLINE_API int64_t warpline_desk_set_clock(Timeline *timeline, const int64_t *
   });
 }
 
-// Fills the columns of one slice; out[0] ranges, out[1] marks.
-WARPLINE_API int64_t warpline_desk_slice(Timeline *timeline, const uint8_t *base, uint64_t slice,
-                                         uint64_t *out) {
+WARPLINE_API int64_t warpline_desk_set_makers(Timeline *timeline, const uint32_t *tasks,
+                                              const uint64_t *makers, uint64_t count) {
   return guarded([&] {
-    timeline->slicer->build(base, slice);
-    out[0] = timeline->slicer->ranges();
-    out[1] = timeline->slicer->marks();
+    timeline->slicer->set_makers(tasks, makers, count);
     return 0;
   });
 }
 
-WARPLINE_API const void *warpline_desk_column(const Timeline *timeline, uint32_t marks, const char *name,
+// Fills the columns of one slice; out: how many rows each table has.
+WARPLINE_API int64_t warpline_desk_slice(Timeline *timeline, const uint8_t *base, uint64_t slice,
+                                         uint64_t *out) {
+  return guarded([&] {
+    timeline->slicer->build(base, slice);
+    for (uint32_t table = 0; table < Slicer::kTables; ++table) {
+      out[table] = timeline->slicer->rows(table);
+    }
+    return 0;
+  });
+}
+
+WARPLINE_API const void *warpline_desk_column(const Timeline *timeline, uint32_t table, const char *name,
                                               uint64_t *bytes) {
-  return timeline->slicer->buffer(marks != 0, name, bytes);
+  return timeline->slicer->buffer(table, name, bytes);
 }
 
 // Offset, records, thread of each segment.
@@ -170,14 +181,71 @@ WARPLINE_API int64_t warpline_desk_threads(const Timeline *timeline, int64_t *ou
   return static_cast<int64_t>(timeline->events.threads().size());
 }
 
-// ranges, start_ends, marks, damaged, backwards, lost_names, first, last.
+// Task, first start, thread of each task.
+WARPLINE_API int64_t warpline_desk_tasks(const Timeline *timeline, int64_t *out, uint64_t room) {
+  uint64_t index = 0;
+  for (const auto &[task, seen] : timeline->events.tasks()) {
+    if (index == room) {
+      break;
+    }
+    const int64_t row[3] = {task, seen.first, seen.thread};
+    std::copy_n(row, 3, out + 3 * index);
+    ++index;
+  }
+  return static_cast<int64_t>(timeline->events.tasks().size());
+}
+
+// The rows of ranges by the agent's ids, -1 where there is none; those that nobody named as a parent are not known.
+WARPLINE_API int64_t warpline_desk_rows_of(Timeline *timeline, const uint64_t *ids, uint64_t count,
+                                           int64_t *rows) {
+  std::transform(ids, ids + count, rows, [&](uint64_t id) { return timeline->events.parents().row(id); });
+  return 0;
+}
+
+WARPLINE_API int64_t warpline_desk_blob_chunks(Timeline *timeline, const uint64_t *offsets,
+                                               const uint64_t *sizes, uint64_t count) {
+  return guarded([&] {
+    timeline->blobs.set_chunks(offsets, sizes, count);
+    return 0;
+  });
+}
+
+// Follows chains of payloads; returns how many payloads `blobs_found` will copy out.
+WARPLINE_API int64_t warpline_desk_blobs_walk(Timeline *timeline, const uint8_t *base, const uint64_t *first,
+                                              uint64_t count) {
+  return guarded([&] {
+    timeline->blobs.walk(base, first, count);
+    return timeline->blobs.found.event.size();
+  });
+}
+
+WARPLINE_API void warpline_desk_blobs_found(const Timeline *timeline, uint32_t *event, uint64_t *offset,
+                                            uint32_t *size, uint32_t *flags, uint64_t *schema) {
+  const auto &found = timeline->blobs.found;
+  std::copy(found.event.begin(), found.event.end(), event);
+  std::copy(found.offset.begin(), found.offset.end(), offset);
+  std::copy(found.size.begin(), found.size.end(), size);
+  std::copy(found.flags.begin(), found.flags.end(), flags);
+  std::copy(found.schema.begin(), found.schema.end(), schema);
+}
+
+// Puts pieces of memory behind each other.
+WARPLINE_API void warpline_desk_gather(const uint8_t *base, const uint64_t *offsets, const uint32_t *sizes,
+                                       uint64_t count, uint8_t *out) {
+  for (uint64_t index = 0; index < count; ++index) {
+    out = std::copy_n(base + offsets[index], sizes[index], out);
+  }
+}
+
+// ranges, start_ends, marks, samples, operations, damaged, backwards, lost_names, lost_parents, damaged_blobs, first, last.
 WARPLINE_API void warpline_desk_counts(Timeline *timeline, int64_t *out) {
   const auto &counts = timeline->events.counts();
-  const uint64_t numbers[6] = {counts.ranges,  counts.start_ends, counts.marks,
-                               counts.damaged, counts.backwards,  counts.lost_names};
-  std::copy_n(numbers, 6, out);
-  out[6] = counts.first;
-  out[7] = counts.last;
+  const uint64_t numbers[] = {
+      counts.ranges,  counts.start_ends, counts.marks,      counts.samples,      counts.operations,
+      counts.damaged, counts.backwards,  counts.lost_names, counts.lost_parents, timeline->blobs.damaged};
+  out = std::copy(std::begin(numbers), std::end(numbers), out);
+  out[0] = counts.first;
+  out[1] = counts.last;
 }
 
 WARPLINE_API int64_t warpline_desk_strings(const uint8_t *chunk, uint64_t size, uint32_t *ids, int64_t *ends,
@@ -202,7 +270,7 @@ WARPLINE_API int64_t warpline_desk_map_times(const int64_t *from, const int64_t 
 WARPLINE_API int64_t warpline_desk_nest(const int64_t *thread, const int64_t *start, const int64_t *end,
                                         uint64_t count, int32_t *depth, int64_t *parent) {
   return guarded([&] {
-    std::unordered_map<int64_t, warpline::desk::ThreadNest> nests;
+    std::unordered_map<int64_t, warpline::desk::Nest> nests;
     for (uint64_t row = 0; row < count; ++row) {
       const auto place = nests[thread[row]].add(start[row], end[row], static_cast<int64_t>(row));
       depth[row] = static_cast<int32_t>(place.depth);

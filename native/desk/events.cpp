@@ -1,8 +1,26 @@
 #include "events.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace warpline::desk {
+
+Events::Events(const Layout &layout) : layout_(layout) {
+  const std::pair<uint32_t, Kind> known[] = {{layout.range_type, Kind::range},
+                                             {layout.start_end_type, Kind::start_end},
+                                             {layout.mark_type, Kind::mark},
+                                             {layout.sample_type, Kind::sample},
+                                             {layout.operation_type, Kind::operation}};
+  for (const auto &[type, kind] : known) {
+    kinds_[type & 0xff] = kind;
+  }
+}
+
+void Events::see_task(uint32_t task, uint32_t thread, uint64_t start) {
+  if (task != 0) {
+    tasks_.try_emplace(task, TaskSeen{static_cast<int64_t>(std::min(start, kLatest)), thread});
+  }
+}
 
 void Events::see(uint32_t thread, int64_t start) {
   auto &seen = threads_.try_emplace(thread, ThreadSeen{INT64_MAX, 0}).first->second;
@@ -13,7 +31,11 @@ void Events::see(uint32_t thread, int64_t start) {
 uint64_t Events::scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint32_t thread) {
   const uint32_t stride = layout_.stride;
   const uint64_t most = bytes / stride;
-  Segment segment{offset, 0, std::min(thread, kUnknownThread)};
+  const auto begin = [this](uint64_t at, uint32_t owner) {
+    const auto in_task = task_of_.find(owner);
+    return Segment{at, 0, owner, in_task == task_of_.end() ? 0 : in_task->second};
+  };
+  Segment segment = begin(offset, std::min(thread, kUnknownThread));
   LastEvent last{0, 0, 0, 0, 0};
   ThreadSeen seen{INT64_MAX, 0};
   const auto close = [&] {
@@ -29,6 +51,8 @@ uint64_t Events::scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint
     }
     seen = {INT64_MAX, 0};
   };
+  uint64_t *const totals[] = {nullptr,        &counts_.ranges,  &counts_.start_ends,
+                              &counts_.marks, &counts_.samples, &counts_.operations};
   uint64_t index = 0;
   for (; index < most; ++index) {
     const uint64_t at = offset + index * stride;
@@ -44,14 +68,8 @@ uint64_t Events::scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint
         continue;
       }
       const auto start = load<uint64_t>(record, layout_.start);
-      const auto end = load<uint64_t>(record, layout_.end);
-      if (type == layout_.range_type) {
-        ++counts_.ranges;
-      } else if (type == layout_.start_end_type) {
-        ++counts_.start_ends;
-      } else {
-        ++counts_.marks;
-      }
+      const auto end = kind(type) == Kind::operation ? start : load<uint64_t>(record, layout_.end);
+      ++*totals[static_cast<size_t>(kind(type))];
       counts_.first = std::min(counts_.first, static_cast<int64_t>(start));
       counts_.last = std::max(counts_.last, static_cast<int64_t>(std::max(start, end)));
       seen.first = std::min(seen.first, static_cast<int64_t>(start));
@@ -62,25 +80,36 @@ uint64_t Events::scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint
       }
     } else if (type == layout_.switch_type) {
       close();
-      segment = {at + stride, 0, std::min(load<uint32_t>(record, layout_.switch_thread), kUnknownThread)};
+      segment = begin(at + stride, std::min(load<uint32_t>(record, layout_.switch_thread), kUnknownThread));
+    } else if (type == layout_.task_switch_type) {
+      ++segment.count;
+      const uint32_t task = switched_task(record);
+      task_of_[segment.thread] = task;
+      see_task(task, segment.thread, load<uint64_t>(record, layout_.start));
+    } else if (type == layout_.origin_type) {
+      ++segment.count;
+      parents_.need(load<uint64_t>(record, layout_.origin_parent));
+      see_task(load<uint32_t>(record, layout_.origin_task),
+               std::min(load<uint32_t>(record, layout_.origin_thread), kUnknownThread), last.start);
     } else {
       ++segment.count;
-      if (type != layout_.origin_type) {
-        meta_.push_back(at);
-      }
+      meta_.push_back(at);
     }
   }
   close();
   return index;
 }
 
-void Events::add_open(const uint8_t *records, const uint32_t *threads, uint64_t count) {
+void Events::add_open(const uint8_t *records, const OpenFacts *facts, uint64_t count) {
   open_.assign(records, records + count * layout_.stride);
-  open_threads_.assign(threads, threads + count);
+  open_facts_.assign(facts, facts + count);
   for (uint32_t index = 0; index < count; ++index) {
-    open_threads_[index] = std::min(open_threads_[index], kUnknownThread);
+    OpenFacts &one = open_facts_[index];
+    one.thread = std::min(one.thread, kUnknownThread);
     const auto start = load<uint64_t>(open_record(index), layout_.start);
-    see(open_threads_[index], static_cast<int64_t>(start));
+    see(one.thread, static_cast<int64_t>(start));
+    see_task(one.task, one.thread, start);
+    parents_.need(one.parent);
     if (seen_++ % kSampleEvery == 0) {
       samples_.push_back(start);
     }
@@ -100,7 +129,7 @@ uint64_t Events::plan(uint64_t rows) {
   samples_ = {};
   runs_.assign(bounds_.size(), {});
   open_of_.assign(bounds_.size(), {});
-  for (uint32_t index = 0; index < open_threads_.size(); ++index) {
+  for (uint32_t index = 0; index < open_facts_.size(); ++index) {
     open_of_[slice_of(load<uint64_t>(open_record(index), layout_.start))].push_back(index);
   }
   return bounds_.size();
@@ -115,10 +144,12 @@ void Events::assign(const uint8_t *base, uint64_t first, uint64_t last) {
   uint64_t slice = 0;
   for (uint64_t number = first; number < last; ++number) {
     const Segment &segment = segments_[number];
+    uint32_t task = segment.task;
     for (uint64_t index = 0; index < segment.count; ++index) {
       const uint64_t at = segment.offset + index * stride;
       const uint8_t *record = base + at;
       if (!is_event(record[0]) || !plausible(record)) {
+        task = record[0] == layout_.task_switch_type ? switched_task(record) : task;
         continue;
       }
       const auto start = load<uint64_t>(record, layout_.start);
@@ -134,7 +165,7 @@ void Events::assign(const uint8_t *base, uint64_t first, uint64_t last) {
           continue;
         }
       }
-      runs.push_back({at, 1, static_cast<uint32_t>(number)});
+      runs.push_back({at, 1, static_cast<uint32_t>(number), task});
     }
   }
 }

@@ -1,11 +1,15 @@
 // The event records of one process: where they lie in its spool, and in which slice of time each one starts.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <unordered_map>
 #include <vector>
+
+#include "parents.h"
 
 namespace warpline::desk {
 
@@ -24,13 +28,26 @@ struct Layout {
   uint32_t color;
   uint32_t category;
   uint32_t switch_thread;
+  uint32_t switch_task;
+  uint32_t origin_id;
+  uint32_t origin_parent;
   uint32_t origin_thread;
+  uint32_t origin_task;
+  uint32_t operation_object;
+  uint32_t operation_value;
+  uint32_t operation_action;
   uint32_t range_type;
   uint32_t start_end_type;
   uint32_t mark_type;
+  uint32_t sample_type;
+  uint32_t operation_type;
   uint32_t switch_type;
+  uint32_t task_switch_type;
   uint32_t origin_type;
 };
+
+// What a record is: an event in one of the tables, or none.
+enum class Kind : uint8_t { other = 0, range, start_end, mark, sample, operation };
 
 template <typename T>
 T load(const uint8_t *record, uint32_t offset) {
@@ -44,6 +61,7 @@ struct Segment {
   uint64_t offset;
   uint64_t count;
   uint32_t thread;
+  uint32_t task;  // in force at its first record
 };
 
 // Part of a segment that holds the records of one slice, and few others.
@@ -51,6 +69,7 @@ struct Run {
   uint64_t offset;
   uint32_t count;
   uint32_t segment;
+  uint32_t task;  // in force at its first record
 };
 
 // The last event of a segment: an open slot that looks the same was closed by it.
@@ -67,36 +86,55 @@ struct ThreadSeen {
   uint64_t events;
 };
 
+struct TaskSeen {
+  int64_t first;
+  uint32_t thread;
+};
+
+// What an open start/end range is beside its record; all 0 for push/pop ranges.
+struct OpenFacts {
+  uint64_t id;
+  uint64_t parent;
+  uint32_t thread;
+  uint32_t task;
+};
+
 struct Counts {
   uint64_t ranges = 0;
   uint64_t start_ends = 0;
   uint64_t marks = 0;
+  uint64_t samples = 0;
+  uint64_t operations = 0;
   uint64_t damaged = 0;  // events with impossible times
   uint64_t backwards = 0;
   uint64_t lost_names = 0;
+  uint64_t lost_parents = 0;
   int64_t first = INT64_MAX;
   int64_t last = 0;
 };
 
 class Events {
  public:
-  explicit Events(const Layout &layout) : layout_(layout) {}
+  explicit Events(const Layout &layout);
 
   // First pass, chunk by chunk: returns how many records were there. Other records' offsets go to `meta()`,
-  // but for those that only explain their neighbours (thread_switch, origin).
+  // but for those that only explain their neighbours (thread_switch, task_switch, origin).
   uint64_t scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint32_t thread);
   // Ranges still open: `count` records of the same stride with an end put in, innermost first.
-  void add_open(const uint8_t *records, const uint32_t *threads, uint64_t count);
+  void add_open(const uint8_t *records, const OpenFacts *facts, uint64_t count);
   // Cuts time so that a slice holds about `rows` events; returns the number of slices.
   uint64_t plan(uint64_t rows);
   // Second pass: finds the slice of each event in the segments [first, last).
   void assign(const uint8_t *base, uint64_t first, uint64_t last);
 
-  bool is_event(uint8_t type) const {
-    return type == layout_.range_type || type == layout_.start_end_type || type == layout_.mark_type;
-  }
+  Kind kind(uint8_t type) const { return kinds_[type]; }
+  bool is_event(uint8_t type) const { return kinds_[type] != Kind::other; }
   bool plausible(const uint8_t *record) const {
-    return load<uint64_t>(record, layout_.start) <= kLatest && load<uint64_t>(record, layout_.end) <= kLatest;
+    return load<uint64_t>(record, layout_.start) <= kLatest &&
+           (load<uint64_t>(record, layout_.end) <= kLatest || kind(record[0]) == Kind::operation);
+  }
+  uint32_t switched_task(const uint8_t *record) const {
+    return static_cast<uint32_t>(std::min<uint64_t>(load<uint64_t>(record, layout_.switch_task), kNone));
   }
   void see(uint32_t thread, int64_t start);
 
@@ -107,13 +145,15 @@ class Events {
   const std::vector<Run> &runs(uint64_t slice) const { return runs_[slice]; }
   const std::vector<uint32_t> &open_of(uint64_t slice) const { return open_of_[slice]; }
   const uint8_t *open_record(uint32_t index) const { return open_.data() + uint64_t{index} * layout_.stride; }
-  uint32_t open_thread(uint32_t index) const { return open_threads_[index]; }
+  const OpenFacts &open_facts(uint32_t index) const { return open_facts_[index]; }
   uint64_t lower(uint64_t slice) const { return bounds_[slice]; }
   uint64_t upper(uint64_t slice) const {
     return slice + 1 < bounds_.size() ? bounds_[slice + 1] : UINT64_MAX;
   }
   uint64_t slices() const { return bounds_.size(); }
   const std::unordered_map<uint32_t, ThreadSeen> &threads() const { return threads_; }
+  const std::unordered_map<uint32_t, TaskSeen> &tasks() const { return tasks_; }
+  ParentRows &parents() { return parents_; }
   Counts &counts() { return counts_; }
 
  private:
@@ -122,8 +162,10 @@ class Events {
   static constexpr uint64_t kJoinGap = 16;
 
   uint64_t slice_of(uint64_t start) const;
+  void see_task(uint32_t task, uint32_t thread, uint64_t start);
 
   Layout layout_;
+  std::array<Kind, 256> kinds_{};
   std::vector<Segment> segments_;
   std::vector<uint64_t> meta_;
   std::vector<LastEvent> last_events_;
@@ -131,9 +173,12 @@ class Events {
   std::vector<uint64_t> bounds_;
   std::vector<std::vector<Run>> runs_;
   std::vector<uint8_t> open_;
-  std::vector<uint32_t> open_threads_;
+  std::vector<OpenFacts> open_facts_;
   std::vector<std::vector<uint32_t>> open_of_;
   std::unordered_map<uint32_t, ThreadSeen> threads_;
+  std::unordered_map<uint32_t, uint32_t> task_of_;  // thread -> the task it was last in
+  std::unordered_map<uint32_t, TaskSeen> tasks_;
+  ParentRows parents_;
   uint64_t seen_ = 0;
   Counts counts_;
 };

@@ -1,8 +1,10 @@
 #include "nest.h"
 
+#include <algorithm>
+
 namespace warpline::desk {
 
-Place ThreadNest::add(int64_t start, int64_t end, int64_t id) {
+Place Nest::add(int64_t start, int64_t end, int64_t id) {
   while (!enclosing_.empty() && enclosing_.back().end <= start) {
     lanes_.release(enclosing_.back().lane);
     enclosing_.pop_back();
@@ -23,6 +25,13 @@ Place ThreadNest::add(int64_t start, int64_t end, int64_t id) {
   place.depth = lanes_.take(place.depth);
   enclosing_.push_back({end, id, place.depth});
   return place;
+}
+
+int64_t Nest::enclosing(int64_t start, int64_t end) const {
+  const auto past = std::partition_point(enclosing_.begin(), enclosing_.end(), [=](const OpenRange &open) {
+    return open.end >= end && open.end > start;
+  });
+  return past == enclosing_.begin() ? -1 : std::prev(past)->id;
 }
 
 uint32_t ProcessLanes::add(int64_t start, int64_t end) {

@@ -26,11 +26,16 @@ struct EndsLater {
 
 using ByEnd = std::priority_queue<OpenRange, std::vector<OpenRange>, EndsLater>;
 
-// Push/pop ranges of one thread. The parent is the innermost open range that encloses the new one entirely; the lane is
-// the smallest free one below the parent's. Ranges of several domains may cross, so lanes are not simply the stack's height.
-class ThreadNest {
+// Push/pop ranges of one thread, or start/end ranges of one task. The parent is the innermost open range that encloses the
+// new one entirely; the lane is the smallest free one below the parent's. Ranges of several domains may cross, so lanes are
+// not simply the stack's height.
+class Nest {
  public:
   Place add(int64_t start, int64_t end, int64_t id);
+  // The innermost open range that encloses one which is not of this nest; -1: none.
+  int64_t enclosing(int64_t start, int64_t end) const;
+  // Whether nothing is open at `time`; whatever is open ends before the first of `enclosing_`.
+  bool over(int64_t time) const { return enclosing_.empty() || enclosing_.front().end <= time; }
 
  private:
   std::vector<OpenRange> enclosing_;  // ends fall towards the back: only these can enclose what comes

@@ -1,48 +1,25 @@
 #include "slice.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace warpline::desk {
 
 namespace {
 
-// The low bits of a record's flags (docs/dev/formats/spool.md).
+// Of a record's flags (docs/dev/formats/spool.md).
 constexpr uint8_t kPayloadMask = 0x07;
+constexpr uint8_t kExtended = 7;
 constexpr uint8_t kColor = 0x08;
 constexpr uint8_t kInherited = 0x10;
 constexpr uint8_t kClipped = 0x20;
-enum Payload : uint8_t { kU64 = 1, kI64 = 2, kF64 = 3, kU32 = 4, kI32 = 5, kF32 = 6 };
 
 }  // namespace
 
-void EventColumns::reset(size_t count, size_t strings) {
-  rows = count;
-  for (auto *column : {&id, &process, &thread, &start}) {
-    column->resize(count);
-  }
-  task.reset(count);
-  for (auto *column : {&domain, &category, &message}) {
-    column->reset(count);
-  }
-  category_id.reset(count);
-  color.reset(count);
-  payload_int.reset(count);
-  payload_float.reset(count);
-  domains.reset(size_t{1} << 16);
-  messages.reset(strings);
-  categories.reset();
-}
-
-void RangeColumns::reset(size_t count, size_t strings) {
-  EventColumns::reset(count, strings);
-  end.resize(count);
-  style.resize(count);
-  depth.resize(count);
-  end_thread.reset(count);
-  parent.reset(count);
-  for (auto *bits : {&unfinished, &inherited, &clipped}) {
-    bits->reset(count);
+void Slicer::set_makers(const uint32_t *tasks, const uint64_t *makers, uint64_t count) {
+  for (uint64_t index = 0; index < count; ++index) {
+    if (makers[index] != 0) {
+      makers_[tasks[index]] = makers[index];
+    }
   }
 }
 
@@ -54,19 +31,26 @@ uint32_t Slicer::nest_of(uint32_t thread) {
   return at->second;
 }
 
-void Slicer::add_row(const uint8_t *record, uint32_t thread, uint32_t end_thread, uint32_t nest,
-                     bool unfinished) {
+void Slicer::add_row(const uint8_t *record, uint32_t thread, uint32_t nest, uint32_t extra, bool unfinished) {
   const Layout &layout = events_.layout();
   const int64_t start = clock_(static_cast<int64_t>(load<uint64_t>(record, layout.start)));
   int64_t end = start;
-  if (record[0] != layout.mark_type) {
+  if (const Kind kind = events_.kind(record[0]); kind == Kind::range || kind == Kind::start_end) {
     end = clock_(static_cast<int64_t>(load<uint64_t>(record, layout.end)));
     if (end < start) {
       end = start;
       ++events_.counts().backwards;
     }
   }
-  rows_.push_back({start, end, record, thread, end_thread, nest, unfinished});
+  rows_.push_back({start, end, record, thread, nest, extra, unfinished});
+}
+
+uint32_t Slicer::extra_of(uint32_t task) {
+  const Extra &last = extras_.back();
+  if (task != 0 && (last.task != task || last.id != 0 || last.parent != 0 || last.end_thread != kNone)) {
+    extras_.push_back({0, 0, task, kNone});
+  }
+  return task == 0 ? 0 : static_cast<uint32_t>(extras_.size() - 1);
 }
 
 void Slicer::gather(const uint8_t *base, uint64_t slice) {
@@ -74,31 +58,47 @@ void Slicer::gather(const uint8_t *base, uint64_t slice) {
   const uint64_t lower = events_.lower(slice);
   const uint64_t upper = events_.upper(slice);
   rows_.clear();
+  extras_.assign(1, {0, 0, 0, kNone});
   for (const Run &run : events_.runs(slice)) {
     const Segment &segment = events_.segments()[run.segment];
     const uint8_t *segment_end = base + segment.offset + segment.count * layout.stride;
     const uint8_t *record = base + run.offset;
     const uint32_t nest = nest_of(segment.thread);
+    uint32_t task = run.task;
     for (uint32_t index = 0; index < run.count; ++index, record += layout.stride) {
       if (!events_.is_event(record[0]) || !events_.plausible(record)) {
+        task = record[0] == layout.task_switch_type ? events_.switched_task(record) : task;
         continue;
       }
       const auto start = load<uint64_t>(record, layout.start);
       if (start < lower || start >= upper) {
         continue;
       }
+      if (record[0] != layout.start_end_type) {
+        add_row(record, segment.thread, nest, extra_of(task), false);
+        continue;
+      }
       const uint8_t *next = record + layout.stride;
-      if (record[0] == layout.start_end_type && next < segment_end && next[0] == layout.origin_type) {
+      if (next < segment_end && next[0] == layout.origin_type) {
         const uint32_t origin = std::min(load<uint32_t>(next, layout.origin_thread), kUnknownThread);
-        add_row(record, origin, segment.thread, nest, false);
+        extras_.push_back({load<uint64_t>(next, layout.origin_id), load<uint64_t>(next, layout.origin_parent),
+                           load<uint32_t>(next, layout.origin_task),
+                           origin == segment.thread ? kNone : segment.thread});
+        add_row(record, origin, origin == segment.thread ? nest : nest_of(origin),
+                static_cast<uint32_t>(extras_.size() - 1), false);
       } else {
-        add_row(record, segment.thread, kNone, nest, false);
+        add_row(record, segment.thread, nest, 0, false);
       }
     }
   }
   for (const uint32_t index : events_.open_of(slice)) {
-    const uint32_t thread = events_.open_thread(index);
-    add_row(events_.open_record(index), thread, kNone, nest_of(thread), true);
+    const OpenFacts &facts = events_.open_facts(index);
+    uint32_t extra = 0;
+    if (facts.id != 0 || facts.parent != 0 || facts.task != 0) {
+      extra = static_cast<uint32_t>(extras_.size());
+      extras_.push_back({facts.id, facts.parent, facts.task, kNone});
+    }
+    add_row(events_.open_record(index), facts.thread, nest_of(facts.thread), extra, true);
   }
 }
 
@@ -118,19 +118,27 @@ void Slicer::sort() {
       [this](uint32_t a, uint32_t b) { return before(a, b); }, order_, scratch_);
 }
 
-void Slicer::emit_event(EventColumns &out, size_t at, const Row &row) {
-  const Layout &layout = events_.layout();
-  const uint8_t *record = row.record;
-  const auto flags = record[layout.flags];
+void Slicer::emit_instant(InstantColumns &out, size_t at, const Row &row) {
   out.process[at] = process_;
   out.thread[at] = thread_base_ + row.thread;
   out.start[at] = row.start;
+  if (const uint32_t task = extras_[row.extra].task; task != 0) {
+    out.task.set(at, range_base_ + task);
+  }
+}
+
+void Slicer::emit_event(EventColumns &out, size_t at, const Row &row, int64_t id) {
+  emit_instant(out, at, row);
+  out.id[at] = id;
+  const Layout &layout = events_.layout();
+  const uint8_t *record = row.record;
+  const auto flags = record[layout.flags];
   const auto domain = load<uint16_t>(record, layout.domain);
   if (domain != 0) {
     out.domain.set(at, out.domains.code(domain));
   }
   if (const auto category = load<uint32_t>(record, layout.category); category != 0) {
-    out.category.set(at, out.categories.code(uint64_t{domain} << 32 | category));
+    out.category.set(at, out.categories.code(domain, category));
     out.category_id.set(at, category);
   }
   if (const auto name = load<uint32_t>(record, layout.name); name != 0) {
@@ -144,46 +152,67 @@ void Slicer::emit_event(EventColumns &out, size_t at, const Row &row) {
     out.color.set(at, load<uint32_t>(record, layout.color));
   }
   const auto payload = load<uint64_t>(record, layout.payload);
-  switch (flags & kPayloadMask) {
-    case kU64:
-    case kI64:
-      out.payload_int.set(at, static_cast<int64_t>(payload));
-      break;
-    case kU32:
-      out.payload_int.set(at, static_cast<uint32_t>(payload));
-      break;
-    case kI32:
-      out.payload_int.set(at, static_cast<int32_t>(payload));
-      break;
-    case kF64:
-      out.payload_float.set(at, std::bit_cast<double>(payload));
-      break;
-    case kF32:
-      out.payload_float.set(at, static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(payload))));
-      break;
-    default:
-      break;
+  if ((flags & kPayloadMask) != kExtended) {
+    out.payload.set(at, flags, payload);
+  } else if (payload != 0) {
+    out.blobs.add(id, payload, domain);
   }
 }
 
+// A range that somebody names as another's parent, but that is not known by now, was not recorded.
+int64_t Slicer::explicit_parent(uint64_t parent, int64_t id) {
+  const int64_t row = events_.parents().row(parent);
+  if (row < 0 || row >= id) {
+    ++events_.counts().lost_parents;
+    return -1;
+  }
+  return row;
+}
+
+int64_t Slicer::maker_of(uint32_t task, int64_t id) const {
+  const auto maker = makers_.find(task);
+  const int64_t row = maker == makers_.end() ? -1 : events_.parents().row(maker->second);
+  return row < id ? row : -1;
+}
+
+// Sets the lane and returns the parent. Ids grow with start: of several ranges around this one the largest id is the innermost.
+int64_t Slicer::place(size_t at, const Row &row, int64_t id, bool start_end) {
+  const Extra &extra = extras_[row.extra];
+  Place place{0, -1};
+  if (!start_end) {
+    place = nests_[row.nest].add(row.start, row.end, id);
+    if (extra.task != 0) {
+      place.parent = std::max(
+          {place.parent, tasks_.enclosing(extra.task, row.start, row.end), maker_of(extra.task, id)});
+    }
+  } else if (extra.task != 0) {
+    place = tasks_.add(extra.task, row.start, row.end, id);
+    if (extra.parent == 0) {
+      place.parent =
+          std::max({place.parent, nests_[row.nest].enclosing(row.start, row.end), maker_of(extra.task, id)});
+    }
+  } else {
+    place.depth = lanes_.add(row.start, row.end);
+  }
+  ranges_.depth[at] = static_cast<int32_t>(place.depth);
+  return extra.parent != 0 ? explicit_parent(extra.parent, id) : place.parent;
+}
+
 void Slicer::emit_range(size_t at, const Row &row) {
-  emit_event(ranges_, at, row);
   const int64_t id = range_base_ + next_range_++;
-  ranges_.id[at] = id;
+  emit_event(ranges_, at, row, id);
   ranges_.end[at] = row.end;
-  if (row.end_thread != kNone && row.end_thread != row.thread) {
-    ranges_.end_thread.set(at, thread_base_ + row.end_thread);
+  const Extra &extra = extras_[row.extra];
+  if (extra.end_thread != kNone) {
+    ranges_.end_thread.set(at, thread_base_ + extra.end_thread);
   }
   const bool start_end = row.record[0] == events_.layout().start_end_type;
   ranges_.style[at] = start_end ? 1 : 0;
-  if (start_end) {
-    ranges_.depth[at] = static_cast<int32_t>(lanes_.add(row.start, row.end));
-  } else {
-    const Place place = nests_[row.nest].add(row.start, row.end, id);
-    ranges_.depth[at] = static_cast<int32_t>(place.depth);
-    if (place.parent >= 0) {
-      ranges_.parent.set(at, place.parent);
-    }
+  if (const int64_t parent = place(at, row, id, start_end); parent >= 0) {
+    ranges_.parent.set(at, parent);
+  }
+  if (extra.id != 0) {
+    events_.parents().set(extra.id, id);
   }
   const uint8_t flags = row.record[events_.layout().flags];
   if (row.unfinished) {
@@ -197,70 +226,77 @@ void Slicer::emit_range(size_t at, const Row &row) {
   }
 }
 
-void Slicer::build(const uint8_t *base, uint64_t slice) {
-  gather(base, slice);
-  sort();
-  const uint8_t mark = static_cast<uint8_t>(events_.layout().mark_type);
-  size_t marks = 0;
-  for (const Row &row : rows_) {
-    marks += row.record[0] == mark ? 1 : 0;
-  }
-  ranges_.reset(rows_.size() - marks, strings_);
-  marks_.reset(marks, strings_);
-  size_t range_at = 0;
-  size_t mark_at = 0;
-  for (const uint32_t number : order_) {
-    const Row &row = rows_[number];
-    if (row.record[0] == mark) {
-      marks_.id[mark_at] = range_base_ + next_mark_++;
-      emit_event(marks_, mark_at++, row);
-    } else {
-      emit_range(range_at++, row);
-    }
+void Slicer::emit_sample(size_t at, const Row &row) {
+  emit_instant(samples_, at, row);
+  const Layout &layout = events_.layout();
+  const auto domain = load<uint16_t>(row.record, layout.domain);
+  samples_.counter[at] = samples_.counters.code(domain, load<uint32_t>(row.record, layout.category));
+  samples_.reason[at] = load<uint32_t>(row.record, layout.color);
+  const auto flags = row.record[layout.flags];
+  const auto payload = load<uint64_t>(row.record, layout.payload);
+  if ((flags & kPayloadMask) == kExtended) {
+    samples_.blobs.add(static_cast<int64_t>(at), payload, domain);
+  } else {
+    samples_.value.set(at, flags, payload);
   }
 }
 
-const void *Slicer::buffer(bool marks, std::string_view name, uint64_t *bytes) const {
-  const auto of = [bytes](const auto &values) -> const void * {
-    *bytes = values.size() * sizeof(values[0]);
-    return values.data();
+void Slicer::emit_operation(size_t at, const Row &row) {
+  emit_instant(operations_, at, row);
+  const Layout &layout = events_.layout();
+  operations_.domain[at] = load<uint16_t>(row.record, layout.domain);
+  operations_.action[at] = load<uint32_t>(row.record, layout.operation_action);
+  operations_.object[at] = load<uint64_t>(row.record, layout.operation_object);
+  operations_.value[at] = load<uint64_t>(row.record, layout.operation_value);
+}
+
+void Slicer::build(const uint8_t *base, uint64_t slice) {
+  if (slice == 0) {
+    for (const auto &[task, maker] : makers_) {
+      events_.parents().need(maker);
+    }
+    events_.parents().freeze();
+  }
+  gather(base, slice);
+  sort();
+  size_t counts[kTables] = {};
+  const auto table_of = [this](const Row &row) {
+    switch (events_.kind(row.record[0])) {
+      case Kind::mark:
+        return kMarks;
+      case Kind::sample:
+        return kSamples;
+      case Kind::operation:
+        return kOperations;
+      default:
+        return kRanges;
+    }
   };
-  const EventColumns &both = marks ? marks_ : static_cast<const EventColumns &>(ranges_);
-  const bool valid = !name.empty() && name.back() == '?';
-  const bool dictionary = !name.empty() && name.back() == '=';
-  if (valid || dictionary) {
-    name.remove_suffix(1);
+  for (const Row &row : rows_) {
+    ++counts[table_of(row)];
   }
-  if (dictionary) {
-    if (name == "domain") return of(both.domains.used);
-    if (name == "message") return of(both.messages.used);
-    if (name == "category") return of(both.categories.used);
-    return nullptr;
+  ranges_.reset(counts[kRanges], strings_);
+  marks_.reset(counts[kMarks], strings_);
+  samples_.reset(counts[kSamples]);
+  operations_.reset(counts[kOperations]);
+  size_t at[kTables] = {};
+  for (const uint32_t number : order_) {
+    const Row &row = rows_[number];
+    const Table table = table_of(row);
+    switch (table) {
+      case kMarks:
+        emit_event(marks_, at[table]++, row, range_base_ + next_mark_++);
+        break;
+      case kSamples:
+        emit_sample(at[table]++, row);
+        break;
+      case kOperations:
+        emit_operation(at[table]++, row);
+        break;
+      default:
+        emit_range(at[table]++, row);
+    }
   }
-  const auto pick = [&](const auto &column) { return valid ? of(column.valid.bytes) : of(column.values); };
-  if (name == "domain") return pick(both.domain);
-  if (name == "category") return pick(both.category);
-  if (name == "message") return pick(both.message);
-  if (name == "category_id") return pick(both.category_id);
-  if (name == "color") return pick(both.color);
-  if (name == "payload_int") return pick(both.payload_int);
-  if (name == "payload_float") return pick(both.payload_float);
-  if (name == "task") return pick(both.task);
-  if (!marks && name == "end_thread") return pick(ranges_.end_thread);
-  if (!marks && name == "parent") return pick(ranges_.parent);
-  if (valid) return nullptr;
-  if (name == "process") return of(both.process);
-  if (name == "thread") return of(both.thread);
-  if (name == "start") return of(both.start);
-  if (name == "id") return of(both.id);
-  if (marks) return nullptr;
-  if (name == "end") return of(ranges_.end);
-  if (name == "style") return of(ranges_.style);
-  if (name == "depth") return of(ranges_.depth);
-  if (name == "unfinished") return of(ranges_.unfinished.bytes);
-  if (name == "inherited") return of(ranges_.inherited.bytes);
-  if (name == "clipped") return of(ranges_.clipped.bytes);
-  return nullptr;
 }
 
 }  // namespace warpline::desk

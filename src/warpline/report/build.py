@@ -139,12 +139,12 @@ class Builder:
                     events.set_clock(fixed[0], fixed[1])
             for number in range(slices):
                 with timings.stage("order"):
-                    ranges, marks = events.slice(number)
+                    rows = events.slice(number)
                 with timings.stage("write"):
-                    if ranges:
-                        self.part.write("nvtx_ranges", columns.slice_table("nvtx_ranges", events, ranges, strings, names))
-                    if marks:
-                        self.part.write("nvtx_marks", columns.slice_table("nvtx_marks", events, marks, strings, names))
+                    if rows.ranges:
+                        self.part.write("nvtx_ranges", columns.slice_table("nvtx_ranges", events, rows.ranges, strings, names))
+                    if rows.marks:
+                        self.part.write("nvtx_marks", columns.slice_table("nvtx_marks", events, rows.marks, strings, names))
                 if self.progress is not None:
                     self.progress("events", done + share * (number + 1) / slices)
             if fixed:

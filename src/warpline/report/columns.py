@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from warpline.report import schema
-from warpline.spool.events import Events
+from warpline.spool.events import MARKS, RANGES, Events
 from warpline.spool.reader import Names
 from warpline.spool.strings import Strings
 
@@ -16,35 +16,35 @@ _FLAGS = ("unfinished", "inherited", "clipped")
 
 def slice_table(table: str, events: Events, rows: int, strings: Strings, names: Names) -> pa.Table:
     """Return the current slice's rows of `nvtx_ranges` or `nvtx_marks`; good until the next slice is built."""
-    marks = table == "nvtx_marks"
+    number = MARKS if table == "nvtx_marks" else RANGES
     wanted = schema.schema(table)
-    arrays = [_array(item, marks, events, rows, strings, names) for item in wanted]
+    arrays = [_array(item, number, events, rows, strings, names) for item in wanted]
     return pa.Table.from_arrays(arrays, schema=wanted)
 
 
-def _array(item: pa.Field, marks: bool, events: Events, rows: int, strings: Strings, names: Names) -> pa.Array:
+def _array(item: pa.Field, table: int, events: Events, rows: int, strings: Strings, names: Names) -> pa.Array:
     name = item.name
     if name in _FLAGS:
-        return pa.Array.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(events.column(marks, name, np.uint8))])
+        return pa.Array.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(events.column(table, name, np.uint8))])
     kind = item.type.index_type if pa.types.is_dictionary(item.type) else item.type
-    values = pa.py_buffer(events.column(marks, name, kind.to_pandas_dtype()))
+    values = pa.py_buffer(events.column(table, name, kind.to_pandas_dtype()))
     source = "category" if name == "category_id" else name
-    valid = pa.py_buffer(events.column(marks, f"{source}?", np.uint8)) if item.nullable and name != "id" else None
+    valid = pa.py_buffer(events.column(table, f"{source}?", np.uint8)) if item.nullable and name != "id" else None
     array = pa.Array.from_buffers(kind, rows, [valid, values])
     if kind is item.type:
         return array
-    return pa.DictionaryArray.from_arrays(array, _dictionary(name, marks, events, strings, names), safe=False)
+    return pa.DictionaryArray.from_arrays(array, _dictionary(name, table, events, strings, names), safe=False)
 
 
-def _dictionary(name: str, marks: bool, events: Events, strings: Strings, names: Names) -> pa.Array:
+def _dictionary(name: str, table: int, events: Events, strings: Strings, names: Names) -> pa.Array:
     if name == "style":
         return _STYLES
     if name == "message":
-        return strings.take(events.column(marks, "message=", np.uint32))
+        return strings.take(events.column(table, "message=", np.uint32))
     if name == "domain":
-        used = events.column(marks, "domain=", np.uint32).tolist()
+        used = events.column(table, "domain=", np.uint32).tolist()
         return pa.array([_domain(number, strings, names) for number in used], pa.string())
-    pairs: list[int] = events.column(marks, "category=", np.uint64).tolist()
+    pairs: list[int] = events.column(table, "category=", np.uint64).tolist()
     return pa.array([_category(pair >> 32, pair & 0xFFFFFFFF, strings, names) for pair in pairs], pa.string())
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from warpline.errors import WarplineError
 
-ABI = 1
+ABI = 2
 Times = npt.NDArray[np.int64]
 
 _P, _U32, _U64, _I64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
@@ -28,12 +28,19 @@ _SIGNATURES: dict[str, tuple[list[Any], Any]] = {
     "keys": ([_P, _I64, _I64, _I64], _I64),
     "set_strings": ([_P, _P, _U64, _U64], _I64),
     "set_clock": ([_P, _P, _P, _U64], _I64),
+    "set_makers": ([_P, _P, _P, _U64], _I64),
     "slice": ([_P, _P, _U64, _P], _I64),
     "column": ([_P, _U32, ctypes.c_char_p, _P], _P),
     "segments": ([_P, _P, _U64], _I64),
     "meta": ([_P, _P, _U64], _I64),
     "last_events": ([_P, _P, _U64], _I64),
     "threads": ([_P, _P, _U64], _I64),
+    "tasks": ([_P, _P, _U64], _I64),
+    "rows_of": ([_P, _P, _U64, _P], _I64),
+    "blob_chunks": ([_P, _P, _P, _U64], _I64),
+    "blobs_walk": ([_P, _P, _P, _U64], _I64),
+    "blobs_found": ([_P, *[_P] * 5], None),
+    "gather": ([_P, _P, _P, _U64, _P], None),
     "counts": ([_P, _P], None),
     "strings": ([_P, _U64, _P, _P, _P, _P, _P], _I64),
     "unite": ([_P, _P, _U64, _P, _P], _I64),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,18 @@ from warpline.spool.strings import Strings
 
 _RELEASE_EVERY = 64 << 20  # bytes of mapped file read before the pages are given back
 
+RANGES, MARKS, SAMPLES, OPERATIONS = range(4)  # the native tables
+OPEN_FACTS = np.dtype([("id", "<u8"), ("parent", "<u8"), ("thread", "<u4"), ("task", "<u4")])
+
+
+class Rows(NamedTuple):
+    """How many rows a slice has in each table."""
+
+    ranges: int
+    marks: int
+    samples: int
+    operations: int
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -26,9 +38,13 @@ class Counts:
     ranges: int
     start_ends: int
     marks: int
+    samples: int
+    operations: int
     damaged: int
     backwards: int
     lost_names: int
+    lost_parents: int
+    damaged_blobs: int
     first: int
     last: int
 
@@ -60,11 +76,10 @@ class Events:
             self._touch(chunk.size)
         self.release()
 
-    def add_open(self, records: npt.NDArray[Any], threads: npt.NDArray[np.uint32]) -> None:
-        """Add ranges that are still open: records with an end put in, innermost first."""
-        whole = np.ascontiguousarray(records)
-        owners = np.ascontiguousarray(threads, np.uint32)
-        desk.call("open", self._handle, desk.address(whole), desk.address(owners), len(whole))
+    def add_open(self, records: npt.NDArray[Any], facts: npt.NDArray[Any]) -> None:
+        """Add ranges that are still open: records with an end put in, innermost first, and of each an `OPEN_FACTS`."""
+        whole, facts = np.ascontiguousarray(records), np.ascontiguousarray(facts, OPEN_FACTS)
+        desk.call("open", self._handle, desk.address(whole), desk.address(facts), len(whole))
 
     def plan(self, rows: int) -> int:
         """Second pass: cut time into slices of about `rows` events. Returns how many slices there are."""
@@ -91,20 +106,32 @@ class Events:
         """Correct all times through these knots."""
         desk.call("set_clock", self._handle, desk.address(source), desk.address(target), len(source))
 
-    def slice(self, number: int) -> tuple[int, int]:
-        """Build the columns of one slice, in order from 0. Returns the numbers of ranges and of marks."""
-        rows = np.zeros(2, np.uint64)
+    def set_makers(self, makers: Mapping[int, int]) -> None:
+        """Set which range (the agent's id) was open where a task was made; before the first slice."""
+        tasks, ids = np.array(list(makers), np.uint32), np.array(list(makers.values()), np.uint64)
+        desk.call("set_makers", self._handle, desk.address(tasks), desk.address(ids), len(tasks))
+
+    def slice(self, number: int) -> Rows:
+        """Build the columns of one slice, in order from 0."""
+        rows = np.zeros(4, np.uint64)
         desk.call("slice", self._handle, self._base, number, desk.address(rows))
         self.release()
-        return int(rows[0]), int(rows[1])
+        return Rows(*rows.tolist())
 
-    def column(self, marks: bool, name: str, dtype: Any) -> npt.NDArray[Any]:
+    def rows_of(self, ids: Sequence[int]) -> list[int]:
+        """Return the row keys of ranges by the agent's ids, -1 for those unknown; complete after the last slice."""
+        wanted, rows = np.array(ids, np.uint64), np.zeros(len(ids), np.int64)
+        desk.call("rows_of", self._handle, desk.address(wanted), len(wanted), desk.address(rows))
+        found: list[int] = rows.tolist()
+        return found
+
+    def column(self, table: int, name: str, dtype: Any) -> npt.NDArray[Any]:
         """Return a buffer of the current slice: `start`, the validity bits `color?`, or the dictionary `message=`.
 
         It points into native memory that the next slice overwrites. KeyError for an unknown name.
         """
         size = np.zeros(1, np.uint64)
-        at = desk.library()["column"](self._handle, int(marks), name.encode(), desk.address(size))
+        at = desk.library()["column"](self._handle, table, name.encode(), desk.address(size))
         if not int(size[0]):
             return np.empty(0, dtype)
         if not at:
@@ -113,7 +140,7 @@ class Events:
         return np.frombuffer(memoryview(block), dtype)
 
     def meta(self) -> npt.NDArray[np.uint64]:
-        """Return the offsets of the records that describe threads, domains and categories."""
+        """Return the offsets of the records that describe something: threads, domains, categories, objects."""
         return self._read("meta", 1, np.uint64).reshape(-1)
 
     def last_events(self) -> npt.NDArray[np.uint64]:
@@ -124,9 +151,13 @@ class Events:
         """Return index, first start and number of events of each thread."""
         return self._read("threads", 3, np.int64)
 
+    def tasks(self) -> npt.NDArray[np.int64]:
+        """Return number, first start (2^62 where unknown) and thread of each task that ran."""
+        return self._read("tasks", 3, np.int64)
+
     def counts(self) -> Counts:
-        """Return the totals; `backwards` and `lost_names` are complete after the last slice."""
-        out = np.zeros(8, np.int64)
+        """Return the totals; what was lost or damaged is complete after the last slice."""
+        out = np.zeros(12, np.int64)
         desk.library()["counts"](self._handle, desk.address(out))
         return Counts(*out.tolist())
 

@@ -74,11 +74,12 @@ class Layouts:
 
     def native(self) -> npt.NDArray[np.uint32]:
         """Return the numbers of the native `Layout`, in its order."""
-        event, switch, origin = (self.dtypes[name] for name in ("range", "thread_switch", "origin"))
         numbers = [self.stride]
-        numbers += [_offset(event, name) for name in _EVENT]
-        numbers += [_offset(switch, "thread"), _offset(origin, "thread")]
-        numbers += [self.ids[name] for name in ("range", "start_end", "mark", "thread_switch", "origin")]
+        numbers += [_offset(self.dtypes["range"], name) for name in _EVENT]
+        numbers += [_offset(self.dtypes["thread_switch"], "thread"), _offset(self.dtypes["task_switch"], "id")]
+        numbers += [_offset(self.dtypes["origin"], name) for name in _ORIGIN]
+        numbers += [_offset(self.dtypes["operation"], name) for name in ("object", "value", "action")]
+        numbers += [self.ids[name] for name in (*_EVENTS, "operation", "thread_switch", "task_switch", "origin")]
         return np.array(numbers, np.uint32)
 
 
@@ -135,6 +136,8 @@ def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
             _need(dtypes[name], _META, name)
         _need(dtypes["origin"], _ORIGIN, "origin")
         _need(dtypes["operation"], _OPERATION, "operation")
+        if any(_offset(dtypes["operation"], name) != _offset(dtypes["range"], name) for name in ("domain", "start")):
+            raise ValueError("operation begins unlike range")
         stride = dtypes["range"].itemsize
         if any(dtype.itemsize != stride for dtype in dtypes.values()):
             raise ValueError("records differ in size")

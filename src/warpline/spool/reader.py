@@ -18,7 +18,7 @@ from warpline.errors import SpoolError
 from warpline.spool import chunks as chunking
 from warpline.spool import layout
 from warpline.spool.chunks import Chunk
-from warpline.spool.events import Events
+from warpline.spool.events import OPEN_FACTS, Events
 from warpline.spool.notes import Note
 from warpline.spool.process import Process, read_process
 from warpline.spool.strings import Strings
@@ -121,13 +121,13 @@ class SpoolFile:
         events = Events(self._memory, self._mapped, self.layouts)
         self._events = events
         events.scan(chunk for chunk in self.chunks if chunk.kind == chunking.RECORDS)
-        slots, threads = self._open_slots(events)
+        slots, facts = self._open_slots(events)
         last = events.counts().last
         starts = slots["start"]
         ended = min(self.head.end_ns or self.ended, _LATEST)
         self.last_seen = max(last, int(starts.max()) if len(starts) else 0, ended, self.process.start_ns)
         slots["end"] = self.last_seen
-        events.add_open(slots, threads)
+        events.add_open(slots, facts)
         return events
 
     @cached_property
@@ -192,14 +192,14 @@ class SpoolFile:
             return chunk.stride == (self.layouts.slot.itemsize if chunk.thread == chunking.NO_THREAD else self.layouts.stride)
         return True
 
-    def _open_slots(self, events: Events) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint32]]:
-        """Return the ranges that were open at the end, innermost first, and their threads; those already closed are left out."""
+    def _open_slots(self, events: Events) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return the ranges that were open at the end, innermost first, and their `OPEN_FACTS`; those already closed are left out."""
         ids = self.layouts.ids
         event = self.layouts.dtypes["range"]
         closed = {tuple(row) for row in events.last_events().tolist()}
         closed_anywhere = {row[1:] for row in closed if row[4] == ids["start_end"]}
         found: list[npt.NDArray[Any]] = []
-        owners: list[npt.NDArray[np.uint32]] = []
+        owners: list[npt.NDArray[Any]] = []
         broken = 0
         for chunk in self.chunks:
             if chunk.kind != chunking.OPEN:
@@ -211,21 +211,25 @@ class SpoolFile:
             sane = (table["start"] <= _LATEST) & ((table["type"] == wanted) | (table["type"] == ids["range"]))
             broken += int(((table["type"] != 0) & ~sane).sum())
             table = table[sane & (table["type"] != 0)]
-            threads = table["thread"].astype(np.uint32) if shared else np.full(len(table), chunk.thread, np.uint32)
+            facts = np.zeros(len(table), OPEN_FACTS)
+            for name in OPEN_FACTS.names or () if shared else ():
+                facts[name] = table[name]
+            if not shared:
+                facts["thread"] = chunk.thread
             fresh = np.ones(len(table), bool)
             for row in range(len(table)):
                 one = table[row]
-                facts = (int(one["start"]), int(one["name"]), int(one["domain"]), int(one["type"]))
-                fresh[row] = (facts not in closed_anywhere) if shared else ((min(chunk.thread, UNKNOWN_THREAD), *facts) not in closed)
+                looks = (int(one["start"]), int(one["name"]), int(one["domain"]), int(one["type"]))
+                fresh[row] = (looks not in closed_anywhere) if shared else ((min(chunk.thread, UNKNOWN_THREAD), *looks) not in closed)
             rows = np.zeros(int(fresh.sum()), event)
             for name in event.names or ():
                 rows[name] = table[fresh][name]
             found.append(rows[::-1])
-            owners.append(threads[fresh][::-1])
+            owners.append(facts[fresh][::-1])
         if broken:
             self._note("warning", "spool-damaged", f"{broken} open ranges in {self.path.name} are damaged", broken)
         nothing = np.zeros(0, event)
-        return np.concatenate([nothing, *found[::-1]]), np.concatenate([np.empty(0, np.uint32), *owners[::-1]])
+        return np.concatenate([nothing, *found[::-1]]), np.concatenate([np.empty(0, OPEN_FACTS), *owners[::-1]])
 
 
 def _collect(names: Names, kind: str, rows: npt.NDArray[Any]) -> None:

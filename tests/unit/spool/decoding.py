@@ -26,7 +26,7 @@ def decode(path: Path, data: bytes, rows_per_slice: int = 1 << 20, clock: tuple[
             events.set_clock(np.array(clock[0], np.int64), np.array(clock[1], np.int64))
         for number in range(slices):
             counts = events.slice(number)
-            for rows, name, into in zip(counts, ("nvtx_ranges", "nvtx_marks"), tables, strict=True):
+            for rows, name, into in zip(counts[:2], ("nvtx_ranges", "nvtx_marks"), tables, strict=True):
                 table = slice_table(name, events, rows, spool.strings, spool.names)
                 table.validate(full=True)
                 into.extend(table.to_pylist())

@@ -82,7 +82,7 @@ def test_every_field_is_where_the_format_says(tmp_path: Path) -> None:
         assert events.plan(1000) == 1
         events.keys(1, 1 << 24, 1 << 32)
         events.set_strings(spool.strings)
-        assert events.slice(0) == (4, 1)
+        assert events.slice(0) == (4, 1, 0, 0)
         ranges = slice_table("nvtx_ranges", events, 4, spool.strings, spool.names).to_pylist()
         marks = slice_table("nvtx_marks", events, 1, spool.strings, spool.names).to_pylist()
         assert [note.code for note in spool.notes()] == ["dropped-records"]

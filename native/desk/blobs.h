@@ -1,0 +1,40 @@
+// Follows events to their payloads, trusting no offset.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace warpline::desk {
+
+// The payloads of some events, column by column.
+struct Blobs {
+  std::vector<uint32_t> event;  // position in the list of events asked for
+  std::vector<uint64_t> offset;
+  std::vector<uint32_t> size;
+  std::vector<uint32_t> flags;
+  std::vector<uint64_t> schema;
+};
+
+class BlobReader {
+ public:
+  // The contents of the blobs chunks, in order of offset.
+  void set_chunks(const uint64_t *offsets, const uint64_t *sizes, uint64_t count);
+  // Reads the chains that begin at `first[0 … count-1]` into `found`; 0 begins none.
+  void walk(const uint8_t *base, const uint64_t *first, uint64_t count);
+
+  Blobs found;
+  uint64_t damaged = 0;  // offsets that are no payload, or that of two events
+
+ private:
+  struct Chunk {
+    uint64_t offset;
+    uint64_t size;
+    std::vector<uint64_t> seen;  // a bit per 8 bytes: a chain that bites its tail must end
+  };
+
+  bool take(const uint8_t *base, uint64_t offset, uint32_t event, uint64_t *next);
+
+  std::vector<Chunk> chunks_;
+};
+
+}  // namespace warpline::desk

@@ -1,0 +1,57 @@
+// Which row a range got, for the ranges that others name as their parent.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace warpline::desk {
+
+// Ids are the agent's; of the many ranges of a program only those are kept that somebody names.
+class ParentRows {
+ public:
+  void need(uint64_t id) {
+    if (id == 0) {
+      return;
+    }
+    ids_.push_back(id);
+    if (ids_.size() > limit_) {
+      tidy();
+      limit_ = std::max(kFew, 2 * ids_.size());
+    }
+  }
+  // After the last `need`, before the first `set`.
+  void freeze() {
+    tidy();
+    rows_.assign(ids_.size(), -1);
+  }
+  void set(uint64_t id, int64_t row) {
+    if (const size_t at = find(id); at < ids_.size()) {
+      rows_[at] = row;
+    }
+  }
+  // -1: not recorded, or not yet.
+  int64_t row(uint64_t id) const {
+    const size_t at = find(id);
+    return at < rows_.size() ? rows_[at] : -1;
+  }
+
+ private:
+  static constexpr size_t kFew = 4096;
+
+  void tidy() {
+    std::sort(ids_.begin(), ids_.end());
+    ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
+  }
+  size_t find(uint64_t id) const {
+    const auto at = std::lower_bound(ids_.begin(), ids_.end(), id);
+    return at != ids_.end() && *at == id ? static_cast<size_t>(at - ids_.begin()) : ids_.size();
+  }
+
+  std::vector<uint64_t> ids_;
+  std::vector<int64_t> rows_;
+  size_t limit_ = kFew;
+};
+
+}  // namespace warpline::desk
