@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include "agent/session.h"
 #include "spool/process_log.h"
 #include "spool/schema.h"
 #include "warpline/warpline.h"
@@ -76,8 +77,9 @@ WARPLINE_EXPORT double warpline_pair_cost(const char *directory, uint32_t pairs)
   ClockKind kind = best_clock_kind();
   ClockSample early = sample_clocks(kind);
   std::string path = std::string(directory) + "/calibration-" + std::to_string(getpid());
-  ProcessLog *process =
-      new (std::nothrow) ProcessLog;  // its mapping lives as long as the launcher: a few pages
+  // Their mappings live as long as the launcher: a few pages.
+  auto *names = new (std::nothrow) Names;
+  auto *process = names == nullptr ? nullptr : new (std::nothrow) ProcessLog(*names);
   if (process == nullptr) {
     return -ENOMEM;
   }
@@ -98,6 +100,14 @@ WARPLINE_EXPORT double warpline_pair_cost(const char *directory, uint32_t pairs)
   }
   unlink(path.c_str());
   return best;
+}
+
+WARPLINE_EXPORT int warpline_start(const char *directory) {
+  return agent::start_recording(directory);
+}
+
+WARPLINE_EXPORT int warpline_stop(void) {
+  return agent::stop_recording();
 }
 
 }  // extern "C"

@@ -1,4 +1,4 @@
-// State of the agent. Whatever fails here turns the agent off for good and is counted on the launcher's page.
+// State of the agent. Whatever fails here turns the agent off and is counted on the launcher's page.
 #include "session.h"
 
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "facts.h"
 #include "source.h"
@@ -25,22 +26,40 @@
 namespace warpline::agent {
 
 __thread ThreadLog *t_log = nullptr;
-ProcessLog *g_process = nullptr;
 
 namespace {
+
+constexpr ClockParams kPlainClock{ClockKind::monotonic, 0, 0, 0, 1};
+
+enum class Mode : uint32_t {
+  idle,       // nothing is to be recorded
+  recording,  // a recording runs, or begins with the next event
+  failed      // it could not begin: events are counted as lost
+};
+
+// Memory of a thread's log that no thread uses any more.
+struct Spare {
+  Spare *next;
+};
 
 // Everything the agent knows about this process; never freed, because other threads may record until the very end.
 struct State {
   std::mutex mutex;
   std::string directory;
-  ClockParams clock{ClockKind::monotonic, 0, 0, 0, 1};
-  ControlPage *control = nullptr;
+  bool launched = false;  // by a launcher: it records for as long as it lives
+  std::atomic<Mode> mode{Mode::idle};
+  ClockParams clock = kPlainClock;
+  std::atomic<ControlPage *> control{nullptr};
+  ProcessLog *process = nullptr;  // null before the first event
+  uint32_t generation = 0;        // of the last recording
+  uint32_t last_turn = 0;         // of its start/end ranges
+  Spare *spares = nullptr;
   pthread_key_t key{};
   bool has_key = false;
-  std::atomic<bool> off{false};
-  std::atomic<uint32_t> *same_process = nullptr;
+  bool wiped_on_fork = false;
+  Names names;
   // Set by fork in the child, used when it records its first event.
-  ProcessLog *parent = nullptr;
+  bool forked = false;
   Inherited inherited;
   uint64_t fork_ns = 0;
 };
@@ -49,59 +68,99 @@ struct State {
 alignas(State) char g_storage[sizeof(State)];
 State *g_state = nullptr;
 std::once_flag g_once;
-std::atomic<uint32_t> g_always_same{1};
-__thread bool t_entering = false;
+Life g_static_life{0, 1};
+// The log of this thread's recording before last: no frame of the thread that a signal interrupted can still be using it.
+__thread ThreadLog *t_spare = nullptr;
+// On the forking thread, between the handlers of a fork.
+__thread Inherited *t_inherited = nullptr;
 
-void leave(void *log) {
-  auto *mine = static_cast<ThreadLog *>(log);
-  if (g_process != nullptr && mine->process() == g_process && g_same_process->load() != 0) {
-    t_log = nullptr;
-    g_process->leave_thread(mine);
+bool forked_unnoticed() {
+  return g_life->same_process.load(std::memory_order_relaxed) == 0;
+}
+
+void keep_spare(State &state, ThreadLog *log) {
+  if (log != nullptr) {
+    state.spares = new (log) Spare{state.spares};
   }
 }
 
-// The child of a fork: the parent's spool is not mapped here, its locks may be held by threads that do not exist.
-void become_child() {
-  new (&g_state->mutex) std::mutex;
-  t_log = nullptr;
-  if (g_process != nullptr) {
-    g_state->parent = g_process;
-    g_process = nullptr;
+ThreadLog *take_spare(State &state) {
+  ThreadLog *spare = t_log != nullptr ? std::exchange(t_spare, t_log) : nullptr;
+  if (spare == nullptr && state.spares != nullptr) {
+    spare = reinterpret_cast<ThreadLog *>(std::exchange(state.spares, state.spares->next));
   }
-  g_state->fork_ns = now_ns(g_state->clock);
-  if (g_state->same_process != nullptr) {
-    g_state->same_process->store(1);
-  }
+  return spare;
 }
 
-void before_fork() {
-  if (g_state == nullptr) {
+void leave(void *) {
+  Busy busy;  // a handler that annotates now must not make another log, or wait for our locks
+  State &state = *g_state;
+  if (!busy || forked_unnoticed()) {
     return;
   }
-  g_state->mutex.lock();
-  if (g_process != nullptr) {
-    g_process->lock_for_fork();
-    g_state->inherited = g_process->inherited(t_log);
+  ThreadLog *log = std::exchange(t_log, nullptr);
+  std::lock_guard lock(state.mutex);
+  if (log != nullptr && log->process() == state.process) {
+    state.process->leave_thread(log);
+  } else {
+    keep_spare(state, log);
+  }
+  keep_spare(state, std::exchange(t_spare, nullptr));
+}
+
+// The child of a fork: the parent's spool is not mapped here, its locks may be held by threads that do not exist, and what
+// those were changing may be in any state.
+void become_child(State &state) {
+  new (&state.mutex) std::mutex;
+  state.names.become_child();
+  state.spares = nullptr;
+  t_spare = std::exchange(t_log, nullptr);
+  if (state.process != nullptr) {
+    state.fork_ns = now_ns(state.clock);
+    state.process->file().become_child();
+    state.last_turn = state.process->last_turn();
+    state.process = nullptr;
+    state.inherited = t_inherited != nullptr ? std::move(*t_inherited) : Inherited{};
+    state.forked = true;
+  }
+  g_life->generation.store(0);
+  g_life->same_process.store(1);
+}
+
+// No lock is held while the process forks: other libraries' handlers run then, and may wait for threads that annotate.
+void before_fork() {
+  Busy busy;
+  State &state = *g_state;
+  if (!busy || forked_unnoticed()) {
+    return;
+  }
+  try {
+    std::lock_guard lock(state.mutex);
+    if (state.process != nullptr) {
+      bool current = t_log != nullptr && t_log->process() == state.process;
+      t_inherited = new Inherited(state.process->inherited(current ? t_log : nullptr));
+    }
+  } catch (...) {
+    // Out of memory: the child starts without open ranges.
   }
 }
 
 void after_fork_parent() {
-  if (g_state == nullptr) {
-    return;
-  }
-  if (g_process != nullptr) {
-    g_process->unlock_after_fork();
-  }
-  g_state->mutex.unlock();
+  Busy busy;
+  delete std::exchange(t_inherited, nullptr);
 }
 
 void after_fork_child() {
-  if (g_state != nullptr) {
-    become_child();
+  Busy busy;
+  if (forked_unnoticed() || !g_state->wiped_on_fork) {
+    become_child(*g_state);
   }
+  t_inherited = nullptr;
 }
 
 void open_control(State &state) {
+  state.control.store(nullptr);
+  state.clock = kPlainClock;
   std::string path = state.directory + "/control";
   int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) {
@@ -121,47 +180,48 @@ void open_control(State &state) {
     munmap(page, sizeof(ControlPage));
     return;
   }
-  state.control = control;
   state.clock = control->clock;
+  state.control.store(control);
 }
 
 void start_once() {
-  const char *directory = secure_getenv("WARPLINE_SPOOL");
-  if (directory == nullptr || *directory == '\0') {
-    return;
-  }
   auto *state = new (g_storage) State;
-  state->directory = directory;
-  open_control(*state);
-  g_same_process = &g_always_same;
   void *page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page != MAP_FAILED) {
     if (madvise(page, kPage, MADV_WIPEONFORK) == 0) {
-      state->same_process = new (page) std::atomic<uint32_t>(1);
-      g_same_process = state->same_process;
+      g_life = new (page) Life{0, 1};
+      state->wiped_on_fork = true;
     } else {
       munmap(page, kPage);
     }
   }
   state->has_key = pthread_key_create(&state->key, leave) == 0;
+  const char *directory = secure_getenv("WARPLINE_SPOOL");
+  if (directory != nullptr && *directory != '\0') {
+    state->directory = directory;
+    state->launched = true;
+    open_control(*state);
+    state->mode.store(Mode::recording);
+  }
   g_state = state;
   pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
 void turn_off(State &state, int error) {
-  state.off.store(true);
-  if (state.control != nullptr) {
+  state.mode.store(Mode::failed);
+  if (ControlPage *control = state.control.load()) {
     uint32_t none = 0;
-    state.control->error.compare_exchange_strong(none, static_cast<uint32_t>(error));
-    state.control->failed.fetch_add(1);
+    control->error.compare_exchange_strong(none, static_cast<uint32_t>(error));
+    control->failed.fetch_add(1);
   }
 }
 
-// Several programs can run one after the other under the same pid (exec): each has its own spool.
+// Several programs can run one after the other under the same pid (exec), and one can record several times: each has its own
+// spool.
 int open_spool(State &state, ProcessLog &process) {
   std::string base = state.directory + "/" + process_name();
-  std::string json = "{" + process_json(now_ns(state.clock), state.parent != nullptr ? state.fork_ns : 0) +
-                     ", " + schema_json() + "}";
+  std::string json =
+      "{" + process_json(now_ns(state.clock), state.forked ? state.fork_ns : 0) + ", " + schema_json() + "}";
   for (int i = 0; i < 1000; ++i) {
     int error = process.open(base + (i == 0 ? "" : "-" + std::to_string(i)) + ".spool", json, state.clock);
     if (error != EEXIST) {
@@ -171,89 +231,172 @@ int open_spool(State &state, ProcessLog &process) {
   return EEXIST;
 }
 
-// [MT] The process's log, opened now if need be; null when that fails.
-ProcessLog *start(State &state, bool &first) {
-  std::lock_guard lock(state.mutex);
-  if (g_process != nullptr || state.off.load()) {
-    return g_process;
+// Opens the process's log; 0 or an errno. The caller holds the lock.
+int open_process(State &state) {
+  ProcessLog *process = nullptr;
+  int error = ENOMEM;
+  try {
+    process = new ProcessLog(state.names, state.generation + 1, state.last_turn);
+    error = open_spool(state, *process);
+  } catch (...) {
+    error = ENOMEM;
   }
-  auto *process = new (std::nothrow) ProcessLog;
-  int error = process == nullptr ? ENOMEM : open_spool(state, *process);
   if (error != 0) {
-    turn_off(state, error);
     delete process;
-    return nullptr;
+    return error;
   }
-  if (state.control != nullptr) {
-    state.control->processes.fetch_add(1);
+  if (ControlPage *control = state.control.load()) {
+    control->processes.fetch_add(1);
   }
-  if (state.parent != nullptr) {
-    process->adopt_names(*state.parent);
-  }
-  first = true;
-  g_process = process;
-  return process;
+  state.process = process;
+  g_life->generation.store(++state.generation);
+  return 0;
 }
 
-ThreadLog *lost() {
-  if (g_state != nullptr && g_state->control != nullptr) {
-    g_state->control->lost.fetch_add(1, std::memory_order_relaxed);
+ThreadLog *lost(State &state) {
+  if (ControlPage *control = state.control.load(std::memory_order_relaxed)) {
+    control->lost.fetch_add(1, std::memory_order_relaxed);
   }
   return nullptr;
 }
 
+// The calling thread's log in the recording that runs, which begins now if need be.
+ThreadLog *enter_recording(State &state) {
+  std::lock_guard lock(state.mutex);
+  if (state.mode.load() == Mode::idle) {
+    return nullptr;
+  }
+  bool first = state.process == nullptr;
+  if (first) {
+    int error = state.mode.load() == Mode::failed ? EAGAIN : open_process(state);
+    if (error != 0) {
+      if (state.mode.load() != Mode::failed) {
+        turn_off(state, error);
+      }
+      return lost(state);
+    }
+  }
+  ThreadLog *log = state.process->enter_thread(take_spare(state));
+  if (log == nullptr) {
+    return lost(state);
+  }
+  if (first && state.forked) {
+    bool forked_here = syscall(SYS_gettid) == getpid();
+    state.process->adopt_ranges(state.inherited, forked_here ? log : nullptr, state.fork_ns);
+    state.inherited = {};
+  }
+  state.forked = false;
+  t_log = log;
+  if (state.has_key) {
+    pthread_setspecific(state.key, log);
+  }
+  return log;
+}
+
 }  // namespace
 
-const std::atomic<uint32_t> *g_same_process = &g_always_same;
+Life *g_life = &g_static_life;
 
 bool prepare() {
-  std::call_once(g_once, start_once);
+  try {
+    std::call_once(g_once, start_once);
+  } catch (...) {
+    return false;
+  }
   return g_state != nullptr;
 }
 
 ThreadLog *enter() {
-  State *state = g_state;
-  if (state == nullptr) {
+  State &state = *g_state;
+  if (state.mode.load(std::memory_order_relaxed) == Mode::idle && !forked_unnoticed()) {
     return nullptr;
   }
-  if (t_entering) {
-    return lost();  // a signal handler, while the thread it interrupted is here
+  Busy busy;
+  if (!busy) {
+    return lost(state);  // a signal handler, while the thread it interrupted is here
   }
-  t_entering = true;
   int saved = errno;
-  if (g_same_process->load() == 0) {
-    become_child();
-    state->inherited = {};  // of another moment: nobody told us about this fork
+  if (forked_unnoticed()) {
+    become_child(state);
   }
-  bool first = false;
-  ProcessLog *process = nullptr;
-  try {
-    process = state->off.load(std::memory_order_relaxed) ? nullptr : start(*state, first);
-  } catch (...) {
-    turn_off(*state, ENOMEM);
-  }
-  ThreadLog *log = process == nullptr ? nullptr : process->enter_thread();
-  if (log != nullptr) {
-    if (first && state->parent != nullptr) {
-      bool forked_here = syscall(SYS_gettid) == getpid();
-      process->adopt_ranges(*state->parent, state->inherited, forked_here ? log : nullptr, state->fork_ns);
-      state->parent = nullptr;
-      state->inherited = {};
-    }
-    t_log = log;
-    if (state->has_key) {
-      pthread_setspecific(state->key, log);
-    }
-  }
+  ThreadLog *log = enter_recording(state);
   errno = saved;
-  t_entering = false;
-  return log != nullptr ? log : lost();
+  return log;
+}
+
+Names &names() {
+  if (forked_unnoticed()) {
+    become_child(*g_state);
+  }
+  return g_state->names;
+}
+
+int start_recording(const char *directory) {
+  if (directory == nullptr || *directory == '\0') {
+    return EINVAL;
+  }
+  if (!prepare()) {
+    return ENOMEM;
+  }
+  Busy busy;
+  if (!busy) {
+    return EAGAIN;
+  }
+  State &state = *g_state;
+  if (forked_unnoticed()) {
+    become_child(state);
+  }
+  std::lock_guard lock(state.mutex);
+  if (state.launched || state.mode.load() == Mode::recording) {
+    return EBUSY;
+  }
+  int error = ENOMEM;
+  try {
+    state.directory = directory;
+    open_control(state);
+    state.forked = false;
+    state.inherited = {};
+    error = open_process(state);
+  } catch (...) {
+    error = ENOMEM;
+  }
+  state.mode.store(error == 0 ? Mode::recording : Mode::idle);
+  return error;
+}
+
+int stop_recording() {
+  if (g_state == nullptr) {
+    return ENOENT;
+  }
+  Busy busy;
+  if (!busy) {
+    return EAGAIN;
+  }
+  State &state = *g_state;
+  if (forked_unnoticed()) {
+    become_child(state);
+  }
+  std::lock_guard lock(state.mutex);
+  if (state.launched || state.mode.load() == Mode::idle) {
+    return ENOENT;
+  }
+  state.mode.store(Mode::idle);
+  g_life->generation.store(0);
+  if (ProcessLog *process = std::exchange(state.process, nullptr)) {
+    process->finish(now_ns(state.clock));  // and kept: threads may be in the middle of a call
+    state.last_turn = process->last_turn();
+  }
+  if (ControlPage *control = state.control.exchange(nullptr)) {
+    forget_mapping(control, kPage);
+  }
+  return 0;
 }
 
 // The end of an orderly process; recording goes on for those who run after us.
 __attribute__((destructor)) static void at_exit() {
-  if (g_process != nullptr && g_same_process->load() != 0) {
-    g_process->file().header()->end_ns.store(now_ns(g_process->clock()));
+  if (g_state != nullptr && g_state->process != nullptr && !forked_unnoticed()) {
+    ProcessLog &process = *g_state->process;
+    process.file().header()->end_ns.store(now_ns(process.clock()));
   }
 }
 

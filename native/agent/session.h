@@ -1,9 +1,14 @@
-// The agent's life in one process: prepared when a tool interface loads it, started at the first event, renewed after fork.
+// The agent's life in one process: prepared when a tool interface loads it, started at the first event or by warpline_start,
+// renewed after fork.
 #pragma once
 
 namespace warpline::agent {
 
-//! [MT] Reads the configuration, once; false when the process is not to be recorded (WARPLINE_SPOOL is not set).
+//! [MT] Reads the configuration, once. Callbacks may be installed afterwards; false when memory is out.
 bool prepare();
+
+//! [MT] warpline_start and warpline_stop.
+int start_recording(const char *directory);
+int stop_recording();
 
 }  // namespace warpline::agent

@@ -103,6 +103,7 @@ int SpoolFile::create(const std::string &path, std::string_view json, const Cloc
     unlink(path.c_str());
     return error;
   }
+  remember(base, size);
   path_ = path;
   device_ = status.st_dev;
   inode_ = status.st_ino;
@@ -122,6 +123,31 @@ int SpoolFile::create(const std::string &path, std::string_view json, const Cloc
   step_end_ = base + size;
   file_size_ = size;
   return 0;
+}
+
+void SpoolFile::remember(char *begin, size_t size) {
+  if (Step *step = steps_.make(step_count_)) {  // else it stays mapped for good
+    *step = {begin, size};
+    ++step_count_;
+  }
+}
+
+void SpoolFile::finish(uint64_t end_ns) {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+  header_->end_ns.store(end_ns, std::memory_order_release);
+  for (uint32_t i = 0; i < step_count_; ++i) {
+    forget_mapping(steps_.at(i)->begin, steps_.at(i)->size);
+  }
+}
+
+void SpoolFile::become_child() {
+  for (uint32_t i = 0; i < step_count_; ++i) {
+    const Step *step = steps_.at(i);
+    if (step != nullptr && step->begin != nullptr) {
+      fill_hole(step->begin, step->size);
+    }
+  }
 }
 
 int SpoolFile::grow(size_t want) {
@@ -151,6 +177,7 @@ int SpoolFile::grow(size_t want) {
   if (error != 0) {
     return error;
   }
+  remember(base, step);
   cursor_ = base;
   cursor_offset_ = file_size_;
   step_end_ = base + step;
@@ -167,6 +194,9 @@ ChunkHeader *SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t threa
     return nullptr;
   }
   std::lock_guard lock(mutex_);
+  if (closed_) {
+    return nullptr;
+  }
   want = round_to_page(want);
   if (cursor_ == step_end_) {
     int saved = errno;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "memory.h"
 #include "warpline/format.h"
 
 namespace warpline {
@@ -40,11 +41,20 @@ class SpoolFile {
   //! Asks the kernel for the pages now, in one call, instead of one fault each on the recording path.
   static void populate(void *begin, size_t size);
 
-  //! [FORK] Held across a fork, so that the parent's file is whole.
-  std::mutex &mutex() { return mutex_; }
+  //! [MT] The file is complete. Its mappings become memory that belongs to no file: late writers hit nothing.
+  void finish(uint64_t end_ns);
+
+  //! [FORK] In a child, where the file is not mapped: a handler that interrupted a writer may return to it.
+  void become_child();
 
  private:
+  struct Step {
+    char *begin;
+    size_t size;
+  };
+
   int grow(size_t want);
+  void remember(char *begin, size_t size);
 
   std::mutex mutex_;
   FileHeader *header_ = nullptr;
@@ -56,6 +66,9 @@ class SpoolFile {
   uint64_t cursor_offset_ = 0;  // the same in the file
   uint64_t file_size_ = 0;
   uint32_t sequence_ = 0;
+  BlockArray<Step> steps_;  // all that was mapped
+  uint32_t step_count_ = 0;
+  bool closed_ = false;
   std::atomic<uint32_t> failing_{0};  // 0 = fine, else attempts since space ran out
 };
 

@@ -112,6 +112,28 @@ class HashIndex {
     ++used_;
   }
 
+  //! Takes out `number`, which lies under `hash`.
+  template <typename HashOf>
+  void remove(uint64_t hash, uint32_t number, const HashOf &hash_of) {
+    uint32_t gap = static_cast<uint32_t>(hash) & mask_;
+    while (entries_[gap].number != number) {
+      if (entries_[gap].number == 0) {
+        return;
+      }
+      gap = (gap + 1) & mask_;
+    }
+    // What lies behind moves up, where its own place is not behind the gap: no marks stay.
+    for (uint32_t i = (gap + 1) & mask_; entries_[i].number != 0; i = (i + 1) & mask_) {
+      uint32_t home = static_cast<uint32_t>(hash_of(entries_[i].number)) & mask_;
+      if (((i - home) & mask_) >= ((i - gap) & mask_)) {
+        entries_[gap] = entries_[i];
+        gap = i;
+      }
+    }
+    entries_[gap] = {};
+    --used_;
+  }
+
   void clear() {
     if (entries_ != nullptr) {
       unmap_memory(entries_, (size_t{mask_} + 1) * sizeof(Entry));

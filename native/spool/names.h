@@ -60,8 +60,6 @@ class NameWriter {
   SpoolFile &file() { return file_; }
 
  private:
-  bool put(std::string_view text, uint32_t id);
-
   SpoolFile &file_;
   char *text_ = nullptr;
   char *text_end_ = nullptr;
@@ -75,23 +73,31 @@ class NameWriter {
 // Callers hold Busy.
 class Names {
  public:
-  static constexpr size_t kLongest = 32768;  // longer texts are cut there, at a UTF-8 border
+  static constexpr size_t kLongest = 32768;  // longer names are cut there, at a UTF-8 border
+  static constexpr size_t kLongestDefinition = size_t{1} << 20;
 
   Names() = default;
   Names(const Names &) = delete;
   Names &operator=(const Names &) = delete;
 
   //! [MT] The number of `text` (from 1), or 0 when it cannot be stored now; then it is tried again next time.
-  uint32_t intern(std::string_view text);
+  uint32_t intern(std::string_view text, size_t longest = kLongest);
 
-  //! [MT] A number for a text that comes only once: it is written to the recording and not kept. 0 without a recording.
+  //! [MT] The same for a text that will not come again: it is written to the recording (0 without one), but not kept.
   uint32_t write_once(std::string_view text);
 
   //! [MT] The number of domain `name`, the same for the same name; 0xffff when there are too many.
   uint16_t domain(std::string_view name);
 
-  //! [MT] A category, the name of a thread or the definition of an object: kept, and written where it is new.
+  //! [MT] A category or the name of a thread: kept, and written where it is new.
   void describe(RecordHead head, const MetaRecord &record);
+
+  //! [MT] JSON about an object. `kind` tells apart objects with the same number and is no part of the file; 0: the definition
+  //! will not come again, and only this recording needs it. False when it could not be stored.
+  bool define(uint16_t domain, uint32_t kind, const MetaRecord &record, std::string_view json);
+
+  //! [MT] The object is gone: later recordings need not know it.
+  void forget(uint16_t domain, uint32_t kind, uint64_t id);
 
   //! [MT] From now on everything goes to `writer` too (nullptr: to nobody); what there is already is written at once.
   void attach(NameWriter *writer);
@@ -103,20 +109,29 @@ class Names {
   void count(size_t what);
 
  private:
-  static constexpr size_t kFirstTexts = size_t{64} << 10;
-  static constexpr size_t kLastTexts = size_t{1} << 20;
+  static constexpr size_t kFirstRoom = size_t{64} << 10;
+  static constexpr size_t kLastRoom = size_t{1} << 20;
   struct Text {
     const char *at;
     uint32_t size;
     uint32_t check;  // half of the hash: in a fork child tells a text that another thread was just storing
   };
 
+  struct Kept {
+    MetaRecord record;
+    uint32_t kind;
+    uint32_t next_free;
+  };
+  struct Subject;
+
+  static Subject subject_of(const Kept &kept);
+  uint64_t hash_of_text(uint32_t id) const;
+  uint64_t hash_of_record(uint32_t number) const;
   uint32_t find(std::string_view text, uint64_t hash) const;
+  uint32_t find(const Subject &subject) const;
   uint32_t store(std::string_view text, uint64_t hash);
-  const MetaRecord *find(const MetaRecord &record, uint64_t hash) const;
-  void describe_locked(const MetaRecord &record);
+  bool keep(const Kept &kept);
   void check();
-  std::string_view text_of(uint32_t id) const;
 
   std::mutex mutex_;
   NameWriter *writer_ = nullptr;
@@ -126,9 +141,10 @@ class Names {
   HashIndex text_index_;
   char *room_ = nullptr;
   size_t room_size_ = 0;
-  size_t next_room_ = kFirstTexts;
-  BlockArray<MetaRecord> records_;
+  size_t next_room_ = kFirstRoom;
+  BlockArray<Kept> records_;
   uint32_t record_count_ = 0;
+  uint32_t free_record_ = 0;
   HashIndex record_index_;
   uint32_t domain_count_ = 0;
 };

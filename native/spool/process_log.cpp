@@ -1,19 +1,15 @@
 // Threads come and go, ranges cross threads, processes fork.
 #include "process_log.h"
 
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <new>
-#include <utility>
 
 namespace warpline {
 namespace {
-
-constexpr uint16_t kTooManyDomains = 0xffff;
 
 MetaRecord about_thread(uint32_t index) {
   MetaRecord record{};
@@ -26,30 +22,41 @@ MetaRecord about_thread(uint32_t index) {
 
 int ProcessLog::open(const std::string &path, std::string_view json, const ClockParams &clock) {
   clock_ = clock;
-  return file_.create(path, json, clock);
+  int error = file_.create(path, json, clock);
+  if (error == 0) {
+    names_.attach(&writer_);
+  }
+  return error;
 }
 
-ThreadLog *ProcessLog::enter_thread() {
+void ProcessLog::finish(uint64_t end_ns) {
+  names_.attach(nullptr);
+  std::lock_guard lock(slots_mutex_);
+  slots_.clear();
+  free_slots_.clear();
+  file_.finish(end_ns);
+}
+
+ThreadLog *ProcessLog::enter_thread(ThreadLog *spare) {
   ThreadLog *log = nullptr;
   uint32_t index = 0;
   {
     std::lock_guard lock(threads_mutex_);
     index = next_thread_++;
-    log = free_threads_;
-    if (log != nullptr) {
+    if (spare == nullptr && (log = free_threads_) != nullptr) {
       free_threads_ = log->next_free_;
     }
   }
   if (log == nullptr) {
-    // Straight from the kernel: never from the program's allocator, which may be the one calling us; untouched pages are free.
-    void *memory =
-        mmap(nullptr, sizeof(ThreadLog), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
+    // Straight from the kernel: untouched pages cost nothing.
+    void *memory = spare != nullptr ? spare : map_memory(sizeof(ThreadLog));
+    if (memory == nullptr) {
       return nullptr;
     }
     log = new (memory) ThreadLog;
     log->process_ = this;
     log->clock_ = &clock_;
+    log->generation_ = generation_;
   }
   log->index_ = index;
   uint64_t now = now_ns(clock_);
@@ -57,7 +64,7 @@ ThreadLog *ProcessLog::enter_thread() {
   record.start = now;
   char name[17] = {};
   prctl(PR_GET_NAME, name);
-  describe({RecordType::thread, 0, 0, intern(name)}, record);
+  writer_.record({RecordType::thread, 0, 0, intern(name)}, record);
   if (log->cursor_ != log->limit_) {
     auto *turn = reinterpret_cast<MetaRecord *>(log->cursor_);
     *turn = record;
@@ -88,97 +95,12 @@ void ProcessLog::leave_thread(ThreadLog *log) {
   free_threads_ = log;
 }
 
-void ProcessLog::describe(RecordHead head, const MetaRecord &record) {
-  std::lock_guard lock(describe_mutex_);
-  if (head.type == RecordType::category) {
-    try {
-      Named &named = categories_[static_cast<uint64_t>(head.domain) << 32 | record.category];
-      if (named.head.type == head.type && named.head.name == head.name) {
-        return;  // some programs name their categories over and over
-      }
-      named = {head, record};
-    } catch (...) {
-      // Out of memory: a fork child will show the number instead of the name.
-    }
-  }
-  write_description(head, record);
-}
-
 bool ProcessLog::define(ThreadLog &log, uint16_t domain, uint32_t kind, uint64_t id, std::string_view json) {
-  uint32_t text = kind == 0 ? strings_.write_once(json, file_)
-                            : strings_.intern(json, file_, StringTable::kLongestDefinition);
-  if (text == 0) {
-    file_.drop(RecordType::define);
-    return false;
-  }
-  RecordHead head{RecordType::define, 0, domain, text};
   MetaRecord record{};
   record.start = now_ns(clock_);
   record.id = id;
   record.thread = log.index();
-  std::lock_guard lock(describe_mutex_);
-  if (kind != 0) {
-    try {
-      Named &named = definitions_[{id, kind, domain}];
-      if (named.head.name == text) {
-        return true;
-      }
-      named = {head, record};
-      named.record.thread = kNoThread;  // in a child
-    } catch (...) {
-      // Out of memory: a fork child will not know the object.
-    }
-  }
-  write_description(head, record);
-  return true;
-}
-
-void ProcessLog::forget(uint16_t domain, uint32_t kind, uint64_t id) {
-  std::lock_guard lock(describe_mutex_);
-  definitions_.erase({id, kind, domain});
-}
-
-// The caller holds the lock.
-void ProcessLog::write_description(RecordHead head, const MetaRecord &record) {
-  if (cursor_ == end_) {
-    ChunkHeader *chunk = file_.allocate(ChunkKind::records, sizeof(MetaRecord), kNoThread, next_chunk_);
-    if (chunk == nullptr) {
-      file_.drop(head.type);
-      return;
-    }
-    next_chunk_ = std::min(next_chunk_ * 2, size_t{256} << 10);
-    cursor_ = reinterpret_cast<MetaRecord *>(chunk + 1);
-    end_ = cursor_ + (chunk->size - sizeof(ChunkHeader)) / sizeof(MetaRecord);
-  }
-  std::memcpy(reinterpret_cast<char *>(cursor_) + sizeof(RecordHead),
-              reinterpret_cast<const char *>(&record) + sizeof(RecordHead),
-              sizeof(MetaRecord) - sizeof(RecordHead));
-  commit(cursor_, head);
-  ++cursor_;
-}
-
-uint16_t ProcessLog::domain(std::string_view name) {
-  uint16_t number = kTooManyDomains;
-  try {
-    std::lock_guard lock(describe_mutex_);
-    std::string key(name);
-    auto found = domains_.find(key);
-    if (found != domains_.end()) {
-      return found->second;
-    }
-    if (domains_.size() + 1 < kTooManyDomains) {
-      number = static_cast<uint16_t>(domains_.size() + 1);
-      domains_.emplace(std::move(key), number);
-    }
-  } catch (...) {  // out of memory: the program may cope with that, so must we
-    number = kTooManyDomains;
-  }
-  if (number == kTooManyDomains) {
-    file_.drop(RecordType::domain);
-  } else {
-    describe({RecordType::domain, 0, number, intern(name)}, {});
-  }
-  return number;
+  return names_.define(domain, kind, record, json);
 }
 
 bool ProcessLog::add_slots() {
@@ -193,8 +115,8 @@ bool ProcessLog::add_slots() {
   size_t count = std::min(kSlotsPerChunk, (chunk->size - sizeof(ChunkHeader)) / sizeof(OpenSlot));
   try {
     auto first = static_cast<uint32_t>(slots_.size() * kSlotsPerChunk);
-    generation_.resize(std::max(generation_.size(), first + kSlotsPerChunk));
-    free_slots_.reserve(free_slots_.size() + generation_.size());
+    turns_.resize(std::max(turns_.size(), first + kSlotsPerChunk), first_turn_);
+    free_slots_.reserve(free_slots_.size() + turns_.size());
     slots_.push_back({reinterpret_cast<OpenSlot *>(chunk + 1), count});
     for (size_t i = count; i-- > 0;) {
       free_slots_.push_back(first + static_cast<uint32_t>(i));
@@ -220,7 +142,9 @@ uint64_t ProcessLog::start_range(ThreadLog &log, uint16_t domain, const Label &l
   uint32_t index = free_slots_.back();
   free_slots_.pop_back();
   OpenSlot *open = slot(index);
-  uint64_t id = (static_cast<uint64_t>(++generation_[index]) << 32) | (index + 1);
+  uint32_t turn = ++turns_[index];
+  last_turn_ = std::max(last_turn_, turn);
+  uint64_t id = (static_cast<uint64_t>(turn) << 32) | (index + 1);
   open->id = id;
   open->parent = parent;
   open->thread = log.index();
@@ -256,22 +180,6 @@ bool ProcessLog::end_range(ThreadLog &log, uint64_t id, uint64_t end, const Chan
   return true;
 }
 
-void ProcessLog::lock_for_fork() {
-  slots_mutex_.lock();
-  threads_mutex_.lock();
-  strings_.mutex().lock();
-  describe_mutex_.lock();
-  file_.mutex().lock();
-}
-
-void ProcessLog::unlock_after_fork() {
-  file_.mutex().unlock();
-  describe_mutex_.unlock();
-  strings_.mutex().unlock();
-  threads_mutex_.unlock();
-  slots_mutex_.unlock();
-}
-
 Inherited ProcessLog::inherited(ThreadLog *log) {
   Inherited result;
   try {
@@ -283,6 +191,7 @@ Inherited ProcessLog::inherited(ThreadLog *log) {
         }
       }
     }
+    std::lock_guard lock(slots_mutex_);
     for (const SlotChunk &chunk : slots_) {
       for (size_t i = 0; i < chunk.count; ++i) {
         if (chunk.slots[i].event.head.type != RecordType::none) {
@@ -296,31 +205,13 @@ Inherited ProcessLog::inherited(ThreadLog *log) {
   return result;
 }
 
-void ProcessLog::adopt_names(ProcessLog &parent) {
-  strings_.adopt(parent.strings_, file_);
-  domains_ = std::move(parent.domains_);
-  for (const auto &[name, number] : domains_) {
-    describe({RecordType::domain, 0, number, intern(name)}, {});
-  }
-  for (const auto &[key, named] : std::exchange(parent.categories_, {})) {
-    describe(named.head, named.record);
-  }
-  definitions_ = std::move(parent.definitions_);
-  std::lock_guard lock(describe_mutex_);
-  for (const auto &[object, named] : definitions_) {
-    write_description(named.head, named.record);
-  }
-}
-
-void ProcessLog::adopt_ranges(ProcessLog &parent, const Inherited &inherited, ThreadLog *thread,
-                              uint64_t fork_ns) {
+void ProcessLog::adopt_ranges(const Inherited &inherited, ThreadLog *thread, uint64_t fork_ns) {
   if (thread != nullptr) {
     for (const EventRecord &open : inherited.stack) {
       thread->inherit(open, fork_ns);
     }
   }
   std::lock_guard lock(slots_mutex_);
-  generation_ = std::move(parent.generation_);
   for (const OpenSlot &open : inherited.ranges) {
     auto index = static_cast<uint32_t>(open.id) - 1;
     while (slots_.size() <= index / kSlotsPerChunk && add_slots()) {
@@ -330,6 +221,9 @@ void ProcessLog::adopt_ranges(ProcessLog &parent, const Inherited &inherited, Th
       file_.drop(RecordType::start_end);
       continue;
     }
+    auto turn = static_cast<uint32_t>(open.id >> 32);
+    turns_[index] = std::max(turns_[index], turn);
+    last_turn_ = std::max(last_turn_, turn);
     OpenSlot *mine = slot(index);
     RecordHead head = open.event.head;
     head.flags |= kFlagInherited;

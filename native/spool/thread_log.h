@@ -6,8 +6,9 @@
 #include <string_view>
 
 #include "blob_log.h"
+#include "busy.h"
 #include "clock.h"
-#include "string_table.h"
+#include "names.h"
 
 namespace warpline {
 
@@ -39,34 +40,14 @@ inline void copy_details(EventRecord *record, const Label &label) {
   std::memcpy(&record->payload, &label, kDetails);
 }
 
-//! Stores a record's head last and as one word: a reader sees all of the record or none.
-inline void commit(void *record, RecordHead head) {
-  uint64_t word;
-  static_assert(sizeof(word) == sizeof(head));
-  std::memcpy(&word, &head, sizeof(word));
-  __atomic_store_n(static_cast<uint64_t *>(record), word, __ATOMIC_RELEASE);
-}
-
 class ProcessLog;
 
 class ThreadLog {
  public:
   //! Held on the slow paths, which take locks: a signal handler that annotates must not wait for the thread it interrupted.
-  class Busy {
+  class Busy : public warpline::Busy {
    public:
-    explicit Busy(ThreadLog &log) : log_(log), mine_(!log.busy_) { log_.busy_ = true; }
-    ~Busy() {
-      if (mine_) {
-        log_.busy_ = false;
-      }
-    }
-    Busy(const Busy &) = delete;
-    Busy &operator=(const Busy &) = delete;
-    explicit operator bool() const { return mine_; }
-
-   private:
-    ThreadLog &log_;
-    bool mine_;
+    explicit Busy(ThreadLog &) {}
   };
 
   //! [HOT] Opens a push/pop range; returns its level in `domain`, from 0.
@@ -107,6 +88,7 @@ class ThreadLog {
   uint32_t intern(const char *text, size_t size);
 
   uint32_t index() const { return index_; }
+  uint32_t generation() const { return generation_; }  // of the recording
   ProcessLog *process() const { return process_; }
   const ClockParams &clock() const { return *clock_; }
   int level(uint16_t domain) const;
@@ -152,6 +134,7 @@ class ThreadLog {
   EventRecord *top_end_ = nullptr;
   char *chunk_end_ = nullptr;
   size_t chunk_size_ = 0;
+  uint32_t generation_ = 0;
   uint32_t index_ = 0;
   uint32_t holes_ = 0;     // slots below the top that were closed out of order
   uint32_t unstored_ = 0;  // open ranges that got no slot
@@ -161,7 +144,6 @@ class ThreadLog {
   Piece pieces_[kPieces] = {};
   uint32_t task_ = 0;
   ThreadLog *next_free_ = nullptr;
-  volatile bool busy_ = false;
   BlobLog blobs_;
   CachedName cache_[kCacheSize] = {};
 };

@@ -1,0 +1,357 @@
+// Interning, and the chunks that names go into.
+#include "names.h"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+
+namespace warpline {
+namespace {
+
+constexpr uint16_t kTooManyDomains = 0xffff;
+
+std::string_view cut(std::string_view text, size_t longest) {
+  if (text.size() <= longest) {
+    return text;
+  }
+  size_t size = longest;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) {
+    --size;
+  }
+  return text.substr(0, size);
+}
+
+uint32_t check_of(uint64_t hash) {
+  return static_cast<uint32_t>(hash >> 24) | 1;
+}
+
+}  // namespace
+
+// What makes two records speak of the same thing: the later one replaces the earlier.
+struct Names::Subject {
+  RecordType type;
+  uint16_t domain;
+  uint32_t number;
+  uint64_t id;
+
+  bool operator==(const Subject &) const = default;
+  uint64_t hash() const {
+    uint64_t words[3] = {static_cast<uint64_t>(type) << 16 | domain, number, id};
+    return hash_text(reinterpret_cast<const char *>(words), sizeof(words));
+  }
+};
+
+Names::Subject Names::subject_of(const Kept &kept) {
+  const RecordHead &head = kept.record.head;
+  switch (head.type) {
+    case RecordType::domain:
+      return {head.type, 0, head.name, 0};
+    case RecordType::category:
+      return {head.type, head.domain, kept.record.category, 0};
+    case RecordType::thread_name:
+      return {head.type, 0, kept.record.tid, 0};
+    default:
+      return {head.type, head.domain, kept.kind, kept.record.id};
+  }
+}
+
+bool NameWriter::text(std::string_view text, uint32_t id) {
+  size_t size = (sizeof(StringHead) + text.size() + 7) / 8 * 8;
+  if (static_cast<size_t>(text_end_ - text_) < size) {
+    ChunkHeader *chunk = file_.allocate_for(size, ChunkKind::strings, kNoThread, next_texts_);
+    if (chunk == nullptr) {
+      return false;
+    }
+    next_texts_ = std::min(next_texts_ * 4, size_t{1} << 20);
+    text_ = reinterpret_cast<char *>(chunk + 1);
+    text_end_ = reinterpret_cast<char *>(chunk) + chunk->size;
+  }
+  auto *head = reinterpret_cast<StringHead *>(text_);
+  head->id = id;
+  std::memcpy(head + 1, text.data(), text.size());
+  std::atomic_ref(head->length_plus_1)
+      .store(static_cast<uint32_t>(text.size() + 1), std::memory_order_release);
+  text_ += size;
+  return true;
+}
+
+void NameWriter::record(RecordHead head, const MetaRecord &record) {
+  std::lock_guard lock(mutex_);
+  if (record_ == record_end_) {
+    ChunkHeader *chunk = file_.allocate(ChunkKind::records, sizeof(MetaRecord), kNoThread, next_records_);
+    if (chunk == nullptr) {
+      file_.drop(head.type);
+      return;
+    }
+    next_records_ = std::min(next_records_ * 2, size_t{256} << 10);
+    record_ = reinterpret_cast<MetaRecord *>(chunk + 1);
+    record_end_ = record_ + (chunk->size - sizeof(ChunkHeader)) / sizeof(MetaRecord);
+  }
+  std::memcpy(reinterpret_cast<char *>(record_) + sizeof(RecordHead),
+              reinterpret_cast<const char *>(&record) + sizeof(RecordHead),
+              sizeof(MetaRecord) - sizeof(RecordHead));
+  commit(record_, head);
+  ++record_;
+}
+
+uint64_t Names::hash_of_text(uint32_t id) const {
+  const Text &text = *texts_.at(id);
+  return hash_text(text.at, text.size);
+}
+
+uint64_t Names::hash_of_record(uint32_t number) const {
+  return subject_of(*records_.at(number)).hash();
+}
+
+uint32_t Names::find(std::string_view text, uint64_t hash) const {
+  return text_index_.find(hash, [&](uint32_t id) {
+    const Text &kept = *texts_.at(id);
+    return kept.size == text.size() && std::memcmp(kept.at, text.data(), text.size()) == 0;
+  });
+}
+
+uint32_t Names::find(const Subject &subject) const {
+  return record_index_.find(subject.hash(),
+                            [&](uint32_t i) { return subject_of(*records_.at(i)) == subject; });
+}
+
+// Keeps the text under the next number; 0 when memory is out.
+uint32_t Names::store(std::string_view text, uint64_t hash) {
+  uint32_t id = text_count_ + 1;
+  Text *kept = id == 0 ? nullptr : texts_.make(id);
+  if (kept == nullptr || !text_index_.reserve([this](uint32_t other) { return hash_of_text(other); })) {
+    return 0;
+  }
+  if (room_size_ < text.size()) {
+    size_t size = std::max(next_room_, (text.size() + kPage - 1) / kPage * kPage);
+    char *room = static_cast<char *>(map_memory(size));
+    if (room == nullptr) {
+      return 0;
+    }
+    room_ = room;
+    room_size_ = size;
+    next_room_ = std::min(next_room_ * 2, kLastRoom);
+  }
+  std::memcpy(room_, text.data(), text.size());
+  *kept = {room_, static_cast<uint32_t>(text.size()), check_of(hash)};
+  room_ += text.size();
+  room_size_ -= text.size();
+  text_index_.add(hash, id);
+  text_count_ = id;
+  return id;
+}
+
+// In a fork child the arrays are whole but for what other threads were just adding; the indexes may be anything.
+void Names::check() {
+  if (!stale_) {
+    return;
+  }
+  stale_ = false;
+  room_size_ = 0;
+  free_record_ = 0;
+  text_index_.clear();
+  record_index_.clear();
+  for (uint32_t id = 1; id <= text_count_; ++id) {
+    Text *text = texts_.at(id);
+    if (text == nullptr || text->at == nullptr) {
+      continue;
+    }
+    uint64_t hash = hash_text(text->at, text->size);
+    if (check_of(hash) == text->check &&
+        text_index_.reserve([this](uint32_t other) { return hash_of_text(other); })) {
+      text_index_.add(hash, id);
+    } else {
+      *text = {};
+    }
+  }
+  domain_count_ = 0;
+  for (uint32_t i = 1; i <= record_count_; ++i) {
+    const Kept *kept = records_.at(i);
+    if (kept == nullptr || kept->record.head.type == RecordType::none) {
+      continue;
+    }
+    if (kept->record.head.type == RecordType::domain) {
+      domain_count_ = std::max(domain_count_, uint32_t{kept->record.head.domain});
+    }
+    if (record_index_.reserve([this](uint32_t other) { return hash_of_record(other); })) {
+      record_index_.add(hash_of_record(i), i);
+    }
+  }
+}
+
+uint32_t Names::intern(std::string_view text, size_t longest) {
+  bool too_long = text.size() > longest;
+  text = cut(text, longest);
+  uint64_t hash = hash_text(text.data(), text.size());
+  std::lock_guard lock(mutex_);
+  check();
+  if (uint32_t id = find(text, hash)) {
+    return id;
+  }
+  // Written first: a number that programs hold must not be without its text.
+  if (writer_ != nullptr && !writer_->text(text, text_count_ + 1)) {
+    writer_->file().drop(RecordType::none);
+    return 0;
+  }
+  uint32_t id = store(text, hash);
+  if (writer_ != nullptr) {
+    if (id == 0) {  // out of memory: the number is good for this once
+      id = ++text_count_;
+    }
+    if (too_long) {
+      writer_->file().count(kCutNames);
+    }
+  }
+  return id;
+}
+
+uint32_t Names::write_once(std::string_view text) {
+  std::lock_guard lock(mutex_);
+  check();
+  if (writer_ == nullptr) {
+    return 0;
+  }
+  uint32_t id = text_count_ + 1;
+  if (id == 0 || !writer_->text(cut(text, kLongestDefinition), id)) {
+    writer_->file().drop(RecordType::none);
+    return 0;
+  }
+  text_count_ = id;
+  return id;
+}
+
+uint16_t Names::domain(std::string_view name) {
+  uint32_t text = intern(name);
+  std::lock_guard lock(mutex_);
+  Kept kept{};
+  kept.record.head = {RecordType::domain, 0, 0, text};
+  if (uint32_t found = find(subject_of(kept))) {
+    return records_.at(found)->record.head.domain;
+  }
+  auto number = static_cast<uint16_t>(domain_count_ + 1);
+  kept.record.head.domain = number;
+  if (text == 0 || number == kTooManyDomains || !keep(kept)) {
+    if (writer_ != nullptr) {
+      writer_->file().drop(RecordType::domain);
+    }
+    return kTooManyDomains;
+  }
+  domain_count_ = number;
+  if (writer_ != nullptr) {
+    writer_->record(kept.record.head, kept.record);
+  }
+  return number;
+}
+
+// False when memory is out: then a later recording will show the number instead of the name.
+bool Names::keep(const Kept &kept) {
+  uint32_t number = free_record_ != 0 ? free_record_ : record_count_ + 1;
+  Kept *place = number == 0 ? nullptr : records_.make(number);
+  if (place == nullptr || !record_index_.reserve([this](uint32_t i) { return hash_of_record(i); })) {
+    return false;
+  }
+  if (number == free_record_) {
+    free_record_ = place->next_free;
+  } else {
+    record_count_ = number;
+  }
+  *place = kept;
+  record_index_.add(hash_of_record(number), number);
+  return true;
+}
+
+void Names::describe(RecordHead head, const MetaRecord &record) {
+  Kept kept{record, 0, 0};
+  kept.record.head = head;
+  std::lock_guard lock(mutex_);
+  check();
+  if (uint32_t found = find(subject_of(kept))) {
+    if (records_.at(found)->record.head.name == head.name) {
+      return;  // some programs name the same things over and over
+    }
+    *records_.at(found) = kept;
+  } else {
+    keep(kept);
+  }
+  if (writer_ != nullptr) {
+    writer_->record(head, record);
+  }
+}
+
+bool Names::define(uint16_t domain, uint32_t kind, const MetaRecord &record, std::string_view json) {
+  uint32_t text = kind == 0 ? write_once(json) : intern(json, kLongestDefinition);
+  std::lock_guard lock(mutex_);
+  if (text == 0) {
+    if (writer_ != nullptr) {
+      writer_->file().drop(RecordType::define);
+    }
+    return false;
+  }
+  RecordHead head{RecordType::define, 0, domain, text};
+  if (kind != 0) {
+    Kept kept{record, kind, 0};
+    kept.record.head = head;
+    kept.record.thread = kNoThread;  // in a later recording
+    if (uint32_t found = find(subject_of(kept))) {
+      if (records_.at(found)->record.head.name == text) {
+        return true;
+      }
+      *records_.at(found) = kept;
+    } else {
+      keep(kept);
+    }
+  }
+  if (writer_ != nullptr) {
+    writer_->record(head, record);
+  }
+  return true;
+}
+
+void Names::forget(uint16_t domain, uint32_t kind, uint64_t id) {
+  Subject subject{RecordType::define, domain, kind, id};
+  std::lock_guard lock(mutex_);
+  check();
+  if (uint32_t found = find(subject)) {
+    record_index_.remove(subject.hash(), found, [this](uint32_t i) { return hash_of_record(i); });
+    Kept *kept = records_.at(found);
+    *kept = {};
+    kept->next_free = free_record_;
+    free_record_ = found;
+  }
+}
+
+void Names::attach(NameWriter *writer) {
+  std::lock_guard lock(mutex_);
+  check();
+  writer_ = writer;
+  if (writer == nullptr) {
+    return;
+  }
+  for (uint32_t id = 1; id <= text_count_; ++id) {
+    const Text *text = texts_.at(id);
+    if (text != nullptr && text->at != nullptr && !writer->text({text->at, text->size}, id)) {
+      writer->file().drop(RecordType::none);
+    }
+  }
+  for (uint32_t i = 1; i <= record_count_; ++i) {
+    const Kept *kept = records_.at(i);
+    if (kept != nullptr && kept->record.head.type != RecordType::none) {
+      writer->record(kept->record.head, kept->record);
+    }
+  }
+}
+
+void Names::become_child() {
+  new (&mutex_) std::mutex;
+  writer_ = nullptr;
+  stale_ = true;
+}
+
+void Names::count(size_t what) {
+  std::lock_guard lock(mutex_);
+  if (writer_ != nullptr) {
+    writer_->file().count(what);
+  }
+}
+
+}  // namespace warpline
