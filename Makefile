@@ -9,7 +9,7 @@ STAMP := $(VENV)/ready-$(VERSION)
 NATIVE_SOURCES := $(shell find native -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cuh' 2>/dev/null)
 ARGS ?=
 
-.PHONY: help demo test check lint format tidy types native unit upstream-tests docs docs-check bench gpu wheels clean
+.PHONY: help demo test check lint format tidy types native unit peers upstream-tests docs docs-check bench gpu wheels clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -57,6 +57,9 @@ types: $(STAMP) ## mypy --strict
 
 unit: native ## unit and conformance tests
 	$(PY) -m pytest -q tests/unit tests/conformance $(ARGS)
+
+peers: $(STAMP) ## other tools and libraries for `bench` and `test`, into build/peers (several GB; optional)
+	@$(PY) tools/peers.py $(ARGS)
 
 upstream-tests: native ## PyPI nvtx's own tests against us (downloads its sdist; not part of test)
 	@$(PY) tools/upstream_tests.py $(ARGS)

@@ -1,112 +1,122 @@
-"""What annotating costs, against PyPI nvtx and against the least a C extension can do (R), in one interleaved run.
+"""What annotating costs, against PyPI nvtx, other tools and the least a C extension can do (R), in one run.
 
 R is `with` on a prebuilt context manager of a C extension that does nothing (floor.c). Three modes, each in its own
-process: no tool, our agent recording, NVTX_DISABLE. Figures are CPU time per operation with the loop subtracted.
+process: no tool, our agent recording, NVTX_DISABLE. Figures are CPU time per operation with the loop subtracted. Other
+tools are timed beside R, each in its own process, where they are installed (_peers.py).
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import mmap
 import os
 import statistics
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from _annotate_cases import ASYNC, FLOORS, MAIN, MORE, Case, candidate, names, runner
+from _floor import LOOP, STATEMENTS, R, build_floor, floor_names, loop
+from _matrix import matrix
+from _peers import PEERS, Peer, find
 from _spool import recording
 from harness import Row, interleave
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parent / "src"
 AGENT = SOURCE / "warpline" / "_lib" / "libwarpline_agent.so"
-
-# name -> (statement, unrolled ops are one). `n` is the module under test.
-STATEMENTS = {
-    "with annotate('x')": "with n.annotate('x'): pass",
-    "with annotate(f'{i}')": "with n.annotate(f'item {i & 255}'): pass",
-    "with annotate(all arguments)": "with n.annotate('x', color='red', domain='bench', category='cat', payload=3): pass",
-    "with prebuilt annotate": "with prebuilt: pass",
-    "@annotate f()": "f()",
-    "push_range('x'); pop_range()": "push('x'); pop()",
-    "mark('x')": "mark('x')",
-    "start_range('x'); end_range()": "end(start('x'))",
-    "domain.push_range(attributes); pop_range()": "dpush(attributes); dpop()",
-    "domain.mark(attributes)": "dmark(attributes)",
+GROUPS = {"main": MAIN, "more": MORE, "async": ASYNC}
+CASES = {case.what: case for case in (*MAIN, *MORE, *ASYNC)}
+BUDGETS = {
+    ("no tool", "with annotate('x')"): 1.5,
+    ("attached", "with annotate('x')"): 1.8,
+    ("no tool", "@annotate f()"): 0.35,
+    ("attached", "@annotate f()"): 0.6,
 }
-FLOORS = {
-    "loop": "pass",
-    "R": "with null: pass",
-    "with Null()": "with Null(): pass",
-    "plain f()": "g()",
-    "C noop()": "noop()",
-}
-
-
 SUSTAINED = "sustained"
 TOUCH = "page touch"
 RECORD = 40  # bytes of a range in the spool
 
 
 def run(quick: bool) -> list[Row]:
-    """All modes and the import."""
+    """All modes, the other tools, and the import."""
     with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
-        floor = _build_floor(Path(folder))
+        place = Path(folder)
+        floor = build_floor(place, sys.executable)
         rows = []
         for mode in ("no tool", "attached", "disabled"):
             if mode == "attached" and not AGENT.exists():
                 print(f"annotate: {AGENT} is missing (build and install the native part); leaving out 'attached'")
                 continue
-            rows += _rows(mode, _measure_apart(mode, quick, floor, Path(folder)))
+            for group in GROUPS:
+                samples = _measure_apart(mode, group, quick, floor, place)
+                rows += _rows(mode, group, samples)
+        rows += _peer_rows(quick, place)
     return [*rows, _import_row(quick)]
 
 
-def _build_floor(folder: Path) -> Path:
-    target = folder / f"floor{sysconfig.get_config_var('EXT_SUFFIX')}"
-    include = sysconfig.get_path("include")
-    subprocess.run(["gcc", "-O2", "-fPIC", "-shared", f"-I{include}", str(HERE / "floor.c"), "-o", str(target)], check=True)
-    return target
+def page(rows: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
+    """The part of the rows that reads better as a table of libraries and modes, and the others."""
+    return matrix(rows, ("warpline", "nvtx"), ("no tool", "attached", "disabled"))
 
 
-def _measure_apart(mode: str, quick: bool, floor: Path, folder: Path) -> dict[str, Any]:
+def _environment(attached: bool, folder: Path) -> dict[str, str]:
     hidden = ("NVTX_INJECTION64_PATH", "NVTX_DISABLE", "WARPLINE_SPOOL", "NVTX_TOOL_LOG")
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    environment["PYTHONPATH"] = os.pathsep.join([str(SOURCE), str(HERE)])
-    if mode == "attached":
-        environment |= recording(folder / "spool")
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    kept["PYTHONPATH"] = os.pathsep.join([str(SOURCE), str(HERE)])
+    return kept | (recording(Path(tempfile.mkdtemp(dir=folder)) / "spool") if attached else {})
+
+
+def _measure_apart(mode: str, group: str, quick: bool, floor: Path, folder: Path) -> dict[str, list[float]]:
+    environment = _environment(mode == "attached", folder)
     if mode == "disabled":
         environment["NVTX_DISABLE"] = "1"
-    command = [sys.executable, str(HERE / "annotate.py"), str(floor), mode, "quick" if quick else "full"]
-    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-    measured: dict[str, Any] = json.loads(done.stdout)
+    command = [sys.executable, str(HERE / "annotate.py"), str(floor), mode, group, "quick" if quick else "full"]
+    return _samples(command, environment)
+
+
+def _samples(command: list[str], environment: dict[str, str], stderr: int | None = None) -> dict[str, list[float]]:
+    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, stderr=stderr, text=True)
+    measured: dict[str, list[float]] = json.loads(done.stdout)
+    spool = environment.get("WARPLINE_SPOOL")
+    for file in Path(spool).iterdir() if spool else ():
+        file.unlink()  # hundreds of MB each
     return measured
 
 
-def _measure_here(floor: str, mode: str, quick: bool) -> dict[str, list[float]]:
-    specification = importlib.util.spec_from_file_location("floor", floor)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    plain: dict[str, Any] = {"null": module.Null(), "Null": module.Null, "noop": module.noop}
-    exec("def g(): pass", plain)
-    candidates = {name: _loop(statement, plain) for name, statement in FLOORS.items()}
+def _measure_here(floor: str, mode: str, group: str, quick: bool) -> dict[str, list[float]]:
+    plain = floor_names(floor)
+    candidates = {name: loop(statement, plain) for name, statement in STATEMENTS.items()}
+    run_coroutine = runner()
+    missing = []
     for label, library in _libraries():
         if label == "warpline" and library.attached() != (mode == "attached"):
             raise SystemExit(f"annotate: mode {mode!r}, but attached() is {library.attached()}")
-        names = _names(library)
-        candidates |= {f"{label} {what}": _loop(statement, names) for what, statement in STATEMENTS.items()}
-    timings = interleave(candidates, calls=2000 if quick else 5000, rounds=9 if quick else 41)
+        known = names(library)
+        cases: Iterable[Case] = GROUPS[group]
+        if group == "async" and label == "warpline":
+            candidates |= {case.what: candidate(case, known, run_coroutine) for case in FLOORS}
+        for case in cases:
+            if case.only in ("", label):
+                function = candidate(case, known, run_coroutine)
+                try:
+                    function(1)
+                except (NameError, AttributeError) as error:
+                    missing.append(f"{label} {case.what} ({error})")
+                else:
+                    candidates[f"{label} {case.what}"] = function
+    if missing:
+        print(f"annotate ({mode}): not there: {'; '.join(missing)}", file=sys.stderr)
+    calls, rounds = (5000, 41) if group == "main" else (2000, 31)
+    timings = interleave(candidates, calls=2000 if quick else calls, rounds=9 if quick else rounds)
     samples = {name: list(timing.rounds) for name, timing in timings.items()}
-    if mode == "attached":
+    if mode == "attached" and group == "main":
         # Medians pass over the rounds in which the spool grows and its pages are first touched; long blocks do not.
-        chosen = ("loop", "R", "plain f()", "warpline with annotate('x')", "warpline @annotate f()")
+        chosen = (LOOP, R, "plain f()", "warpline with annotate('x')", "warpline @annotate f()")
         blocks = interleave({name: candidates[name] for name in chosen}, calls=50_000 if quick else 300_000, rounds=3 if quick else 7)
         samples |= {f"{SUSTAINED} {name}": list(timing.rounds) for name, timing in blocks.items()}
         samples[TOUCH] = [_touch_pages(50_000 if quick else 300_000)]
@@ -135,42 +145,65 @@ def _libraries() -> list[tuple[str, Any]]:
     return [("warpline", warpline.nvtx), ("nvtx", nvtx)]
 
 
-def _names(library: Any) -> dict[str, Any]:
-    domain = library.get_domain("bench")
-    names = {"n": library, "prebuilt": library.annotate("x"), "attributes": domain.get_event_attributes(message="x")}
-    names |= {"push": library.push_range, "pop": library.pop_range, "mark": library.mark}
-    names |= {"start": library.start_range, "end": library.end_range}
-    names |= {"dpush": domain.push_range, "dpop": domain.pop_range, "dmark": domain.mark}
-    exec("def plain(): pass", names)
-    names["f"] = library.annotate("x")(names["plain"])
-    return names
+def _net(samples: dict[str, list[float]], name: str, less: str) -> float:
+    return statistics.median(one - other for one, other in zip(samples[name], samples[less], strict=True))
 
 
-def _loop(statement: str, names: dict[str, Any]) -> Callable[[int], object]:
-    namespace: dict[str, Any] = {}
-    exec(f"def loop(count):\n for i in range(count):\n  {statement}", names, namespace)
-    function: Callable[[int], object] = namespace["loop"]
-    return function
-
-
-def _rows(mode: str, samples: dict[str, list[float]]) -> list[Row]:
-    rounds = len(samples["R"])
-    loop = samples["loop"]
-
-    def net(name: str, less: str = "loop") -> float:
-        return statistics.median(samples[name][i] - samples[less][i] for i in range(rounds))
-
-    r = statistics.median(samples["R"][i] - loop[i] for i in range(rounds))
-    rows = [Row(f"floor ({mode}): {name}", net(name), "ns", "R", r) for name in FLOORS if name != "loop"]
+def _rows(mode: str, group: str, samples: dict[str, list[float]]) -> list[Row]:
+    r = _net(samples, R, LOOP)
+    rows = []
+    if group == "main":
+        rows += [Row(f"floor ({mode}): {name}", _net(samples, name, LOOP), "ns", "R", r) for name in STATEMENTS if name != LOOP]
     for name in samples:
         label, _, what = name.partition(" ")
         if label not in ("warpline", "nvtx"):
             continue
-        less = "plain f()" if what == "@annotate f()" else "loop"
+        less = CASES[what].less
         budget = BUDGETS.get((mode, what)) if label == "warpline" else None
-        note = "over a plain call" if less != "loop" else ""
-        rows.append(Row(f"{label} ({mode}): {what}", net(name, less), "ns", "R", r, budget, note=note))
-    return rows + (_sustained_rows(samples) if mode == "attached" else [])
+        note = "" if less == LOOP else f"over {_plainly(less)}"
+        rows.append(Row(f"{label} ({mode}): {what}", _net(samples, name, less), "ns", "R", r, budget, note=note))
+    return rows + (_sustained_rows(samples) if TOUCH in samples else [])
+
+
+def _plainly(less: str) -> str:
+    return {"plain f()": "a plain call", "await plain f()": "a plain await"}.get(less, f"the {less}".replace("the plain", "a plain"))
+
+
+def _peer_rows(quick: bool, folder: Path) -> list[Row]:
+    """The other tools that are installed; says which are not."""
+    rows, missing = [], set()
+    floors: dict[str, Path] = {}
+    for peer in PEERS:
+        found = find(peer)
+        if found is None:
+            missing.add(peer.name)
+            continue
+        python, marker = found
+        if python not in floors:
+            place = Path(tempfile.mkdtemp(dir=folder))
+            floors[python] = build_floor(place, python)
+        for attached in (False, True) if peer.tool else (False,):
+            mode = (" (attached)" if attached else " (no tool)") if peer.tool else ""
+            command = [python, str(HERE / "_peers.py"), peer.name, str(floors[python]), "quick" if quick else "full", str(marker)]
+            try:
+                samples = _samples(command, _environment(attached, folder), subprocess.PIPE)
+            except subprocess.CalledProcessError as error:
+                missing.add(f"{peer.name} ({error.stderr.strip().rpartition(chr(10))[2] or error})")
+                continue
+            rows += _rows_of(peer, mode, samples)
+    if missing:
+        print(f"annotate: not measured, for it is not installed or fails: {', '.join(sorted(missing))} (make peers)", flush=True)
+    return rows
+
+
+def _rows_of(peer: Peer, mode: str, samples: dict[str, list[float]]) -> list[Row]:
+    r = _net(samples, R, LOOP)
+    rows = []
+    for what in peer.statements:
+        less = "plain f()" if what.startswith(("plain f()", "@")) else LOOP
+        note = "over a plain call" if less != LOOP else ""
+        rows.append(Row(f"{peer.name.partition('-')[0]}{mode}: {what}", _net(samples, what, less), "ns", "R", r, note=note))
+    return rows
 
 
 def _sustained_rows(samples: dict[str, list[float]]) -> list[Row]:
@@ -193,14 +226,6 @@ def _sustained_rows(samples: dict[str, list[float]]) -> list[Row]:
     return rows
 
 
-BUDGETS = {
-    ("no tool", "with annotate('x')"): 1.5,
-    ("attached", "with annotate('x')"): 1.8,
-    ("no tool", "@annotate f()"): 0.35,
-    ("attached", "@annotate f()"): 0.6,
-}
-
-
 def _import_row(quick: bool) -> Row:
     """Wall time of `import warpline.nvtx` over an interpreter that imports nothing."""
     environment = os.environ | {"PYTHONPATH": str(SOURCE)}
@@ -216,9 +241,9 @@ def _import_row(quick: bool) -> Row:
 
 
 def main() -> None:
-    """One mode, in the process that run() started for it."""
-    floor, mode, how = sys.argv[1:]
-    json.dump(_measure_here(floor, mode, how == "quick"), sys.stdout)
+    """One group of one mode, in the process that run() started for it."""
+    floor, mode, group, how = sys.argv[1:]
+    json.dump(_measure_here(floor, mode, group, how == "quick"), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 // What NVTX calls cost in C, beside two reads of the counter, in turn in one run. Prints one JSON object.
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCounters.h>
+#include <nvtx3/nvToolsExtPayload.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,12 +34,25 @@ static int ascending(const void *a, const void *b) {
 
 static volatile uint64_t sink;
 static nvtxDomainHandle_t domain;
-static nvtxEventAttributes_t attributes;
+static nvtxEventAttributes_t attributes, with_payload;
+static nvtxPayloadData_t payload;
+static uint64_t whole, real;
+static double values[8];
 
 static void empty(void) { __asm__ volatile("" ::: "memory"); }
 static void two_reads(void) { sink = counter(); sink = counter(); }
 static void push_pop(void) { nvtxRangePushA("short name"); nvtxRangePop(); }
 static void push_pop_registered(void) { nvtxDomainRangePushEx(domain, &attributes); nvtxDomainRangePop(domain); }
+static void push_pop_long(void) {
+  nvtxRangePushA("a name of sixty-four characters, as programs make them from paths");
+  nvtxRangePop();
+}
+static void push_pop_payload(void) { nvtxDomainRangePushEx(domain, &with_payload); nvtxDomainRangePop(domain); }
+static void mark_registered(void) { nvtxDomainMarkEx(domain, &attributes); }
+static void sample_int64(void) { nvtxCounterSampleInt64(domain, whole, 1); }
+static void sample_float64(void) { nvtxCounterSampleFloat64(domain, real, 0.5); }
+static void is_enabled(void) { sink = nvtxDomainIsEnabled(domain); }
+static void timestamp(void) { sink = (uint64_t)nvtxTimestampGet(); }
 static void mark(void) { nvtxMarkA("mark"); }
 static void start_end(void) { nvtxRangeEnd(nvtxRangeStartA("range")); }
 
@@ -49,9 +64,21 @@ int main(void) {
   attributes.color = 0xff00ff00;
   attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
   attributes.message.registered = nvtxDomainRegisterStringA(domain, "registered");
+  with_payload = attributes;
+  payload = (nvtxPayloadData_t){NVTX_PAYLOAD_ENTRY_TYPE_FLOAT64, sizeof values, values};
+  with_payload.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+  with_payload.reserved0 = 1;
+  with_payload.payload.ullValue = (uint64_t)(uintptr_t)&payload;
+  nvtxCounterAttr_t counter = {.structSize = sizeof counter, .schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT64, .name = "whole"};
+  whole = nvtxCounterRegister(domain, &counter);
+  counter.schemaId = NVTX_PAYLOAD_ENTRY_TYPE_FLOAT64;
+  counter.name = "real";
+  real = nvtxCounterRegister(domain, &counter);
   struct { const char *name; void (*call)(void); } cases[] = {
       {"empty", empty}, {"two_reads", two_reads}, {"push_pop", push_pop}, {"push_pop_registered", push_pop_registered},
-      {"mark", mark}, {"start_end", start_end},
+      {"mark", mark}, {"start_end", start_end}, {"push_pop_long", push_pop_long}, {"push_pop_payload", push_pop_payload},
+      {"mark_registered", mark_registered}, {"sample_int64", sample_int64}, {"sample_float64", sample_float64},
+      {"is_enabled", is_enabled}, {"timestamp", timestamp},
   };
   enum { N = sizeof(cases) / sizeof(cases[0]) };
   static double times[N][ROUNDS];

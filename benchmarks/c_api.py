@@ -17,9 +17,16 @@ from harness import Row
 HERE = Path(__file__).parent
 NAMES = {
     "push_pop": "nvtxRangePushA + nvtxRangePop",
+    "push_pop_long": "nvtxRangePushA (64 characters) + nvtxRangePop",
     "push_pop_registered": "nvtxDomainRangePushEx (registered) + Pop",
+    "push_pop_payload": "nvtxDomainRangePushEx (registered, payload of 8 doubles) + Pop",
     "mark": "nvtxMarkA",
+    "mark_registered": "nvtxDomainMarkEx (registered)",
     "start_end": "nvtxRangeStartA + nvtxRangeEnd",
+    "sample_int64": "nvtxCounterSampleInt64",
+    "sample_float64": "nvtxCounterSampleFloat64",
+    "is_enabled": "nvtxDomainIsEnabled",
+    "timestamp": "nvtxTimestampGet",
 }
 BUDGETS = {"push_pop": 1.5}
 
@@ -37,7 +44,7 @@ def run(quick: bool) -> list[Row]:
             _empty(spool)
             alone.append(_measure(program, {}))
         rows = [_row(attached, key, "agent recording") for key in NAMES]
-        rows += [_row(alone, "push_pop", "no tool")]
+        rows += [_row(alone, key, "no tool") for key in NAMES]
         return rows + _throughput(storm, folder, 1_000_000 if quick else 10_000_000)
 
 
