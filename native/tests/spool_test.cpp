@@ -91,7 +91,8 @@ void test_clock() {
 
 void test_stack() {
   Scratch scratch;
-  ProcessLog process;
+  Names names;
+  ProcessLog process(names);
   CHECK(process.open(scratch.path, "{" + schema_json() + "}", kClock) == 0);
   CHECK(process.open(scratch.path, "{}", kClock) == EEXIST);
   ThreadLog *log = process.enter_thread();
@@ -123,7 +124,8 @@ void test_stack() {
 
 void test_start_end() {
   Scratch scratch;
-  ProcessLog process;
+  Names names;
+  ProcessLog process(names);
   CHECK(process.open(scratch.path, "{" + schema_json() + "}", kClock) == 0);
   ThreadLog *log = process.enter_thread();
   std::vector<uint64_t> ids;
@@ -148,13 +150,14 @@ void test_start_end() {
 
 void test_strings() {
   Scratch scratch;
-  ProcessLog process;
+  Names names;
+  ProcessLog process(names);
   CHECK(process.open(scratch.path, "{}", kClock) == 0);
   CHECK(process.intern("a") == 1);
   CHECK(process.intern("b") == 2);
   CHECK(process.intern("a") == 1);
   std::string accents;
-  while (accents.size() < 2 * StringTable::kLongest) {
+  while (accents.size() < 2 * Names::kLongest) {
     accents += "\xc3\xa9";
   }
   uint32_t cut = process.intern("x" + accents);
@@ -167,7 +170,8 @@ void test_strings() {
 
 void test_categories() {
   Scratch scratch;
-  ProcessLog process;
+  Names names;
+  ProcessLog process(names);
   CHECK(process.open(scratch.path, "{}", kClock) == 0);
   MetaRecord record{};
   record.category = 7;
@@ -182,7 +186,8 @@ void test_categories() {
 // Threads that come one after the other share chunks: the spool grows with what is written, not with their number.
 void test_threads() {
   Scratch scratch;
-  ProcessLog process;
+  Names names;
+  ProcessLog process(names);
   CHECK(process.open(scratch.path, "{}", kClock) == 0);
   for (int i = 0; i < 500; ++i) {
     ThreadLog *log = process.enter_thread();
@@ -198,7 +203,8 @@ void test_threads() {
 
 void test_no_space() {
   Scratch scratch;
-  ProcessLog process;
+  Names names;
+  ProcessLog process(names);
   CHECK(process.open(scratch.path, "{}", kClock) == 0);
   ThreadLog *log = process.enter_thread();
   rlimit old{};
