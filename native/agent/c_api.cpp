@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include "agent/attached.h"
 #include "agent/session.h"
 #include "spool/process_log.h"
 #include "spool/schema.h"
@@ -108,6 +109,10 @@ WARPLINE_EXPORT int warpline_start(const char *directory) {
 
 WARPLINE_EXPORT int warpline_stop(void) {
   return agent::stop_recording();
+}
+
+WARPLINE_EXPORT uint64_t warpline_attached(char *paths, uint64_t size) {
+  return agent::list_attached(paths, size);
 }
 
 }  // extern "C"

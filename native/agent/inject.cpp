@@ -1,4 +1,5 @@
 // The names that tool interfaces look for in an injected library.
+#include "agent/attached.h"
 #include "agent/sources/nvtx.h"
 #include "warpline/warpline.h"
 
@@ -7,7 +8,11 @@
 extern "C" {
 
 WARPLINE_EXPORT int InitializeInjectionNvtx2(void *get_export_table) {
-  return warpline::agent::install_nvtx(reinterpret_cast<NvtxGetExportTableFunc_t>(get_export_table));
+  int taken = warpline::agent::install_nvtx(reinterpret_cast<NvtxGetExportTableFunc_t>(get_export_table));
+  if (taken != 0) {
+    warpline::agent::note_attached(get_export_table);
+  }
+  return taken;
 }
 
 // Clients of NVTX 1 and 2 (libnvToolsExt.so.1) ask for this one when the other is missing.

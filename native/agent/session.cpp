@@ -331,6 +331,10 @@ Names &names() {
   return g_state->names;
 }
 
+const ClockParams &process_clock() {
+  return g_state->clock;
+}
+
 int start_recording(const char *directory) {
   if (directory == nullptr || *directory == '\0') {
     return EINVAL;

@@ -38,8 +38,20 @@ inline ProcessLog *process_log() {
   return log != nullptr ? log->process() : nullptr;
 }
 
-//! [MT] What programs hold handles of has its number whether or not something is recorded: these work at any time. Null in a
-//! signal handler that interrupted this thread at a bad moment. The caller holds Busy, and has asked it.
+// What programs hold handles of has its number whether or not something is recorded, and keeps it from one recording to the
+// next: these work at any time. In a signal handler that interrupted this thread on a slow path they do nothing (0, false).
+
+//! [MT] The number of a text, of a domain.
+uint32_t number_of(std::string_view text);
+uint16_t domain_number_of(std::string_view name);
+
+//! [MT] A category, the name of a thread; the definition of an object. See Names.
+void describe(RecordHead head, const MetaRecord &record);
+bool define(uint16_t domain, uint32_t kind, uint64_t id, std::string_view json);
+void forget(uint16_t domain, uint32_t kind, uint64_t id);
+
+//! The names themselves, and the clock. The caller holds Busy, and has asked it.
 Names &names();
+const ClockParams &process_clock();
 
 }  // namespace warpline::agent

@@ -1,0 +1,15 @@
+// Which libraries handed their NVTX calls to the agent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace warpline::agent {
+
+//! [MT] Remembers the library that holds `address`, once.
+void note_attached(const void *address);
+
+//! [MT] See warpline_attached.
+uint64_t list_attached(char *paths, uint64_t size);
+
+}  // namespace warpline::agent
