@@ -103,7 +103,7 @@ def _numeric(table: pa.Table) -> list[bool]:
 
 def _is_key(name: str) -> bool:
     # Numbers that name something are not amounts: no thousands separators.
-    return name.lower() in {"pid", "tid", "process", "thread", "id", "parent", "rangeid", "parentid", "end_thread", "category_id"}
+    return name.lower() in {"pid", "tid", "process", "thread", "id", "parent", "rangeid", "parentid", "end_thread", "endtid", "category_id"}
 
 
 def _text_cells(table: pa.Table) -> list[list[str]]:

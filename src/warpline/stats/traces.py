@@ -15,7 +15,22 @@ from warpline.query.row_groups import overlaps
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
-_COLUMNS = ("id", "process", "thread", "end_thread", "start", "end", "domain", "message", "style", "parent", "task", "unfinished")
+_COLUMNS = (
+    "id",
+    "process",
+    "thread",
+    "end_thread",
+    "start",
+    "end",
+    "domain",
+    "message",
+    "style",
+    "parent",
+    "task",
+    "payload_int",
+    "payload_float",
+    "unfinished",
+)
 _Numbers = npt.NDArray[np.int64]
 
 

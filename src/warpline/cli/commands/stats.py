@@ -116,9 +116,17 @@ def command(
 
     selection = Selection.parse(filter_time, filter_nvtx)
     printed = 0
+    skipped: list[str] = []
     with open_report(report) as opened:
         for job in todo:
-            printed += _run(job, opened, selection, unit, overwrite=force_overwrite, quiet=quiet, first=not printed)
+            try:
+                _run(job, opened, selection, unit, overwrite=force_overwrite, quiet=quiet, first=not printed)
+                printed += 1
+            except MissingData as missing:
+                skipped.append(f"SKIPPED: {opened.path.name + ' ' if str(missing).startswith('does not') else ''}{missing}")
+    # of the tables that come unasked, only those with data are worth a word
+    for line in skipped if not quiet and (names or not printed) else []:
+        click.echo(line, err=True)
     ctx.exit(0 if printed else 1)
 
 
@@ -153,17 +161,11 @@ def _listed(values: tuple[str, ...]) -> list[str]:
     return [item for value in values for item in value.split(",") if item]
 
 
-def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite: bool, quiet: bool, first: bool) -> bool:
-    """Compute and write one table; False (and a line on stderr) where the report has no data for it."""
+def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite: bool, quiet: bool, first: bool) -> None:
+    """Compute and write one table; MissingData where the report has no data for it."""
     from warpline.stats import base
 
-    try:
-        table = job.stat.load().table(report, selection, **job.options)
-    except MissingData as missing:
-        if not quiet:
-            text = str(missing)
-            click.echo(f"SKIPPED: {report.path.name + ' ' if text.startswith('does not') else ''}{text}", err=True)
-        return False
+    table = job.stat.load().table(report, selection, **job.options)
     notes = base.notes(table)
     file = job.file(report.path)
     for_reading = job.form in ("table", "markdown")
@@ -184,7 +186,6 @@ def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite
             notes = [*notes, f"no room here for {', '.join(name.partition(' ')[0] for name in gone)}; -f csv has all."]
     for note in [] if quiet else notes:
         click.echo(f"\nNote: {note}" if for_reading and file is None else f"{job.stat.id}: {note}", err=not (for_reading and file is None))
-    return True
 
 
 def _write(file: Path, lines: Iterator[str], overwrite: bool) -> None:

@@ -12,6 +12,8 @@ Every NVTX push/pop range, in the order they began, and where it lies in the nes
 - RangeId, ParentId: the range's id in this report, and that of the innermost range that encloses it.
 - RangeStack: ids from the outermost range to this one, each after a colon, e.g. `:1:7:9`.
 - NameTree: the name, indented by `--` per level.
+- Task: the asyncio or trio task, or generator, it ran in; only in reports that have tasks.
+- Payload, EndPayload: what the program gave with the range, and when it ended, e.g. `{batch: 3, loss: 0.25}`; only where there are any.
 
 ## How it is computed
 Parents are those of the report: ranges on one thread or in one task, of all domains together. DurChild sums the direct push/pop
@@ -34,6 +36,7 @@ import pyarrow.compute as pc
 
 from warpline.errors import MissingData
 from warpline.stats.summary import range_names, with_unfinished
+from warpline.stats.trace_columns import payload_columns, task_column
 from warpline.stats.traces import system_ids, traced
 
 if TYPE_CHECKING:
@@ -67,4 +70,5 @@ def table(report: Report, selection: Selection) -> pa.Table:
         "RangeStack": rows.column("stack"),
         "NameTree": pc.binary_join_element_wise(pc.binary_repeat("--", rows.column("level")), names, ""),
     }
-    return with_unfinished(pa.table(columns), found.unfinished)
+    extra = task_column(report, rows) | payload_columns(report, rows, "range")
+    return with_unfinished(pa.table(columns | extra), found.unfinished)
