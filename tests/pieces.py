@@ -48,6 +48,35 @@ def _interop() -> str | None:
     return None if libraries else "libnvtx3interop.so is not there (pip install nvidia-nvtx)"
 
 
+def environments() -> list[tuple[str, Path]]:
+    """Interpreters that may have programs of others, each with its site-packages: ours, build/peers, those of WARPLINE_PEERS."""
+    folders = [Path(sys.prefix), ROOT / "build" / "peers", *map(Path, filter(None, os.environ.get("WARPLINE_PEERS", "").split(os.pathsep)))]
+    return [(str(folder / "bin" / "python"), site) for folder in folders for site in folder.glob("lib/python*/site-packages")]
+
+
+def find_library(pattern: str) -> tuple[str, Path] | None:
+    """The first of these interpreters with a file like `pattern` in its site-packages, and that file."""
+    return next(((python, file) for python, site in environments() for file in sorted(site.glob(pattern))), None)
+
+
+LIBRARIES = {
+    "nccl": "nvidia/nccl/lib/libnccl.so.2",
+    "cublas": "nvidia/*/lib/libcublas.so.*",
+    "cupy": "cupy/__init__.py",
+    "torch-cuda": "torch/lib/libtorch_cuda.so",
+    "jax": "jax/__init__.py",
+}
+
+
+def _library(name: str) -> Callable[[], str | None]:
+    def look() -> str | None:
+        return (
+            None if find_library(LIBRARIES[name]) else f"no environment has {LIBRARIES[name]} (make peers, or name one in WARPLINE_PEERS)"
+        )
+
+    return look
+
+
 def _other_python() -> str | None:
     found = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"], capture_output=True, text=True, check=True)
     return None if found.stdout.strip() else "no other CPython 3.10-3.14 was found on this machine"
@@ -101,6 +130,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "tmpfs": _tmpfs,
     "aarch64": _aarch64,
     "gpu": _gpu,
+    **{name: _library(name) for name in LIBRARIES},
 }
 
 
