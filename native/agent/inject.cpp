@@ -20,4 +20,8 @@ WARPLINE_EXPORT int InitializeInjectionNvtx(void *get_export_table) {
   return InitializeInjectionNvtx2(get_export_table);
 }
 
+WARPLINE_EXPORT int InitializeInjectionNvtxExtension(void *module_info) {
+  return warpline::agent::install_nvtx_extension(static_cast<nvtxExtModuleInfo_t *>(module_info));
+}
+
 }  // extern "C"

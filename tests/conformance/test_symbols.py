@@ -13,7 +13,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "warpline"
 LIBRARIES = sorted([*(PACKAGE / "_lib").glob("*.so"), *(PACKAGE / "nvtx").glob("_binding*.so")])
-VENDOR = {"InitializeInjectionNvtx", "InitializeInjectionNvtx2"}
+VENDOR = {"InitializeInjectionNvtx", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
 OLDEST_GLIBC = (2, 28)  # manylinux_2_28
 
 pytestmark = [

@@ -2,145 +2,18 @@
 // Handles are our numbers (string id, domain number) cast to pointers: no look-up on the recording path.
 #include "nvtx.h"
 
-#include <cstring>
-#include <string>
-
 #include "agent/session.h"
-#include "agent/source.h"
+#include "nvtx_event.h"
 
 namespace warpline::agent {
 namespace {
 
 constexpr int kNotRecorded = NVTX_NO_PUSH_POP_TRACKING;
 
-uint16_t domain_of(nvtxDomainHandle_t handle) {
-  return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(handle));
-}
-
-template <typename Handle>
-Handle to_handle(uint32_t number) {
-  return reinterpret_cast<Handle>(static_cast<uintptr_t>(number));
-}
-
-std::string utf8(const wchar_t *text) {
-  std::string out;
-  for (; *text != L'\0'; ++text) {
-    auto c = static_cast<uint32_t>(*text);
-    if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000)) {
-      c = 0xfffd;
-    }
-    if (c < 0x80) {
-      out += static_cast<char>(c);
-    } else if (c < 0x800) {
-      out += static_cast<char>(0xc0 | c >> 6);
-      out += static_cast<char>(0x80 | (c & 63));
-    } else if (c < 0x10000) {
-      out += static_cast<char>(0xe0 | c >> 12);
-      out += static_cast<char>(0x80 | (c >> 6 & 63));
-      out += static_cast<char>(0x80 | (c & 63));
-    } else {
-      out += static_cast<char>(0xf0 | c >> 18);
-      out += static_cast<char>(0x80 | (c >> 12 & 63));
-      out += static_cast<char>(0x80 | (c >> 6 & 63));
-      out += static_cast<char>(0x80 | (c & 63));
-    }
-  }
-  return out;
-}
-
-// The texts NVTX hands over are dead after the call: they become numbers here.
-inline uint32_t name_of(ThreadLog &log, const char *text) {
-  return text == nullptr ? 0 : log.intern(text, std::strlen(text));
-}
-
-uint32_t name_of(ThreadLog &log, const wchar_t *text) {
-  if (text == nullptr) {
-    return 0;
-  }
-  try {
-    std::string narrow = utf8(text);
-    return log.intern(narrow.data(), narrow.size());
-  } catch (...) {  // out of memory must not reach the program from here
-    return 0;
-  }
-}
-
-// Only the member that payloadType names is defined; the others may hold anything.
-inline void take_payload(Label &label, const nvtxEventAttributes_t &event) {
-  switch (event.payloadType) {
-    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
-      label.payload = event.payload.ullValue;
-      break;
-    case NVTX_PAYLOAD_TYPE_INT64:
-      label.payload = static_cast<uint64_t>(event.payload.llValue);
-      break;
-    case NVTX_PAYLOAD_TYPE_DOUBLE:
-      std::memcpy(&label.payload, &event.payload.dValue, sizeof(double));
-      break;
-    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
-      label.payload = event.payload.uiValue;
-      break;
-    case NVTX_PAYLOAD_TYPE_INT32:
-      label.payload = static_cast<uint64_t>(static_cast<int64_t>(event.payload.iValue));
-      break;
-    case NVTX_PAYLOAD_TYPE_FLOAT: {
-      uint32_t bits = 0;
-      std::memcpy(&bits, &event.payload.fValue, sizeof(bits));
-      label.payload = bits;
-      break;
-    }
-    default:
-      label.flags |= kPayloadMask;  // of the payload extension
-      return;
-  }
-  label.flags |= static_cast<uint8_t>(event.payloadType);
-}
-
-__attribute__((noinline, cold)) Label label_of_odd_size(ThreadLog &log, const nvtxEventAttributes_t &event);
-
-inline Label label_of(ThreadLog &log, const nvtxEventAttributes_t *event) {
-  Label label;
-  if (event == nullptr) {
-    return label;
-  }
-  if (event->size < sizeof(nvtxEventAttributes_t)) [[unlikely]] {
-    return label_of_odd_size(log, *event);
-  }
-  label.category = event->category;
-  if (event->colorType == NVTX_COLOR_ARGB) {
-    label.color = event->color;
-    label.flags = kFlagColor;
-  }
-  if (event->payloadType != NVTX_PAYLOAD_UNKNOWN) {
-    take_payload(label, *event);
-  }
-  switch (event->messageType) {
-    case NVTX_MESSAGE_TYPE_REGISTERED:
-      label.name = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(event->message.registered));
-      break;
-    case NVTX_MESSAGE_TYPE_ASCII:
-      label.name = name_of(log, event->message.ascii);
-      break;
-    case NVTX_MESSAGE_TYPE_UNICODE:
-      label.name = name_of(log, event->message.unicode);
-      break;
-    default:
-      break;
-  }
-  return label;
-}
-
-// An older, shorter structure: what it does not have is zero.
-Label label_of_odd_size(ThreadLog &log, const nvtxEventAttributes_t &event) {
-  nvtxEventAttributes_t whole{};
-  std::memcpy(&whole, &event, event.size);
-  whole.size = sizeof(whole);
-  return label_of(log, &whole);
-}
-
 inline int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event) {
   ThreadLog *log = thread_log();
-  return log == nullptr ? kNotRecorded : log->push(domain_of(domain), label_of(*log, event));
+  return log == nullptr ? kNotRecorded
+                        : log->push(domain_of(domain), label_of(*log, domain_of(domain), event));
 }
 
 template <typename Char>
@@ -166,7 +39,7 @@ void mark(ThreadLog &log, uint16_t domain, const Label &label, uint64_t now) {
 void mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event) {
   if (ThreadLog *log = thread_log()) {
     uint64_t now = now_ns(log->clock());
-    mark(*log, domain_of(domain), label_of(*log, event), now);
+    mark(*log, domain_of(domain), label_of(*log, domain_of(domain), event), now);
   }
 }
 
@@ -182,7 +55,9 @@ void mark_name(const Char *name) {
 
 nvtxRangeId_t start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event) {
   ThreadLog *log = thread_log();
-  return log == nullptr ? 0 : log->process()->start_range(*log, domain_of(domain), label_of(*log, event));
+  return log == nullptr
+             ? 0
+             : log->process()->start_range(*log, domain_of(domain), label_of(*log, domain_of(domain), event));
 }
 
 template <typename Char>

@@ -1,11 +1,14 @@
-// The NVTX source: installs the agent's callbacks into one NVTX client (a DSO with its own function table).
+// NVTX as a source: filling the function tables of a client.
 #pragma once
 
 #include "drivers/nvtx.h"
 
 namespace warpline::agent {
 
-//! [MT] 1 when the client's calls are recorded from now on, 0 when they are not; NVTX calls it once per DSO.
+//! Fills the client's tables; 1 when recording is on, else 0 (then NVTX makes every call a no-op).
 int install_nvtx(NvtxGetExportTableFunc_t get_export_table);
+
+//! The same for one module of the extensions.
+int install_nvtx_extension(nvtxExtModuleInfo_t *module);
 
 }  // namespace warpline::agent

@@ -1,0 +1,200 @@
+// The payload extension: payloads of events, and the calls that carry nothing else.
+#include "nvtx_payload.h"
+
+#include <algorithm>
+
+#include "nvtx_define.h"
+#include "nvtx_event.h"
+#include "nvtx_extension.h"
+#include "nvtx_foreign.h"
+#include "nvtx_schemas.h"
+
+namespace warpline::agent {
+namespace {
+
+constexpr size_t kMostPayloads = 4096;  // of one event; more is a structure that was never filled in
+
+// One payload into the log, behind those of the same event.
+void write_one(ThreadLog &log, uint16_t domain, const nvtxPayloadData_t *all, size_t count, size_t number,
+               uint32_t flags, Change &change, DeferredFacts *facts) {
+  nvtxPayloadData_t payload = all[number];
+  payload.size = payload_size(domain, payload);
+  if (payload.size == 0) {
+    return;
+  }
+  change.label.flags |= kPayloadMask;
+  const Schema *schema = find_schema(domain, payload.schemaId);
+  BlobLog::Blob blob;
+  if (schema == nullptr || (schema->plain && facts == nullptr)) {
+    blob = log.write_blob({0, flags, payload.schemaId, 0}, payload.payload, payload.size);
+  } else {
+    CopiedPayload copy = copy_payload(log, domain, *schema, payload, all, count, change, facts);
+    if (copy.cut) {
+      flags |= kBlobCut;
+    }
+    blob = log.write_blob({0, flags, payload.schemaId, 0}, copy.bytes.data(), copy.bytes.size());
+  }
+  if (blob.head == nullptr) {
+    return;
+  }
+  if (change.last_blob == nullptr) {
+    change.label.payload = blob.offset;
+  } else {
+    std::atomic_ref(change.last_blob->next).store(blob.offset, std::memory_order_release);
+  }
+  change.last_blob = blob.head;
+}
+
+Change change_of(ThreadLog &log, uint16_t domain, const nvtxPayloadData_t *payloads, size_t count,
+                 uint32_t flags) {
+  Change change;
+  take_payloads(log, domain, payloads, count, flags, change);
+  return change;
+}
+
+Label label_of(ThreadLog &log, uint16_t domain, const nvtxPayloadData_t *payloads, size_t count) {
+  Label label;
+  merge(label, change_of(log, domain, payloads, count, 0));
+  return label;
+}
+
+using Domain = nvtxDomainHandle_t;
+using Payloads = const nvtxPayloadData_t *;
+
+void mark(Domain domain, Payloads payloads, size_t count) {
+  if (ThreadLog *log = thread_log()) {
+    uint64_t now = now_ns(log->clock());
+    uint16_t number = domain_of(domain);
+    Label label = label_of(*log, number, payloads, count);
+    log->append({RecordType::mark, label.flags, number, label.name}, now, now, label);
+  }
+}
+
+int push(Domain domain, Payloads payloads, size_t count) {
+  ThreadLog *log = thread_log();
+  uint16_t number = domain_of(domain);
+  return log == nullptr ? NVTX_NO_PUSH_POP_TRACKING
+                        : log->push(number, label_of(*log, number, payloads, count));
+}
+
+int pop(Domain domain, Payloads payloads, size_t count) {
+  ThreadLog *log = thread_log();
+  if (log == nullptr) {
+    return NVTX_NO_PUSH_POP_TRACKING;
+  }
+  uint64_t now = now_ns(log->clock());
+  uint16_t number = domain_of(domain);
+  return log->pop(number, now, change_of(*log, number, payloads, count, kBlobAtEnd));
+}
+
+nvtxRangeId_t start(Domain domain, Payloads payloads, size_t count) {
+  ThreadLog *log = thread_log();
+  uint16_t number = domain_of(domain);
+  return log == nullptr ? 0
+                        : log->process()->start_range(*log, number, label_of(*log, number, payloads, count));
+}
+
+void end(Domain domain, nvtxRangeId_t id, Payloads payloads, size_t count) {
+  ThreadLog *log = thread_log();
+  if (log != nullptr && id != 0) {
+    uint64_t now = now_ns(log->clock());
+    Change change = change_of(*log, domain_of(domain), payloads, count, kBlobAtEnd);
+    if (!log->process()->end_range(*log, id, now, &change) && change.last_blob != nullptr) {
+      log->process()->file().count(kLostPayloads);
+    }
+  }
+}
+
+uint64_t register_scope(Domain domain, const nvtxScopeAttr_t *attributes) {
+  return attributes == nullptr ? 0 : guarded(uint64_t{0}, [&] {
+    nvtxScopeAttr_t whole{};
+    std::memcpy(&whole, attributes, std::min(attributes->structSize, sizeof(whole)));
+    uint64_t id = whole.scopeId >= kStaticIds ? whole.scopeId : new_id();
+    Json json("scope");
+    json.member("path", whole.path == nullptr ? "" : whole.path);
+    json.member("parent", whole.parentScope);
+    define(domain_of(domain), Kind::scope, id, json.close());
+    return id;
+  });
+}
+
+}  // namespace
+
+void fill_payload(Slots slots) {
+  slots.set(NVTX3EXT_CBID_nvtxPayloadSchemaRegister, register_schema);
+  slots.set(NVTX3EXT_CBID_nvtxPayloadEnumRegister, register_enum);
+  slots.set(NVTX3EXT_CBID_nvtxMarkPayload, mark);
+  slots.set(NVTX3EXT_CBID_nvtxRangePushPayload, push);
+  slots.set(NVTX3EXT_CBID_nvtxRangePopPayload, pop);
+  slots.set(NVTX3EXT_CBID_nvtxRangeStartPayload, start);
+  slots.set(NVTX3EXT_CBID_nvtxRangeEndPayload, end);
+  // Always: clients ask once and remember, and recording may begin later.
+  slots.set(NVTX3EXT_CBID_nvtxDomainIsEnabled, +[](Domain) -> uint8_t { return 1; });
+  slots.set(NVTX3EXT_CBID_nvtxScopeRegister, register_scope);
+}
+
+size_t payload_size(uint16_t domain, const nvtxPayloadData_t &payload) {
+  if (payload.payload == nullptr || payload.size != SIZE_MAX) {
+    return payload.payload == nullptr ? 0 : payload.size;
+  }
+  if (is_string(payload.schemaId)) {
+    std::string text;
+    append_terminated(text, payload.payload, predefined_extent(payload.schemaId).size, BlobLog::kLargest);
+    return text.size();
+  }
+  return extent_of(domain, payload.schemaId, 0).size;
+}
+
+void take_payloads(ThreadLog &log, uint16_t domain, const nvtxPayloadData_t *payloads, size_t count,
+                   uint32_t flags, Change &change, DeferredFacts *facts) {
+  SpoolFile &file = log.process()->file();
+  ThreadLog::Busy busy(log);
+  if (!busy || (payloads == nullptr && count != 0) || count > kMostPayloads) {
+    file.count(kLostPayloads);
+    change.label.flags |= kPayloadMask;
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    try {
+      write_one(log, domain, payloads, count, i, flags, change, facts);
+    } catch (...) {  // out of memory
+      file.count(kLostPayloads);
+    }
+  }
+}
+
+void merge(Label &label, const Change &change) {
+  if (change.name) {
+    label.name = change.label.name;
+  }
+  if (change.category) {
+    label.category = change.label.category;
+  }
+  if ((change.label.flags & kFlagColor) != 0) {
+    label.color = change.label.color;
+  }
+  label.flags |= change.label.flags;
+  label.payload = change.label.payload;
+}
+
+void take_extended(ThreadLog &log, uint16_t domain, const nvtxEventAttributes_t &event, Label &label) {
+  Change change;
+  if (event.payloadType == NVTX_PAYLOAD_TYPE_EXT && event.reserved0 > 0) {
+    const auto *payloads =
+        reinterpret_cast<const nvtxPayloadData_t *>(static_cast<uintptr_t>(event.payload.ullValue));
+    take_payloads(log, domain, payloads, static_cast<size_t>(event.reserved0), 0, change);
+  } else {  // no type that NVTX knows
+    log.process()->file().count(kLostPayloads);
+    change.label.flags = kPayloadMask;
+  }
+  merge(label, change);
+}
+
+Label label_of_odd_size(ThreadLog &log, uint16_t domain, const nvtxEventAttributes_t &event) {
+  nvtxEventAttributes_t whole{};
+  std::memcpy(&whole, &event, event.size);  // an older, shorter structure: what it does not have is zero
+  whole.size = sizeof(whole);
+  return label_of(log, domain, &whole);
+}
+
+}  // namespace warpline::agent

@@ -1,0 +1,52 @@
+// Tasks: what warpline.nvtx tells about code that takes turns on a thread. warpline_tasks() of the C ABI.
+#include <atomic>
+
+#include "agent/session.h"
+#include "nvtx_define.h"
+#include "nvtx_event.h"
+#include "warpline/warpline.h"
+
+namespace warpline::agent {
+namespace {
+
+std::atomic<uint32_t> g_last_task{0};
+
+uint32_t create(const char *name, const char *library, uint64_t parent) {
+  return thread_log() == nullptr ? 0 : guarded(uint32_t{0}, [&] {
+    uint32_t task = g_last_task.fetch_add(1, std::memory_order_relaxed) + 1;
+    Json json("task");
+    json.member("name", name);
+    json.member("library", library);
+    json.member("parent", parent);
+    define(0, Kind::once, task, json.close());
+    return task;
+  });
+}
+
+void enter(uint32_t task) {
+  if (ThreadLog *log = thread_log()) {
+    log->switch_task(task, now_ns(log->clock()));
+  }
+}
+
+uint64_t start(nvtxDomainRegistration_st *domain, const nvtxEventAttributes_v2 *event, uint32_t task,
+               uint64_t parent) {
+  ThreadLog *log = thread_log();
+  uint16_t number = domain_of(domain);
+  return log == nullptr
+             ? 0
+             : log->process()->start_range(*log, number, label_of(*log, number, event), task, parent);
+}
+
+}  // namespace
+}  // namespace warpline::agent
+
+extern "C" __attribute__((visibility("default"))) const WarplineTasks *warpline_tasks(void) {
+  using namespace warpline::agent;
+  if (!prepare()) {
+    return nullptr;
+  }
+  static const WarplineTasks tasks = {sizeof(WarplineTasks), create, enter, start,
+                                      reinterpret_cast<const uint32_t *>(&g_life->generation)};
+  return &tasks;
+}
