@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "schemas.h"
 #include "string_cache.h"
 
 namespace warpline::binding {
@@ -20,6 +21,7 @@ Domain *make_domain(PyObject *name) {
   domain->name = Py_XNewRef(name);
   new (&domain->state) std::atomic<int32_t>(0);
   domain->handle = nullptr;
+  domain->schemas = nullptr;
   domain->strings = PyDict_New();
   domain->categories = PyDict_New();
   if (domain->strings == nullptr || domain->categories == nullptr) {
@@ -40,6 +42,7 @@ void activate_locked(Domain *domain, int32_t state) {
     return;
   }
   forget_registered(domain);
+  forget_schemas(domain);
   if (domain->name != nullptr) {
     PyObject *holder = nullptr;
     domain->handle = nvtxDomainCreateA(utf8(domain->name, &holder));

@@ -6,12 +6,15 @@
 
 namespace warpline::binding {
 
+struct Schemas;
+
 struct Domain {
   PyObject_HEAD PyObject *name;  // str, or null for NVTX's default domain
   std::atomic<int32_t> state;    // the listener that the handle belongs to; 0: none yet
   nvtxDomainHandle_t handle;
   PyObject *strings;     // str -> int, the handle of a registered string
   PyObject *categories;  // str -> int, ids from 1 in order of first use
+  Schemas *schemas;      // null until the first extended payload
 };
 
 extern PyTypeObject DomainType;

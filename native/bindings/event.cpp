@@ -4,93 +4,12 @@
 #include <utility>
 
 #include "color.h"
+#include "payload.h"
 #include "string_cache.h"
 
 namespace warpline::binding {
 
 namespace {
-
-void warn(const char *format, PyObject *payload) {
-  PyObject *module = PyImport_ImportModule("warpline.nvtx._warnings");
-  PyObject *category = module != nullptr ? PyObject_GetAttrString(module, "NvtxWarning") : nullptr;
-  if (category != nullptr) {
-    PyErr_WarnFormat(category, 1, format, Py_TYPE(payload)->tp_name);
-  }
-  // Under -W error the warning is an exception; recording must not stop the program.
-  PyErr_Clear();
-  Py_XDECREF(category);
-  Py_XDECREF(module);
-}
-
-bool integer_payload(nvtxEventAttributes_t *out, PyObject *number) {
-  int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
-  if (overflow == 0) {
-    out->payloadType = NVTX_PAYLOAD_TYPE_INT64;
-    out->payload.llValue = value;
-    return true;
-  }
-  if (overflow > 0) {
-    const unsigned long long wide = PyLong_AsUnsignedLongLong(number);
-    if (!PyErr_Occurred()) {
-      out->payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
-      out->payload.ullValue = wide;
-      return true;
-    }
-    PyErr_Clear();
-  }
-  return false;
-}
-
-// A number that is no int or float but behaves like one (np.int64, np.float32). Things with a length are arrays.
-PyObject *scalar(PyObject *payload) {
-  const PyTypeObject *type = Py_TYPE(payload);
-  const bool sized = (type->tp_as_sequence != nullptr && type->tp_as_sequence->sq_length != nullptr) ||
-                     (type->tp_as_mapping != nullptr && type->tp_as_mapping->mp_length != nullptr);
-  const PyNumberMethods *number = type->tp_as_number;
-  if (sized || number == nullptr) {
-    return nullptr;
-  }
-  PyObject *plain = nullptr;
-  if (number->nb_index != nullptr) {
-    plain = PyNumber_Index(payload);
-  } else if (number->nb_float != nullptr) {
-    plain = PyNumber_Float(payload);
-  }
-  PyErr_Clear();
-  return plain;
-}
-
-void payload_into(nvtxEventAttributes_t *out, PyObject *payload) {
-  if (PyLong_Check(payload)) {
-    if (!integer_payload(out, payload)) {
-      warn("the payload (%.100s) does not fit in 64 bits; the event is recorded without it", payload);
-    }
-    return;
-  }
-  if (PyFloat_Check(payload)) {
-    out->payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
-    out->payload.dValue = PyFloat_AS_DOUBLE(payload);
-    return;
-  }
-  PyObject *plain = scalar(payload);
-  if (plain == nullptr) {
-    warn("a payload must be an int or a float, not %.100s; the event is recorded without it", payload);
-    return;
-  }
-  payload_into(out, plain);
-  Py_DECREF(plain);
-}
-
-uint32_t category_id(Event *event, int32_t state) {
-  if (event->category == nullptr) {
-    return 0;
-  }
-  if (PyUnicode_Check(event->category)) {
-    return category_named(event->domain, event->category, state);
-  }
-  return static_cast<uint32_t>(PyLong_AsUnsignedLongMask(event->category));
-}
 
 void replace(PyObject **field, PyObject *value) {
   PyObject *old = *field;
@@ -98,21 +17,37 @@ void replace(PyObject **field, PyObject *value) {
   Py_XDECREF(old);
 }
 
-// Keeps what was made, unless another thread was quicker: a tool may be reading that one.
-void publish(Event *event, int32_t state, const nvtxEventAttributes_t &made, PyObject *holder) {
 #if defined(Py_GIL_DISABLED)
-  static PyMutex mutex;
-  PyMutex_Lock(&mutex);
+PyMutex g_mutex;
+#endif
+
+// Keeps what was made, unless another thread was quicker: a tool may be reading that one.
+void publish(Event *event, int32_t state, const nvtxEventAttributes_t &made, bool live, PyObject *holder) {
+#if defined(Py_GIL_DISABLED)
+  PyMutex_Lock(&g_mutex);
 #endif
   if (event->state.load(std::memory_order_relaxed) != state) {
     std::swap(event->holder, holder);
     event->attributes = made;
+    event->live = live;
     event->state.store(state, std::memory_order_release);
   }
 #if defined(Py_GIL_DISABLED)
-  PyMutex_Unlock(&mutex);
+  PyMutex_Unlock(&g_mutex);
 #endif
   Py_XDECREF(holder);
+}
+
+// The payload, which another thread may be about to replace. New reference.
+PyObject *payload_now(Event *event) {
+#if defined(Py_GIL_DISABLED)
+  PyMutex_Lock(&g_mutex);
+#endif
+  PyObject *payload = Py_XNewRef(event->payload);
+#if defined(Py_GIL_DISABLED)
+  PyMutex_Unlock(&g_mutex);
+#endif
+  return payload;
 }
 
 void make(Event *event, int32_t state) {
@@ -124,10 +59,15 @@ void make(Event *event, int32_t state) {
   made.colorType = NVTX_COLOR_ARGB;
   made.color = event->argb;
   if (event->category != nullptr) {
-    made.category = category_id(event, state);
+    made.category = category_number(event, state);
   }
-  if (event->payload != nullptr) {
-    payload_into(&made, event->payload);
+  bool live = false;
+  PyObject *payload = payload_now(event);
+  if (payload != nullptr) {
+    Reading constant;
+    live = !constant_payload(payload, &constant);
+    constant.put_into(&made);
+    Py_DECREF(payload);
   }
   if (event->message != nullptr) {
     made.message.registered = registered(event->domain, event->message);
@@ -138,10 +78,20 @@ void make(Event *event, int32_t state) {
       made.message.ascii = utf8(event->message, &holder);
     }
   }
-  publish(event, state, made, holder);
+  publish(event, state, made, live, holder);
 }
 
 }  // namespace
+
+uint32_t category_number(Event *event, int32_t state) {
+  if (event->category == nullptr) {
+    return 0;
+  }
+  if (PyUnicode_Check(event->category)) {
+    return category_named(event->domain, event->category, state);
+  }
+  return static_cast<uint32_t>(PyLong_AsUnsignedLongMask(event->category));
+}
 
 bool set_message(Event *event, PyObject *message) {
   PyObject *text = nullptr;
@@ -189,8 +139,17 @@ bool set_category(Event *event, PyObject *category) {
 }
 
 void set_payload(Event *event, PyObject *payload) {
+  PyObject *kept = Py_XNewRef(given(payload));
+#if defined(Py_GIL_DISABLED)
+  PyMutex_Lock(&g_mutex);
+#endif
   event->state.store(0, std::memory_order_release);
-  replace(&event->payload, Py_XNewRef(given(payload)));
+  event->live = false;
+  std::swap(event->payload, kept);
+#if defined(Py_GIL_DISABLED)
+  PyMutex_Unlock(&g_mutex);
+#endif
+  Py_XDECREF(kept);
 }
 
 bool set_domain(Event *event, PyObject *domain) {
@@ -233,6 +192,17 @@ void clear_event(Event *event) {
 void prepare(Event *event, int32_t state) {
   const KeptError error;
   make(event, state);
+}
+
+void load(Event *event, int32_t state, nvtxEventAttributes_t *attributes, Reading *reading) {
+  const KeptError error;
+  *attributes = event->attributes;
+  PyObject *payload = payload_now(event);
+  if (payload != nullptr) {
+    read_payload(event->domain, state, payload, reading);
+    Py_DECREF(payload);
+  }
+  reading->put_into(attributes);
 }
 
 }  // namespace warpline::binding

@@ -4,6 +4,7 @@
 #include "compat.h"
 #include "domain.h"
 #include "listener.h"
+#include "reading.h"
 #include "string_cache.h"
 
 namespace warpline::binding {
@@ -12,6 +13,7 @@ struct Event {
   nvtxEventAttributes_t attributes;  // valid while `state` is the listener's
   std::atomic<int32_t> state;        // 0: not prepared
   uint32_t argb;
+  bool live;           // the payload is read anew at each event
   Domain *domain;      // immortal
   PyObject *message;   // exact str, or null
   PyObject *color;     // as given, or null
@@ -33,6 +35,7 @@ struct Arguments {
 inline void init_event(Event *event, Domain *domain, PyObject *message) {
   new (&event->state) std::atomic<int32_t>(0);
   event->argb = 0x0000FF;
+  event->live = false;
   event->domain = domain;
   event->message = Py_XNewRef(message);
   event->color = event->category = event->payload = event->holder = nullptr;
@@ -47,6 +50,9 @@ bool set_domain(Event *event, PyObject *domain);
 bool set_arguments(Event *event, const Arguments &arguments);
 
 void clear_event(Event *event);
+
+// The number of its category, 0 where it has none.
+uint32_t category_number(Event *event, int32_t state);
 
 // For tp_traverse and tp_clear: payloads are the only thing of an event that can be part of a cycle.
 #define WARPLINE_VISIT_EVENT(event) Py_VISIT((event).payload)
@@ -107,23 +113,52 @@ inline void ensure_prepared(Event *event, int32_t state) {
   }
 }
 
-// The ways to send it; `state` is what listener() said, and > 0.
-inline int push(Event *event, int32_t state) {
-  ensure_prepared(event, state);
-  return nvtxDomainRangePushEx(event->domain->handle, &event->attributes);
+// Attributes for this one event, with its payload as it is now.
+void load(Event *event, int32_t state, nvtxEventAttributes_t *attributes, Reading *reading);
+
+template <typename Call>
+[[gnu::noinline]] auto call_loaded(Event *event, int32_t state, Call call) {
+  nvtxEventAttributes_t attributes;
+  Reading reading;
+  load(event, state, &attributes, &reading);
+  return call(event->domain->handle, &attributes);
 }
-inline int pop(Domain *domain, int32_t state) {
-  return nvtxDomainRangePop(handle_for(domain, state));
+
+// The one place where events begin: `call` gets NVTX's domain and attributes. `state` is what listener() said, and > 0.
+template <typename Call>
+inline auto send(Event *event, int32_t state, Call call) {
+  ensure_prepared(event, state);
+  if (event->live) [[unlikely]] {
+    return call_loaded(event, state, call);
+  }
+  return call(event->domain->handle, &event->attributes);
+}
+
+inline int push(Event *event, int32_t state) {
+  return send(event, state, nvtxDomainRangePushEx);
 }
 inline void mark(Event *event, int32_t state) {
-  ensure_prepared(event, state);
-  nvtxDomainMarkEx(event->domain->handle, &event->attributes);
+  send(event, state, nvtxDomainMarkEx);
 }
 inline nvtxRangeId_t start(Event *event, int32_t state) {
-  ensure_prepared(event, state);
-  return nvtxDomainRangeStartEx(event->domain->handle, &event->attributes);
+  return send(event, state, nvtxDomainRangeStartEx);
 }
-inline void end(Domain *domain, int32_t state, nvtxRangeId_t id) {
+
+// The one place where ranges end. `last` says what is to be changed at the end: the message, colour, category and
+// payload that it was given; null where nothing is.
+int pop_with(Domain *domain, int32_t state, Event *last);
+void end_with(Domain *domain, int32_t state, nvtxRangeId_t id, Event *last);
+
+inline int pop(Domain *domain, int32_t state, Event *last = nullptr) {
+  if (last != nullptr) [[unlikely]] {
+    return pop_with(domain, state, last);
+  }
+  return nvtxDomainRangePop(handle_for(domain, state));
+}
+inline void end(Domain *domain, int32_t state, nvtxRangeId_t id, Event *last = nullptr) {
+  if (last != nullptr) [[unlikely]] {
+    return end_with(domain, state, id, last);
+  }
   nvtxDomainRangeEnd(handle_for(domain, state), id);
 }
 

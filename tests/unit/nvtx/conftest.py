@@ -47,10 +47,18 @@ def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def decode(line: str) -> Event:
     """One line of the tool's log; texts travel as hexadecimal."""
-    event: Event = json.loads(line)
-    for key in ("message", "name", "domain"):
-        if isinstance(event.get(key), str):
-            event[key] = bytes.fromhex(event[key]).decode()
+    return _texts(json.loads(line))
+
+
+def _texts(event: Event) -> Event:
+    for key, value in event.items():
+        if isinstance(value, str) and key in ("message", "name", "domain", "description", "path", "unit"):
+            event[key] = bytes.fromhex(value).decode()
+        elif (isinstance(value, str) and key in ("bytes", "times")) or (key == "value" and event.get("event") in ("sample", "batch")):
+            event[key] = bytes.fromhex(value)
+        elif isinstance(value, list):
+            for item in value:
+                _texts(item)
     return event
 
 

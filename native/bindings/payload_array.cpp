@@ -1,0 +1,370 @@
+// Payloads that are arrays: bytes, everything with the buffer protocol (NumPy arrays among it), lists, tuples, ranges.
+#include <cstring>
+
+#include "payload.h"
+#include "string_cache.h"
+
+namespace warpline::binding {
+
+namespace {
+
+constexpr Py_ssize_t kMaxRange = 131072;  // longer ranges are sent as start, stop and step
+
+bool is_number(Kind kind) {
+  return kind >= Kind::int8 && kind <= Kind::float64;
+}
+
+// One number that NVTX's attributes can carry; narrower ones are widened.
+void put_number(Kind kind, const char *at, Reading *out) {
+  switch (kind) {
+    case Kind::int8:
+      out->type = NVTX_PAYLOAD_TYPE_INT32;
+      out->number.iValue = *reinterpret_cast<const int8_t *>(at);
+      break;
+    case Kind::uint8:
+      out->type = NVTX_PAYLOAD_TYPE_UNSIGNED_INT32;
+      out->number.uiValue = *reinterpret_cast<const uint8_t *>(at);
+      break;
+    case Kind::int16: {
+      int16_t v;
+      std::memcpy(&v, at, sizeof v);
+      out->type = NVTX_PAYLOAD_TYPE_INT32;
+      out->number.iValue = v;
+      break;
+    }
+    case Kind::uint16: {
+      uint16_t v;
+      std::memcpy(&v, at, sizeof v);
+      out->type = NVTX_PAYLOAD_TYPE_UNSIGNED_INT32;
+      out->number.uiValue = v;
+      break;
+    }
+    case Kind::int32:
+      out->type = NVTX_PAYLOAD_TYPE_INT32;
+      std::memcpy(&out->number, at, 4);
+      break;
+    case Kind::uint32:
+      out->type = NVTX_PAYLOAD_TYPE_UNSIGNED_INT32;
+      std::memcpy(&out->number, at, 4);
+      break;
+    case Kind::int64:
+      out->type = NVTX_PAYLOAD_TYPE_INT64;
+      std::memcpy(&out->number, at, 8);
+      break;
+    case Kind::uint64:
+      out->type = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+      std::memcpy(&out->number, at, 8);
+      break;
+    case Kind::float16:
+      out->type = NVTX_PAYLOAD_TYPE_FLOAT;
+#if PY_VERSION_HEX >= 0x030B0000
+      out->number.fValue = static_cast<float>(PyFloat_Unpack2(at, PY_LITTLE_ENDIAN));
+#else
+      out->number.fValue =
+          static_cast<float>(_PyFloat_Unpack2(reinterpret_cast<const unsigned char *>(at), PY_LITTLE_ENDIAN));
+#endif
+      break;
+    case Kind::float32:
+      out->type = NVTX_PAYLOAD_TYPE_FLOAT;
+      std::memcpy(&out->number, at, 4);
+      break;
+    case Kind::float64:
+      out->type = NVTX_PAYLOAD_TYPE_DOUBLE;
+      std::memcpy(&out->number, at, 8);
+      break;
+    default:
+      break;
+  }
+}
+
+// Lengths, one per dimension, then the values; null without memory.
+char *array_room(Reading *out, const Py_ssize_t *shape, int dimensions, size_t bytes) {
+  char *at = out->room(static_cast<size_t>(dimensions) * 8 + bytes);
+  for (int i = 0; at != nullptr && i < dimensions; ++i) {
+    const uint64_t length = static_cast<uint64_t>(shape[i]);
+    std::memcpy(at + 8 * i, &length, 8);
+  }
+  return at;
+}
+
+void add_array(uint64_t schema, const char *at, int dimensions, size_t bytes, Reading *out) {
+  out->add(schema, at, static_cast<size_t>(dimensions) * 8 + bytes);
+}
+
+void copy_view(uint64_t schema, Py_buffer *view, int dimensions, Reading *out) {
+  const Py_ssize_t flat = view->itemsize > 0 ? view->len / view->itemsize : 0;
+  const Py_ssize_t *shape = view->shape != nullptr && dimensions == view->ndim ? view->shape : &flat;
+  const size_t bytes = static_cast<size_t>(view->len);
+  if (dimensions == 0 && PyBuffer_IsContiguous(view, 'C')) {
+    out->add(schema, view->buf, bytes);
+    return;
+  }
+  char *at = array_room(out, shape, dimensions, bytes);
+  if (at == nullptr) {
+    return;
+  }
+  if (PyBuffer_IsContiguous(view, 'C')) {
+    std::memcpy(at + 8 * dimensions, view->buf, bytes);
+  } else if (bytes > 0 && PyBuffer_ToContiguous(at + 8 * dimensions, view, view->len, 'C') < 0) {
+    swallow_error();
+    return;
+  }
+  add_array(schema, at, dimensions, bytes, out);
+}
+
+int rank_of(const Py_buffer *view) {
+  return view->ndim > kMaxDimensions ? 1 : view->ndim;
+}
+
+// The dtype of a NumPy array or scalar, or of what looks like one; null where there is none.
+PyObject *dtype_of(PyObject *payload) {
+  static PyObject *name = PyUnicode_InternFromString("dtype");
+  PyObject *dtype = PyObject_GetAttr(payload, name);
+  swallow_error();
+  return dtype;
+}
+
+bool read_with_dtype(Domain *domain, int32_t state, PyObject *payload, PyObject *dtype, Reading *out) {
+  Py_buffer *view = out->view();
+  bool viewed = PyObject_GetBuffer(payload, view, PyBUF_FULL_RO) == 0;
+  swallow_error();
+  PyObject *plain = nullptr;
+  int dimensions = viewed ? rank_of(view) : -1;
+  if (!viewed) {  // dates and objects have no buffer
+    PyObject *rank = PyObject_GetAttrString(payload, "ndim");
+    const long n = rank != nullptr ? PyLong_AsLong(rank) : -1;
+    Py_XDECREF(rank);
+    swallow_error();
+    if (n < 0) {
+      return false;
+    }
+    dimensions = n > kMaxDimensions ? 1 : static_cast<int>(n);
+  }
+  const ArrayLayout layout = dtype_layout(domain, state, dtype, dimensions);
+  if (layout.json) {
+    return read_json(domain, state, payload, out);
+  }
+  if (!layout.as_is || !viewed) {
+    plain = ask_layouts("plain_array", payload, dtype);
+    if (plain == nullptr || plain == Py_None) {
+      Py_XDECREF(plain);
+      return false;
+    }
+    out->hold(plain);
+    view = out->view();
+    if (PyObject_GetBuffer(plain, view, PyBUF_FULL_RO) < 0) {
+      swallow_error();
+      return false;
+    }
+  }
+  copy_view(layout.schema, view, dimensions, out);
+  return true;
+}
+
+bool read_plain_buffer(Domain *domain, int32_t state, PyObject *payload, Reading *out) {
+  Py_buffer *view = out->view();
+  if (PyObject_GetBuffer(payload, view, PyBUF_FULL_RO) < 0) {
+    swallow_error();
+    return false;
+  }
+  Kind kind = kind_of_format(view->format, view->itemsize);
+  if (kind == Kind::uint8 && (PyMemoryView_Check(payload) || PyByteArray_Check(payload))) {
+    kind = Kind::byte;  // what bytes and files give
+  }
+  int dimensions = rank_of(view);
+  if (dimensions == 0) {
+    dimensions = 1;
+  }
+  if (kind != Kind::none) {
+    copy_view(array_schema(domain, state, kind, dimensions), view, dimensions, out);
+    return true;
+  }
+  // Structures of ctypes and the like: their bytes.
+  copy_view(NVTX_TYPE_PAYLOAD_SCHEMA_RAW, view, 0, out);
+  if (out->count == 0) {
+    char *at = out->room(static_cast<size_t>(view->len));
+    if (at != nullptr && PyBuffer_ToContiguous(at, view, view->len, 'C') == 0) {
+      out->add(NVTX_TYPE_PAYLOAD_SCHEMA_RAW, at, static_cast<size_t>(view->len));
+    }
+    swallow_error();
+  }
+  return true;
+}
+
+// The kind that every item of a list has, or that all of them fit in; none where there is no such kind.
+Kind common_kind(PyObject *const *items, Py_ssize_t n) {
+  Kind all = Kind::none;
+  bool negative = false;
+  bool wide = false;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject *item = items[i];
+    Kind kind = Kind::none;
+    if (PyBool_Check(item)) {
+      kind = Kind::boolean;
+    } else if (PyLong_CheckExact(item)) {
+      int overflow = 0;
+      const long long value = PyLong_AsLongLongAndOverflow(item, &overflow);
+      negative = negative || overflow < 0 || (overflow == 0 && value < 0);
+      wide = wide || overflow > 0;
+      if (overflow < 0 || (overflow > 0 && kind_of_value(item) == Kind::none)) {
+        return Kind::none;
+      }
+      kind = Kind::int64;
+    } else if (PyFloat_CheckExact(item)) {
+      kind = Kind::float64;
+    } else {
+      kind = kind_of_value(item);
+      if (kind == Kind::none || kind == Kind::text) {
+        return Kind::none;
+      }
+    }
+    if (all == Kind::none || all == kind) {
+      all = kind;
+    } else if ((all == Kind::int64 && kind == Kind::float64) ||
+               (all == Kind::float64 && kind == Kind::int64)) {
+      all = Kind::float64;
+    } else {
+      return Kind::none;
+    }
+  }
+  if (all == Kind::int64 && wide) {
+    return negative ? Kind::none : Kind::uint64;
+  }
+  return all;
+}
+
+void read_items(Domain *domain, int32_t state, PyObject *const *items, Py_ssize_t n, Kind kind,
+                Reading *out) {
+  const size_t size = size_of(kind);
+  char *at = array_room(out, &n, 1, static_cast<size_t>(n) * size);
+  if (at == nullptr) {
+    return;
+  }
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    write_value(items[i], kind, at + 8 + static_cast<size_t>(i) * size);
+  }
+  add_array(array_schema(domain, state, kind, 1), at, 1, static_cast<size_t>(n) * size, out);
+}
+
+bool read_range(Domain *domain, int32_t state, PyObject *range, Reading *out) {
+  const Py_ssize_t n = PyObject_Size(range);
+  long long ends[3] = {};  // start, stop, step
+  constexpr const char *names[] = {"start", "stop", "step"};
+  bool fits = true;
+  for (int i = 0; i < 3; ++i) {
+    PyObject *end = PyObject_GetAttrString(range, names[i]);
+    int overflow = 0;
+    ends[i] = end != nullptr ? PyLong_AsLongLongAndOverflow(end, &overflow) : 0;
+    fits = fits && end != nullptr && overflow == 0;
+    Py_XDECREF(end);
+  }
+  swallow_error();
+  if (!fits) {
+    return read_json(domain, state, range, out);
+  }
+  if (n < 0 || n > kMaxRange) {
+    char *at = out->room(24);
+    std::memcpy(at, ends, 24);
+    out->add(builtin_schema(domain, state, Builtin::range), at, 24);
+    return true;
+  }
+  const size_t bytes = static_cast<size_t>(n) * 8;
+  char *at = array_room(out, &n, 1, bytes);
+  for (Py_ssize_t i = 0; at != nullptr && i < n; ++i) {
+    const long long value = ends[0] + i * ends[2];
+    std::memcpy(at + 8 + 8 * i, &value, 8);
+  }
+  add_array(array_schema(domain, state, Kind::int64, 1), at, 1, bytes, out);
+  return true;
+}
+
+}  // namespace
+
+bool number_of_buffer(PyObject *payload, Reading *out) {
+  // Arrays, bytes and views have a length; NumPy's scalars have none.
+  const PySequenceMethods *sequence = Py_TYPE(payload)->tp_as_sequence;
+  if (sequence != nullptr && sequence->sq_length != nullptr && !PyObject_HasAttrString(payload, "dtype")) {
+    return false;
+  }
+  Py_buffer view;
+  if (PyObject_GetBuffer(payload, &view, PyBUF_FULL_RO) < 0) {
+    swallow_error();
+    return false;
+  }
+  const Kind kind = kind_of_format(view.format, view.itemsize);
+  const bool number = view.ndim == 0 && is_number(kind);
+  if (number) {
+    put_number(kind, static_cast<const char *>(view.buf), out);
+  }
+  PyBuffer_Release(&view);
+  return number;
+}
+
+bool read_bytes(Domain *domain, int32_t state, PyObject *payload, Reading *out) {
+  if (PyByteArray_Check(payload)) {
+    return read_plain_buffer(domain, state, payload, out);
+  }
+  if (!PyBytes_Check(payload)) {
+    return false;
+  }
+  const Py_ssize_t n = PyBytes_GET_SIZE(payload);
+  char *at = array_room(out, &n, 1, static_cast<size_t>(n));
+  if (at != nullptr) {
+    std::memcpy(at + 8, PyBytes_AS_STRING(payload), static_cast<size_t>(n));
+    add_array(array_schema(domain, state, Kind::byte, 1), at, 1, static_cast<size_t>(n), out);
+  }
+  return true;
+}
+
+bool read_array(Domain *domain, int32_t state, PyObject *payload, Reading *out) {
+  PyObject *dtype = nullptr;
+  if (PyObject_CheckBuffer(payload) || Py_TYPE(payload)->tp_as_number != nullptr) {
+    dtype = dtype_of(payload);
+  }
+  if (dtype != nullptr) {
+    const bool done =
+        PyObject_HasAttrString(dtype, "fields") && read_with_dtype(domain, state, payload, dtype, out);
+    Py_DECREF(dtype);
+    if (done) {
+      return true;
+    }
+  }
+  return PyObject_CheckBuffer(payload) && read_plain_buffer(domain, state, payload, out);
+}
+
+bool read_sequence(Domain *domain, int32_t state, PyObject *payload, Reading *out) {
+  if (PyRange_Check(payload)) {
+    return read_range(domain, state, payload, out);
+  }
+  if (!PyList_Check(payload) && !PyTuple_Check(payload)) {
+    return false;
+  }
+  if (PyTuple_Check(payload) && !PyTuple_CheckExact(payload) && PyObject_HasAttrString(payload, "_fields")) {
+    return false;  // a named tuple, whose names are worth recording
+  }
+  // Of a list that other code may change meanwhile: what it holds now.
+  PyObject *items = PySequence_Tuple(payload);
+  if (items == nullptr) {
+    swallow_error();
+    return true;
+  }
+  const Py_ssize_t n = PyTuple_GET_SIZE(items);
+  PyObject *const *first = reinterpret_cast<PyTupleObject *>(items)->ob_item;
+  const Kind kind = n == 0 ? Kind::float64 : common_kind(first, n);
+  if (kind != Kind::none) {
+    read_items(domain, state, first, n, kind, out);
+    Py_DECREF(items);
+    return true;
+  }
+  // Arrays, structures: what NumPy makes of them, where the program uses NumPy. Else JSON.
+  PyObject *array = ask_layouts("array_of", items);
+  Py_DECREF(items);
+  if (array != nullptr && array != Py_None) {
+    out->hold(array);
+    return read_array(domain, state, array, out);
+  }
+  Py_XDECREF(array);
+  return read_json(domain, state, payload, out);
+}
+
+}  // namespace warpline::binding
