@@ -5,7 +5,8 @@
     report.table("nvtx_ranges")            # Arrow
     report.sql("SELECT message, count(*) FROM nvtx_ranges GROUP BY 1")
 
-`warpline.nvtx` annotates a program. Importing `warpline` alone loads nothing heavy: each name is loaded when it is used.
+`warpline.nvtx` annotates a program; `with warpline.record("report1"):` records it without a launcher.
+Importing `warpline` alone loads nothing heavy: each name is loaded when it is used.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from warpline import nvtx
+    from warpline.capture.prepare import prepare
+    from warpline.capture.record import record, start, stop
     from warpline.errors import (
         CaptureError,
         MissingData,
@@ -46,9 +49,21 @@ __all__ = [
     "__version__",
     "nvtx",
     "open",
+    "prepare",
+    "record",
+    "start",
+    "stop",
 ]
 
-_HOMES = {"Report": "warpline.query", "Selection": "warpline.query", "open": "warpline.query"}
+_HOMES = {
+    "Report": "warpline.query",
+    "Selection": "warpline.query",
+    "open": "warpline.query",
+    "prepare": "warpline.capture.prepare",
+    "record": "warpline.capture.record",
+    "start": "warpline.capture.record",
+    "stop": "warpline.capture.record",
+}
 
 
 def __getattr__(name: str) -> Any:

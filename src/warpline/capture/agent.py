@@ -7,11 +7,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpline.capture.announce import AGENT
 from warpline.errors import CaptureError
 
 ABI_VERSION = 2
 CLOCK_KINDS = ("monotonic", "tsc", "cntvct")
-_LIBRARY = Path(__file__).resolve().parent.parent / "_lib" / "libwarpline_agent.so"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,14 @@ class Agent:
         self._pair_cost = library.warpline_pair_cost
         self._pair_cost.argtypes = (ctypes.c_char_p, ctypes.c_uint32)
         self._pair_cost.restype = ctypes.c_double
+        self._start = library.warpline_start
+        self._start.argtypes = (ctypes.c_char_p,)
+        self._start.restype = ctypes.c_int
+        self._stop = library.warpline_stop
+        self._stop.restype = ctypes.c_int
+        self._attached = library.warpline_attached
+        self._attached.argtypes = (ctypes.c_char_p, ctypes.c_uint64)
+        self._attached.restype = ctypes.c_uint64
 
     def clock_sample(self) -> ClockSample:
         """Read the clocks together."""
@@ -58,10 +66,27 @@ class Agent:
         cost = float(self._pair_cost(os.fsencode(directory), pairs))
         return cost if cost > 0 else None
 
+    def start(self, spool: Path) -> None:
+        """Record this process into `spool`, which holds a control page; OSError, with EBUSY where it is recorded already."""
+        error = self._start(os.fsencode(spool))
+        if error:
+            raise OSError(error, os.strerror(error), str(spool))
+
+    def stop(self) -> bool:
+        """End what `start` began; return whether there was anything to end."""
+        return bool(self._stop() == 0)
+
+    def attached(self) -> tuple[str, ...]:
+        """Return the paths of the libraries whose NVTX calls the agent hears, as the loader knows them."""
+        size = self._attached(None, 0) + 1024  # another may come between the two calls
+        text = ctypes.create_string_buffer(size)
+        self._attached(text, size)
+        return tuple(os.fsdecode(line) for line in text.value.splitlines())
+
 
 def load_agent(path: Path | None = None) -> Agent:
     """Load the agent library; CaptureError says what is missing and what to do."""
-    path = path or _LIBRARY
+    path = path or Path(AGENT)
     if not path.is_file():
         raise CaptureError(
             f"The agent library is missing: there is no {path}.\n"

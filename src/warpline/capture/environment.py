@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-INJECTION = "NVTX_INJECTION64_PATH"
-CHAIN = "WARPLINE_NVTX_CHAIN"
-SPOOL = "WARPLINE_SPOOL"
+from warpline.capture.announce import SPOOL, announce
+
 _COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 
 
@@ -33,19 +32,10 @@ def launch_environment(initial: Path = Path("/proc/self/environ")) -> dict[str, 
 
 
 def child_environment(base: Mapping[str, str], *, agent: Path | None, spool: Path, extra: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
-    """Return `base` plus `extra` and what the agent needs; `agent` None records nothing from NVTX.
-
-    NVTX speaks to one tool: another one that is set is replaced, and named in WARPLINE_NVTX_CHAIN.
-    """
+    """Return `base` plus `extra` and what the agent needs; `agent` None records nothing from NVTX."""
     environ = dict(base)
     environ.update(extra)
     environ[SPOOL] = str(spool)
-    if agent is None:
-        return environ
-    earlier = environ.get(INJECTION)
-    if earlier and earlier != str(agent):
-        environ[CHAIN] = earlier
-    elif not earlier:
-        environ.pop(CHAIN, None)
-    environ[INJECTION] = str(agent)
+    if agent is not None:
+        announce(environ, str(agent))
     return environ

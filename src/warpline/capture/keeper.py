@@ -72,6 +72,12 @@ class SpoolKeeper:
             self.lost += self.not_held
         return rescued
 
+    def release(self) -> None:
+        """Close the files that are held."""
+        for descriptor in self._held.values():
+            os.close(descriptor)
+        self._held.clear()
+
     def _bring_back(self) -> None:
         try:
             self._spool.mkdir(parents=True, mode=0o700)

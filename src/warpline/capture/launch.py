@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpline.capture.agent import Agent, ClockSample
+from warpline.capture.announce import CHAIN
 from warpline.capture.child import Child
-from warpline.capture.environment import CHAIN, child_environment, launch_environment
+from warpline.capture.environment import child_environment, launch_environment
 from warpline.capture.options import CaptureOptions
 from warpline.capture.program import find_program
 from warpline.capture.run import Run

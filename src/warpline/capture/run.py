@@ -66,6 +66,11 @@ class Run:
         if missed := self._monitor.missed_lines:
             self.facts.note("warning", "clock-lines", "Some readings of the clocks could not be written to the spool directory.", missed)
 
+    def abandon(self) -> None:
+        """Let go of everything without a word: it is the recording of the process that this one was forked from."""
+        self._keeper.release()
+        self._control.close()
+
     def close(self) -> None:
         """Let go of the control page."""
         self._control.close()

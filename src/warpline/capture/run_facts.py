@@ -36,6 +36,18 @@ class RunFacts:
             "target": facts.target(),
         }
 
+    @classmethod
+    def load(cls, spool: Path, *, source: str) -> RunFacts | None:
+        """Return the facts that were saved in `spool`, to add to them; None where there are none."""
+        try:
+            saved = json.loads((spool / "launch.json").read_bytes())
+            loaded = cls.__new__(cls)
+            loaded.diagnostics = saved["diagnostics"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        loaded.saved, loaded._path, loaded._source, loaded._facts = True, spool / "launch.json", source, saved
+        return loaded
+
     def set(self, **values: Any) -> None:
         """Change facts by their names."""
         self._facts.update(values)

@@ -116,6 +116,18 @@ def record(request: Request) -> Recorded:
     return Recorded(place.report, outcome.exit_status, finished)
 
 
+def leave_for_later(note: pending.Pending, error: ModuleNotFoundError) -> None:
+    """Leave a recording to a machine that can finish it: with the spool in the report, so that one directory can be carried away."""
+    inside = note.report / "spool" / note.id
+    if Path(note.spool) != inside:
+        shutil.move(note.spool, inside)
+    path = short_path(note.report)
+    tell(
+        f"warpline: recorded into {path}, but {error.name} is not installed here, so the report is not finished.\n"
+        f"  Copy {path} to where warpline is installed with its dependencies; any command that opens it finishes it."
+    )
+
+
 def chosen_traces(text: str) -> tuple[tuple[str, ...], list[str]]:
     """Return the sources of `-t` that are built, and the names of those that are not; UsageError for names that mean nothing."""
     names = list(dict.fromkeys(name.strip().lower() for name in text.split(",") if name.strip()))
@@ -149,15 +161,7 @@ def _finish(note: pending.Pending, outcome: Outcome, *, quiet: bool) -> bool:
         # the program is through: only now comes what takes time to load
         from warpline.cli.finishing import finish_and_summarise
     except ModuleNotFoundError as error:
-        report = note.report
-        inside = report / "spool" / note.id
-        if Path(note.spool) != inside:  # so that the directory can be carried away
-            shutil.move(note.spool, inside)
-        path = short_path(report)
-        tell(
-            f"warpline: recorded into {path}, but {error.name} is not installed here, so the report is not finished.\n"
-            f"  Copy {path} to where warpline is installed with its dependencies; any command that opens it finishes it."
-        )
+        leave_for_later(note, error)
         return False
     finish_and_summarise(note, outcome, quiet=quiet)
     return True

@@ -70,10 +70,12 @@ def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> Non
 
 def _overwrite(path: Path, other: str) -> None:
     for note in pending.listed(path):
-        try:
-            pending.remove(note.spool)
-        except OSError:
-            continue
+        with pending.locked(note) as ours:  # whoever finishes it now may end that
+            try:
+                if ours:
+                    pending.remove(note.spool)
+            except OSError:
+                continue
     # out of the way in one step, so that nobody meets half a report
     old = path.with_name(f".{path.name}.old-{os.getpid()}")
     try:

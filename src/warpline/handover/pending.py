@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from warpline.errors import ReportError
@@ -40,6 +40,7 @@ class Pending:
     start_ticks: int
     job: str | None = None
     keep_raw: bool = False
+    ended: bool = False
     path: Path = field(default=Path(), compare=False)
 
     @property
@@ -66,7 +67,7 @@ def begin(
     pid = os.getpid()
     name = own_id() if name is None else name
     path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
-    pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), pid, start_ticks(pid), job, keep_raw, path)
+    pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), pid, start_ticks(pid), job, keep_raw, path=path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         Path(pending.spool).mkdir(parents=True, exist_ok=True)
@@ -82,7 +83,7 @@ def adopt(report: str | os.PathLike[str], spool: str | os.PathLike[str], name: s
     """Note that `spool`, which nobody runs any more, is to become the part `name` of `report`."""
     path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), 0, 0, job, False, path)
+    pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), 0, 0, job, path=path)
     _write(pending)
     return pending
 
@@ -116,6 +117,7 @@ def read(path: Path) -> Pending | None:
             start_ticks=int(data["start_ticks"]),
             job=None if data.get("job") is None else str(data["job"]),
             keep_raw=bool(data.get("keep_raw", False)),
+            ended=bool(data.get("ended", False)),
             path=path,
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -124,6 +126,8 @@ def read(path: Path) -> Pending | None:
 
 def runner(pending: Pending) -> str | None:
     """Say who still records: the launcher, or a traced process that outlives it. None when nobody does."""
+    if pending.ended:
+        return None
     if pending.host != socket.gethostname():
         # Its processes cannot be seen from here, but its launcher reads the clocks every second.
         age = time.time() - _last_reading(Path(pending.spool))
@@ -131,12 +135,33 @@ def runner(pending: Pending) -> str | None:
     if pending.boot_id != boot_id():
         return None
     if pending.pid and start_ticks(pending.pid) == pending.start_ticks:
-        return f"the launcher, process {pending.pid}"
+        return f"process {pending.pid}"
     for spool in Path(pending.spool).glob("*.spool"):
         match = re.fullmatch(r".*-(\d+)-(\d+)", spool.stem)
         if match and start_ticks(int(match[1])) == int(match[2]):
             return f"process {match[1]}"
     return None
+
+
+def end(pending: Pending) -> int | None:
+    """Note that the recording is over though its processes run on, and return a descriptor that holds the right to finish it.
+
+    The right goes with the descriptor, also to a child that inherits it. None where the note cannot be written or locked.
+    """
+    temporary = pending.path.with_suffix(f".tmp{os.getpid()}")
+    descriptor = None
+    try:
+        pending.path.parent.mkdir(parents=True, exist_ok=True)  # somebody may have deleted the report meanwhile
+        temporary.write_text(_text(replace(pending, ended=True)), encoding="utf-8")
+        descriptor = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # before it has its name: nobody can be faster
+        temporary.replace(pending.path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        if descriptor is not None:
+            os.close(descriptor)
+        return None
+    return descriptor
 
 
 @contextmanager
@@ -234,8 +259,11 @@ def _last_reading(spool: Path) -> float:
     return time.time()
 
 
+def _text(pending: Pending) -> str:
+    return json.dumps({name: value for name, value in asdict(pending).items() if name != "path"}) + "\n"
+
+
 def _write(pending: Pending) -> None:
-    data = {name: value for name, value in asdict(pending).items() if name != "path"}
     temporary = pending.path.with_suffix(f".tmp{os.getpid()}")
-    temporary.write_text(json.dumps(data) + "\n", encoding="utf-8")
+    temporary.write_text(_text(pending), encoding="utf-8")
     temporary.replace(pending.path)

@@ -25,7 +25,7 @@ def test_begin_and_list(tmp_path: Path) -> None:
     assert (note.pid, note.job, note.keep_raw, note.spool) == (os.getpid(), "42", True, str(tmp_path / "spool"))
     assert note.id.endswith(f"-{os.getpid()}-{pending.start_ticks(os.getpid())}")
     assert Path(note.spool).is_dir()
-    assert pending.runner(note) == f"the launcher, process {os.getpid()}"
+    assert pending.runner(note) == f"process {os.getpid()}"
     assert pending.running(tmp_path / "r.warpline") == [note]
 
 

@@ -1,0 +1,161 @@
+"""One recording that a process makes of itself, from the first step to the handing over of what it recorded."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+from warpline.capture import job as jobs
+from warpline.capture.agent import Agent, ClockSample, load_agent
+from warpline.capture.announce import AGENT, CHAIN, INJECTION, Announcement
+from warpline.capture.finisher import Finisher
+from warpline.capture.options import DEFAULTS
+from warpline.capture.place import take_place
+from warpline.capture.prepare import loaded_libraries, prepared
+from warpline.capture.run import Run
+from warpline.capture.run_facts import RunFacts
+from warpline.errors import CaptureError
+from warpline.handover import pending
+from warpline.handover.wording import PYTHON
+
+_TOO_OLD_NS = 60_000_000_000  # the computer may have slept meanwhile
+_early: ClockSample | None = None
+_count = 0
+
+
+class AlreadyRecorded(Exception):
+    """Somebody else records this process."""
+
+
+class Session:
+    """Records from here to `stop`. CaptureError, ReportError or UsageError where it cannot begin; AlreadyRecorded."""
+
+    def __init__(self, output: str | None, *, force: bool, spool_dir: Path | None, keep_raw: bool, renew: bool) -> None:
+        self.pid = os.getpid()
+        self.agent = load_agent()
+        job = jobs.job_id()
+        self._place = take_place(output, force=force, job=job, spool_dir=spool_dir, keep_raw=keep_raw, part=_part(self.pid), wording=PYTHON)
+        try:
+            self._facts = RunFacts(self._place.spool.path, _command(), DEFAULTS.trace, job, source="record")
+            self._place.warn(self._facts)
+            self._run = Run(self._place.spool.path, self.agent, _early_sample(self.agent), self._facts, PYTHON)
+            try:
+                self._begin(renew)
+            except BaseException:
+                self._run.close()
+                raise
+        except BaseException:
+            self._place.give_up()
+            raise
+
+    @property
+    def report(self) -> Path:
+        """The report's path."""
+        return self._place.report
+
+    def attached(self) -> list[str]:
+        """Return the paths of the libraries that the agent hears; the loader has no path for the program itself."""
+        paths = self.agent.attached()
+        return [os.path.realpath(path if os.path.exists(path) else "/proc/self/exe") for path in paths]
+
+    def stop(self) -> Finisher:
+        """End the recording and start the child that finishes the report; OSError where there cannot be one."""
+        end = time.monotonic_ns()
+        self.agent.stop()
+        attached = self.attached()
+        self._note_deaf_binding(attached)
+        self._announcement.withdraw((INJECTION, CHAIN) if prepared() is not None else ())
+        self._run.end(end_ns=end, primary_end_ns=end, exit_status=None, still_running=self._still_running())
+        self._facts.save()
+        self._run.close()
+        lock = pending.end(self._place.note)
+        try:
+            request = {
+                "note": str(self._place.note.path),
+                "before": self._before,
+                "attached": attached,
+                "agent": AGENT,
+                "prepared": prepared() is not None,
+            }
+            return Finisher(request, lock)
+        finally:
+            if lock is not None:
+                os.close(lock)  # the child has it now
+
+    def leave(self) -> None:
+        """In a fork child: stop recording, and leave the rest to the parent."""
+        self.agent.stop()
+        self._announcement.withdraw((INJECTION, CHAIN) if prepared() is not None else ())
+
+    def after_fork(self) -> None:
+        """In a fork child: close what belongs to the parent."""
+        self._run.abandon()
+
+    def _begin(self, renew: bool) -> None:
+        self._before = prepared() or loaded_libraries()
+        spool = self._place.spool.path
+        try:
+            self.agent.start(spool)
+        except OSError as error:
+            # a fork child of a recording that is over goes on with it until it is told
+            if error.errno != errno.EBUSY:
+                raise CaptureError(f"The agent cannot record into {spool}: {error.strerror}.") from error
+            if not renew or not self.agent.stop():
+                raise AlreadyRecorded from error
+            self.agent.start(spool)
+        try:
+            self._run.begin(self.pid)
+            self._run.watch()
+        except BaseException:
+            self.agent.stop()
+            raise
+        self._announcement = Announcement(AGENT, str(spool))
+        if binding := sys.modules.get("warpline.nvtx._binding"):
+            binding.look_again()
+
+    def _note_deaf_binding(self, attached: list[str]) -> None:
+        binding = sys.modules.get("warpline.nvtx._binding")
+        if binding is None or not binding.attached() or os.path.realpath(str(binding.__file__)) in attached:
+            return
+        self._facts.note(
+            "warning",
+            "other-tool",
+            "Another NVTX tool listened to warpline.nvtx before the recording began, so its ranges are not in the report. "
+            "Call warpline.prepare() at the top of the program: the other tool then hears everything too.",
+        )
+
+    def _still_running(self) -> list[int]:
+        found = []
+        for path in self._place.spool.path.glob("*.spool"):
+            match = re.fullmatch(r".*-(\d+)-(\d+)", path.stem)
+            if match and int(match[1]) != self.pid and pending.start_ticks(int(match[1])) == int(match[2]):
+                found.append(int(match[1]))
+        return found
+
+
+def _part(pid: int) -> str:
+    """Name the recording: a process can make several, one after the other."""
+    global _count
+    _count += 1
+    return pending.own_id() if _count == 1 else f"{pending.own_id()}-{_count}"
+
+
+def _early_sample(agent: Agent) -> ClockSample:
+    """Return a clock sample, where there is one that of an earlier recording: else there is a short wait until it is old enough."""
+    global _early
+    if _early is None or time.monotonic_ns() - _early.monotonic > _TOO_OLD_NS:
+        _early = agent.clock_sample()
+    return _early
+
+
+def _command() -> list[str]:
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            words = file.read().split(b"\0")[:-1]
+    except OSError:
+        return list(sys.orig_argv)
+    return [os.fsdecode(word) for word in words] or list(sys.orig_argv)

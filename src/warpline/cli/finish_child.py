@@ -1,0 +1,84 @@
+"""The child process that finishes what a program recorded of itself: silent, but for one line where something is to be told."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warpline.capture.agent import load_agent
+from warpline.capture.libraries import named, package_of, silent
+from warpline.capture.run_facts import RunFacts
+from warpline.cli.recording import leave_for_later
+from warpline.cli.telling import tell
+from warpline.cli.words import counted, short_path
+from warpline.errors import WarplineError
+from warpline.handover import pending
+
+_LINE = 300
+
+
+def main(request: Mapping[str, Any]) -> None:
+    """Finish the recording that `request` names, and print as JSON what was found."""
+    os.nice(5)
+    note = pending.read(Path(request["note"]))
+    late: list[str] = []
+    finished = False
+    try:
+        if note is not None:
+            late = silent(request["before"], request["attached"], request["agent"])
+            _add_facts(note, late, request)
+        if request["lock"] is not None:
+            os.close(request["lock"])
+        if note is not None:
+            finished = _finish(note)
+    except WarplineError as error:
+        if note is not None and note.path.exists():  # else somebody overwrote the report
+            tell(f"warpline: {' '.join(str(error).split())}")
+    finally:
+        json.dump({"silent": late, "finished": finished}, sys.stdout)
+
+
+def _add_facts(note: pending.Pending, late: list[str], request: Mapping[str, Any]) -> None:
+    facts = RunFacts.load(Path(note.spool), source="record")
+    if facts is None:
+        return
+    if facts.traces("nvtx"):
+        facts.set_cost("nvtx", load_agent(Path(request["agent"])).pair_cost(Path(note.spool)))
+    for path in late:
+        package = package_of(path, request["search"])
+        before = f"{package} is imported" if package else "its first NVTX call"
+        facts.note(
+            "warning",
+            "late-library",
+            f"{named(path, request['search']).name} was loaded before the recording and is not heard: it made its first NVTX call "
+            f"too early, or none at all. To hear it, call warpline.prepare() before {before}, or start the program with `warpline profile`. ({path})",
+        )
+    facts.save()
+
+
+def _finish(note: pending.Pending) -> bool:
+    try:
+        import pyarrow.parquet as pq
+
+        from warpline.report.finish import finish
+    except ModuleNotFoundError as error:
+        leave_for_later(note, error)
+        return False
+    manifest = finish(note, note.report, keep_raw=note.keep_raw)
+    table = pq.read_table(note.report / manifest.tables["diagnostics"]["file"], columns=["severity", "code", "message"])
+    rows = [row for row in table.to_pylist() if row["severity"] in ("error", "warning")]
+    late = [row for row in rows if row["code"] == "late-library"]
+    others = [row for row in rows if row["code"] != "late-library"]
+    texts = [row["message"] for row in others[:1]]
+    if late:
+        names = ", ".join(row["message"].split(" ", 1)[0] for row in late[:4]) + (", …" if len(late) > 4 else "")
+        texts.append(f"{'libraries' if len(late) > 1 else 'library'} not heard: {names}")
+    if texts:
+        path = short_path(note.report)
+        more = f" ({counted(len(rows), 'diagnostic')}: `warpline info {path}`)"
+        tell(f"warpline: {path}: {'; '.join(' '.join(text.split())[:_LINE] for text in texts)}{more}")
+    return True
