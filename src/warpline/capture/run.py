@@ -49,12 +49,15 @@ class Run:
         """Start the thread that reads the clocks and keeps the spool files."""
         self._monitor.start(self._early)
 
-    def end(self, *, end_ns: int, primary_end_ns: int, exit_status: int | None, still_running: Sequence[int]) -> None:
-        """Stop watching, and note how it went; `save` the facts when all of them are there."""
+    def end(self, *, end_ns: int, primary_end_ns: int, exit_status: int | None, still_running: Sequence[int], unheard: int = 0) -> None:
+        """Stop watching, and note how it went; `save` the facts when all of them are there.
+
+        `unheard` processes have a spool although none of their libraries calls NVTX.
+        """
         self.facts.set(end_ns=end_ns, primary_end_ns=primary_end_ns, exit_status=exit_status)
         self._monitor.stop()
         self._note_spool()
-        self._note_counts()
+        self._note_counts(unheard)
         if still_running:
             names = ", ".join(f"{facts.process_name(pid)} ({pid})" for pid in still_running[:5]) + (", …" if len(still_running) > 5 else "")
             self.facts.note(
@@ -88,7 +91,7 @@ class Run:
                 f"Cannot write the control page {path}: {error.strerror}.\nName another directory with {self._wording.spool_dir}."
             ) from error
 
-    def _note_counts(self) -> None:
+    def _note_counts(self, unheard: int) -> None:
         counts = self._control.counts()
         if counts.failed:
             reason = os.strerror(counts.error) if counts.error else "unknown reason"
@@ -100,7 +103,7 @@ class Run:
                 f"{reason}. {counts.lost:,} calls of NVTX were lost.{hint}",
                 counts.lost,
             )
-        elif counts.processes == 0 and self.facts.traces("nvtx"):
+        elif counts.processes <= unheard and self.facts.traces("nvtx"):
             self.facts.note(
                 "warning",
                 "no-nvtx",

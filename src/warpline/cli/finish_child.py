@@ -51,12 +51,12 @@ def _add_facts(note: pending.Pending, late: list[str], request: Mapping[str, Any
     for path in late:
         package = package_of(path, request["search"])
         before = f"{package} is imported" if package else "its first NVTX call"
-        facts.note(
-            "warning",
-            "late-library",
+        text = (
             f"{named(path, request['search']).name} was loaded before the recording and is not heard: it made its first NVTX call "
-            f"too early, or none at all. To hear it, call warpline.prepare() before {before}, or start the program with `warpline profile`. ({path})",
+            f"too early, or none at all. To hear it, call warpline.prepare() before {before}, or start the program with "
+            f"`warpline profile`. ({path})"
         )
+        facts.note("warning", "late-library", text)
     facts.save()
 
 
