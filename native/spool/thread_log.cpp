@@ -231,11 +231,15 @@ uint16_t ThreadLog::domain(std::string_view name) {
 // The stack's piece is full: go on in the next one.
 EventRecord *ThreadLog::deeper() {
   Busy busy(*this);
-  uint32_t next = pieces_used_ == 0 ? 0 : piece_ + 1;
   if (!busy) {
     process_->file().count(kInSignal);
     return nullptr;
   }
+  return deeper_while_busy();
+}
+
+EventRecord *ThreadLog::deeper_while_busy() {
+  uint32_t next = pieces_used_ == 0 ? 0 : piece_ + 1;
   if (next == kPieces) {
     process_->file().drop(RecordType::range);
     return nullptr;
@@ -258,6 +262,9 @@ EventRecord *ThreadLog::deeper() {
 }
 
 void ThreadLog::inherit(const EventRecord &open, uint64_t fork_ns) {
+  if (top_ == top_end_ && deeper_while_busy() == nullptr) {
+    return;
+  }
   RecordHead head = open.head;
   if ((head.flags & kPayloadMask) == kPayloadMask) {
     head.flags &= static_cast<uint8_t>(~kPayloadMask);  // it lies in the parent's spool

@@ -81,7 +81,7 @@ class ThreadLog {
   void describe(RecordHead head, const MetaRecord &record);
   uint16_t domain(std::string_view name);
 
-  //! [FORK] In a child: opens a range that the parent had open; it begins at the fork here.
+  //! [FORK] In a child: opens a range that the parent had open; it begins at the fork here. The caller holds Busy.
   void inherit(const EventRecord &open, uint64_t fork_ns);
 
   //! [HOT] The number of `text`, from this thread's cache where it can.
@@ -118,6 +118,7 @@ class ThreadLog {
   EventRecord *more(RecordType type);
   EventRecord *more_while_busy(RecordType type);
   EventRecord *deeper();
+  EventRecord *deeper_while_busy();
   bool next_chunk();
   void write(RecordHead head, uint64_t start, uint64_t end, const Label &label);
   int pop_slow(uint16_t domain, uint64_t end);
