@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from warpline.cli.group import commands
 from warpline.cli.timeline.axis import clock, ticks
+from warpline.cli.timeline.gauges import column_values
 from warpline.query import open as open_report
+from warpline.query.counters import all_series
 from warpline.query.occupancy import cells, tracks
 from warpline.testing.timeline import timeline
 
@@ -31,6 +34,35 @@ main    |!a  !b{" " * 300}!checkpoint
 loader  |{"[batch     ]" * 70}
 """,
     "wide names": "main |[数据加载 ][ü  ] [x]\nmain |  [カーネル        ]",
+    "tasks": """
+main      |[run                                              ]
+main#get  |   {fetch        }      {fetch        }   !done
+main#get  |    [parse ]
+main#put  |       {store             }
+loop#load | {batch   }{batch   }{batch   }{batch   }
+loop#t1   |  {wait      }
+loop#t2   |      {wait      }
+loop#t3   |          {wait              }      !late
+loop#t4   |                                   {wait }
+loop#t5   |                                     {wait }
+loop#t6   |   {wait  }
+loop#t7   |   {wait  }
+""",
+    "counters": """
+main            |[step                 ][step                  ]
+main~mem        |1000000 4000000  8000000 2000000 3000000   16000000
+main~loss       |  2.5   2.25   2.3   2.1   2.0
+main~sent@net   | 10  20  5        40      80
+main~util@net   |50  75 ?        25      100
+p1/main~events  |    1   2     3
+""",
+}
+COUNTERS: dict[str, dict[str, Any]] = {
+    "mem": {"unit": "bytes", "interpolation": "until_next"},
+    "loss": {"interpolation": "linear"},
+    "sent": {"value_type": "delta", "unit": "packets", "scale": 1000.0},
+    "util": {"unit": "%", "minimum": 0.0, "maximum": 100.0, "interpolation": "since_last"},
+    "events": {"interpolation": "point"},
 }
 STYLES = {
     "plain": [],
@@ -52,7 +84,7 @@ def draw(path: Path, *options: str) -> str:
 def test_it_looks_as_before(name: str, style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("COLORTERM", raising=False)
-    timeline(tmp_path / "run.warpline", PICTURES[name])
+    timeline(tmp_path / "run.warpline", PICTURES[name], counters=COUNTERS)
     text = draw(tmp_path / "run.warpline", *STYLES[style])
     golden = GOLDEN / f"{name.replace(' ', '-')}-{style}.txt"
     assert text == golden.read_text(encoding="utf-8")
@@ -63,7 +95,7 @@ def test_no_line_is_too_long(width: int, tmp_path: Path) -> None:
     from rich.cells import cell_len
 
     for name, picture in PICTURES.items():
-        timeline(tmp_path / f"{name}.warpline", picture)
+        timeline(tmp_path / f"{name}.warpline", picture, counters=COUNTERS)
         for options in ([], ["--ascii"], ["--color", "always"]):
             text = draw(tmp_path / f"{name}.warpline", "--width", str(width), *options)
             assert max(cell_len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in text.splitlines()) <= width
@@ -86,6 +118,29 @@ def test_filters_and_limits_say_what_they_leave_out(tmp_path: Path) -> None:
     assert "+1 level" in draw(report, "--depth", "1")
     assert CliRunner().invoke(commands, ["timeline", str(report), "--thread", "nope"]).exit_code != 0
     assert CliRunner().invoke(commands, ["timeline", str(report), "--range", "5s/6s"]).exit_code != 0
+
+
+def test_tasks_and_counters_can_be_folded(tmp_path: Path) -> None:
+    report = tmp_path / "run.warpline"
+    timeline(report, PICTURES["tasks"] + PICTURES["counters"], counters=COUNTERS)
+    assert "+5 tasks" in draw(report, "--tasks", "3")
+    assert "    load" in draw(report, "--tasks", "3")  # the busiest
+    assert "    t7" in draw(report, "--tasks", "100")
+    assert "3 counters not shown: --counters N" in draw(report, "--counters", "1", "--process", "100")
+    assert "mem" not in draw(report, "--thread", "loop")
+    only = CliRunner().invoke(commands, ["timeline", str(report), "--range", "46us/48us"])
+    assert only.exit_code == 0, "counters hold on where nothing runs"
+
+
+def test_a_column_has_the_highest_value(tmp_path: Path) -> None:
+    timeline(tmp_path / "run.warpline", "main~n |1  9 2  ?  4\nmain |[run           ]", counters={"n": {}})
+    report = open_report(tmp_path / "run.warpline")
+    (series,) = all_series(report)
+    window = (report.origin, report.origin + 16_000)
+    assert [None if value != value else value for value in column_values(series, window, 4)] == [9, 2, 4, 4]
+    assert column_values(series, window, 16).tolist()[:6] == [1, 1, 1, 9, 9, 2]
+    series.facts["value_type"] = "delta"
+    assert [None if value != value else value for value in column_values(series, window, 4)] == [10, 2, 4, None]
 
 
 def test_columns_add_up_to_the_time_of_the_ranges(tmp_path: Path) -> None:

@@ -29,6 +29,12 @@ Examples:
 @click.option("--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated.")
 @click.option("--thread", "threads", multiple=True, metavar="TID|NAME", help="Only threads with this id, or this in their name.")
 @click.option("--tracks", "most", type=click.IntRange(1), default=24, show_default=True, metavar="N", help="At most so many, the busiest.")
+@click.option(
+    "--tasks", type=click.IntRange(0), default=6, show_default=True, metavar="N", help="At most so many tasks of a thread one by one."
+)
+@click.option(
+    "--counters", type=click.IntRange(0), default=8, show_default=True, metavar="N", help="At most so many counters of a process."
+)
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colour the ranges.")
 @click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
 def command(
@@ -39,14 +45,17 @@ def command(
     processes: tuple[str, ...],
     threads: tuple[str, ...],
     most: int,
+    tasks: int,
+    counters: int,
     color: str,
     plain: bool,
 ) -> None:
-    """Draw a report's timeline in the terminal: processes, threads, nested ranges and marks.
+    """Draw a report's timeline in the terminal: processes, threads, tasks, nested ranges, marks and counters.
 
     A column shows the name that took most of its time; ranges too small for a column of their own are drawn as how busy it was.
+    Tasks (asyncio, trio, generators) have rows of their own under their thread: the busiest, and one row for all others.
     """
-    from warpline.cli.timeline.model import load
+    from warpline.cli.timeline.load import Wish, load
     from warpline.cli.timeline.render import Style, render
     from warpline.query import Selection
 
@@ -63,7 +72,7 @@ def command(
                 if span
                 else UsageError(f"{report} is empty: nothing was recorded.")
             )
-        picture = load(opened, (begin, end), style.columns, depth, processes=processes, threads=threads, most=most)
+        picture = load(opened, (begin, end), style.columns, Wish(depth, processes, threads, most, tasks, counters))
     tables.show(render(picture, style))
 
 

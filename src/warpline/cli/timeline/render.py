@@ -10,9 +10,9 @@ from rich.cells import cell_len, set_cell_size
 
 from warpline.cli.tables import printable
 from warpline.cli.timeline.axis import length, ticks
-from warpline.cli.timeline.model import Bar, Picture, Track
+from warpline.cli.timeline.model import Bar, Crowd, Gauge, Picture, Track
 from warpline.cli.timeline.palette import color_of, foreground, on
-from warpline.cli.words import counted
+from warpline.cli.words import counted, size
 
 _RESET, _DIM, _BOLD = "\x1b[0m", "\x1b[2m", "\x1b[1m"
 _WIDEST_LABEL = 24
@@ -77,8 +77,13 @@ def render(picture: Picture, style: Style) -> Iterator[str]:
     yield from _axis(picture, style)
     for group in picture.groups:
         yield _paint(_cut(printable(group.label), style.width, glyphs), _BOLD, style)
-        for track in group.tracks:
-            yield from _track(track, picture.columns, style)
+        for row in group.rows:
+            if isinstance(row, Track):
+                yield from _track(row, picture.columns, style)
+            else:
+                yield _crowd(row, style)
+        for gauge in group.gauges:
+            yield from _gauge(gauge, style)
     yield from _legend(picture, style)
 
 
@@ -96,10 +101,13 @@ def _axis(picture: Picture, style: Style) -> Iterator[str]:
 def _track(track: Track, columns: int, style: Style) -> Iterator[str]:
     name = printable(track.label)
     whole = f"{name} {track.id}".rstrip()
-    label = f"  {whole if cell_len(whole) <= style.gutter - 3 else _cut(name, style.gutter - 3, style.glyphs)}"
+    indent = "    " if track.task else "  "
+    room = style.gutter - 1 - len(indent)
+    label = f"{indent}{whole if cell_len(whole) <= room else _cut(name, room, style.glyphs)}"
     lines = [_lane(lane, columns, style) for lane in track.lanes]
     if track.marks:
         lines.append(_marks(track, columns, style))
+    lines = lines or [""]  # a thread whose ranges are all in tasks
     labels = [label] + [""] * (len(lines) - 1)
     if track.deeper:
         note = f"   +{counted(track.deeper, 'level')}"
@@ -111,6 +119,61 @@ def _track(track: Track, columns: int, style: Style) -> Iterator[str]:
     for number, (text, line) in enumerate(zip(labels, lines, strict=True)):
         head = set_cell_size(text, style.gutter)
         yield ((_paint(head, _DIM, style) if number and text else head) + line).rstrip()
+
+
+def _crowd(crowd: Crowd, style: Style) -> str:
+    """One row for many tasks: how many had a range open, as a share of the most at once."""
+    peak, tasks = crowd.peak, counted(crowd.tasks, "task")
+    heights = style.glyphs.heights
+    line = "".join(_level(share / peak if peak else 0, heights) if share else " " for share in crowd.open)
+    text = f" {tasks}, up to ~{max(round(peak), 1)} at once "
+    begin, end = len(line) - len(line.lstrip()), len(line.rstrip())
+    if len(text) + 4 <= end - begin:
+        middle = begin + (end - begin - len(text)) // 2
+        line = line[:middle] + text + line[middle + len(text) :]
+    head = set_cell_size(_cut(f"    +{tasks}", style.gutter - 1, style.glyphs), style.gutter)
+    return _paint((head + line).rstrip(), _DIM, style)
+
+
+def _gauge(gauge: Gauge, style: Style) -> Iterator[str]:
+    """Two rows, so that twice as many heights can be told apart; the label's second row says what they mean."""
+    heights = style.glyphs.heights
+    upper, lower = "", ""
+    for share in gauge.heights:
+        level = 0 if share is None else min(int(share * 2 * len(heights)), 2 * len(heights) - 1) + 1
+        lower += " " if not level else heights[min(level, len(heights)) - 1]
+        upper += " " if level <= len(heights) else heights[level - len(heights) - 1]
+    color = foreground(color_of(gauge.label, gauge.domain, None), style.colors) if style.colors else ""
+    room = style.gutter - 3
+    labels = (f"  {_cut(printable(gauge.label), room, style.glyphs)}", f"  {_cut(_span(gauge, room, style), room, style.glyphs)}")
+    for number, (label, line) in enumerate(zip(labels, (upper, lower), strict=True)):
+        head = set_cell_size(label, style.gutter)
+        yield ((_paint(head, _DIM, style) if number else head) + _paint(line.rstrip(), color, style)).rstrip()
+
+
+def _span(gauge: Gauge, room: int, style: Style) -> str:
+    """Say from what to what a counter's row goes, with its unit where there is room."""
+    low, high, unit = gauge.low, gauge.high, printable(gauge.unit or "")
+    if unit.lower() in ("b", "byte", "bytes") and low >= 0:
+        first, last, unit = size(round(low)).removesuffix(" bytes") if low else "0", size(round(high)), ""
+    else:
+        first, last = _number(low), _number(high)
+    texts = [f"{first}..{last} {unit}".rstrip(), f"{first}..{last}"]
+    if not low:
+        texts.insert(1, f"{'<=' if style.ascii else '≤'}{last} {unit}".rstrip())
+    return next((text for text in texts if cell_len(text) <= room), texts[-1])
+
+
+def _number(value: float) -> str:
+    """Write a number with three digits: 0.25, 12, 1.5k, 2.31M."""
+    for scale, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= 0.9995 * scale:
+            return f"{value / scale:.3g}{suffix}" if abs(value) < 1e15 else f"{value:.2e}"
+    return f"{value:.3g}"
+
+
+def _level(share: float, heights: str) -> str:
+    return heights[min(int(share * len(heights)), len(heights) - 1)]
 
 
 def _lane(bars: list[Bar], columns: int, style: Style) -> str:
@@ -127,7 +190,7 @@ def _bar(bar: Bar, style: Style) -> str:
     name = printable(bar.name) or (f"({bar.domain})" if bar.domain else "?")
     color = color_of(bar.name, bar.domain, bar.color)
     if bar.many or (bar.width == 1 and bar.busy[0] < 0.5):
-        heights = "".join(glyphs.heights[min(int(share * len(glyphs.heights)), len(glyphs.heights) - 1)] for share in bar.busy)
+        heights = "".join(_level(share, glyphs.heights) for share in bar.busy)
         text = f" {name} x{bar.number} " if style.ascii else f" {name} ×{bar.number} "
         # The name replaces the middle of a run that is long enough to still show how busy it is on both sides.
         if bar.many and cell_len(text) + 4 <= bar.width:
@@ -176,6 +239,14 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
         notes.append(f"{glyphs.mark} mark, {glyphs.marks} several")
     if any(track.deeper for group in picture.groups for track in group.tracks):
         notes.append("--depth N shows deeper levels")
+    if any(isinstance(row, Crowd) for group in picture.groups for row in group.rows):
+        notes.append("+N tasks: how many had a range open; --tasks N shows more")
+    if any(not gauge.summed for group in picture.groups for gauge in group.gauges):
+        notes.append("counters: the highest value in the column")
+    if any(gauge.summed for group in picture.groups for gauge in group.gauges):
+        notes.append("delta counters: the sum of the column")
+    if picture.hidden_gauges:
+        notes.append(f"{counted(picture.hidden_gauges, 'counter')} not shown: --counters N")
     if picture.hidden:
         notes.append(f"{counted(picture.hidden, 'less busy track')} not shown: --tracks N")
     line = ""
