@@ -1,5 +1,7 @@
 #include "annotate.h"
 
+#include <new>
+
 #include "arguments.h"
 #include "special.h"
 #include "string_cache.h"
@@ -42,6 +44,7 @@ PyObject *annotate_vectorcall(PyObject *, PyObject *const *args, size_t nargsf, 
     return nullptr;
   }
   init_event(&self->event, g_default_domain, plain ? args[0] : nullptr);
+  new (&self->entered) Entered;
   if (!plain && !set_arguments(&self->event, arguments)) {
     Py_DECREF(self);
     return nullptr;
@@ -55,6 +58,7 @@ PyObject *annotate_new(PyTypeObject *type, PyObject *, PyObject *) {
   PyObject *self = type->tp_alloc(type, 0);
   if (self != nullptr) {
     init_event(&as_annotate(self)->event, g_default_domain, nullptr);
+    new (&as_annotate(self)->entered) Entered;
   }
   return self;
 }
@@ -86,6 +90,7 @@ int annotate_clear(PyObject *o) {
 void annotate_dealloc(PyObject *o) {
   Annotate *self = as_annotate(o);
   PyObject_GC_UnTrack(o);
+  leave_all(&self->entered);
   clear_event(&self->event);
 #if !defined(Py_GIL_DISABLED)
   if (Py_IS_TYPE(o, &AnnotateType) && g_kept_count < kKept) [[likely]] {
@@ -99,7 +104,7 @@ void annotate_dealloc(PyObject *o) {
 PyObject *annotate_enter(PyObject *self) {
   const int32_t state = listener();
   if (state > 0) {
-    push(&as_annotate(self)->event, state);
+    enter_range(&as_annotate(self)->entered, &as_annotate(self)->event, state);
   }
   return Py_NewRef(self);
 }
@@ -107,7 +112,7 @@ PyObject *annotate_enter(PyObject *self) {
 PyObject *annotate_exit(PyObject *self) {
   const int32_t state = listener();
   if (state > 0) {
-    pop(as_annotate(self)->event.domain, state);
+    exit_range(&as_annotate(self)->entered, as_annotate(self)->event.domain, state);
   }
   Py_RETURN_FALSE;
 }

@@ -3,11 +3,13 @@
 
 #include "compat.h"
 #include "event.h"
+#include "road.h"
 
 namespace warpline::binding {
 
 struct Annotate {
   PyObject_HEAD Event event;
+  Entered entered;
 };
 
 extern PyTypeObject AnnotateType;

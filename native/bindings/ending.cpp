@@ -101,6 +101,8 @@ int pop_with(Domain *domain, int32_t state, Event *last) {
   if (all.count == 0) {
     return pop(domain, state);
   }
+  tell_task();
+  t_task.pushes -= t_task.pushes > 0;
   return nvtxRangePopPayload(domain->handle, all.data, all.count);
 }
 

@@ -6,6 +6,7 @@
 #include "listener.h"
 #include "reading.h"
 #include "string_cache.h"
+#include "tasks.h"
 
 namespace warpline::binding {
 
@@ -135,9 +136,12 @@ inline auto send(Event *event, int32_t state, Call call) {
 }
 
 inline int push(Event *event, int32_t state) {
+  tell_task();
+  ++t_task.pushes;
   return send(event, state, nvtxDomainRangePushEx);
 }
 inline void mark(Event *event, int32_t state) {
+  tell_task();
   send(event, state, nvtxDomainMarkEx);
 }
 inline nvtxRangeId_t start(Event *event, int32_t state) {
@@ -153,6 +157,8 @@ inline int pop(Domain *domain, int32_t state, Event *last = nullptr) {
   if (last != nullptr) [[unlikely]] {
     return pop_with(domain, state, last);
   }
+  tell_task();
+  t_task.pushes -= t_task.pushes > 0;
   return nvtxDomainRangePop(handle_for(domain, state));
 }
 inline void end(Domain *domain, int32_t state, nvtxRangeId_t id, Event *last = nullptr) {

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <string>
 
+#include "tasks.h"
+
 namespace warpline::binding {
 
 std::atomic<int32_t> g_listener{-1};
@@ -31,12 +33,20 @@ bool someone_listens() {
          g.nvtxDomainMarkEx_impl_fnptr != nullptr;
 }
 
+// After NVTX has looked for a tool.
+int32_t settle() {
+  const int32_t state = someone_listens() ? ++g_attachments : 0;
+  if (state > 0) {
+    find_tasks(g_announced.c_str());
+  }
+  g_listener.store(state, std::memory_order_release);
+  return state;
+}
+
 int32_t look() {
   g_announced = announcement();
   nvtxInitialize(nullptr);
-  const int32_t state = someone_listens() ? ++g_attachments : 0;
-  g_listener.store(state, std::memory_order_release);
-  return state;
+  return settle();
 }
 
 int32_t look_again_locked() {
@@ -52,9 +62,7 @@ int32_t look_again_locked() {
     g.nvtxInitialize_impl_fnptr = nullptr;
     g_announced = announcement();
     NVTX_VERSIONED_IDENTIFIER(nvtxInitOnce)();
-    const int32_t next = someone_listens() ? ++g_attachments : 0;
-    g_listener.store(next, std::memory_order_release);
-    return next;
+    return settle();
   }
   return look();
 }

@@ -5,6 +5,7 @@
 #include "compat.h"
 #include "domain.h"
 #include "functions.h"
+#include "road.h"
 #include "scalars.h"
 #include "wrapped.h"
 
@@ -23,7 +24,7 @@ int execute(PyObject *module) {
       return -1;
     }
   }
-  const bool done = init_annotate() && Signature::intern_all() && init_domains() &&
+  const bool done = init_road() && init_annotate() && Signature::intern_all() && init_domains() &&
                     add_scalar_types(module) && add_type(module, "annotate", &AnnotateType) && add_type(module, "Domain", &DomainType) &&
                     add_type(module, "EventAttributes", &EventAttributesType) &&
                     add_type(module, "RegisteredString", &RegisteredStringType) &&

@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import Any
 
-from warpline.nvtx._binding import annotate, annotated_function, end_range, start_range, wrap
+from warpline.nvtx._binding import annotate, annotated_function, wrap
 
 # Flags of code objects (inspect.CO_*); inspect itself is too heavy to import here.
 _GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x100, 0x200
@@ -47,51 +47,51 @@ def _code_flags(func: Any) -> int:
     return int(getattr(code, "co_flags", 0))
 
 
-# Ranges of these live longer than the call that makes them and interleave on one thread, so they are start/end ranges.
+# These are interrupted and go on, so the range is entered from code of their kind: the binding then takes it for one of
+# the task, or of the generator, and not of the thread.
 
 
-def _opener(annotation: annotate, func: Any) -> Callable[[], Any]:
+def _range(annotation: annotate, func: Any) -> annotate:
     arguments = annotation.__reduce__()[1]
-    message = _name(func) if arguments[0] is None else arguments[0]
-    return functools.partial(start_range, message, *arguments[1:])
+    return annotate(_name(func) if arguments[0] is None else arguments[0], *arguments[1:])
+
+
+def _like(func: Any, annotated: Any) -> Any:
+    """`annotated` with the looks of `func`; its code too, for a generator's task has the code's name."""
+    name = _name(func)
+    names = {"co_name": name}
+    if sys.version_info >= (3, 11):
+        names["co_qualname"] = str(getattr(func, "__qualname__", name))
+    annotated.__code__ = annotated.__code__.replace(**names)
+    return functools.update_wrapper(annotated, func)
 
 
 def _coroutine(annotation: annotate, func: Callable[..., Coroutine[Any, Any, Any]]) -> Any:
-    start = _opener(annotation, func)
+    around = _range(annotation, func)
 
-    @functools.wraps(func)
     async def annotated(*args: Any, **kwargs: Any) -> Any:
-        range_id = start()
-        try:
+        with around:
             return await func(*args, **kwargs)
-        finally:
-            end_range(range_id)
 
-    return annotated
+    return _like(func, annotated)
 
 
 def _generator(annotation: annotate, func: Callable[..., Generator[Any, Any, Any]]) -> Any:
-    start = _opener(annotation, func)
+    around = _range(annotation, func)
 
-    @functools.wraps(func)
     def annotated(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        range_id = start()
-        try:
+        with around:
             return (yield from func(*args, **kwargs))
-        finally:
-            end_range(range_id)
 
-    return annotated
+    return _like(func, annotated)
 
 
 def _async_generator(annotation: annotate, func: Callable[..., AsyncGenerator[Any, Any]]) -> Any:
-    start = _opener(annotation, func)
+    around = _range(annotation, func)
 
-    @functools.wraps(func)
     async def annotated(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         inner = func(*args, **kwargs)
-        range_id = start()
-        try:
+        with around:
             # What `yield from` does for plain generators, spelled out: values, exceptions and close pass through.
             step = inner.__anext__()
             while True:
@@ -108,10 +108,8 @@ def _async_generator(annotation: annotate, func: Callable[..., AsyncGenerator[An
                     step = inner.athrow(error)
                 else:
                     step = inner.__anext__() if sent is None else inner.asend(sent)
-        finally:
-            end_range(range_id)
 
-    return annotated
+    return _like(func, annotated)
 
 
 def reduce(wrapper: Any) -> Any:

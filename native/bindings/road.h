@@ -1,0 +1,64 @@
+// The one way into and out of a range around a with block, for every object that can be entered.
+//
+// Decided at entry: where the code that enters can be interrupted (a coroutine, a generator), the range is a start/end range
+// of its task, for push/pop ranges of interleaved tasks would close each other. Else it is a push/pop range.
+#pragma once
+
+#include "event.h"
+#include "frame.h"
+
+namespace warpline::binding {
+
+struct Open;
+
+// A member of objects that can be entered; null: nothing but pushes, which nobody needs to remember.
+struct Entered {
+  std::atomic<Open *> open{nullptr};
+};
+
+bool init_road();
+
+// Methods that enter for somebody else: what they enter belongs to their caller.
+extern PyObject *g_enter_names[4];
+
+inline bool enters_for_caller(const PyCodeObject *code) {
+  const PyObject *name = code->co_name;
+  return name == g_enter_names[0] || name == g_enter_names[1] || name == g_enter_names[2] ||
+         name == g_enter_names[3];
+}
+
+void enter_slowly(Entered *entered, Event *event, int32_t state);
+void exit_slowly(Entered *entered, Domain *domain, int32_t state);
+void abandon(Entered *entered);
+
+// `state` is what listener() said, and > 0.
+inline void enter_range(Entered *entered, Event *event, int32_t state) {
+  Frame *frame = current_frame(thread_state());
+  const PyCodeObject *code = frame != nullptr ? code_of(frame) : nullptr;
+  if (code != nullptr && (code->co_flags & kSuspends) == 0 && !enters_for_caller(code) &&
+      entered->open.load(std::memory_order_relaxed) == nullptr) [[likely]] {
+    push(event, state);
+    return;
+  }
+  enter_slowly(entered, event, state);
+}
+
+inline void exit_range(Entered *entered, Domain *domain, int32_t state) {
+  Frame *frame = current_frame(thread_state());
+  const PyCodeObject *code = frame != nullptr ? code_of(frame) : nullptr;
+  if (code != nullptr && (code->co_flags & kSuspends) == 0 &&
+      entered->open.load(std::memory_order_relaxed) == nullptr) [[likely]] {
+    pop(domain, state);
+    return;
+  }
+  exit_slowly(entered, domain, state);
+}
+
+// When the object goes: ranges that it is still in end.
+inline void leave_all(Entered *entered) {
+  if (entered->open.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
+    abandon(entered);
+  }
+}
+
+}  // namespace warpline::binding

@@ -1,0 +1,134 @@
+#include "suspended.h"
+
+#include <mutex>
+#include <new>
+
+#include "open.h"
+
+namespace warpline::binding {
+
+std::atomic<int> g_suspended{0};
+
+namespace {
+
+// Deep recursion under a generator is looked through this far; the same depth is found again at a range's end.
+constexpr int kMostFrames = 200;
+constexpr int kBuckets = 256;
+
+Suspended *g_buckets[kBuckets];
+std::mutex g_mutex;  // no Python runs while it is held
+
+// Numbers that frames had a moment ago.
+struct Former {
+  const Frame *frame;
+  const PyCodeObject *code;
+  uint32_t number;
+  uint32_t recording;
+  uint64_t parent;
+};
+constexpr int kFormer = 512;
+Former g_former[kFormer];
+
+Former &former_of(const Frame *frame) {
+  const uintptr_t key = reinterpret_cast<uintptr_t>(frame);
+  return g_former[(key >> 4 ^ key >> 12) % kFormer];
+}
+
+Suspended **bucket_of(const Frame *frame) {
+  const uintptr_t key = reinterpret_cast<uintptr_t>(frame);
+  return &g_buckets[(key >> 4 ^ key >> 12) % kBuckets];
+}
+
+}  // namespace
+
+Suspended *find_suspended(Frame *frame) {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  Suspended *at = *bucket_of(frame);
+  while (at != nullptr && at->frame != frame) {
+    at = at->next;
+  }
+  return at;
+}
+
+Frame *python_frame(Frame *frame) {
+  while (frame != nullptr) {
+    const PyCodeObject *code = code_of(frame);
+    // CPython's own code between C and Python has one object for its name and its file.
+    if (code != nullptr && code->co_filename != code->co_name) {
+      break;
+    }
+    frame = caller_of(frame);
+  }
+  return frame;
+}
+
+Frame *python_caller_of(Frame *frame) {
+  return python_frame(caller_of(frame));
+}
+
+Suspended *suspended_around(Frame *frame, bool in_task) {
+  bool coroutine = false;
+  frame = python_frame(frame);
+  for (int i = 0; frame != nullptr && i < kMostFrames; ++i, frame = python_caller_of(frame)) {
+    const int flags = code_of(frame)->co_flags;
+    if ((flags & kSuspends) != 0) {
+      Suspended *found = find_suspended(frame);
+      if (found != nullptr) {
+        return found;
+      }
+      coroutine |= (flags & kCoroutine) != 0;
+    } else if (coroutine && in_task) {
+      return nullptr;  // a plain function that drives a coroutine: the loop
+    }
+  }
+  return nullptr;
+}
+
+Suspended *add_suspended(Frame *frame, const char *library, const RangePoint &parent) {
+  Suspended *made = new (std::nothrow) Suspended;
+  if (made == nullptr) {
+    return nullptr;
+  }
+  PyCodeObject *code = code_of(frame);
+#if PY_VERSION_HEX >= 0x030B0000
+  made->name = Py_NewRef(code->co_qualname);
+#else
+  made->name = Py_NewRef(code->co_name);
+#endif
+  made->library = library;
+  made->parent = parent;
+  made->frame = frame;
+  made->code = code;
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  const Former &former = former_of(frame);
+  if (former.frame == frame && former.code == code && former.parent == parent.id) {
+    made->number = former.number;
+    made->recording = former.recording;
+  }
+  Suspended **bucket = bucket_of(frame);
+  made->next = *bucket;
+  *bucket = made;
+  g_suspended.fetch_add(1, std::memory_order_relaxed);
+  return made;
+}
+
+void drop_suspended(Suspended *suspended) {
+  {
+    const std::lock_guard<std::mutex> lock(g_mutex);
+    Suspended **at = bucket_of(suspended->frame);
+    while (*at != nullptr && *at != suspended) {
+      at = &(*at)->next;
+    }
+    if (*at != nullptr) {
+      *at = suspended->next;
+    }
+    former_of(suspended->frame) = {suspended->frame, suspended->code, suspended->number, suspended->recording,
+                                   suspended->parent.id};
+    g_suspended.fetch_sub(1, std::memory_order_relaxed);
+  }
+  t_task.told_at = kNever;  // this thread may have told its number
+  Py_XDECREF(suspended->name);
+  delete suspended;
+}
+
+}  // namespace warpline::binding

@@ -1,0 +1,34 @@
+// Generators that have open ranges: each is a task of its own, found by its frame. What is called from inside it belongs to
+// it, what its consumer does while it waits does not.
+#pragma once
+
+#include "frame.h"
+#include "tasks.h"
+
+namespace warpline::binding {
+
+struct Suspended : Owner {
+  Frame *frame = nullptr;
+  const PyCodeObject *code = nullptr;  // only compared
+  Suspended *next = nullptr;
+};
+
+// Walks outwards from `frame` to the first frame that is known here. `in_task`: a library's task runs, so the walk ends
+// at the loop that drives it.
+Suspended *suspended_around(Frame *frame, bool in_task);
+
+// The one for `frame`; null where there is none.
+Suspended *find_suspended(Frame *frame);
+
+// Makes it. Null without memory. A generator that opens one range after the other, each within the same parent, stays one
+// task.
+Suspended *add_suspended(Frame *frame, const char *library, const RangePoint &parent);
+
+// Its last range has ended.
+void drop_suspended(Suspended *suspended);
+
+// The next frame outwards that is Python code of the program.
+Frame *python_caller_of(Frame *frame);
+Frame *python_frame(Frame *frame);
+
+}  // namespace warpline::binding
