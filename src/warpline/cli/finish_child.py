@@ -38,6 +38,9 @@ def main(request: Mapping[str, Any]) -> None:
     except WarplineError as error:
         if note is not None and note.path.exists():  # else somebody overwrote the report
             tell(f"warpline: {' '.join(str(error).split())}")
+    except Exception as error:  # a line, not a traceback in the middle of the program's own output
+        path = request["note"] if note is None else short_path(note.report)
+        tell(f"warpline: {path} is not finished: {type(error).__name__}: {error}. Whatever opens it tries again.")
     finally:
         json.dump({"silent": late, "finished": finished}, sys.stdout)
 

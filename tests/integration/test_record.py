@@ -1,0 +1,468 @@
+"""Programs that record themselves: their reports are those of the launcher, and nothing of it harms them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.launching import codes, environment, info, warpline
+from warpline.query import open as open_report
+
+pytestmark = pytest.mark.require("native")
+
+
+def run(folder: Path, text: str, *words: str, code: int = 0, said: str | None = "", name: str = "p.py", **variables: str) -> str:
+    """Run a Python program that must end with `code` and say `said` on stderr (None: whatever); return what it printed."""
+    (folder / name).write_text("import os, sys, time\nimport warpline\nfrom warpline import nvtx\n" + text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, name, *words], cwd=folder, env=environment(**variables), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    if said is not None:
+        assert done.stderr == said
+    return done.stdout
+
+
+def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a query; opening the report finishes it."""
+    with open_report(report) as opened:
+        return [tuple(row.values()) for row in opened.sql(sql).to_pylist()]
+
+
+def messages(report: Path) -> list[str]:
+    return [name for (name,) in rows(report, "SELECT message FROM nvtx_ranges ORDER BY start, id")]
+
+
+WORK = """
+import multiprocessing, subprocess, threading
+
+def leaf(name):
+    with nvtx.annotate(name, color="red", domain="lib", category="io", payload=7):
+        nvtx.mark("mark in " + name, payload=2.5)
+
+def work():
+    with nvtx.annotate("outer"):
+        for number in range(10):
+            with nvtx.annotate("inner", category=3):
+                pass
+        started = nvtx.start_range("started", color="green")
+        thread = threading.Thread(target=leaf, args=("in thread",), name="helper")
+        thread.start()
+        thread.join()
+        nvtx.end_range(started)
+        for method in ("fork", "spawn"):
+            child = multiprocessing.get_context(method).Process(target=leaf, args=("in " + method,))
+            child.start()
+            child.join()
+        text = "from warpline import nvtx\\nwith nvtx.annotate('in program'): pass"
+        subprocess.run([sys.executable, "-c", text], check=True)
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["self"]:
+        with warpline.record("self"):
+            work()
+    else:
+        work()
+"""
+
+RANGES = """
+SELECT r.message, r.domain, r.category, r.category_id, r.color, r.payload_int, r.payload_float, r.style, r.depth, r.unfinished, r.inherited,
+    up.message AS parent, t.name AS thread
+FROM nvtx_ranges r JOIN threads t USING (thread) LEFT JOIN nvtx_ranges up ON r.parent = up.id ORDER BY ALL"""
+MARKS = "SELECT message, domain, category, color, payload_int, payload_float FROM nvtx_marks ORDER BY ALL"
+PROCESSES = """
+SELECT a."primary", a.exited, up."primary" AS parent_is_primary, a.executable, a.host, a.rank,
+    (SELECT count(*) FROM nvtx_ranges r WHERE r.process = a.process) AS ranges
+FROM processes a LEFT JOIN processes up ON a.parent = up.process ORDER BY ALL"""
+THREADS = "SELECT count(*), count(DISTINCT process) FROM threads"
+REST = "SELECT os, kernel, machine, cpu, cpus, memory FROM targets"
+
+
+@pytest.mark.parametrize("sql", [RANGES, MARKS, PROCESSES, THREADS, REST], ids=["ranges", "marks", "processes", "threads", "targets"])
+def test_the_report_is_the_one_of_the_launcher(sql: str, both: Path) -> None:
+    launched, itself = rows(both / "launched.warpline", sql), rows(both / "self.warpline", sql)
+    assert launched == itself
+    assert launched
+
+
+def test_only_the_exit_status_is_unknown(both: Path) -> None:
+    launched, itself = info(both / "launched.warpline"), info(both / "self.warpline")
+    (a,), (b,) = launched["parts"], itself["parts"]
+    for name in ("host", "boot_id", "job", "clock", "warpline"):
+        assert a[name] == b[name]
+    assert (a["exit_status"], b["exit_status"]) == (0, None)
+    assert b["command"][1:] == ["p.py", "self"]
+    assert a["sources"].keys() == b["sources"].keys() == {"nvtx"}
+    assert b["sources"]["nvtx"]["cost_ns"] > 0
+    assert launched["tables"].keys() == itself["tables"].keys()
+    assert launched["diagnostics"] == itself["diagnostics"] == []
+    assert sorted(path.name for path in (both / "self.warpline").iterdir()) == ["manifest.d", "tables"]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the reports of one program, launched and by itself."""
+    folder = tmp_path_factory.mktemp("both")
+    run(folder, WORK, "self")
+    done = warpline("profile", "-q", "-o", "launched", sys.executable, "p.py", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder
+
+
+@pytest.mark.require("nvtx")
+def test_a_library_that_comes_too_late_is_named(tmp_path: Path) -> None:
+    text = """
+import nvtx as peer
+peer.mark("too early")
+with warpline.record("x") as recording:
+    assert recording.recording and recording.silent_libraries == ()
+    with nvtx.annotate("ours"), peer.annotate("theirs"):
+        pass
+names = {library.name for library in recording.silent_libraries}
+assert {"nvtx._lib.lib"} <= names and "warpline.nvtx._binding" not in names, names
+assert all(os.path.exists(library.path) for library in recording.silent_libraries)
+assert [library.name for library in recording.attached_libraries] == ["warpline.nvtx._binding"]
+assert recording.wait()
+"""
+    (tmp_path / "p.py").write_text("import os, sys, time\nimport warpline\nfrom warpline import nvtx\n" + text)
+    done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("warpline: x.warpline: ")
+    assert "not heard: nvtx._lib." in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert messages(tmp_path / "x.warpline") == ["ours"]
+    told = [row for row in info(tmp_path / "x.warpline")["diagnostics"] if row["code"] == "late-library"]
+    (row,) = [row for row in told if row["message"].startswith("nvtx._lib.lib ")]
+    assert row["severity"] == "warning"
+    assert "warpline.prepare() before nvtx is imported" in row["message"]
+
+
+@pytest.mark.require("nvtx")
+def test_a_prepared_program_is_heard_whole(tmp_path: Path) -> None:
+    text = """
+loaded = warpline.prepare()
+assert any("python" in path for path in loaded), loaded
+assert os.environ["NVTX_INJECTION64_PATH"].endswith("libwarpline_agent.so") and "WARPLINE_SPOOL" not in os.environ
+import nvtx as peer
+peer.mark("before")
+with warpline.record("x") as recording:
+    with nvtx.annotate("ours"), peer.annotate("theirs"):
+        pass
+peer.mark("after")
+assert recording.silent_libraries == (), recording.silent_libraries
+assert {"nvtx._lib.lib", "warpline.nvtx._binding"} <= {library.name for library in recording.attached_libraries}
+assert os.environ["NVTX_INJECTION64_PATH"].endswith("libwarpline_agent.so") and "WARPLINE_SPOOL" not in os.environ
+"""
+    run(tmp_path, text)
+    assert messages(tmp_path / "x.warpline") == ["ours", "theirs"]
+    assert rows(tmp_path / "x.warpline", "SELECT message FROM nvtx_marks") == []
+
+
+def test_what_is_outside_of_the_block_is_not_recorded(tmp_path: Path) -> None:
+    text = """
+@nvtx.annotate("function")
+def function(): pass
+for name in ("first", "second"):
+    function()
+    nvtx.push_range("open " + name)
+    with warpline.record(name):
+        function()
+        with nvtx.annotate(name): pass
+        nvtx.push_range("still open")
+    nvtx.pop_range()
+    nvtx.pop_range()
+    function()
+"""
+    run(tmp_path, text)
+    for name in ("first", "second"):
+        assert messages(tmp_path / f"{name}.warpline") == ["function", name, "still open"]
+        assert rows(tmp_path / f"{name}.warpline", "SELECT message FROM nvtx_ranges WHERE unfinished") == [("still open",)]
+        assert codes(tmp_path / f"{name}.warpline") == []
+
+
+def test_start_and_stop_from_any_thread(tmp_path: Path) -> None:
+    text = """
+import threading
+def within(function, *words):
+    got = []
+    thread = threading.Thread(target=lambda: got.append(function(*words)))
+    thread.start()
+    thread.join()
+    return got[0]
+for name in ("a", "b"):
+    began = within(warpline.start, name)
+    with nvtx.annotate(name): pass
+    ended = within(warpline.stop)
+    assert began is ended and not began.recording
+    assert warpline.stop() is None
+with nvtx.annotate("outside"): pass
+"""
+    run(tmp_path, text)
+    for name in ("a", "b"):
+        assert messages(tmp_path / f"{name}.warpline") == [name]
+
+
+def test_two_threads_that_start_at_once_make_one_report(tmp_path: Path) -> None:
+    text = """
+import threading
+gate, made = threading.Barrier(4), []
+def go(number):
+    gate.wait()
+    made.append(warpline.start(f"x{number}"))
+threads = [threading.Thread(target=go, args=(number,)) for number in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+with nvtx.annotate("once"): pass
+assert sum(recording.recording for recording in made) == 1 and len({recording.path for recording in made}) == 1
+print(warpline.stop().path.name)
+"""
+    (tmp_path / "p.py").write_text("import warpline\nfrom warpline import nvtx\n" + text)
+    done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("is recorded already") == done.stderr.count("\n") == 3
+    assert [path.name for path in tmp_path.glob("*.warpline")] == [done.stdout.strip()]
+    assert messages(tmp_path / done.stdout.strip()) == ["once"]
+
+
+def test_names_are_those_of_the_launcher(tmp_path: Path) -> None:
+    text = """
+import pathlib
+for output in (None, None, "ein Ordner/läuft 日本", pathlib.Path("run-%q{RANK}-%n"), "y.nsys-rep"):
+    with warpline.record(output) as recording:
+        nvtx.mark("x")
+    print(recording.path.relative_to(os.getcwd()))
+"""
+    printed = run(tmp_path, text, RANK="3", PYTHONUTF8="1")
+    names = ["report1.warpline", "report2.warpline", "ein Ordner/läuft 日本.warpline", "run-3-1.warpline", "y.warpline"]
+    assert printed.splitlines() == names
+    for name in names:
+        assert info(tmp_path / name)["tables"]["nvtx_marks"] == 1
+
+
+def test_a_program_in_a_folder_with_spaces_records_there(tmp_path: Path) -> None:
+    folder = tmp_path / "mein Ordner ü"
+    folder.mkdir()
+    run(folder, "with warpline.record('x y', spool_dir='spöol dir'), nvtx.annotate('größe'): pass", name="mein Prögramm.py")
+    assert messages(folder / "x y.warpline") == ["größe"]
+    assert not list((folder / "spöol dir").iterdir())
+
+
+def test_an_existing_report_is_refused_before_the_block_unless_forced(tmp_path: Path) -> None:
+    text = """
+for number in range(2):
+    try:
+        with warpline.record("x", force=number == 5): nvtx.mark("x")
+    except warpline.ReportError as error:
+        print(error)
+        assert number == 1 and not warpline.stop() and "WARPLINE_SPOOL" not in os.environ
+for number in range(5):
+    with warpline.record("x", force=True): nvtx.mark(str(number))
+"""
+    said = run(tmp_path, text)
+    assert "exists already" in said
+    assert "output=" in said
+    assert "force=True" in said
+    assert rows(tmp_path / "x.warpline", "SELECT message FROM nvtx_marks") == [("4",)]
+    assert [path.name for path in tmp_path.iterdir()] == ["p.py", "x.warpline"] or len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "said"),
+    [
+        ("'%q{NOT_SET}'", "UsageError", "NOT_SET is not set"),
+        ("'/proc/x'", "ReportError", "Cannot create the report"),
+        ("'x', spool_dir='/proc'", "CaptureError", "spool_dir= /proc"),
+        ("'file/x'", "ReportError", "not a directory"),
+    ],
+)
+def test_what_cannot_begin_raises_and_leaves_nothing(words: str, kind: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    text = f"""
+before = dict(os.environ)
+try:
+    with warpline.record({words}):
+        raise SystemExit("not reached")
+except warpline.{kind} as error:
+    print(error)
+assert dict(os.environ) == before
+with warpline.record("works"), nvtx.annotate("x"): pass
+"""
+    assert said in run(tmp_path, text)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "p.py", "works.warpline"]
+    assert messages(tmp_path / "works.warpline") == ["x"]
+
+
+def test_the_environment_is_put_back(tmp_path: Path) -> None:
+    text = """
+os.environ["NVTX_INJECTION64_PATH"] = "/no/such/tool.so"
+before = dict(os.environ)
+with warpline.record("a"):
+    assert os.environ["NVTX_INJECTION64_PATH"].endswith("agent.so") and os.environ["WARPLINE_NVTX_CHAIN"] == "/no/such/tool.so"
+    os.environ["MINE"] = "1"
+assert dict(os.environ) == before | {"MINE": "1"}
+with warpline.record("b"):
+    os.environ["NVTX_INJECTION64_PATH"] = "/another.so"
+    del os.environ["WARPLINE_SPOOL"]
+assert os.environ["NVTX_INJECTION64_PATH"] == "/another.so" and "WARPLINE_SPOOL" not in os.environ
+os.environ.clear()
+with warpline.record("c"):
+    pass
+assert not os.environ
+"""
+    run(tmp_path, text, said=None)
+
+
+def test_a_program_under_the_launcher_makes_no_second_report(tmp_path: Path) -> None:
+    text = """
+warpline.prepare()
+with warpline.record("inner") as recording:
+    with nvtx.annotate("x"): pass
+assert recording.path is None and not recording.recording and not recording.wait() and recording.silent_libraries == ()
+with nvtx.annotate("y"): pass
+"""
+    (tmp_path / "p.py").write_text("import warpline\nfrom warpline import nvtx\n" + text)
+    done = warpline("profile", "-q", "-o", "outer", sys.executable, "p.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "recorded already" in done.stderr
+    assert [path.name for path in tmp_path.glob("*.warpline")] == ["outer.warpline"]
+    assert messages(tmp_path / "outer.warpline") == ["x", "y"]
+
+
+def test_a_block_in_a_block_is_part_of_the_outer(tmp_path: Path) -> None:
+    text = """
+with warpline.record("outer") as outer:
+    with warpline.record("inner") as inner, nvtx.annotate("in"): pass
+    assert inner.path == outer.path and outer.recording
+    with nvtx.annotate("out"): pass
+"""
+    run(tmp_path, text, said=None)
+    assert [path.name for path in tmp_path.glob("*.warpline")] == ["outer.warpline"]
+    assert messages(tmp_path / "outer.warpline") == ["in", "out"]
+
+
+def test_without_the_packages_the_report_waits(tmp_path: Path) -> None:
+    (tmp_path / "lack").mkdir()
+    (tmp_path / "lack" / "pyarrow.py").write_text("raise ModuleNotFoundError('no', name='pyarrow')")
+    (tmp_path / "p.py").write_text("import warpline\nfrom warpline import nvtx\nwith warpline.record('x'), nvtx.annotate('x'): pass\n")
+    env = environment()
+    env["PYTHONPATH"] = f"{tmp_path / 'lack'}:{env['PYTHONPATH']}"
+    done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "pyarrow is not installed here" in done.stderr
+    assert "any command that opens it finishes it" in done.stderr
+    (tmp_path / "x.warpline").rename(tmp_path / "carried.warpline")
+    assert messages(tmp_path / "carried.warpline") == ["x"]
+
+
+@pytest.mark.parametrize("change", ["sys.executable = ''", "sys.frozen = True", "sys.executable = '/no/such/python'"])
+def test_without_an_interpreter_for_the_child_the_report_waits(change: str, tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text(
+        f"import sys, warpline\nfrom warpline import nvtx\n{change}\nwith warpline.record('x', wait=True), nvtx.annotate('x'): pass\n"
+    )
+    done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "x.warpline is not finished" in done.stderr
+    assert "Nothing is lost" in done.stderr
+    assert messages(tmp_path / "x.warpline") == ["x"]
+
+
+def test_the_report_may_be_opened_right_behind_the_block(tmp_path: Path) -> None:
+    """Whoever comes first waits for the child: what only it knows is in the report."""
+    text = """
+import json
+with warpline.record("x") as recording, nvtx.annotate("x"): pass
+with warpline.open(recording.path) as report:
+    print(report.sql("SELECT count(*)::INT AS n FROM nvtx_ranges").to_pylist()[0]["n"])
+    print(report.manifests[0].sources["nvtx"]["cost_ns"] > 0)
+"""
+    assert run(tmp_path, text).split() == ["1", "True"]
+
+
+@pytest.mark.require("gcc")
+def test_a_tool_that_listens_already_is_named(tmp_path: Path) -> None:
+    tool = tmp_path / "libtool.so"
+    source = Path(__file__).resolve().parents[1] / "targets" / "nvtx_tool.c"
+    subprocess.run(["gcc", "-shared", "-fPIC", str(source), "-o", str(tool), "-lpthread"], check=True)
+    text = """
+nvtx.mark("first")
+with warpline.record("x"), nvtx.annotate("x"): pass
+"""
+    run(tmp_path, text, said=None, NVTX_INJECTION64_PATH=str(tool), NVTX_TOOL_LOG=str(tmp_path / "log"))
+    report = info(tmp_path / "x.warpline")
+    assert "other-tool" in [row["code"] for row in report["diagnostics"]]
+    assert report["tables"]["nvtx_ranges"] == 0
+
+
+def test_a_program_that_never_annotates_is_told(tmp_path: Path) -> None:
+    run(tmp_path, "with warpline.record('x'): pass", said=None)
+    assert codes(tmp_path / "x.warpline") == ["no-nvtx"]
+
+
+Tmpfs = Callable[[str], Path]
+
+
+@pytest.mark.require("tmpfs")
+def test_a_full_disk_costs_ranges_which_are_counted(tmp_path: Path, tmpfs: Tmpfs) -> None:
+    text = f"""
+with warpline.record("x", spool_dir={str(tmpfs("size=4m"))!r}, wait=True) as recording:
+    for _ in range(200_000):
+        with nvtx.annotate("x"): pass
+assert recording.wait()
+"""
+    run(tmp_path, text, said=None)
+    kept = rows(tmp_path / "x.warpline", "SELECT count(*)::INT FROM nvtx_ranges")[0][0]
+    sql = "SELECT coalesce(sum(count), 0)::INT FROM diagnostics WHERE code = 'dropped-records'"
+    assert 0 < kept < 200_000
+    assert kept + rows(tmp_path / "x.warpline", sql)[0][0] == 200_000
+
+
+@pytest.mark.require("tmpfs")
+def test_no_room_for_the_report_leaves_it_for_later(tmp_path: Path, tmpfs: Tmpfs) -> None:
+    disk = tmpfs("size=2m")
+    text = f"""
+with warpline.record({str(disk / "x")!r}, spool_dir="spool", wait=True) as recording, nvtx.annotate("x"):
+    with open({str(disk / "fill")!r}, "wb", 0) as file:
+        try:
+            while True: file.write(bytes(4096))
+        except OSError: pass
+assert not recording.wait()
+"""
+    run(tmp_path, text, said=None)
+    (disk / "fill").unlink()
+    assert messages(disk / "x.warpline") == ["x"]
+
+
+def test_an_ordinary_user_can_record(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root and setpriv to become another user")
+    python = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env"]
+    paths = os.pathsep.join([environment()["PYTHONPATH"], *(path for path in sys.path if path.endswith("site-packages"))])
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+    if subprocess.run([*nobody, python, "-c", "import warpline, pyarrow"], env=env, check=False, capture_output=True).returncode:
+        pytest.skip("another user can run no such Python here")
+    place = Path(f"/tmp/warpline-record-{os.getpid()}")
+    place.mkdir(mode=0o777)
+    place.chmod(0o777)
+    try:
+        program = "import warpline\nfrom warpline import nvtx\nwith warpline.record('x', wait=True), nvtx.annotate('x'): pass"
+        done = subprocess.run([*nobody, python, "-c", program], cwd=place, env=env, check=False, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert messages(place / "x.warpline") == ["x"]
+        place.chmod(0o755)
+        program = program.replace("'x', wait", "'y', wait")
+        done = subprocess.run([*nobody, python, "-c", program], cwd=place, env=env, check=False, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert "Cannot create the report" in done.stderr
+    finally:
+        shutil.rmtree(place)
