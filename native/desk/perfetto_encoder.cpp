@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #if defined(_WIN32)
 #define WARPLINE_EXPORT extern "C" __declspec(dllexport)
@@ -39,11 +40,24 @@ struct Batch {
   const double *payload_float;
   const uint8_t *has_float;
   const uint8_t *flags;  // bit 0 unfinished, 1 inherited, 2 clipped
+  // Encoded fields that are put behind each event: those of row i lie at [more_offsets[i], more_offsets[i + 1]).
+  const char *more;
+  const int64_t *more_offsets;
+};
+
+// Samples of counters: each row's value is in `whole` or, where `is_float` says so, in `real`.
+struct Samples {
+  int64_t rows;
+  const uint64_t *track;
+  const int64_t *time;
+  const int64_t *whole;
+  const double *real;
+  const uint8_t *is_float;
 };
 
 // Interned ids of the annotation names, as the caller wrote them.
 enum Annotation : uint64_t { kColor = 1, kPayload = 2, kUnfinished = 3, kInherited = 4, kClipped = 5 };
-enum EventType : uint64_t { kBegin = 1, kEnd = 2, kInstant = 3 };
+enum EventType : uint64_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
 
 constexpr uint64_t tag(uint64_t field, uint64_t wire) {
   return field << 3 | wire;
@@ -70,6 +84,21 @@ class Encoder {
     for (int64_t i = 0; i < batch.rows; ++i)
       event_packet(kInstant, uuid(static_cast<size_t>(batch.family[i]), 0), batch, i);
   }
+  void samples(const Samples &samples) {
+    for (int64_t i = 0; i < samples.rows; ++i) {
+      Message event;
+      event.field(9, kCounter);
+      event.field(11, samples.track[i]);
+      if (samples.is_float[i] != 0) {
+        event.fixed64(44, samples.real[i]);  // double_counter_value
+      } else {
+        event.field(30, static_cast<uint64_t>(samples.whole[i]));  // counter_value
+      }
+      packet(samples.time[i], event);
+    }
+  }
+  // Makes the first track of a family known before it has events.
+  void touch(size_t family) { uuid(family, 0); }
   void finish() {
     for (size_t family = 0; family < lanes_.size(); ++family) {
       lanes_[family].drain_all([&](int32_t lane, int64_t end) { end_packet(uuid(family, lane), end); });
@@ -101,11 +130,14 @@ class Encoder {
       const auto raw = std::bit_cast<uint64_t>(value);
       for (int byte = 0; byte < 8; ++byte) data[size++] = static_cast<uint8_t>(raw >> (8 * byte));
     }
+    void append(const void *value, size_t length) {
+      std::memcpy(data + size, value, length);
+      size += length;
+    }
     void text(uint64_t number, const char *value, size_t length) {
       varint(tag(number, 2));
       varint(length);
-      std::memcpy(data + size, value, length);
-      size += length;
+      append(value, length);
     }
     void message(uint64_t number, const Message &inner) {
       text(number, reinterpret_cast<const char *>(inner.data), inner.size);
@@ -121,17 +153,21 @@ class Encoder {
     return known[static_cast<size_t>(lane)];
   }
 
-  void packet(int64_t time, const Message &event) {
+  // `more` are further fields of the event.
+  void packet(int64_t time, const Message &event, std::string_view more = {}) {
     Message out;
     out.field(8, static_cast<uint64_t>(time));  // timestamp
     out.field(10, sequence_);                   // trusted_packet_sequence_id
     out.field(13, 2);                           // sequence_flags: needs the interned strings
-    out.message(11, event);                     // track_event
+    out.varint(tag(11, 2));                     // track_event
+    out.varint(event.size + more.size());
+    out.append(event.data, event.size);
     Message head;
     head.varint(tag(1, 2));  // Trace.packet
-    head.varint(out.size);
+    head.varint(out.size + more.size());
     bytes.append(reinterpret_cast<const char *>(head.data), head.size);
     bytes.append(reinterpret_cast<const char *>(out.data), out.size);
+    bytes.append(more);
   }
   void end_packet(uint64_t track, int64_t time) {
     Message event;
@@ -177,7 +213,12 @@ class Encoder {
         annotate(event, static_cast<Annotation>(kUnfinished + bit), [](Message &note) { note.field(2, 1); });
       }
     }
-    packet(batch.start[i], event);
+    std::string_view more;
+    if (batch.more_offsets != nullptr) {
+      const int64_t first = batch.more_offsets[i];
+      more = {batch.more + first, static_cast<size_t>(batch.more_offsets[i + 1] - first)};
+    }
+    packet(batch.start[i], event, more);
   }
 
   std::vector<warpline::Lanes> lanes_;
@@ -202,6 +243,14 @@ WARPLINE_EXPORT void warpline_perfetto_ranges(void *handle, const void *batch) {
 
 WARPLINE_EXPORT void warpline_perfetto_marks(void *handle, const void *batch) {
   static_cast<Encoder *>(handle)->marks(*static_cast<const Batch *>(batch));
+}
+
+WARPLINE_EXPORT void warpline_perfetto_samples(void *handle, const void *samples) {
+  static_cast<Encoder *>(handle)->samples(*static_cast<const Samples *>(samples));
+}
+
+WARPLINE_EXPORT void warpline_perfetto_touch(void *handle, int32_t family) {
+  static_cast<Encoder *>(handle)->touch(static_cast<size_t>(family));
 }
 
 WARPLINE_EXPORT void warpline_perfetto_finish(void *handle) {

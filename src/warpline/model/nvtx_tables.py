@@ -107,7 +107,7 @@ PAYLOADS = Table(
         Column("data", "binary", "The bytes, laid out as the schema says; null where `json` holds it.", nullable=True),
         Column("json", "string", "A payload that came as JSON.", nullable=True),
     ),
-    ("process", "event_type", "event"),
+    ("process",),
 )
 NVTX_COUNTERS = Table(
     "nvtx_counters",

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from warpline.errors import SpoolError
-from warpline.report import columns
-from warpline.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, PartWriter
+from warpline.report.process_tables import ProcessTables
+from warpline.report.writer import THREADS_PER_PROCESS, Facts, PartWriter
 from warpline.spool import clock as clocks
 from warpline.spool import desk
 from warpline.spool import directory as spools
@@ -131,20 +131,16 @@ class Builder:
             fixed = clocks.correction(spool.head.clock, self._samples)
             with timings.stage("decode"):
                 events = spool.events
-                strings, names = spool.strings, spool.names
+                mapped = _Map(fixed)
                 slices = events.plan(ROWS_PER_SLICE)
-                events.keys(key, key * THREADS_PER_PROCESS, key * RANGES_PER_PROCESS)
-                events.set_strings(strings)
+                tables = ProcessTables(spool, key, self.part.write, mapped)
                 if fixed:
                     events.set_clock(fixed[0], fixed[1])
             for number in range(slices):
                 with timings.stage("order"):
                     rows = events.slice(number)
                 with timings.stage("write"):
-                    if rows.ranges:
-                        self.part.write("nvtx_ranges", columns.slice_table("nvtx_ranges", events, rows.ranges, strings, names))
-                    if rows.marks:
-                        self.part.write("nvtx_marks", columns.slice_table("nvtx_marks", events, rows.marks, strings, names))
+                    tables.add(rows)
                 if self.progress is not None:
                     self.progress("events", done + share * (number + 1) / slices)
             if fixed:
@@ -153,8 +149,9 @@ class Builder:
                     f"times were corrected with {len(fixed[0])} clock readings"
                 )
                 self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
-            mapped = _Map(fixed)
-            self._notes += [(note, key) for note in spool.notes()]
+            with timings.stage("write"):
+                tables.finish()
+            self._notes += [(note, key) for note in (*spool.notes(), *tables.notes())]
             self._process_row(spool, key, mapped)
             self._thread_rows(spool, key, mapped)
 

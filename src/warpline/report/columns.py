@@ -6,23 +6,23 @@ import numpy as np
 import pyarrow as pa
 
 from warpline.report import schema
+from warpline.report.domains import Domains
 from warpline.spool.events import MARKS, RANGES, Events
-from warpline.spool.reader import Names
 from warpline.spool.strings import Strings
 
 _STYLES = pa.array(["PushPop", "StartEnd"])
 _FLAGS = ("unfinished", "inherited", "clipped")
 
 
-def slice_table(table: str, events: Events, rows: int, strings: Strings, names: Names) -> pa.Table:
+def slice_table(table: str, events: Events, rows: int, strings: Strings, domains: Domains) -> pa.Table:
     """Return the current slice's rows of `nvtx_ranges` or `nvtx_marks`; good until the next slice is built."""
     number = MARKS if table == "nvtx_marks" else RANGES
     wanted = schema.schema(table)
-    arrays = [_array(item, number, events, rows, strings, names) for item in wanted]
+    arrays = [_array(item, number, events, rows, strings, domains) for item in wanted]
     return pa.Table.from_arrays(arrays, schema=wanted)
 
 
-def _array(item: pa.Field, table: int, events: Events, rows: int, strings: Strings, names: Names) -> pa.Array:
+def _array(item: pa.Field, table: int, events: Events, rows: int, strings: Strings, domains: Domains) -> pa.Array:
     name = item.name
     if name in _FLAGS:
         return pa.Array.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(events.column(table, name, np.uint8))])
@@ -33,24 +33,16 @@ def _array(item: pa.Field, table: int, events: Events, rows: int, strings: Strin
     array = pa.Array.from_buffers(kind, rows, [valid, values])
     if kind is item.type:
         return array
-    return pa.DictionaryArray.from_arrays(array, _dictionary(name, table, events, strings, names), safe=False)
+    return pa.DictionaryArray.from_arrays(array, _dictionary(name, table, events, strings, domains), safe=False)
 
 
-def _dictionary(name: str, table: int, events: Events, strings: Strings, names: Names) -> pa.Array:
+def _dictionary(name: str, table: int, events: Events, strings: Strings, domains: Domains) -> pa.Array:
     if name == "style":
         return _STYLES
     if name == "message":
         return strings.take(events.column(table, "message=", np.uint32))
     if name == "domain":
         used = events.column(table, "domain=", np.uint32).tolist()
-        return pa.array([_domain(number, strings, names) for number in used], pa.string())
+        return pa.array([domains.name(number) for number in used], pa.string())
     pairs: list[int] = events.column(table, "category=", np.uint64).tolist()
-    return pa.array([_category(pair >> 32, pair & 0xFFFFFFFF, strings, names) for pair in pairs], pa.string())
-
-
-def _domain(number: int, strings: Strings, names: Names) -> str:
-    return strings.get(names.domains.get(number, 0)) or f"domain {number}"
-
-
-def _category(domain: int, number: int, strings: Strings, names: Names) -> str:
-    return strings.get(names.categories.get((domain, number), 0)) or str(number)
+    return pa.array([domains.category(pair >> 32, pair & 0xFFFFFFFF) for pair in pairs], pa.string())

@@ -10,7 +10,7 @@ from warpline.spool.layout import PAGE, Head
 
 MAGIC = 0x4B484357
 NO_THREAD = 0xFFFFFFFF
-RECORDS, STRINGS, OPEN = 1, 2, 3
+RECORDS, STRINGS, OPEN, BLOBS = 1, 2, 3, 4
 _HEADER = struct.Struct("<IBBHQII")
 HEADER_SIZE = 64
 
@@ -35,7 +35,7 @@ def walk(data: mmap.mmap, head: Head, length: int) -> tuple[list[Chunk], int]:
     chunks = []
     while at + HEADER_SIZE <= limit:
         magic, kind, _, stride, size, thread, _ = _HEADER.unpack_from(data, at)
-        if magic != MAGIC or kind not in (RECORDS, STRINGS, OPEN):
+        if magic != MAGIC or kind not in (RECORDS, STRINGS, OPEN, BLOBS):
             damaged += int(magic != 0)
             at = _next(data, at + PAGE, limit)
             continue

@@ -31,6 +31,20 @@ class Rows(NamedTuple):
     operations: int
 
 
+class Blobs(NamedTuple):
+    """Payloads of events: of which of the events asked for, where the bytes lie in the file, how many, flags, schema."""
+
+    event: npt.NDArray[np.uint32]
+    offset: npt.NDArray[np.uint64]
+    size: npt.NDArray[np.uint32]
+    flags: npt.NDArray[np.uint32]
+    schema: npt.NDArray[np.uint64]
+
+    def take(self, rows: slice | npt.NDArray[np.bool_]) -> Blobs:
+        """Return some of them."""
+        return Blobs(self.event[rows], self.offset[rows], self.size[rows], self.flags[rows], self.schema[rows])
+
+
 @dataclass(frozen=True)
 class Counts:
     """What a process recorded, and what was wrong with it. `first` and `last`: ns, the raw clock of the spool."""
@@ -138,6 +152,27 @@ class Events:
             raise KeyError(name)
         block = (ctypes.c_uint8 * int(size[0])).from_address(at)
         return np.frombuffer(memoryview(block), dtype)
+
+    def set_blob_chunks(self, chunks: Sequence[Chunk]) -> None:
+        """Say where payloads may lie; offsets rise."""
+        offsets, sizes = (np.array([getattr(chunk, name) for chunk in chunks], np.uint64) for name in ("offset", "size"))
+        desk.call("blob_chunks", self._handle, desk.address(offsets), desk.address(sizes), len(chunks))
+
+    def blobs(self, first: npt.NDArray[np.uint64]) -> Blobs:
+        """Follow events to their payloads: `first` holds the offset of each event's first one. Damaged chains end early."""
+        starts = np.ascontiguousarray(first, np.uint64)
+        count = desk.call("blobs_walk", self._handle, self._base, desk.address(starts), len(starts))
+        short, long = np.empty((3, count), np.uint32), np.empty((2, count), np.uint64)
+        found = Blobs(short[0], long[0], short[1], short[2], long[1])
+        desk.library()["blobs_found"](self._handle, *(desk.address(column) for column in found))
+        return found
+
+    def gather(self, offset: npt.NDArray[np.uint64], size: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
+        """Return pieces of the file behind each other."""
+        out = np.empty(int(size.sum(dtype=np.int64)), np.uint8)
+        offset, size = np.ascontiguousarray(offset, np.uint64), np.ascontiguousarray(size, np.uint32)
+        desk.library()["gather"](self._base, desk.address(offset), desk.address(size), len(offset), desk.address(out))
+        return out
 
     def meta(self) -> npt.NDArray[np.uint64]:
         """Return the offsets of the records that describe something: threads, domains, categories, objects."""

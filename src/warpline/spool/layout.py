@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.errors import SpoolError
+from warpline.spool.process import text
 
 MAGIC = b"WARPSPL1"
 CONTROL_MAGIC = b"WARPCTL1"
@@ -148,6 +149,12 @@ def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise SpoolError(f"{file}: offset {offset}: the description of the records is broken: {error!r}") from error
     return Layouts(ids, dtypes, slot, stride)
+
+
+def read_actions(facts: Any) -> dict[int, str]:
+    """Return the names of the actions of `operation` records."""
+    given = facts if isinstance(facts, Mapping) else {}
+    return {number: text(name) for name, number in given.items() if isinstance(number, int) and not isinstance(number, bool)}
 
 
 def _dtype(fields: Any, size: int) -> np.dtype[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import mmap
 import os
 from dataclasses import dataclass, field
@@ -16,8 +15,9 @@ import numpy.typing as npt
 
 from warpline.errors import SpoolError
 from warpline.spool import chunks as chunking
-from warpline.spool import layout
+from warpline.spool import definitions, layout, losses
 from warpline.spool.chunks import Chunk
+from warpline.spool.definitions import Definitions, Row
 from warpline.spool.events import OPEN_FACTS, Events
 from warpline.spool.notes import Note
 from warpline.spool.process import Process, read_process
@@ -25,21 +25,7 @@ from warpline.spool.strings import Strings
 
 UNKNOWN_THREAD = (1 << 24) - 1
 _LATEST = 1 << 62
-_IN_SIGNAL, _CUT_NAMES = 30, 31  # kInSignal and kCutNames in format.h
-_LONGEST_NAME = 32768
 _BLOCK = 1 << 16
-_MORE_ROOM = "; name a directory with more room with --spool-dir"
-_LIMITS = {
-    "domain records": "there were more domains than a process can have (65,534)",
-    "range records": "ranges were nested deeper than can be kept",
-}
-_HINTS = {
-    errno.ENOSPC: _MORE_ROOM,
-    errno.EDQUOT: _MORE_ROOM,
-    errno.EFBIG: "; raise the program's `ulimit -f`",
-    errno.EMFILE: "; raise the program's `ulimit -n`",
-    errno.ENOMEM: "; raise the program's `ulimit -v`",
-}
 
 
 @dataclass
@@ -50,6 +36,7 @@ class Names:
     tids: dict[int, int] = field(default_factory=dict)
     domains: dict[int, int] = field(default_factory=dict)
     categories: dict[tuple[int, int], int] = field(default_factory=dict)
+    defines: list[Row] = field(default_factory=list)
     unknown: int = 0
 
 
@@ -75,6 +62,7 @@ class SpoolFile:
             self.close()
             raise
         self.process: Process = read_process(facts.get("process"))
+        self.actions = layout.read_actions(facts.get("actions"))
         self._notes: list[Note] = []
         self.ended = 0  # ns, when the process ended, where the caller knows it; set it before `events` is read
         self.last_seen = 0  # ns on the spool's clock, known once `events` was read
@@ -128,6 +116,7 @@ class SpoolFile:
         self.last_seen = max(last, int(starts.max()) if len(starts) else 0, ended, self.process.start_ns)
         slots["end"] = self.last_seen
         events.add_open(slots, facts)
+        events.set_blob_chunks([chunk for chunk in self.chunks if chunk.kind == chunking.BLOBS])
         return events
 
     @cached_property
@@ -142,7 +131,7 @@ class SpoolFile:
             raw = self._memory[some[:, None] + np.arange(size)]
             kinds = raw[:, 0]
             known = np.zeros(len(some), bool)
-            for kind in ("thread", "domain", "category", "thread_name"):
+            for kind in ("thread", "domain", "category", "thread_name", "define"):
                 mine = kinds == ids[kind]
                 known |= mine
                 rows = np.ascontiguousarray(raw[mine]).view(self.layouts.dtypes[kind]).reshape(-1)
@@ -150,37 +139,16 @@ class SpoolFile:
             names.unknown += int((~known).sum())
         return names
 
+    @cached_property
+    def definitions(self) -> Definitions:
+        """Schemas, counters, tasks and other objects."""
+        return definitions.read(self.names.defines, self.strings)
+
     def notes(self) -> list[Note]:
         """What was lost or damaged, as far as it has been read; call it last."""
-        notes = list(self._notes)
-        head = self.head
-        losses = [(head.dropped[0], "strings (their ranges have no name)")]
-        losses += [(head.dropped[number], f"{name} records") for name, number in self.layouts.ids.items() if number < len(head.dropped)]
-        reason = f": {os.strerror(head.error)}" if 0 < head.error < 4096 else ""
-        for count, what in losses:
-            if count:
-                because = f"the spool could not grow{reason}{_HINTS.get(head.error, '')}"
-                if not head.error:
-                    because = _LIMITS.get(what, because)
-                message = f"{count:,} {what} of process {self.process.pid} were dropped because {because}"
-                notes.append(Note("error", "dropped-records", "nvtx", message, min(count, _LATEST)))
-        if head.error and not any(count for count, _ in losses):
-            message = f"the spool of process {self.process.pid} could not grow at some time{reason}; nothing was dropped"
-            notes.append(Note("info", "spool-error", "nvtx", message))
-        self._tell(
-            notes, head.dropped[_IN_SIGNAL], "in-signal-handler", "NVTX calls were lost that signal handlers made while NVTX was busy"
-        )
-        self._tell(notes, head.dropped[_CUT_NAMES], "cut-names", f"names longer than {_LONGEST_NAME:,} bytes were cut there")
-        counts = self.events.counts()
-        self._tell(notes, counts.damaged, "damaged-records", "records with impossible times were left out")
-        self._tell(notes, counts.backwards, "negative-duration", "ranges ended before they began; they have no duration")
-        self._tell(notes, counts.lost_names, "lost-names", "ranges or marks have no name because the string was not written")
-        self._tell(notes, self.names.unknown, "unknown-records", "records of a type unknown to this version of warpline were left out")
-        return notes
-
-    def _tell(self, notes: list[Note], count: int, code: str, what: str) -> None:
-        if count:
-            notes.append(Note("warning", code, "nvtx", f"{count} {what} (process {self.process.pid})", count))
+        pid = self.process.pid
+        unread = losses.unread(self.events.counts(), self.names.unknown, self.definitions.broken, pid)
+        return [*self._notes, *losses.dropped(self.head, self.layouts, pid), *unread]
 
     def _note(self, severity: str, code: str, message: str, count: int) -> None:
         self._notes.append(Note(severity, code, "spool", message, count))
@@ -239,6 +207,9 @@ def _collect(names: Names, kind: str, rows: npt.NDArray[Any]) -> None:
     if kind == "thread":
         values = zip(rows["tid"].tolist(), name, rows["start"].tolist(), strict=True)
         names.threads.update(zip(rows["thread"].tolist(), values, strict=True))
+    elif kind == "define":
+        columns = (rows[column].tolist() for column in ("domain", "id", "start", "thread"))
+        names.defines += zip(name, *columns, strict=True)
     elif kind == "domain":
         names.domains.update(zip(rows["domain"].tolist(), name, strict=True))
     elif kind == "category":

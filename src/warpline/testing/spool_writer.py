@@ -25,7 +25,14 @@ TYPES = {
     "sample": 12,
     "operation": 13,
 }
-ACTIONS = {"resource_destroy": 1, "sync_acquire_start": 3, "sync_acquire_success": 5, "sync_releasing": 6, "region_register": 9}
+ACTIONS = {
+    "resource_destroy": 1,
+    "sync_destroy": 2,
+    "sync_acquire_start": 3,
+    "sync_acquire_success": 5,
+    "sync_releasing": 6,
+    "region_register": 9,
+}
 _HEAD: list[tuple[str, str, int]] = [("type", "u1", 0), ("flags", "u1", 1), ("domain", "u2", 2), ("name", "u4", 4), ("start", "u8", 8)]
 EVENT_FIELDS = [*_HEAD, ("end", "u8", 16), ("payload", "u8", 24), ("color", "u4", 32), ("category", "u4", 36)]
 _META = [*_HEAD, ("id", "u8", 16), ("thread", "u4", 24), ("tid", "u4", 28), ("category", "u4", 32)]
@@ -81,6 +88,27 @@ def slot(record: bytes, thread: int, number: int = 1, *, parent: int = 0, task: 
     return record + struct.pack("<QQII", number, parent, thread, task)
 
 
+def blob(data: bytes, schema: int, *, following: int = 0, flags: int = 0) -> bytes:
+    """Return a payload; `following` is the file offset of the event's next one. Flags: 1 given at the end, 2 cut."""
+    return (struct.pack("<IIQQ", len(data) + 1, flags, schema, following) + data).ljust(24 + (len(data) + 7) // 8 * 8, b"\0")
+
+
+def blobs(thread: int, items: Sequence[bytes], at: int) -> tuple[bytes, list[int]]:
+    """Return a chunk of payloads that lies at file offset `at`, and the offsets of the payloads in it."""
+    offsets = [at + 64 + sum(len(item) for item in items[:number]) for number in range(len(items))]
+    return chunk(4, 0, thread, b"".join(items)), offsets
+
+
+def define(text: int, number: int, *, domain: int = 0, start: int = 0, thread: int = 0) -> bytes:
+    """Return the record that the string `text` (see `definition`) defines object `number` of a domain."""
+    return meta("define", text, domain=domain, start=start, number=number, thread=thread)
+
+
+def definition(kind: str, **members: Any) -> str:
+    """Return the JSON of a definition."""
+    return json.dumps({"kind": kind, **members})
+
+
 def chunk(kind: int, stride: int, thread: int, contents: bytes, size: int | None = None, sequence: int = 0) -> bytes:
     """Return a chunk of `size` bytes (default: the pages its contents need)."""
     whole = size or (64 + len(contents) + PAGE - 1) // PAGE * PAGE
@@ -117,15 +145,24 @@ def spool(
     dropped: Mapping[int, int] | None = None,
 ) -> bytes:
     """Return a whole spool file. `clock`: kind, shift, t0, base_ns, mult. `dropped`: record type -> count."""
-    facts = {"pid": 10, "ppid": 1, "host": "host", "boot_id": "boot", "start_ticks": 5, "start_ns": 100, "fork_ns": 0}
-    text = json.dumps(description({**facts, "executable": "/bin/x", "command": ["x", "a b"], **(process or {})})).encode()
-    first = PAGE + (len(text) + PAGE - 1) // PAGE * PAGE
+    text = _facts(process)
+    first = first_chunk(process)
     body = b"".join(chunks)
     end = first + len(body)
     losses = [(dropped or {}).get(number, 0) for number in range(32)]
     head = struct.pack("<8sIIII", b"WARPSPL1", 2, first, PAGE, len(text)) + struct.pack("<IIQQQ", *clock)
     head += struct.pack("<QQQII32Q", end, end, end_ns, error, 0, *losses)
     return head.ljust(PAGE, b"\0") + text.ljust(first - PAGE, b"\0") + body
+
+
+def first_chunk(process: Mapping[str, Any] | None = None) -> int:
+    """Return the file offset of the first chunk of a spool."""
+    return PAGE + (len(_facts(process)) + PAGE - 1) // PAGE * PAGE
+
+
+def _facts(process: Mapping[str, Any] | None) -> bytes:
+    facts = {"pid": 10, "ppid": 1, "host": "host", "boot_id": "boot", "start_ticks": 5, "start_ns": 100, "fork_ns": 0}
+    return json.dumps(description({**facts, "executable": "/bin/x", "command": ["x", "a b"], **(process or {})})).encode()
 
 
 def write(directory: Path, data: bytes, *, host: str = "host", pid: int = 10, ticks: int = 5) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from warpline.report.columns import slice_table
+from warpline.report.domains import Domains
 from warpline.spool.reader import SpoolFile
 from warpline.testing import spool_writer as sw
 
@@ -27,7 +28,7 @@ def decode(path: Path, data: bytes, rows_per_slice: int = 1 << 20, clock: tuple[
         for number in range(slices):
             counts = events.slice(number)
             for rows, name, into in zip(counts[:2], ("nvtx_ranges", "nvtx_marks"), tables, strict=True):
-                table = slice_table(name, events, rows, spool.strings, spool.names)
+                table = slice_table(name, events, rows, spool.strings, Domains(spool.names, spool.strings))
                 table.validate(full=True)
                 into.extend(table.to_pylist())
         spool.notes()

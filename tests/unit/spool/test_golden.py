@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from warpline.report.columns import slice_table
+from warpline.report.domains import Domains
 from warpline.spool.reader import SpoolFile
 
 # Offset in the file -> bytes. All the rest is zero.
@@ -83,8 +84,8 @@ def test_every_field_is_where_the_format_says(tmp_path: Path) -> None:
         events.keys(1, 1 << 24, 1 << 32)
         events.set_strings(spool.strings)
         assert events.slice(0) == (4, 1, 0, 0)
-        ranges = slice_table("nvtx_ranges", events, 4, spool.strings, spool.names).to_pylist()
-        marks = slice_table("nvtx_marks", events, 1, spool.strings, spool.names).to_pylist()
+        ranges = slice_table("nvtx_ranges", events, 4, spool.strings, Domains(spool.names, spool.strings)).to_pylist()
+        marks = slice_table("nvtx_marks", events, 1, spool.strings, Domains(spool.names, spool.strings)).to_pylist()
         assert [note.code for note in spool.notes()] == ["dropped-records"]
     first, thread = 1 << 32, 1 << 24
     plain = {

@@ -1,0 +1,80 @@
+"""The tables of one process: those with times slice by slice, then what was defined in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from warpline.report import columns, schema, tasks
+from warpline.report.counters import Counters
+from warpline.report.domains import Domains
+from warpline.report.objects import Objects
+from warpline.report.payloads import Payloads
+from warpline.report.samples import Samples
+from warpline.report.schemas import Schemas
+from warpline.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS
+from warpline.spool.events import MARKS, RANGES, Rows
+from warpline.spool.notes import Note
+from warpline.spool.reader import SpoolFile
+
+_PAYLOADS_OF = {RANGES: "range", MARKS: "mark"}
+
+
+class ProcessTables:
+    """Writes what a spool holds as the rows of process `key`. `clock` corrects a time of the spool."""
+
+    def __init__(self, spool: SpoolFile, key: int, write: Callable[[str, pa.Table], None], clock: Callable[[int], int]) -> None:
+        first = key * RANGES_PER_PROCESS
+        self._spool, self._key, self._first, self._write, self._clock = spool, key, first, write, clock
+        events, definitions = spool.events, spool.definitions
+        events.keys(key, key * THREADS_PER_PROCESS, first)
+        events.set_strings(spool.strings)
+        events.set_makers(tasks.makers(definitions))
+        self._domains = Domains(spool.names, spool.strings)
+        self._schemas = Schemas(first, definitions)
+        self._counters = Counters(first, key, definitions, self._schemas, self._domains)
+        self._payloads = Payloads(key, events, self._schemas, spool.strings, write)
+        self._samples = Samples(first, events, self._counters, self._payloads, write)
+        self._objects = Objects(first, key, definitions, self._domains, events, spool.actions, write, clock)
+
+    def add(self, rows: Rows) -> None:
+        """Write the current slice."""
+        events = self._spool.events
+        for table, name, count in ((RANGES, "nvtx_ranges", rows.ranges), (MARKS, "nvtx_marks", rows.marks)):
+            if count:
+                self._write(name, columns.slice_table(name, events, count, self._spool.strings, self._domains))
+                offsets = events.column(table, "blob_offset", np.uint64)
+                if len(offsets):
+                    event, domain = events.column(table, "blob_row", np.int64), events.column(table, "blob_domain", np.uint32)
+                    self._payloads.add(_PAYLOADS_OF[table], event, domain, events.blobs(offsets))
+        if rows.samples:
+            self._samples.add(rows.samples)
+        if rows.operations:
+            self._objects.add(rows.operations)
+
+    def finish(self) -> None:
+        """Write what was defined, after the last slice."""
+        threads = self._key * THREADS_PER_PROCESS
+        self._write("tasks", tasks.table(self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock))
+        self._write("nvtx_schemas", schema.build("nvtx_schemas", self._schemas.rows(self._key, self._domains)))
+        self._write("nvtx_counters", schema.build("nvtx_counters", self._counters.rows))
+        self._write("nvtx_objects", schema.build("nvtx_objects", self._objects.finish()))
+
+    def notes(self) -> list[Note]:
+        """What was met that could not be used."""
+        notes = []
+        pid = self._spool.process.pid
+        for why, count in self._schemas.unreadable.items():
+            message = f"{count} schemas of payloads cannot be decoded in process {pid}: {why}; their payloads are kept as bytes"
+            notes.append(Note("warning", "undecoded-schema", "report", message, count))
+        if self._counters.unknown:
+            count = len(self._counters.unknown)
+            message = f"{count} counters of process {pid} were sampled but never defined: they have no name and no unit"
+            notes.append(Note("warning", "unknown-counters", "report", message, count))
+        if self._samples.undecoded:
+            count = self._samples.undecoded
+            message = f"{count} counter samples of process {pid} hold no number that is known: their bytes are in the table payloads"
+            notes.append(Note("warning", "undecoded-samples", "report", message, count))
+        return notes
