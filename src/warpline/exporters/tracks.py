@@ -1,4 +1,4 @@
-"""Puts ranges on tracks that nest: one per thread for push/pop, one per process for start/end ranges, more where they overlap."""
+"""Puts ranges on tracks that nest: one per thread (push/pop), process (start/end ranges) and task; more where they overlap."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RANGE_COLUMNS = (
     *("id", "process", "thread", "start", "end", "domain", "category", "category_id", "message", "color"),
     *("payload_int", "payload_float", "style", "parent", "unfinished", "inherited", "clipped"),
 )
-MARK_COLUMNS = ("process", "thread", "start", "domain", "category", "category_id", "message", "color", "payload_int", "payload_float")
+MARK_COLUMNS = ("id", "process", "thread", "start", "domain", "category", "category_id", "message", "color", "payload_int", "payload_float")
 # Above any pid or tid of Linux (at most 2^22): tells apart equal ids of several hosts.
 _ID_STEP = 1 << 22
 
@@ -48,8 +48,20 @@ class Thread:
     name: str
 
 
+@dataclass(frozen=True)
+class Task:
+    """A task; `thread` is the position of the thread it was first seen on."""
+
+    key: int
+    thread: int
+    name: str
+
+
 class Tracks:
-    """The processes and threads of a report. Families of tracks: thread i is family i, process p's start/end ranges T + p."""
+    """The processes, threads and tasks of a report.
+
+    Families of tracks: thread i is family i, process p's start/end ranges T + p, task k's ranges and marks T + P + k.
+    """
 
     def __init__(self, report: Report) -> None:
         rows = report.table("processes", ["process", "pid", "host", "rank", "executable", "command"]).to_pylist()
@@ -74,20 +86,45 @@ class Tracks:
             Thread(row["thread"], place[row["process"]], row["tid"] + steps[place[row["process"]]], row["name"] or f"thread {row['tid']}")
             for row in sorted(threads, key=lambda row: int(row["thread"]))
         ]
+        found = {thread.key: index for index, thread in enumerate(self.threads)}
+        tasks = report.table("tasks", ["task", "thread", "name", "library"]).to_pylist()
+        for row in tasks:
+            if row["thread"] not in found:
+                raise ReportError(f"{report.path} is broken: the task {row['task']} is of no thread of the report")
+        self.tasks = [
+            Task(row["task"], found[row["thread"]], row["name"] or f"{row['library']} {row['task'] & 0xFFFFFFFF}")
+            for row in sorted(tasks, key=lambda row: int(row["task"]))
+        ]
+        self._task_keys = np.array([task.key for task in self.tasks], np.int64)
         self._process_keys = np.array([process.key for process in self.processes], np.int64)
         self._thread_keys = np.array([thread.key for thread in self.threads], np.int64)
 
     @property
     def families(self) -> int:
         """How many families of tracks there are."""
+        return len(self.threads) + len(self.processes) + len(self.tasks)
+
+    @property
+    def first_task(self) -> int:
+        """The family of the first task."""
         return len(self.threads) + len(self.processes)
 
+    def columns(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the columns to read of ranges or marks: reports without tasks spare that column."""
+        return (*columns, "task") if self.tasks else columns
+
     def owner(self, family: int) -> tuple[Process, Thread | None]:
-        """Return the process of a family, and the thread where it is a thread's."""
+        """Return the process of a family, and the thread where it is a thread's or a task's."""
+        if family >= self.first_task:
+            family = self.tasks[family - self.first_task].thread
         if family < len(self.threads):
             thread = self.threads[family]
             return self.processes[thread.process], thread
         return self.processes[family - len(self.threads)], None
+
+    def task(self, family: int) -> Task | None:
+        """Return the task of a family, where it is a task's."""
+        return self.tasks[family - self.first_task] if family >= self.first_task else None
 
     def family(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
         """Return each row's family; marks (rows without a style) belong to their thread."""
@@ -100,6 +137,11 @@ class Tracks:
         if not of_threads.all():
             processes = self._find("process", self._process_keys, values(batch, "process")[~of_threads])
             family[~of_threads] = processes + len(self.threads)
+        if "task" in batch.schema.names:
+            tasks = batch.column("task")
+            if tasks.null_count < len(tasks):
+                there = tasks.is_valid().to_numpy(zero_copy_only=False)
+                family[there] = self._find("task", self._task_keys, values(batch, "task")[there]) + self.first_task
         return family
 
     def _find(self, what: str, keys: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -62,3 +62,37 @@ def test_start_end_ranges_are_async_and_marks_are_instants(tmp_path: Path) -> No
     assert begin["args"] == {"payload": "inf", "color": "#010203"}
     mark = next(event for event in trace["traceEvents"] if event["ph"] == "i")
     assert (mark["name"], ns(mark, "ts"), mark["s"], mark["args"]) == ("m", 1_000, "t", {"payload": 2})
+
+
+def test_tasks_are_threads_behind_their_thread(tmp_path: Path) -> None:
+    trace = export(tmp_path, "a |[run  ]\nb |[run  ]\na#t1 |{fetch  }\na#t1 | [in ]\na#t2 | {fetch  } !m\na#t1@d |    [cross ]")
+    names = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
+    order = {names[e["tid"]]: e["args"]["sort_index"] for e in trace["traceEvents"] if e["name"] == "thread_sort_index"}
+    assert sorted(order, key=order.__getitem__) == ["a", "t1", "t2", "b"]
+    shown = {(e["name"], names[e["tid"]]) for e in trace["traceEvents"] if e["ph"] in "Xi"}
+    assert shown == {("run", "a"), ("run", "b"), ("fetch", "t1"), ("in", "t1"), ("fetch", "t2"), ("m", "t2"), ("cross", "t1 (overlapping)")}
+    assert not [event for event in trace["traceEvents"] if event["ph"] in "be"]
+
+
+def test_payloads_are_arguments(tmp_path: Path) -> None:
+    given = {"batch": 3, "names": ["a", None], "odd": float("nan")}
+    trace = export(
+        tmp_path, "main |[a ][b ] !m", payloads={"a": [given], "m": [[1, 2]]}, end_payloads={"a": [7]}, extra={"b": {"payload_int": 1}}
+    )
+    args = {event["name"]: event.get("args") for event in trace["traceEvents"] if event["ph"] in "Xi"}
+    assert args == {
+        "a": {"payload": {**given, "odd": "nan"}, "end payload": 7},
+        "b": {"payload": 1},
+        "m": {"payload": [1, 2]},
+    }
+
+
+def test_counters_are_counter_events(tmp_path: Path) -> None:
+    counters = {"mem": {"unit": "bytes", "scale": 1024.0}, "sent": {"value_type": "delta"}}
+    trace = export(tmp_path, "main |[a              ]\nmain~mem |1   2 ?\nmain~sent@net |5 7\nmain~loss |  0.5", counters=counters)
+    events = [event for event in trace["traceEvents"] if event["ph"] == "C"]
+    found = {
+        name: [(ns(e, "ts"), e["args"]["value"]) for e in events if e["name"] == name] for name in dict.fromkeys(e["name"] for e in events)
+    }
+    assert found == {"mem (bytes)": [(0, 1024), (4_000, 2048)], "net:sent": [(0, 5), (2_000, 12)], "loss": [(2_000, Decimal("0.5"))]}
+    assert {event["pid"] for event in events} == {100}

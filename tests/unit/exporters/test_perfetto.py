@@ -16,7 +16,7 @@ from warpline.query import open as open_report
 from warpline.testing.timeline import timeline
 
 trace_pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-BEGIN, END, INSTANT = 1, 2, 3
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 
 
 @dataclass
@@ -36,6 +36,15 @@ class Decoded:
     slices: list[Slice] = field(default_factory=list)
     instants: list[Slice] = field(default_factory=list)
     clocks: list[dict[int, int]] = field(default_factory=list)
+    samples: list[tuple[str, int, float]] = field(default_factory=list)
+
+
+def annotation(note: Any) -> Any:
+    if note.dict_entries:
+        return {entry.name: annotation(entry) for entry in note.dict_entries}
+    if note.array_values:
+        return [annotation(item) for item in note.array_values]
+    return getattr(note, note.WhichOneof("value"))
 
 
 def decode(path: Path) -> Decoded:
@@ -62,7 +71,11 @@ def decode(path: Path) -> Decoded:
         if packet.HasField("track_event"):
             event = packet.track_event
             assert event.track_uuid in out.tracks, "a track is described before its first event"
-            found = {notes[note.name_iid]: getattr(note, note.WhichOneof("value")) for note in event.debug_annotations}
+            if event.type == COUNTER:
+                track = out.tracks[event.track_uuid]
+                out.samples.append((track.name, packet.timestamp, getattr(event, event.WhichOneof("counter_value_field"))))
+                continue
+            found = {notes[note.name_iid]: annotation(note) for note in event.debug_annotations}
             texts = [categories[iid] for iid in event.category_iids]
             events.append(
                 (packet.timestamp, event.type, Slice(names.get(event.name_iid, ""), packet.timestamp, event.track_uuid, texts, found))
@@ -145,6 +158,63 @@ def test_labels_are_kept(tmp_path: Path) -> None:
     assert (b.categories, b.notes) == (["nvtx", "9"], {"payload": 1.5})
     assert c.notes == {"unfinished": True}
     assert decoded.instants[0].categories == ["dom"]
+
+
+def test_tasks_are_tracks_below_their_thread(tmp_path: Path) -> None:
+    decoded, report = export(
+        tmp_path,
+        """
+        main    |[run                    ]
+        main#t1 |  {fetch     }
+        main#t1 |    [parse]    !done
+        main#t2 |     {fetch     }
+        idle#t3 | {wait  }
+        """,
+    )
+    rows = report.table("nvtx_ranges").to_pylist()
+    assert sorted((i.start, i.end, i.name) for i in decoded.slices) == sorted((r["start"], r["end"], r["message"]) for r in rows)
+    parents = {item.name: item.parent.name if item.parent else None for item in decoded.slices}
+    assert parents == {"run": None, "fetch": None, "parse": "fetch", "wait": None}
+    tracks = {decoded.tracks[item.track].name: decoded.tracks[decoded.tracks[item.track].parent_uuid] for item in decoded.slices}
+    assert {name: parent.thread.thread_name for name, parent in tracks.items() if name} == {"t1": "main", "t2": "main", "t3": "idle"}
+    assert decoded.tracks[decoded.instants[0].track].name == "t1"
+    keys = [track.sibling_merge_key_int for track in decoded.tracks.values() if track.name]
+    assert len(set(keys)) == 3, "tasks of one name are not merged"
+
+
+def test_payloads_are_annotations(tmp_path: Path) -> None:
+    given = {"batch": 3, "loss": 0.25, "ok": True, "names": ["a", "ü"], "deep": {"x": [1, -2]}, "big": 2**64 - 1}
+    payloads = {"a": [given, [1.5, 2.5]], "m": ["text"]}
+    decoded, _ = export(tmp_path, "main |[a ][a ][b ] !m", payloads=payloads, end_payloads={"a": [7], "b": [{"bytes": 1}]})
+    first, second, third = sorted(decoded.slices, key=lambda item: item.start)
+    assert first.notes == {"payload": given, "end payload": 7}
+    assert second.notes == {"payload": [1.5, 2.5], "end payload": 7}
+    assert third.notes == {"end payload": {"bytes": 1}}
+    assert decoded.instants[0].notes == {"payload": "text"}
+
+
+def test_counters_have_tracks_with_units(tmp_path: Path) -> None:
+    counters = {
+        "mem": {"unit": "bytes", "description": "in use", "scale": 1024.0},
+        "sent": {"value_type": "delta", "unit": "packets"},
+        "loss": {},
+    }
+    picture = "main |[a              ]\nmain~mem |1   2 ?  3\nmain~sent@net |5\np1/main~loss |  0.5  0.25"
+    decoded, report = export(tmp_path, picture, counters=counters)
+    origin = report.origin
+    assert sorted(decoded.samples) == [
+        ("loss", origin + 2_000, 0.5),
+        ("loss", origin + 7_000, 0.25),
+        ("mem", origin, 1024),
+        ("mem", origin + 4_000, 2048),
+        ("mem", origin + 9_000, 3072),
+        ("net:sent", origin, 5),
+    ]
+    tracks = {track.name: track for track in decoded.tracks.values() if track.HasField("counter")}
+    assert (tracks["mem"].counter.unit, tracks["mem"].description, tracks["mem"].counter.is_incremental) == (3, "in use", False)
+    assert (tracks["net:sent"].counter.unit_name, tracks["net:sent"].counter.is_incremental) == ("packets", True)
+    pids = {name: decoded.tracks[track.parent_uuid].process.pid for name, track in tracks.items()}
+    assert pids == {"mem": 100, "net:sent": 100, "loss": 101}
 
 
 def test_the_clock_is_monotonic_and_tied_to_real_time(tmp_path: Path) -> None:

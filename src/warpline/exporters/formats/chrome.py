@@ -4,8 +4,11 @@
 - A process and a thread: `pid` and `tid`, with metadata events for their names.
 - Push/pop ranges: complete events (`X`). Those that cross another domain's ranges: on a thread of their own, named after it.
 - Start/end ranges: async events (`b`, `e`), told apart by their id.
-- Marks: instants (`i`) of their thread.
-- Domain (`nvtx` for the default one) and category: `cat`, comma-separated. Payload, colour, and what is unusual: `args`.
+- Tasks (asyncio, trio, generators): threads of their own, named after them, sorted behind the thread they were first seen on.
+- Marks: instants (`i`) of their thread or task.
+- Counters: counter events (`C`) of their process, the unit behind the name; those of changes (`delta`) are summed up.
+- Domain (`nvtx` for the default one) and category: `cat`, comma-separated. Payload, colour, and what is unusual: `args`; what was
+  given with the end of a range is its `end payload`.
 
 ## What is lost
 See LOSES. Times are microseconds with three decimals, counted from the begin of the report, so that no ns is lost.
@@ -16,14 +19,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
-from itertools import repeat
+from itertools import count, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warpline.errors import ReportError
+from warpline.exporters.samples import counters, samples
 from warpline.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Lanes, Tracks, batches, values
+from warpline.query.carried import Carried, carried, text
 from warpline.query.native import codes
 
 if TYPE_CHECKING:
@@ -33,10 +39,14 @@ SUFFIX = ".trace.json"
 LOSES: tuple[str, ...] = (
     "colours are kept as an argument, viewers pick their own",
     "the thread on which a start/end range ended",
+    "the payloads of counter samples, when a counter had no value, and what holds between its samples",
+    "the range that was open where a task was made",
+    "named objects and what was done to them, layouts of payloads",
     "clocks: times count from the begin of the report, which is in `otherData`",
     "diagnostics and targets",
 )
 # Above the thread ids; viewers read them as 32 bits.
+_TASKS = 1 << 25
 _OVERLAP = 1 << 26
 _FLAGS = ("unfinished", "inherited", "clipped")
 
@@ -58,48 +68,105 @@ def write(report: Report, out: Path) -> None:
 def _events(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     yield [_named("process_name", process.pid, None, process.name) for process in tracks.processes]
     yield [_named("thread_name", tracks.processes[thread.process].pid, thread.tid, thread.name) for thread in tracks.threads]
+    yield list(_tasks(tracks))
     crossing: set[tuple[int, int]] = set()
     with Lanes(tracks) as lanes:
-        for batch in batches(report, "nvtx_ranges", RANGE_COLUMNS):
+        for batch in batches(report, "nvtx_ranges", tracks.columns(RANGE_COLUMNS)):
             family = tracks.family(batch)
             lane = lanes.add(batch, family)
-            yield _ranges(batch, tracks, report.origin, family.tolist(), lane.tolist(), crossing)
-    for batch in batches(report, "nvtx_marks", MARK_COLUMNS):
-        yield _marks(batch, tracks, report.origin)
+            args = _args(batch, _payloads(report, "range", batch))
+            yield _ranges(batch, args, tracks, report.origin, family.tolist(), lane.tolist(), crossing)
+    for batch in batches(report, "nvtx_marks", tracks.columns(MARK_COLUMNS)):
+        yield _marks(batch, _args(batch, _payloads(report, "mark", batch)), tracks, report.origin)
+    yield from _counters(report, tracks)
     for number, lane_number in sorted(crossing):
         process, thread = tracks.owner(number)
         assert thread is not None
-        yield [_named("thread_name", process.pid, thread.tid + lane_number * _OVERLAP, f"{thread.name} (overlapping)")]
+        name = getattr(tracks.task(number), "name", thread.name)
+        yield [_named("thread_name", process.pid, _tid(tracks, number) + lane_number * _OVERLAP, f"{name} (overlapping)")]
+
+
+def _tid(tracks: Tracks, family: int) -> int:
+    """Return the thread id under which a family of tracks is shown."""
+    process, thread = tracks.owner(family)
+    if tracks.task(family) is not None:
+        return _TASKS + family - tracks.first_task
+    return thread.tid if thread is not None else process.pid
+
+
+def _tasks(tracks: Tracks) -> Iterator[str]:
+    """Name the tasks, and put each behind its thread."""
+    if not tracks.tasks:
+        return
+    of_thread: dict[int, list[int]] = {}
+    for index, task in enumerate(tracks.tasks):
+        of_thread.setdefault(task.thread, []).append(index)
+    place = count()
+    for number, thread in enumerate(tracks.threads):
+        pid = tracks.processes[thread.process].pid
+        yield _sorted(pid, thread.tid, next(place))
+        for index in of_thread.get(number, []):
+            tid = _tid(tracks, tracks.first_task + index)
+            yield _named("thread_name", pid, tid, tracks.tasks[index].name)
+            yield _sorted(pid, tid, next(place))
+
+
+def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
+    known = counters(report)
+    pids = {process.key: process.pid for process in tracks.processes}
+    heads = []
+    for counter in known:
+        if counter.process not in pids:
+            raise ReportError(f"{report.path} is broken: the counter {counter.name} is of no process of the report")
+        name = f"{counter.name} ({counter.unit})" if counter.unit else counter.name
+        heads.append(f'{{"ph":"C","name":{json.dumps(name)},"cat":"nvtx","pid":{pids[counter.process]},"tid":0')
+    sums: list[float] = [0] * len(known)
+    for piece in samples(report, known) if known else ():
+        lines = []
+        columns = (piece.counter, piece.time - report.origin, piece.whole, piece.real, piece.is_float)
+        for index, time, whole, real, is_float in zip(*(column.tolist() for column in columns), strict=True):
+            value = real if is_float else whole
+            if known[index].delta:
+                value = sums[index] = sums[index] + value
+            shown = f'"{value}"' if is_float and not math.isfinite(value) else repr(value)
+            lines.append(f'{heads[index]},"ts":{_us(time)},"args":{{"value":{shown}}}}}')
+        yield lines
 
 
 def _ranges(
-    batch: pa.RecordBatch, tracks: Tracks, origin: int, families: list[int], lanes: list[int], crossing: set[tuple[int, int]]
+    batch: pa.RecordBatch,
+    args: Iterator[str],
+    tracks: Tracks,
+    origin: int,
+    families: list[int],
+    lanes: list[int],
+    crossing: set[tuple[int, int]],
 ) -> list[str]:
-    owners = {family: tracks.owner(family) for family in set(families)}
+    owners = {family: (*tracks.owner(family), _tid(tracks, family)) for family in set(families)}
     lines = []
     starts, ends = (values(batch, "start") - origin).tolist(), (values(batch, "end") - origin).tolist()
     ids = values(batch, "id").tolist()
-    for start, end, id, family, lane, head, args in zip(starts, ends, ids, families, lanes, _heads(batch), _args(batch), strict=True):
-        process, thread = owners[family]
+    for start, end, id, family, lane, head, said in zip(starts, ends, ids, families, lanes, _heads(batch), args, strict=True):
+        process, thread, tid = owners[family]
         if thread is None:
             where = f'"id":"{id}","pid":{process.pid},"tid":{process.pid}'
-            lines.append(f'{{"ph":"b",{head},"ts":{_us(start)},{where}{args}}}')
+            lines.append(f'{{"ph":"b",{head},"ts":{_us(start)},{where}{said}}}')
             lines.append(f'{{"ph":"e",{head},"ts":{_us(end)},{where}}}')
             continue
         if lane:
             crossing.add((family, lane))
-        tid = thread.tid + lane * _OVERLAP
-        lines.append(f'{{"ph":"X",{head},"ts":{_us(start)},"dur":{_us(end - start)},"pid":{process.pid},"tid":{tid}{args}}}')
+        tid += lane * _OVERLAP
+        lines.append(f'{{"ph":"X",{head},"ts":{_us(start)},"dur":{_us(end - start)},"pid":{process.pid},"tid":{tid}{said}}}')
     return lines
 
 
-def _marks(batch: pa.RecordBatch, tracks: Tracks, origin: int) -> list[str]:
+def _marks(batch: pa.RecordBatch, args: Iterator[str], tracks: Tracks, origin: int) -> list[str]:
     lines = []
-    starts = (values(batch, "start") - origin).tolist()
-    for start, family, head, args in zip(starts, tracks.family(batch).tolist(), _heads(batch), _args(batch), strict=True):
-        process, thread = tracks.owner(family)
-        tid = thread.tid if thread is not None else process.pid
-        lines.append(f'{{"ph":"i","s":"t",{head},"ts":{_us(start)},"pid":{process.pid},"tid":{tid}{args}}}')
+    starts, families = (values(batch, "start") - origin).tolist(), tracks.family(batch).tolist()
+    owners = {family: (tracks.owner(family)[0].pid, _tid(tracks, family)) for family in set(families)}
+    for start, family, head, said in zip(starts, families, _heads(batch), args, strict=True):
+        pid, tid = owners[family]
+        lines.append(f'{{"ph":"i","s":"t",{head},"ts":{_us(start)},"pid":{pid},"tid":{tid}{said}}}')
     return lines
 
 
@@ -126,9 +193,10 @@ def _heads(batch: pa.RecordBatch) -> Iterator[str]:
         yield head
 
 
-def _args(batch: pa.RecordBatch) -> Iterator[str]:
+def _args(batch: pa.RecordBatch, payloads: list[str]) -> Iterator[str]:
     """The `args` of each row, with a leading comma; empty where there is nothing to say."""
-    columns = [_texts(batch.column(name), write) for name, write in _ARGS]
+    columns = [payloads]
+    columns += [_texts(batch.column(name), write) for name, write in _ARGS]
     if "unfinished" in batch.schema.names:
         flags = [name for name in _FLAGS if batch.column(name).true_count]
         columns += [[f'"{name}":true' if value else "" for value in batch.column(name).to_pylist()] for name in flags]
@@ -139,6 +207,30 @@ def _args(batch: pa.RecordBatch) -> Iterator[str]:
         return (f',"args":{{{text}}}' if text else "" for text in columns[0])
     joined = (",".join(filter(None, texts)) for texts in zip(*columns, strict=True))
     return (f',"args":{{{text}}}' if text else "" for text in joined)
+
+
+def _payloads(report: Report, kind: str, batch: pa.RecordBatch) -> list[str]:
+    """The structured payloads of each row as arguments; empty altogether where there are none."""
+    ids = values(batch, "id", -1)
+    found = carried(report, kind, ids)
+    return [_payload(found[id]) if id in found else "" for id in ids.tolist()] if found else []
+
+
+def _payload(event: Carried) -> str:
+    sides = {"payload": event.begin, "end payload": event.end}
+    notes = {name: values[0] if len(values) == 1 else values for name, values in sides.items() if values}
+    if event.cut:
+        notes["payload cut"] = True
+    return json.dumps(_finite(notes), default=text)[1:-1]
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no words for infinite and not-a-number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _texts(column: pa.Array, write: Callable[[Any], str]) -> list[str]:
@@ -164,6 +256,10 @@ _ARGS: tuple[tuple[str, Callable[[Any], str]], ...] = (
     ("payload_float", _float),
     ("color", lambda value: f'"color":"#{value & 0xFFFFFF:06X}"'),
 )
+
+
+def _sorted(pid: int, tid: int, place: int) -> str:
+    return json.dumps({"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": place}})
 
 
 def _named(kind: str, pid: int, tid: int | None, name: str) -> str:

@@ -1,0 +1,78 @@
+"""The samples of counters, as exporters need them: piece by piece, scaled to the counter's unit, without those that hold no value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warpline.errors import ReportError
+from warpline.exporters.tracks import batches, values
+from warpline.query.counters import DELTA, sample_values
+
+if TYPE_CHECKING:
+    from warpline.query import Report
+
+_COLUMNS = ("counter", "start", "value_int", "value_float", "no_value")
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A counter; `process` is the key of its process. `delta`: its values are changes."""
+
+    key: int
+    process: int
+    name: str
+    unit: str
+    description: str
+    scale: float
+    delta: bool
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples in the order of the report: position of the counter, ns, and the value as an integer, or as a float where `is_float`."""
+
+    counter: npt.NDArray[np.int64]
+    time: npt.NDArray[np.int64]
+    whole: npt.NDArray[np.int64]
+    real: npt.NDArray[np.float64]
+    is_float: npt.NDArray[np.bool_]
+
+
+def counters(report: Report) -> list[Counter]:
+    """List the counters of a report."""
+    rows = report.table("nvtx_counters").to_pylist()
+    return [_counter(row) for row in sorted(rows, key=lambda row: int(row["counter"]))]
+
+
+def samples(report: Report, known: list[Counter]) -> Iterator[Samples]:
+    """Yield the samples that have a value; ReportError where one is of a counter that is not known."""
+    keys = np.array([counter.key for counter in known], np.int64)
+    scales = np.array([counter.scale for counter in known], np.float64)
+    for batch in batches(report, "nvtx_counter_samples", _COLUMNS):
+        rows = pa.Table.from_batches([batch])
+        real = sample_values(rows)
+        wanted = values(batch, "counter")
+        place = np.searchsorted(keys, wanted)
+        found = place < len(keys)
+        found[found] = keys[place[found]] == wanted[found]
+        if not found.all():
+            raise ReportError(f"{report.path} is broken: its samples name the counter {wanted[~found][0]}, which it lacks")
+        scale = scales[place]
+        is_float = pc.is_null(rows.column("value_int")).to_numpy() & ~(real == 0) | (scale != np.floor(scale))
+        whole = np.where(is_float, 0, values(batch, "value_int") * np.where(is_float, 1, scale).astype(np.int64))
+        kept = ~np.isnan(real)
+        yield Samples(place[kept], values(batch, "start")[kept], whole[kept], (real * scale)[kept], is_float[kept])
+
+
+def _counter(row: dict[str, Any]) -> Counter:
+    name = row["name"] or f"counter {row['id']}"
+    full = f"{row['domain']}:{name}" if row["domain"] else name
+    scale = float(row["scale"] or 1)
+    return Counter(row["counter"], row["process"], full, row["unit"] or "", row["description"] or "", scale, row["value_type"] == DELTA)
