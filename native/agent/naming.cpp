@@ -23,11 +23,11 @@ Result with_names(const Action &action) {
 
 }  // namespace
 
-uint32_t number_of(std::string_view text) {
+uint32_t text_number(std::string_view text) {
   return with_names<uint32_t>([&](Names &names) { return names.intern(text); });
 }
 
-uint16_t domain_number_of(std::string_view name) {
+uint16_t domain_number(std::string_view name) {
   return with_names<uint16_t>([&](Names &names) { return names.domain(name); });
 }
 

@@ -42,8 +42,8 @@ inline ProcessLog *process_log() {
 // next: these work at any time. In a signal handler that interrupted this thread on a slow path they do nothing (0, false).
 
 //! [MT] The number of a text, of a domain.
-uint32_t number_of(std::string_view text);
-uint16_t domain_number_of(std::string_view name);
+uint32_t text_number(std::string_view text);
+uint16_t domain_number(std::string_view name);
 
 //! [MT] A category, the name of a thread; the definition of an object. See Names.
 void describe(RecordHead head, const MetaRecord &record);
