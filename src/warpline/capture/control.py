@@ -13,6 +13,9 @@ FAILED = 56
 ERROR = 64
 LOST = 72
 SIZE = 80
+# FileHeader there
+FIRST_CHUNK = 12
+CHUNK_END = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import struct
 import sys
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 from warpline.capture import job as jobs
 from warpline.capture.agent import Agent, ClockSample, load_agent
 from warpline.capture.announce import AGENT, CHAIN, INJECTION, Announcement
+from warpline.capture.control import CHUNK_END, FIRST_CHUNK
 from warpline.capture.finisher import Finisher
 from warpline.capture.options import DEFAULTS
 from warpline.capture.place import take_place
@@ -70,7 +72,7 @@ class Session:
         self._note_deaf_binding(attached)
         self._announcement.withdraw((INJECTION, CHAIN) if prepared() is not None else ())
         running = self._still_running()
-        self._run.end(end_ns=end, primary_end_ns=end, exit_status=None, still_running=running, unheard=0 if attached else 1)
+        self._run.end(end_ns=end, primary_end_ns=end, exit_status=None, still_running=running, unheard=self._recorded_nothing())
         self._facts.save()
         self._run.close()
         lock = pending.end(self._place.note)
@@ -128,6 +130,16 @@ class Session:
             "Another NVTX tool listened to warpline.nvtx before the recording began, so its ranges are not in the report. "
             "Call warpline.prepare() at the top of the program: the other tool then hears everything too.",
         )
+
+    def _recorded_nothing(self) -> int:
+        """Return 1 when this process has a spool without a chunk in it: it has one from the start."""
+        for path in self._place.spool.path.glob(f"*-{self.pid}-*.spool"):
+            with path.open("rb") as file:
+                header = file.read(CHUNK_END + 8)
+            if len(header) == CHUNK_END + 8:
+                (first,), (end,) = struct.unpack_from("<I", header, FIRST_CHUNK), struct.unpack_from("<Q", header, CHUNK_END)
+                return int(first == end)
+        return 0
 
     def _still_running(self) -> list[int]:
         found = []
