@@ -5,6 +5,7 @@
 #include "compat.h"
 #include "domain.h"
 #include "functions.h"
+#include "profile.h"
 #include "road.h"
 #include "scalars.h"
 #include "wrapped.h"
@@ -24,12 +25,13 @@ int execute(PyObject *module) {
       return -1;
     }
   }
-  const bool done = init_road() && init_annotate() && Signature::intern_all() && init_domains() &&
-                    add_scalar_types(module) && add_type(module, "annotate", &AnnotateType) && add_type(module, "Domain", &DomainType) &&
-                    add_type(module, "EventAttributes", &EventAttributesType) &&
-                    add_type(module, "RegisteredString", &RegisteredStringType) &&
-                    add_type(module, "RangeId", &RangeIdType) &&
-                    add_type(module, "annotated_function", &WrappedType);
+  const bool done =
+      init_road() && init_profile() && init_annotate() && Signature::intern_all() && init_domains() &&
+      add_scalar_types(module) && add_type(module, "annotate", &AnnotateType) &&
+      add_type(module, "Profile", &ProfileType) && add_type(module, "Domain", &DomainType) &&
+      add_type(module, "EventAttributes", &EventAttributesType) &&
+      add_type(module, "RegisteredString", &RegisteredStringType) &&
+      add_type(module, "RangeId", &RangeIdType) && add_type(module, "annotated_function", &WrappedType);
   return done ? 0 : -1;
 }
 

@@ -35,6 +35,7 @@ start_range = _active.start_range
 end_range = _active.end_range
 get_domain = _active.get_domain
 Domain = _active.Domain
+Profile = _active.Profile
 attached = _active.attached
 
 
@@ -46,6 +47,7 @@ def enabled() -> bool:
 __all__ = [
     "Domain",
     "NvtxWarning",
+    "Profile",
     "annotate",
     "attached",
     "colors",

@@ -87,6 +87,31 @@ def attached() -> bool:
     return False
 
 
+class Profile:
+    """Annotates nothing."""
+
+    __slots__ = ("annotate_cfuncs", "linenos")
+
+    def __init__(self, linenos: bool = True, annotate_cfuncs: bool = True) -> None:
+        self.linenos = linenos
+        self.annotate_cfuncs = annotate_cfuncs
+
+    def enable(self) -> None:
+        """Nothing."""
+
+    def disable(self) -> None:
+        """Nothing."""
+
+    def __enter__(self) -> Profile:
+        return self
+
+    def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> Literal[False]:
+        return False
+
+
+Profile.__module__ = "warpline.nvtx"
+
+
 class RegisteredString:
     """A message of a domain."""
 

@@ -1,0 +1,563 @@
+#include "profile.h"
+
+#include <cstddef>
+#include <cstring>
+#if PY_VERSION_HEX < 0x030B0000
+#include <frameobject.h>
+#endif
+
+#include "calls.h"
+#include "event.h"
+#include "frame.h"
+
+namespace warpline::binding {
+
+// One that is not active restores, on each thread, what was there before it; threads do so at their next call or return.
+struct Profile {
+  PyObject_HEAD bool linenos;
+  bool c_functions;
+  std::atomic<bool> active;
+  uint32_t serial;
+  PyObject *labels;    // address -> (what has it, label, label when resumed)
+  PyObject *before;    // thread state's id -> what it had before, a capsule over Before
+  PyObject *new_hook;  // for threading.setprofile
+  PyObject *old_hook;
+};
+
+namespace {
+
+// Another profiler of a thread.
+struct Before {
+  Py_tracefunc function;
+  PyObject *argument;
+};
+
+std::atomic<uint32_t> g_serial{0};
+Domain *g_domain = nullptr;
+int g_yield_value = -1;
+int g_resume = -1;
+
+Profile *as_profile(PyObject *o) {
+  return reinterpret_cast<Profile *>(o);
+}
+
+int on_event(PyObject *self, PyFrameObject *frame, int what, PyObject *argument);
+
+// --- labels -------------------------------------------------------------------------------------------------------
+
+nvtxStringHandle_t registered_label(PyObject *text, const char *suffix) {
+  PyObject *whole = PyUnicode_FromFormat("%U%s", text, suffix);
+  nvtxStringHandle_t handle = nullptr;
+  if (whole != nullptr) {
+    PyObject *holder = nullptr;
+    handle = nvtxDomainRegisterStringA(g_domain->handle, utf8(whole, &holder));
+    Py_XDECREF(holder);
+    Py_DECREF(whole);
+  }
+  PyErr_Clear();
+  return handle;
+}
+
+PyObject *text_of_code(const Profile *self, PyCodeObject *code) {
+  if (!self->linenos) {
+    return Py_NewRef(code->co_name);
+  }
+  const Py_ssize_t length = PyUnicode_GET_LENGTH(code->co_filename);
+  const Py_ssize_t slash = PyUnicode_FindChar(code->co_filename, '/', 0, length, -1);
+  PyObject *file = PyUnicode_Substring(code->co_filename, slash + 1, length);
+  PyObject *text = file != nullptr
+                       ? PyUnicode_FromFormat("%U:%d(%U)", file, code->co_firstlineno, code->co_name)
+                       : nullptr;
+  Py_XDECREF(file);
+  return text;
+}
+
+void make_label(Profile *self, CallLabel *label, PyCodeObject *code, const PyMethodDef *definition,
+                int32_t state) {
+  handle_for(g_domain, state);
+  PyObject *text = code != nullptr ? text_of_code(self, code) : PyUnicode_FromString(definition->ml_name);
+  label->called = label->resumed = nullptr;
+  if (text != nullptr) {
+    label->called = registered_label(text, "");
+    if (code != nullptr && (code->co_flags & kSuspends) != 0) {
+      label->resumed = registered_label(text, " (resumed)");
+    }
+    Py_DECREF(text);
+  }
+  PyErr_Clear();
+}
+
+// Labels of all threads: a thread's own table is small, and a tool need not hear the same text twice.
+bool recall_label(Profile *self, CallLabel *label, PyObject *key, int32_t state) {
+  PyObject *known = PyDict_GetItemWithError(self->labels, key);
+  if (known == nullptr || PyLong_AsLong(PyTuple_GET_ITEM(known, 3)) != state) {
+    PyErr_Clear();
+    return false;
+  }
+  label->called = static_cast<nvtxStringHandle_t>(PyLong_AsVoidPtr(PyTuple_GET_ITEM(known, 1)));
+  label->resumed = static_cast<nvtxStringHandle_t>(PyLong_AsVoidPtr(PyTuple_GET_ITEM(known, 2)));
+  return true;
+}
+
+void find_label(Profile *self, CallLabel *label, PyCodeObject *code, const PyMethodDef *definition,
+                int32_t state) {
+  PyObject *key =
+      PyLong_FromVoidPtr(code != nullptr ? static_cast<void *>(code) : const_cast<PyMethodDef *>(definition));
+  if (key == nullptr || !recall_label(self, label, key, state)) {
+    make_label(self, label, code, definition, state);
+    // The code object is kept, so that its address does not come to mean another one.
+    PyObject *owner = code != nullptr ? reinterpret_cast<PyObject *>(code) : Py_None;
+    PyObject *value = Py_BuildValue("(ONNi)", owner, PyLong_FromVoidPtr(label->called),
+                                    PyLong_FromVoidPtr(label->resumed), static_cast<int>(state));
+    if (key == nullptr || value == nullptr || PyDict_SetItem(self->labels, key, value) < 0) {
+      PyErr_Clear();
+    }
+    Py_XDECREF(value);
+  }
+  Py_XDECREF(key);
+}
+
+const CallLabel &label_for(Profile *self, ThreadCalls *calls, PyCodeObject *code,
+                           const PyMethodDef *definition, int32_t state) {
+  const uint64_t epoch = static_cast<uint64_t>(self->serial) << 32 | static_cast<uint32_t>(state);
+  if (calls->epoch != epoch) [[unlikely]] {
+    std::memset(calls->labels, 0, sizeof(calls->labels));
+    calls->epoch = epoch;
+  }
+  const void *key = code != nullptr ? static_cast<const void *>(code) : definition;
+  const void *check = code != nullptr ? nullptr : definition->ml_name;
+  const uintptr_t hash = reinterpret_cast<uintptr_t>(key);
+  CallLabel &label = calls->labels[(hash >> 5 ^ hash >> 13) % kCallLabels];
+  if (label.key != key || label.check != check) [[unlikely]] {
+    const KeptError error;
+    label.key = key;
+    label.check = check;
+    find_label(self, &label, code, definition, state);
+  }
+  return label;
+}
+
+// --- calls --------------------------------------------------------------------------------------------------------
+
+void push_call(const Profile *self, ThreadCalls *calls, const void *frame, bool c_function,
+               nvtxStringHandle_t label) {
+  if (!reserve_call(calls)) {
+    return;
+  }
+  nvtxEventAttributes_t attributes = {};
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.colorType = NVTX_COLOR_ARGB;
+  attributes.color = 0x0000FF;
+  attributes.messageType = label != nullptr ? NVTX_MESSAGE_TYPE_REGISTERED : NVTX_MESSAGE_UNKNOWN;
+  attributes.message.registered = label;
+  calls->calls[calls->count++] = {frame, self->serial, c_function};
+  tell_task();
+  nvtxDomainRangePushEx(g_domain->handle, &attributes);
+}
+
+void pop_calls(ThreadCalls *calls, int down_to, int32_t state) {
+  tell_task();
+  while (calls->count > down_to) {
+    --calls->count;
+    if (state > 0) {
+      nvtxDomainRangePop(handle_for(g_domain, state));
+    }
+  }
+}
+
+// Closes the call that returned, and whatever a profiler that was enabled in between kept from being closed.
+void close_call(const Profile *self, ThreadCalls *calls, const void *frame, bool c_function, int32_t state) {
+  for (int at = calls->count - 1; at >= 0 && calls->calls[at].profile == self->serial; --at) {
+    const OpenCall &call = calls->calls[at];
+    if (call.frame == frame && call.c_function == c_function) {
+      pop_calls(calls, at, state);
+      return;
+    }
+    if (c_function) {
+      return;
+    }
+  }
+}
+
+void close_all(const Profile *self, ThreadCalls *calls, int32_t state) {
+  int at = calls->count;
+  while (at > 0 && calls->calls[at - 1].profile == self->serial) {
+    --at;
+  }
+  if (at < calls->count) {
+    pop_calls(calls, at, state);
+  }
+}
+
+// True where the code goes on after a yield or await: it was called before.
+bool goes_on(PyFrameObject *frame, PyCodeObject *code) {
+#if PY_VERSION_HEX >= 0x030B0000
+  const int last = PyFrame_GetLasti(frame);
+  PyObject *bytes = last >= 0 ? PyCode_GetCode(code) : nullptr;
+  bool on = false;
+  if (bytes != nullptr && last + 1 < PyBytes_GET_SIZE(bytes)) {
+    const unsigned char *at = reinterpret_cast<const unsigned char *>(PyBytes_AS_STRING(bytes)) + last;
+    on = at[0] == g_yield_value || (at[0] == g_resume && (at[1] & 3) != 0);
+  }
+  Py_XDECREF(bytes);
+  PyErr_Clear();
+  return on;
+#else
+  (void)code;
+  return frame->f_lasti >= 0;
+#endif
+}
+
+void on_call(Profile *self, ThreadCalls *calls, PyFrameObject *frame, int32_t state) {
+  PyCodeObject *code = PyFrame_GetCode(frame);
+  const CallLabel &label = label_for(self, calls, code, nullptr, state);
+  const bool resumed = (code->co_flags & kSuspends) != 0 && goes_on(frame, code);
+  push_call(self, calls, frame, false, resumed ? label.resumed : label.called);
+  Py_DECREF(code);
+}
+
+void on_c_call(Profile *self, ThreadCalls *calls, PyFrameObject *frame, PyObject *function, int32_t state) {
+  if (!PyCFunction_Check(function)) {
+    return;
+  }
+  PyObject *bound = PyCFunction_GET_SELF(function);
+  if (bound != nullptr && Py_IS_TYPE(bound, &ProfileType)) {
+    return;  // enable() and disable() are no part of what is looked at
+  }
+  const PyMethodDef *definition = reinterpret_cast<PyCFunctionObject *>(function)->m_ml;
+  push_call(self, calls, frame, true, label_for(self, calls, nullptr, definition, state).called);
+}
+
+// --- on and off ---------------------------------------------------------------------------------------------------
+
+PyObject *thread_key(PyThreadState *state) {
+  return PyLong_FromUnsignedLongLong(state->id);
+}
+
+void free_before(PyObject *capsule) {
+  Before *before = static_cast<Before *>(PyCapsule_GetPointer(capsule, nullptr));
+  Py_XDECREF(before->argument);
+  PyMem_Free(before);
+}
+
+// Remembers the profiler that a thread has now.
+void remember(Profile *self, PyThreadState *state) {
+  const bool own =
+      state->c_profilefunc == on_event && state->c_profileobj == reinterpret_cast<PyObject *>(self);
+  if (state->c_profilefunc == nullptr || own) {  // its own: not yet given back after the last time
+    return;
+  }
+  Before *before = static_cast<Before *>(PyMem_Malloc(sizeof(Before)));
+  if (before == nullptr) {
+    return;
+  }
+  *before = {state->c_profilefunc, Py_XNewRef(state->c_profileobj)};
+  PyObject *capsule = PyCapsule_New(before, nullptr, free_before);
+  PyObject *key = thread_key(state);
+  if (key == nullptr || capsule == nullptr || PyDict_SetItem(self->before, key, capsule) < 0) {
+    PyErr_Clear();
+  }
+  Py_XDECREF(key);
+  Py_XDECREF(capsule);
+}
+
+// Gives the calling thread back what it had, unless somebody has taken over since.
+void restore_here(Profile *self) {
+  PyThreadState *state = thread_state();
+  if (state->c_profilefunc != on_event || state->c_profileobj != reinterpret_cast<PyObject *>(self)) {
+    return;
+  }
+  PyObject *key = thread_key(state);
+  PyObject *capsule = key != nullptr ? Py_XNewRef(PyDict_GetItemWithError(self->before, key)) : nullptr;
+  PyErr_Clear();
+  const Before *before =
+      capsule != nullptr ? static_cast<Before *>(PyCapsule_GetPointer(capsule, nullptr)) : nullptr;
+  PyEval_SetProfile(before != nullptr ? before->function : nullptr,
+                    before != nullptr ? before->argument : nullptr);
+  if (capsule != nullptr && PyDict_DelItem(self->before, key) < 0) {
+    PyErr_Clear();
+  }
+  Py_XDECREF(capsule);
+  Py_XDECREF(key);
+}
+
+int on_event(PyObject *o, PyFrameObject *frame, int what, PyObject *argument) {
+  Profile *self = as_profile(o);
+  ThreadCalls *calls = thread_calls();
+  if (calls == nullptr) {
+    return 0;
+  }
+  const int32_t state = listener();
+  if (!self->active.load(std::memory_order_relaxed)) [[unlikely]] {
+    const KeptError error;
+    Py_INCREF(o);
+    close_all(self, calls, state);
+    restore_here(self);
+    Py_DECREF(o);
+    return 0;
+  }
+  switch (what) {
+    case PyTrace_CALL:
+      if (state > 0) {
+        on_call(self, calls, frame, state);
+      }
+      break;
+    case PyTrace_RETURN:
+      close_call(self, calls, frame, false, state);
+      break;
+    case PyTrace_C_CALL:
+      if (state > 0 && self->c_functions) {
+        on_c_call(self, calls, frame, argument, state);
+      }
+      break;
+    case PyTrace_C_RETURN:
+    case PyTrace_C_EXCEPTION:
+      close_call(self, calls, frame, true, state);
+      break;
+    default:
+      break;
+  }
+  return 0;
+}
+
+#if PY_VERSION_HEX < 0x030C0000
+// The threads that run already. Later CPythons have a call for that.
+void install_everywhere(Profile *self) {
+  PyThreadState *here = thread_state();
+  for (PyThreadState *at = PyInterpreterState_ThreadHead(here->interp); at != nullptr;
+       at = PyThreadState_Next(at)) {
+    remember(self, at);
+    if (_PyEval_SetProfile(at, on_event, reinterpret_cast<PyObject *>(self)) < 0) {
+      PyErr_Clear();
+    }
+  }
+}
+#else
+void install_everywhere(Profile *self) {
+  PyThreadState *here = thread_state();
+#if defined(Py_GIL_DISABLED)
+  remember(self, here);  // what other threads have cannot be read while they run
+#else
+  for (PyThreadState *at = PyInterpreterState_ThreadHead(here->interp); at != nullptr;
+       at = PyThreadState_Next(at)) {
+    remember(self, at);
+  }
+#endif
+  PyEval_SetProfileAllThreads(on_event, reinterpret_cast<PyObject *>(self));
+}
+#endif
+
+// The first event of a thread that has begun since: it goes to the hook, the others to on_event.
+PyObject *new_thread(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
+  Profile *self = as_profile(o);
+  if (!self->active.load(std::memory_order_relaxed)) {
+    PyEval_SetProfile(nullptr, nullptr);
+    Py_RETURN_NONE;
+  }
+  PyEval_SetProfile(on_event, o);
+  if (nargs == 3 && PyFrame_Check(args[0]) && PyUnicode_Check(args[1]) &&
+      PyUnicode_CompareWithASCIIString(args[1], "call") == 0) {
+    on_event(o, reinterpret_cast<PyFrameObject *>(args[0]), PyTrace_CALL, Py_None);
+  }
+  Py_RETURN_NONE;
+}
+
+PyMethodDef new_thread_method = {"new_thread", method(new_thread), METH_FASTCALL, nullptr};
+
+PyObject *threading_module() {
+  PyObject *module = PyImport_ImportModule("threading");
+  PyErr_Clear();
+  return module;
+}
+
+void hook_new_threads(Profile *self) {
+  PyObject *threading = threading_module();
+  if (threading == nullptr) {
+    return;
+  }
+  Py_XSETREF(self->old_hook, PyObject_GetAttrString(threading, "_profile_hook"));
+  Py_XSETREF(self->new_hook, PyCFunction_New(&new_thread_method, reinterpret_cast<PyObject *>(self)));
+  if (self->new_hook != nullptr) {
+    Py_XDECREF(PyObject_CallMethod(threading, "setprofile", "O", self->new_hook));
+  }
+  PyErr_Clear();
+  Py_DECREF(threading);
+}
+
+void unhook_new_threads(Profile *self) {
+  PyObject *threading = threading_module();
+  PyObject *now = threading != nullptr ? PyObject_GetAttrString(threading, "_profile_hook") : nullptr;
+  if (now != nullptr && now == self->new_hook) {
+    Py_XDECREF(PyObject_CallMethod(threading, "setprofile", "O",
+                                   self->old_hook != nullptr ? self->old_hook : Py_None));
+  }
+  PyErr_Clear();
+  Py_XDECREF(now);
+  Py_XDECREF(threading);
+  Py_CLEAR(self->old_hook);
+  Py_CLEAR(self->new_hook);
+}
+
+int opcode(PyObject *map, const char *name) {
+  PyObject *number = map != nullptr ? PyMapping_GetItemString(map, name) : nullptr;
+  const int value = number != nullptr ? static_cast<int>(PyLong_AsLong(number)) : -1;
+  Py_XDECREF(number);
+  PyErr_Clear();
+  return value;
+}
+
+void learn_opcodes() {
+  if (g_yield_value < 0) {
+    PyObject *module = PyImport_ImportModule("opcode");
+    PyObject *map = module != nullptr ? PyObject_GetAttrString(module, "opmap") : nullptr;
+    PyErr_Clear();
+    g_resume = opcode(map, "RESUME");
+    g_yield_value = opcode(map, "YIELD_VALUE");
+    Py_XDECREF(map);
+    Py_XDECREF(module);
+  }
+}
+
+PyObject *profile_enable(PyObject *o, PyObject *) {
+  Profile *self = as_profile(o);
+  if (self->active.load()) {
+    Py_RETURN_NONE;
+  }
+  if (g_domain == nullptr) {
+    PyObject *name = PyUnicode_FromString("nvtx.py");
+    g_domain = name != nullptr ? domain_named(name) : nullptr;
+    Py_XDECREF(name);
+    if (g_domain == nullptr) {
+      return nullptr;
+    }
+  }
+  learn_opcodes();
+  self->active.store(true);
+  hook_new_threads(self);
+  install_everywhere(self);
+  Py_RETURN_NONE;
+}
+
+PyObject *profile_disable(PyObject *o, PyObject *) {
+  Profile *self = as_profile(o);
+  if (self->active.exchange(false)) {
+    unhook_new_threads(self);
+    restore_here(self);
+    ThreadCalls *calls = thread_calls();
+    if (calls != nullptr) {
+      close_all(self, calls, listener());
+    }
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject *profile_enter(PyObject *o, PyObject *) {
+  PyObject *done = profile_enable(o, nullptr);
+  Py_XDECREF(done);
+  return done != nullptr ? Py_NewRef(o) : nullptr;
+}
+
+PyObject *profile_exit(PyObject *o, PyObject *const *, Py_ssize_t) {
+  Py_XDECREF(profile_disable(o, nullptr));
+  Py_RETURN_FALSE;
+}
+
+PyObject *profile_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+  static const char *names[] = {"linenos", "annotate_cfuncs", nullptr};
+  int linenos = 1, c_functions = 1;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pp:Profile", const_cast<char **>(names), &linenos,
+                                   &c_functions)) {
+    return nullptr;
+  }
+  Profile *self = as_profile(type->tp_alloc(type, 0));
+  if (self != nullptr) {
+    self->serial = ++g_serial;
+    self->linenos = linenos != 0;
+    self->c_functions = c_functions != 0;
+    self->labels = PyDict_New();
+    self->before = PyDict_New();
+    if (self->labels == nullptr || self->before == nullptr) {
+      Py_CLEAR(self);
+    }
+  }
+  return reinterpret_cast<PyObject *>(self);
+}
+
+int profile_traverse(PyObject *o, visitproc visit, void *arg) {
+  Profile *self = as_profile(o);
+  Py_VISIT(self->labels);
+  Py_VISIT(self->before);
+  Py_VISIT(self->new_hook);
+  Py_VISIT(self->old_hook);
+  return 0;
+}
+
+int profile_clear(PyObject *o) {
+  Profile *self = as_profile(o);
+  Py_CLEAR(self->new_hook);
+  Py_CLEAR(self->old_hook);
+  return 0;
+}
+
+void profile_dealloc(PyObject *o) {
+  PyObject_GC_UnTrack(o);
+  profile_clear(o);
+  Py_CLEAR(as_profile(o)->labels);
+  Py_CLEAR(as_profile(o)->before);
+  Py_TYPE(o)->tp_free(o);
+}
+
+PyObject *get_linenos(PyObject *o, void *) {
+  return PyBool_FromLong(as_profile(o)->linenos);
+}
+PyObject *get_c_functions(PyObject *o, void *) {
+  return PyBool_FromLong(as_profile(o)->c_functions);
+}
+
+PyMethodDef methods[] = {
+    {"enable", profile_enable, METH_NOARGS, "enable($self, /)\n--\n\nEvery call from here on is a range."},
+    {"disable", profile_disable, METH_NOARGS,
+     "disable($self, /)\n--\n\nEnds that, and the ranges that are open. The profiler that was there before "
+     "is back."},
+    {"__enter__", profile_enter, METH_NOARGS, "enable()"},
+    {"__exit__", method(profile_exit), METH_FASTCALL, "disable()"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef properties[] = {
+    {"linenos", get_linenos, nullptr, "Whether file and line are part of the names.", nullptr},
+    {"annotate_cfuncs", get_c_functions, nullptr, "Whether calls of C functions are ranges too.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+}  // namespace
+
+PyTypeObject ProfileType = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx.Profile",
+    .tp_basicsize = sizeof(Profile),
+    .tp_dealloc = profile_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_doc =
+        "Profile(linenos=True, annotate_cfuncs=True)\n--\n\n"
+        "Makes every call a range of the domain 'nvtx.py', between enable() and disable() or in a with "
+        "block.\n\n"
+        "linenos: names are 'file.py:LINE(function)' with the line of the def; without, 'function'.\n"
+        "annotate_cfuncs: calls of C functions are ranges too, by their name.\n\n"
+        "All threads are annotated; on other threads, ranges that are open at disable() end with their next "
+        "call or\n"
+        "return. A generator or coroutine is a range while it runs: the first is named as above, each "
+        "further one,\n"
+        "after a yield or await, is named '… (resumed)', so that the number of calls is right.",
+    .tp_traverse = profile_traverse,
+    .tp_clear = profile_clear,
+    .tp_methods = methods,
+    .tp_getset = properties,
+    .tp_new = profile_new,
+};
+
+bool init_profile() {
+  return init_calls() && PyType_Ready(&ProfileType) == 0;
+}
+
+}  // namespace warpline::binding
