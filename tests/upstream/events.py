@@ -9,7 +9,7 @@ from typing import Any
 
 Event = dict[str, Any]
 _TEXTS = ("message", "name", "description", "path", "unit", "domain")
-_REGISTRATIONS = ("domain", "string", "category", "schema", "scope", "counter")
+_REGISTRATIONS = ("domain", "string", "category", "schema", "enum", "scope", "counter")
 
 
 def _plain(value: Any) -> Any:

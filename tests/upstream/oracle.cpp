@@ -259,6 +259,13 @@ uint64_t make_schema(Domain d, const nvtxPayloadSchemaAttr_t *a) {
   keep("schema", d, out + "]");
   return id;
 }
+uint64_t make_enum(Domain d, const nvtxPayloadEnumAttr_t *a) {
+  uint64_t id = pass<uint64_t>(extension(kPayload, NVTX3EXT_CBID_nvtxPayloadEnumRegister), 0, d, a);
+  Guard guard(g_lock);
+  if (id == 0) id = ++g_id;
+  keep("enum", d, format(", \"id\": %" PRIu64 ", \"name\": ", id) + text(a->name));
+  return id;
+}
 uint64_t make_scope(Domain d, const nvtxScopeAttr_t *a) {
   uint64_t id = pass<uint64_t>(extension(kPayload, NVTX3EXT_CBID_nvtxScopeRegister), 0, d, a);
   Guard guard(g_lock);
@@ -380,6 +387,7 @@ EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *info) {
   intptr_t *slots = info->segments[0].functionSlots;
   if (info->moduleId == kPayload) {
     take_slot(slots, kPayload, NVTX3EXT_CBID_nvtxPayloadSchemaRegister, make_schema);
+    take_slot(slots, kPayload, NVTX3EXT_CBID_nvtxPayloadEnumRegister, make_enum);
     take_slot(slots, kPayload, NVTX3EXT_CBID_nvtxDomainIsEnabled, is_enabled);
     take_slot(slots, kPayload, NVTX3EXT_CBID_nvtxTimestampGet, timestamp);
     take_slot(slots, kPayload, NVTX3EXT_CBID_nvtxScopeRegister, make_scope);
