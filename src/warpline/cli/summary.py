@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from warpline.report.manifest import Manifest
 
 LONGEST = 5
+_WHERE_ANY = ("tasks", "payloads", "counters", "samples", "objects")  # few programs have them: silent otherwise
 _WIDTH = 79
 _LABEL = 10
 _COLORS = {"error": "red", "warning": "yellow"}
@@ -30,15 +31,15 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     yield from _lost(report, manifest)
     yield from _ended(manifest)
     wall = manifest.end - manifest.origin
-    recorded = [
-        counted(facts[name], name.rstrip("s") if name != "processes" else "process") for name in ("processes", "threads", "ranges", "marks")
-    ]
-    yield _line("Recorded", f"{', '.join(recorded)} in {duration(wall)}")
+    always = [("processes", "process"), ("threads", "thread"), ("ranges", "range"), ("marks", "mark")]
+    where_any = [(name, name.removesuffix("s")) for name in _WHERE_ANY if facts[name]]
+    recorded = [counted(facts[name], noun) for name, noun in (*always, *where_any)]
+    yield from _wrapped(click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(recorded)} in {duration(wall)}")
     yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, facts["busiest"], wall))
     yield from _longest(report, manifest)
     path = short_path(report.path)
     yield _line("Report", f"{path} ({size(_bytes(report, manifest))})")
-    if facts["ranges"] + facts["marks"]:
+    if facts["ranges"] + facts["marks"] + facts["samples"]:
         yield _line("Next", f"warpline stats {path}")
         yield _line("", f"warpline timeline {path}")
     else:
@@ -52,6 +53,11 @@ def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
                    (SELECT count(*) FROM threads WHERE {part}) AS threads,
                    (SELECT count(*) FROM nvtx_ranges WHERE {part}) AS ranges,
                    (SELECT count(*) FROM nvtx_marks WHERE {part}) AS marks,
+                   (SELECT count(*) FROM tasks WHERE {part}) AS tasks,
+                   (SELECT count(*) FROM payloads WHERE {part}) AS payloads,
+                   (SELECT count(*) FROM nvtx_counters WHERE {part}) AS counters,
+                   (SELECT count(*) FROM nvtx_counter_samples WHERE {part}) AS samples,
+                   (SELECT count(*) FROM nvtx_objects WHERE {part}) AS objects,
                    (SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)) AS busiest"""
     ).to_pylist()[0]
     return {name: int(value) for name, value in row.items()}

@@ -95,3 +95,17 @@ def test_a_cost_that_was_not_measured_is_not_made_up(tmp_path: Path) -> None:
     text = " ".join("\n".join(_lines(path, timeline(path, "main |[a ]"), nvtx={"on": True, "cost_ns": None})).split())
     assert "cost could not be measured" in text
     assert "nothing" in " ".join(_lines(path, timeline(path, "main |[a ]"), nvtx={"on": False}))
+
+
+def test_what_few_programs_have_is_named_where_it_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "run.warpline"
+    picture = "main |[step   ]\nmain#t1 | {fetch }\nmain#t2 | {fetch }\nmain~mem |1 2 3"
+    text = "\n".join(_lines(path, timeline(path, picture, payloads={"step": [1]})))
+    assert "3 ranges, 0 marks, 2 tasks, 1 payload, 1 counter, 3 samples in " in " ".join(text.split())
+    assert "object" not in text
+
+
+def test_a_recording_of_counters_alone_has_something_to_show(tmp_path: Path) -> None:
+    path = tmp_path / "run.warpline"
+    text = "\n".join(_lines(path, timeline(path, "main~mem |1 2 3")))
+    assert "warpline timeline" in text

@@ -92,7 +92,10 @@ def _print(facts: dict[str, Any]) -> None:
 
     _head("Tables")
     for name, rows in facts["tables"].items():
-        click.echo(f"  {name:<16} {counted(rows, 'row')}")
+        if rows:
+            click.echo(f"  {name:<20} {counted(rows, 'row')}")
+    if empty := [name for name, rows in facts["tables"].items() if not rows]:
+        click.echo(f"  empty: {', '.join(empty)}")
 
 
 def _head(text: str) -> None:
