@@ -126,3 +126,33 @@ def test_it_needs_the_standard_library_only() -> None:
     environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
     found = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
+
+
+def test_a_recording_that_ended_is_nobodys_though_its_process_lives(tmp_path: Path) -> None:
+    note = pending.begin(tmp_path / "r", tmp_path / "spool", name="second")
+    (tmp_path / "spool" / f"h-{os.getpid()}-{pending.start_ticks(os.getpid())}.spool").write_bytes(b"")
+    assert pending.runner(note) is not None
+    lock = pending.end(note)
+    assert lock is not None
+    (ended,) = pending.listed(tmp_path / "r")
+    assert (ended.id, ended.ended, pending.runner(ended)) == ("second", True, None)
+    text = (
+        "import sys; from pathlib import Path; from warpline.handover import pending\n"
+        "with pending.locked(pending.read(Path(sys.argv[1]))) as mine: print(mine)"
+    )
+    environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
+    other = subprocess.Popen([sys.executable, "-c", text, str(note.path)], stdout=subprocess.PIPE, env=environment)
+    with pytest.raises(subprocess.TimeoutExpired):
+        other.wait(0.4)
+    os.close(lock)
+    assert other.communicate()[0] == b"True\n"
+
+
+def test_the_end_of_a_recording_whose_report_was_deleted_is_noted_anew(tmp_path: Path) -> None:
+    note = pending.begin(tmp_path / "r", tmp_path / "spool")
+    note.path.unlink()
+    note.path.parent.rmdir()
+    lock = pending.end(note)
+    assert lock is not None
+    os.close(lock)
+    assert [found.ended for found in pending.listed(tmp_path / "r")] == [True]
