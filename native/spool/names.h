@@ -86,6 +86,12 @@ class Names {
   //! [MT] The same for a text that will not come again: it is written to the recording (0 without one), but not kept.
   uint32_t write_once(std::string_view text);
 
+  //! [MT] The text of a number that `intern` gave; empty for another one.
+  std::string_view text(uint32_t id) const {
+    const Text *text = texts_.at(id);
+    return text == nullptr || text->at == nullptr ? std::string_view() : std::string_view(text->at, text->size);
+  }
+
   //! [MT] The number of domain `name`, the same for the same name; 0xffff when there are too many.
   uint16_t domain(std::string_view name);
 

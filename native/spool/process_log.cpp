@@ -128,7 +128,7 @@ bool ProcessLog::add_slots() {
 }
 
 uint64_t ProcessLog::start_range(ThreadLog &log, uint16_t domain, const Label &label, uint32_t task,
-                                 uint64_t parent) {
+                                 uint64_t parent, uint64_t start) {
   ThreadLog::Busy busy(log);
   if (!busy) {
     file_.count(kInSignal);
@@ -150,7 +150,7 @@ uint64_t ProcessLog::start_range(ThreadLog &log, uint16_t domain, const Label &l
   open->thread = log.index();
   open->task = task;
   copy_details(&open->event, label);
-  open->event.start = now_ns(clock_);
+  open->event.start = start != 0 ? start : now_ns(clock_);
   commit(open, {RecordType::start_end, label.flags, domain, label.name});
   return id;
 }

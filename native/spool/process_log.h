@@ -41,9 +41,9 @@ class ProcessLog {
   //! The thread ends: what is left of its chunk serves the next one.
   void leave_thread(ThreadLog *log);
 
-  //! [MT] Start/end ranges; an id is unique in the process, 0 = not recorded.
+  //! [MT] Start/end ranges; an id is unique in the process, 0 = not recorded. `start`: 0 = now.
   uint64_t start_range(ThreadLog &log, uint16_t domain, const Label &label, uint32_t task = 0,
-                       uint64_t parent = 0);
+                       uint64_t parent = 0, uint64_t start = 0);
   bool end_range(ThreadLog &log, uint64_t id, uint64_t end, const Change *change = nullptr);
 
   //! [MT] Names and definitions; see Names. The caller holds Busy.

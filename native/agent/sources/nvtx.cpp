@@ -4,6 +4,7 @@
 
 #include "agent/session.h"
 #include "nvtx_event.h"
+#include "nvtx_table.h"
 
 namespace warpline::agent {
 namespace {
@@ -77,34 +78,40 @@ void end(nvtxRangeId_t id) {
   }
 }
 
+// What handles and numbers stand for is kept while nothing is recorded, too: a recording may begin later.
+uint32_t name_at_any_time(const char *text) {
+  ThreadLog *log = thread_log();
+  return log != nullptr ? name_of(*log, text) : text != nullptr ? text_number(text) : 0;
+}
+
+uint32_t name_at_any_time(const wchar_t *text) {
+  return text == nullptr ? 0 : guarded(uint32_t{0}, [&] { return name_at_any_time(utf8(text).c_str()); });
+}
+
 template <typename Char>
 void name_category(nvtxDomainHandle_t domain, uint32_t category, const Char *name) {
-  if (ThreadLog *log = thread_log()) {
-    MetaRecord record{};
-    record.category = category;
-    log->describe({RecordType::category, 0, domain_of(domain), name_of(*log, name)}, record);
-  }
+  MetaRecord record{};
+  record.category = category;
+  describe({RecordType::category, 0, domain_of(domain), name_at_any_time(name)}, record);
 }
 
 template <typename Char>
 void name_thread(uint32_t tid, const Char *name) {
-  if (ThreadLog *log = thread_log()) {
-    MetaRecord record{};
-    record.tid = tid;
-    record.start = now_ns(log->clock());
-    log->describe({RecordType::thread_name, 0, 0, name_of(*log, name)}, record);
-  }
+  RecordHead head{RecordType::thread_name, 0, 0, name_at_any_time(name)};
+  MetaRecord record{};
+  record.tid = tid;
+  record.start = now_ns(process_clock());
+  describe(head, record);
 }
 
 template <typename Char>
 nvtxStringHandle_t register_string(nvtxDomainHandle_t, const Char *text) {
-  ThreadLog *log = thread_log();
-  return to_handle<nvtxStringHandle_t>(log == nullptr ? 0 : name_of(*log, text));
+  return to_handle<nvtxStringHandle_t>(name_at_any_time(text));
 }
 
 nvtxDomainHandle_t create_domain(const char *name) {
-  ThreadLog *log = thread_log();
-  return to_handle<nvtxDomainHandle_t>(log == nullptr || name == nullptr ? 0 : log->domain(name));
+  thread_log();  // the process is to be seen in the recording, though it may do no more than this
+  return to_handle<nvtxDomainHandle_t>(name == nullptr ? 0 : domain_number(name));
 }
 
 nvtxDomainHandle_t create_domain(const wchar_t *name) {
@@ -114,27 +121,6 @@ nvtxDomainHandle_t create_domain(const wchar_t *name) {
     return nullptr;
   }
 }
-
-// Fills one client's table, which may be shorter than ours: old clients know fewer functions.
-class Table {
- public:
-  Table(const NvtxExportTableCallbacks &callbacks, NvtxCallbackModule module) {
-    if (callbacks.GetModuleFunctionTable(module, &functions_, &size_) == 0) {
-      size_ = 0;
-    }
-  }
-
-  template <typename Function>
-  void set(unsigned id, Function *function) {
-    if (id < size_ && functions_[id] != nullptr) {
-      *functions_[id] = reinterpret_cast<NvtxFunctionPointer>(function);
-    }
-  }
-
- private:
-  NvtxFunctionTable functions_ = nullptr;
-  unsigned size_ = 0;
-};
 
 void fill_core(Table table) {
   table.set(NVTX_CBID_CORE_MarkEx, +[](const nvtxEventAttributes_t *e) { mark(nullptr, e); });
@@ -205,6 +191,11 @@ int install_nvtx(NvtxGetExportTableFunc_t get_export_table) {
   }
   fill_core(Table(*callbacks, NVTX_CB_MODULE_CORE));
   fill_core2(Table(*callbacks, NVTX_CB_MODULE_CORE2));
+  fill_resources(Table(*callbacks, NVTX_CB_MODULE_CORE2));
+  fill_cuda_names(Table(*callbacks, NVTX_CB_MODULE_CUDA));
+  fill_cudart_names(Table(*callbacks, NVTX_CB_MODULE_CUDART));
+  fill_opencl_names(Table(*callbacks, NVTX_CB_MODULE_OPENCL));
+  fill_sync(Table(*callbacks, NVTX_CB_MODULE_SYNC));
   return 1;
 }
 

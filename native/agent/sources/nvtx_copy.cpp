@@ -38,7 +38,11 @@ class Walk {
   size_t product(const Place &place) const;
   size_t elements(const Schema &schema, const SchemaEntry &entry, const std::vector<Place> &places) const;
   size_t terminated(size_t at, size_t size, size_t limit) const;
-  void follow(const SchemaEntry &entry, size_t at, size_t count, size_t size, int depth);
+  uint64_t copy_pointee(const SchemaEntry &entry, const void *from, size_t count, size_t size, size_t most,
+                        int depth);
+  void follow_pointer(const SchemaEntry &entry, size_t at, size_t count, size_t size, int depth);
+  void follow_offset(const SchemaEntry &entry, size_t base, size_t at, size_t limit, size_t count,
+                     size_t size, int depth);
   void nested(const SchemaEntry &entry, const Schema &schema, const std::vector<Place> &places, Place &place,
               size_t limit, int depth);
   void says(const SchemaEntry &entry, const Place &place, const char *text, size_t size);
@@ -130,42 +134,72 @@ size_t Walk::terminated(size_t at, size_t size, size_t limit) const {
   return size == 0 || at > limit ? 0 : (limit - at) / size;
 }
 
-// Replaces the pointer at `at` by the place of a copy of what it points to.
-void Walk::follow(const SchemaEntry &entry, size_t at, size_t count, size_t size, int depth) {
-  uintptr_t pointer = 0;
-  std::memcpy(&pointer, copy.bytes.data() + at, sizeof(pointer));
-  uint64_t place = 0;
-  if (pointer != 0) {
-    const auto *from = reinterpret_cast<const void *>(pointer);
-    copy.bytes.resize(align_up(copy.bytes.size(), 8));
-    size_t begin = copy.bytes.size();
-    size_t room = begin < BlobLog::kLargest ? BlobLog::kLargest - begin : 0;
-    uint64_t array = entry.flags & kNvtxEntryArrayMask;
-    bool open_end = array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED ||
-                    (is_string(entry.type) && array == 0 && entry.detail == 0);
-    bool whole = false;
-    if (size == 0 || room < size) {
-      // nothing is known about it, or the payload is full
-    } else if (open_end) {
-      whole = append_terminated(copy.bytes, from, size, std::min<size_t>(room, Names::kLongest));
-      place = begin;
-    } else {
-      size_t want = count * size;
-      size_t got = append_foreign(copy.bytes, from, std::min(want, room));
-      whole = got == want;
-      place = got == 0 ? 0 : begin;
-      if (const Schema *inner = find_schema(domain_, entry.type); inner != nullptr && !inner->plain) {
-        for (size_t i = 0; i < got / size; ++i) {
-          structure(*inner, begin + i * size, begin + (i + 1) * size, depth + 1);
-        }
+// Copies what lies at `from`, behind the payload; returns where, 0 when nothing could be read.
+uint64_t Walk::copy_pointee(const SchemaEntry &entry, const void *from, size_t count, size_t size,
+                            size_t most, int depth) {
+  copy.bytes.resize(align_up(copy.bytes.size(), 8));
+  size_t begin = copy.bytes.size();
+  size_t room = std::min(begin < BlobLog::kLargest ? BlobLog::kLargest - begin : 0, most);
+  uint64_t array = entry.flags & kNvtxEntryArrayMask;
+  bool open_end = array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED ||
+                  (is_string(entry.type) && array == 0 && entry.detail == 0);
+  if (size == 0 || room < size) {  // nothing is known about it, or the payload is full
+    copy.cut = true;
+    return 0;
+  }
+  if (open_end) {
+    bool whole = append_terminated(copy.bytes, from, size, std::min(room, Names::kLongest));
+    copy.cut |= !whole;
+    if (!whole && copy.bytes.size() - begin <= size) {
+      copy.bytes.resize(begin);
+      return 0;
+    }
+  } else {
+    size_t got = append_foreign(copy.bytes, from, std::min(count * size, room));
+    copy.cut |= got != count * size;
+    if (got == 0) {
+      return 0;
+    }
+    if (const Schema *inner = find_schema(domain_, entry.type); inner != nullptr && !inner->plain) {
+      for (size_t i = 0; i < got / size; ++i) {
+        structure(*inner, begin + i * size, begin + (i + 1) * size, depth + 1);
       }
     }
-    copy.cut |= !whole;
-    if (place != 0) {
-      says(entry, {}, copy.bytes.data() + place, copy.bytes.size() - place);
-    }
   }
+  says(entry, {}, copy.bytes.data() + begin, copy.bytes.size() - begin);
+  return begin;
+}
+
+// Replaces the pointer at `at` by the place of a copy of what it points to.
+void Walk::follow_pointer(const SchemaEntry &entry, size_t at, size_t count, size_t size, int depth) {
+  uintptr_t pointer = 0;
+  std::memcpy(&pointer, copy.bytes.data() + at, sizeof(pointer));
+  uint64_t place = pointer == 0 ? 0
+                                : copy_pointee(entry, reinterpret_cast<const void *>(pointer), count, size,
+                                               BlobLog::kLargest, depth);
   std::memcpy(copy.bytes.data() + at, &place, sizeof(place));
+}
+
+// The data at a distance: in the payload itself, or in what came with a batch; that is copied, and the distance set right.
+void Walk::follow_offset(const SchemaEntry &entry, size_t base, size_t at, size_t limit, size_t count,
+                         size_t size, int depth) {
+  uint64_t offset = 0;
+  std::memcpy(&offset, copy.bytes.data() + at, sizeof(offset));
+  const FlexData flex = facts_ == nullptr ? FlexData{} : facts_->flex;
+  if (flex.base == nullptr) {
+    bool from_here = (entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE) != 0;
+    size_t place = (from_here ? at + 8 : base) + std::min<uint64_t>(offset, limit);
+    if (place < limit) {
+      says(entry, {}, copy.bytes.data() + place, limit - place);
+    }
+  } else if (offset >= flex.begin && offset < flex.begin + flex.size) {
+    uint64_t place =
+        copy_pointee(entry, flex.base + offset, count, size, flex.begin + flex.size - offset, depth);
+    if (place != 0 && (entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE) != 0) {
+      place -= at + 8;
+    }
+    std::memcpy(copy.bytes.data() + at, &place, sizeof(place));
+  }
 }
 
 void Walk::nested(const SchemaEntry &entry, const Schema &schema, const std::vector<Place> &places,
@@ -255,9 +289,9 @@ size_t Walk::structure(const Schema &schema, size_t base, size_t limit, int dept
   size_t end = base;
   for (size_t i = 0; i < schema.entries.size(); ++i) {
     const SchemaEntry &entry = schema.entries[i];
-    bool pointer = is_pointer(entry);
+    bool reference = is_pointer(entry) || is_offset(entry);
     Extent one = extent_of(domain_, entry.type, schema.pack);
-    size_t align = pointer ? (schema.pack == 0 ? 8 : std::min<size_t>(8, schema.pack)) : one.align;
+    size_t align = !reference ? one.align : schema.pack == 0 ? 8 : std::min<size_t>(8, schema.pack);
     size_t at = base + (i == 0 || entry.offset != 0 ? entry.offset
                                                     : align_up(end - base, std::max<size_t>(align, 1)));
     if (entry.type == kUnionSelector || at < base || at > limit) {
@@ -265,12 +299,16 @@ size_t Walk::structure(const Schema &schema, size_t base, size_t limit, int dept
       break;  // nothing behind it can be found
     }
     size_t count = elements(schema, entry, places);
-    if (pointer) {
+    if (reference) {
       if (at + 8 > limit) {
         break;
       }
       places.push_back({at, 8, 1, NVTX_PAYLOAD_ENTRY_TYPE_ADDRESS});
-      follow(entry, at, count, one.size, depth);
+      if (is_pointer(entry)) {
+        follow_pointer(entry, at, count, one.size, depth);
+      } else {
+        follow_offset(entry, base, at, limit, count, one.size, depth);
+      }
       end = at + 8;
       continue;
     }

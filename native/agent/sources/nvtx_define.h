@@ -13,12 +13,12 @@ enum class Kind : uint32_t {
   time_domain,
   resource,
   sync,
-  device,
+  device,  // these four in this order
   context,
   stream,
   event,
-  opencl,
-  heap,
+  opencl,  // and six more behind it
+  heap = opencl + 7,
   region,
   permissions,
 };

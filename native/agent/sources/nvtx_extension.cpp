@@ -23,12 +23,12 @@ int install_nvtx_extension(nvtxExtModuleInfo_t *module) {
   Slots slots(module->segments[0]);
   switch (module->moduleId) {
     case kMemory:
-      // M
+      fill_memory(slots);
       return 1;
     case kPayload:
       fill_payload(slots);
       fill_time(slots);
-      // D
+      fill_deferred(slots);
       return 1;
     case kCounters:
       fill_counters(slots);

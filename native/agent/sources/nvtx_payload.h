@@ -11,7 +11,13 @@ namespace warpline::agent {
 struct Schema;
 
 //! What a payload of a deferred event says about it besides its message, colour and category.
+struct FlexData {
+  const char *base = nullptr;  // offsets count from here
+  size_t begin = 0;            // what may be read: from here …
+  size_t size = 0;             // … so much
+};
 struct DeferredFacts {
+  FlexData flex;  // given: where the offsets in a batch's events lead
   static constexpr int kTimes = 4;
   int64_t time[kTimes] = {};  // by role: any, begin, end, mark
   uint64_t time_domain[kTimes] = {};

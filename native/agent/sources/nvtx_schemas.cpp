@@ -33,10 +33,11 @@ void measure(uint16_t domain, Schema &schema) {
   bool fixed = true;
   for (size_t i = 0; i < schema.entries.size(); ++i) {
     const SchemaEntry &entry = schema.entries[i];
-    Extent one = is_pointer(entry) ? Extent{8, 8} : extent_of(domain, entry.type, schema.pack);
+    Extent one =
+        is_pointer(entry) || is_offset(entry) ? Extent{8, 8} : extent_of(domain, entry.type, schema.pack);
     uint64_t array = entry.flags & kNvtxEntryArrayMask;
     size_t count = 1;
-    if (!is_pointer(entry)) {
+    if (!is_pointer(entry) && !is_offset(entry)) {
       bool counted =
           array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE || (array == 0 && is_string(entry.type));
       count = counted ? entry.detail : 1;
@@ -58,7 +59,7 @@ void measure(uint16_t domain, Schema &schema) {
 }
 
 bool only_bytes(uint16_t domain, const SchemaEntry &entry) {
-  if (is_pointer(entry) || entry.type == NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY ||
+  if (is_pointer(entry) || is_offset(entry) || entry.type == NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY ||
       entry.type == NVTX_PAYLOAD_ENTRY_TYPE_COLOR_ARGB ||
       (entry.flags & kNvtxEntryAttributeMask) == NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE) {
     return false;
@@ -194,8 +195,7 @@ Extent extent_of(uint16_t domain, uint64_t type, size_t pack) {
 bool is_pointer(const SchemaEntry &entry) {
   return has(entry.flags, NVTX_PAYLOAD_ENTRY_FLAG_POINTER) ||
          (is_string(entry.type) && (entry.flags & kNvtxEntryArrayMask) == 0 && entry.detail == 0 &&
-          !has(entry.flags,
-               NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE));
+          !is_offset(entry));
 }
 
 const Schema *find_schema(uint16_t domain, uint64_t id) {

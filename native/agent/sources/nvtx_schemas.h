@@ -44,6 +44,11 @@ inline bool is_string(uint64_t type) {
   return type >= NVTX_PAYLOAD_ENTRY_TYPE_CSTRING && type <= NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF32;
 }
 bool is_pointer(const SchemaEntry &entry);
+//! A distance in bytes instead of the data: from the payload's begin, or from behind the entry.
+inline bool is_offset(const SchemaEntry &entry) {
+  return (entry.flags &
+          (NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE)) != 0;
+}
 
 //! [MT] Null for a predefined type and for one that was never registered.
 const Schema *find_schema(uint16_t domain, uint64_t id);

@@ -50,6 +50,10 @@ bool message_text(int32_t type, const nvtxMessageValue_t &message, std::string &
     out = utf8(message.unicode);
     return true;
   }
+  if (type == NVTX_MESSAGE_TYPE_REGISTERED) {
+    out = names().text(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(message.registered)));
+    return true;
+  }
   return false;
 }
 
