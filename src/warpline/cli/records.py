@@ -74,7 +74,7 @@ def _plain(column: pa.Array, name: str) -> pa.Array:
         return pc.fill_null(pc.cast(column, pa.large_string()), "")
     if pa.types.is_floating(kind) and name.endswith(("(ns)", "(%)")):
         return pa.array(["" if value is None else f"{value:.1f}" for value in column.to_pylist()], pa.large_string())
-    return pa.array(["" if value is None else str(value) for value in column.to_pylist()], pa.large_string())
+    return pa.array(["" if value is None else written(value) for value in column.to_pylist()], pa.large_string())
 
 
 def _json_member(column: pa.Array, name: str) -> pa.Array:
@@ -99,10 +99,15 @@ def _json_member(column: pa.Array, name: str) -> pa.Array:
     return pc.binary_join_element_wise(pa.scalar(key, pa.large_string()), pc.fill_null(texts, "null"), pa.scalar("", pa.large_string()))
 
 
+def written(value: Any) -> str:
+    """Write a value without quotes; bytes as `0x0a0b`."""
+    return f"0x{value.hex()}" if isinstance(value, bytes) else str(value)
+
+
 def _json_value(value: Any) -> Any:
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None  # JSON has no word for them
-    return value if isinstance(value, (str, int, float, bool, type(None), list, dict)) else str(value)
+    return value if isinstance(value, (str, int, float, bool, type(None), list, dict)) else written(value)
 
 
 def _edit(texts: pa.Array, pattern: str, change: Callable[[str], str]) -> pa.Array:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from warpline.cli.records import as_csv, as_json, as_tsv
+from warpline.cli.records import as_csv, as_json, as_tsv, written
 from warpline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _cell(value: Any, places: int | None) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.{places}f}" if places is not None else f"{value:,.6g}"
-    return printable(value if isinstance(value, str) else str(value))
+    return printable(value if isinstance(value, str) else written(value))
 
 
 def _numeric(table: pa.Table) -> list[bool]:
@@ -101,9 +101,17 @@ def _numeric(table: pa.Table) -> list[bool]:
     return [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) or pa.types.is_decimal(f.type) for f in table.schema]
 
 
+_KEYS = frozenset(
+    (
+        *("pid", "tid", "endtid", "process", "thread", "end_thread", "id", "parent", "rangeid", "parentid", "category_id"),
+        *("task", "counter", "event", "schema", "object", "target", "identifier"),
+    )
+)
+
+
 def _is_key(name: str) -> bool:
     # Numbers that name something are not amounts: no thousands separators.
-    return name.lower() in {"pid", "tid", "process", "thread", "id", "parent", "rangeid", "parentid", "end_thread", "endtid", "category_id"}
+    return name.lower() in _KEYS
 
 
 def _text_cells(table: pa.Table) -> list[list[str]]:

@@ -82,6 +82,18 @@ def test_json_is_valid_and_whole() -> None:
     assert [row["x"] for row in json.loads("\n".join(lines("json", odd)))] == [None, None, 1.5]
 
 
+def test_bytes_are_hexadecimal_and_nested_values_whole() -> None:
+    table = pa.table({"data": [b"\x00\xff", None], "values": [[1, 2], []], "at": pa.array(["a", None]).dictionary_encode()})
+    assert lines("csv", table) == ["data,values,at", '0x00ff,"[1, 2]",a', ",[],"]
+    assert lines("tsv", table)[1] == "0x00ff\t[1, 2]\ta"
+    assert json.loads("\n".join(lines("json", table)))[0] == {"data": "0x00ff", "values": [1, 2], "at": "a"}
+    assert lines("table", table)[2].split() == ["0x00ff", "[1,", "2]", "a"]
+
+
+def test_one_empty_column_still_has_lines() -> None:
+    assert lines("csv", pa.table({"x": pa.array(["", None, "a"])})) == ["x", '""', '""', "a"]
+
+
 def test_markdown_escapes_its_bars() -> None:
     text = lines("markdown")
     assert text[1] == "|--:|--:|--:|--:|---|"
