@@ -45,6 +45,7 @@ PyObject *annotate_vectorcall(PyObject *, PyObject *const *args, size_t nargsf, 
   }
   init_event(&self->event, g_default_domain, plain ? args[0] : nullptr);
   new (&self->entered) Entered;
+  self->late = nullptr;
   if (!plain && !set_arguments(&self->event, arguments)) {
     Py_DECREF(self);
     return nullptr;
@@ -59,6 +60,7 @@ PyObject *annotate_new(PyTypeObject *type, PyObject *, PyObject *) {
   if (self != nullptr) {
     init_event(&as_annotate(self)->event, g_default_domain, nullptr);
     new (&as_annotate(self)->entered) Entered;
+    as_annotate(self)->late = nullptr;
   }
   return self;
 }
@@ -79,11 +81,13 @@ int annotate_init(PyObject *self, PyObject *args, PyObject *kwargs) {
 
 int annotate_traverse(PyObject *o, visitproc visit, void *arg) {
   WARPLINE_VISIT_EVENT(as_annotate(o)->event);
+  Py_VISIT(as_annotate(o)->late);
   return 0;
 }
 
 int annotate_clear(PyObject *o) {
   set_payload(&as_annotate(o)->event, nullptr);
+  Py_CLEAR(as_annotate(o)->late);
   return 0;
 }
 
@@ -92,6 +96,7 @@ void annotate_dealloc(PyObject *o) {
   PyObject_GC_UnTrack(o);
   leave_all(&self->entered);
   clear_event(&self->event);
+  Py_CLEAR(self->late);
 #if !defined(Py_GIL_DISABLED)
   if (Py_IS_TYPE(o, &AnnotateType) && g_kept_count < kKept) [[likely]] {
     g_kept[g_kept_count++] = self;
@@ -101,8 +106,62 @@ void annotate_dealloc(PyObject *o) {
   Py_TYPE(o)->tp_free(o);
 }
 
+// The payload that was set since, which is the caller's.
+PyObject *take_late(Annotate *self) {
+  PyObject *late = nullptr;
+  WARPLINE_LOCK(reinterpret_cast<PyObject *>(self));
+  late = self->late;
+  self->late = nullptr;
+  WARPLINE_UNLOCK();
+  return late;
+}
+
+[[gnu::noinline]] void begin_with_late(Annotate *self) {
+  PyObject *late = take_late(self);
+  set_payload(&self->event, late);
+  track_payload(reinterpret_cast<PyObject *>(self), self->event);
+  Py_XDECREF(late);
+}
+
+[[gnu::noinline]] void end_with_late(Annotate *self, int32_t state) {
+  PyObject *late = take_late(self);
+  if (state > 0) {
+    Transient last;
+    set_payload(&last.event, late);
+    exit_range(&self->entered, self->event.domain, state, &last.event);
+  }
+  Py_XDECREF(late);
+}
+
+PyObject *get_payload(PyObject *o, void *) {
+  const Annotate *self = as_annotate(o);
+  return none_if_null(self->late != nullptr ? self->late : self->event.payload);
+}
+
+int assign_payload(PyObject *o, PyObject *value, void *) {
+  Annotate *self = as_annotate(o);
+  PyObject *old = take_late(self);
+  Py_XDECREF(old);
+  WARPLINE_LOCK(o);
+  self->late = Py_NewRef(value != nullptr ? value : Py_None);
+  WARPLINE_UNLOCK();
+  if (PyObject_IS_GC(self->late) && !PyObject_GC_IsTracked(o)) {
+    PyObject_GC_Track(o);
+  }
+  return 0;
+}
+
+PyGetSetDef properties[] = {
+    {"payload", get_payload, assign_payload,
+     "The payload. Set within the with block, it is recorded with the end of the range.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
 PyObject *annotate_enter(PyObject *self) {
   const int32_t state = listener();
+  if (as_annotate(self)->late != nullptr) [[unlikely]] {
+    begin_with_late(as_annotate(self));
+  }
   if (state > 0) {
     enter_range(&as_annotate(self)->entered, &as_annotate(self)->event, state);
   }
@@ -111,6 +170,10 @@ PyObject *annotate_enter(PyObject *self) {
 
 PyObject *annotate_exit(PyObject *self) {
   const int32_t state = listener();
+  if (as_annotate(self)->late != nullptr) [[unlikely]] {
+    end_with_late(as_annotate(self), state);
+    Py_RETURN_FALSE;
+  }
   if (state > 0) {
     exit_range(&as_annotate(self)->entered, as_annotate(self)->event.domain, state);
   }
@@ -122,6 +185,9 @@ PyObject *annotate_call(PyObject *self, PyObject *args, PyObject *kwargs) {
   static const char *names[] = {"func", nullptr};
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:annotate", const_cast<char **>(names), &function)) {
     return nullptr;
+  }
+  if (is_muted() && PyCallable_Check(function)) {
+    return Py_NewRef(function);
   }
   PyObject *module = PyImport_ImportModule("warpline.nvtx._decorate");
   if (module == nullptr) {
@@ -179,11 +245,13 @@ PyTypeObject AnnotateType = {
         "color: a name, 0xAARRGGBB or '#rrggbb'; blue by default.\n"
         "domain: the name of the domain that it belongs to.\n"
         "category: a name or a number, for grouping within the domain.\n"
-        "payload: an int or a float to record with it.\n\n"
+        "payload: what to record with it: a number, text, bytes, an array, a dict, …, read anew at each "
+        "entry.\n\n"
         "One object may be entered again and from many threads. Exceptions pass through.",
     .tp_traverse = annotate_traverse,
     .tp_clear = annotate_clear,
     .tp_methods = methods,
+    .tp_getset = properties,
     .tp_init = annotate_init,
     .tp_new = annotate_new,
     .tp_vectorcall = annotate_vectorcall,

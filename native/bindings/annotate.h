@@ -10,6 +10,8 @@ namespace warpline::binding {
 struct Annotate {
   PyObject_HEAD Event event;
   Entered entered;
+  PyObject *
+      late;  // a payload set since the last entry or exit: of the begin, where that comes next, else of the end
 };
 
 extern PyTypeObject AnnotateType;

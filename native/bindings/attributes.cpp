@@ -99,6 +99,7 @@ PyGetSetDef attributes_properties[] = {
 };
 
 void string_dealloc(PyObject *o) {
+  use(as_string(o)->domain, -1);
   Py_CLEAR(as_string(o)->string);
   PyObject_Free(o);
 }
@@ -187,6 +188,7 @@ PyObject *make_registered_string(Domain *domain, PyObject *text) {
     return nullptr;
   }
   self->domain = domain;
+  use(domain, 1);
   self->string = exact;
   return reinterpret_cast<PyObject *>(self);
 }

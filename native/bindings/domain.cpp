@@ -22,6 +22,9 @@ Domain *make_domain(PyObject *name) {
   new (&domain->state) std::atomic<int32_t>(0);
   domain->handle = nullptr;
   domain->schemas = nullptr;
+  domain->counters = nullptr;
+  domain->numbered = nullptr;
+  domain->users = domain->scopes = 0;
   domain->strings = PyDict_New();
   domain->categories = PyDict_New();
   if (domain->strings == nullptr || domain->categories == nullptr) {
@@ -54,7 +57,18 @@ void activate_locked(Domain *domain, int32_t state) {
   while (PyDict_Next(domain->categories, &at, &name, &id)) {
     name_category(domain, name, static_cast<uint32_t>(PyLong_AsUnsignedLongMask(id)));
   }
+  at = 0;
+  while (domain->numbered != nullptr && PyDict_Next(domain->numbered, &at, &id, &name)) {
+    name_category(domain, name, static_cast<uint32_t>(PyLong_AsUnsignedLongMask(id)));
+  }
   domain->state.store(state, std::memory_order_release);
+}
+
+bool numbered(Domain *domain, PyObject *number) {
+  const bool taken =
+      domain->numbered != nullptr && PyDict_GetItemWithError(domain->numbered, number) != nullptr;
+  PyErr_Clear();
+  return taken;
 }
 
 uint32_t category_locked(Domain *domain, PyObject *name, int32_t state) {
@@ -63,8 +77,12 @@ uint32_t category_locked(Domain *domain, PyObject *name, int32_t state) {
     return static_cast<uint32_t>(PyLong_AsUnsignedLongMask(known));
   }
   PyErr_Clear();
-  const uint32_t id = static_cast<uint32_t>(PyDict_GET_SIZE(domain->categories)) + 1;
+  uint32_t id = static_cast<uint32_t>(PyDict_GET_SIZE(domain->categories)) + 1;
   PyObject *number = PyLong_FromUnsignedLong(id);
+  while (number != nullptr && numbered(domain, number)) {
+    Py_DECREF(number);
+    number = PyLong_FromUnsignedLong(++id);
+  }
   const bool kept = number != nullptr && PyDict_SetItem(domain->categories, name, number) == 0;
   Py_XDECREF(number);
   if (!kept) {
@@ -104,6 +122,44 @@ void activate(Domain *domain, int32_t state) {
   WARPLINE_LOCK(domain);
   activate_locked(domain, state);
   WARPLINE_UNLOCK();
+}
+
+bool name_category_number(Domain *domain, uint32_t id, PyObject *name, int32_t state) {
+  bool done = false;
+  PyObject *number = PyLong_FromUnsignedLong(id);
+  WARPLINE_LOCK(domain);
+  if (domain->numbered == nullptr) {
+    domain->numbered = PyDict_New();
+  }
+  done = number != nullptr && domain->numbered != nullptr &&
+         PyDict_SetItem(domain->numbered, number, name) == 0 &&
+         PyDict_SetItem(domain->categories, name, number) == 0;
+  WARPLINE_UNLOCK();
+  Py_XDECREF(number);
+  if (done && state > 0) {
+    handle_for(domain, state);
+    name_category(domain, name, id);
+  }
+  return done;
+}
+
+bool destroy(Domain *domain) {
+#if defined(Py_GIL_DISABLED)
+  return false;
+#else
+  const int32_t state = domain->state.load(std::memory_order_relaxed);
+  if (domain == g_default_domain || domain->users > 0 || domain->scopes > 0 || state == 0 ||
+      state != listener()) {
+    return false;
+  }
+  const nvtxDomainHandle_t handle = domain->handle;
+  domain->state.store(0, std::memory_order_release);
+  domain->handle = nullptr;
+  forget_registered(domain);
+  forget_schemas(domain);
+  nvtxDomainDestroy(handle);
+  return true;
+#endif
 }
 
 uint32_t category_named(Domain *domain, PyObject *name, int32_t state) {

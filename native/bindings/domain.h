@@ -15,6 +15,10 @@ struct Domain {
   PyObject *strings;     // str -> int, the handle of a registered string
   PyObject *categories;  // str -> int, ids from 1 in order of first use
   Schemas *schemas;      // null until the first extended payload
+  PyObject *counters;    // arguments -> Counter, null until the first one
+  PyObject *numbered;    // int -> str: categories that were named by number
+  int64_t users;         // what holds handles of the domain, and so keeps destroy() from doing anything
+  int64_t scopes;        // with blocks
 };
 
 extern PyTypeObject DomainType;
@@ -37,6 +41,24 @@ inline nvtxDomainHandle_t handle_for(Domain *domain, int32_t state) {
 
 // The id of a category name (an exact str); a new one is told to the tool. 0 without memory, no exception.
 uint32_t category_named(Domain *domain, PyObject *name, int32_t state);
+
+// Names a category by its number, now and for every tool that comes. False with an exception.
+bool name_category_number(Domain *domain, uint32_t id, PyObject *name, int32_t state);
+
+// Tells the tool that the domain is no longer used, unless something of this process still uses it. The domain makes its
+// handle again when it is used again. True where the tool was told.
+bool destroy(Domain *domain);
+
+// Whatever holds handles (prepared events, counters) says so. The default domain is never destroyed.
+inline void use(Domain *domain, int delta) {
+#if !defined(Py_GIL_DISABLED)  // without the GIL nothing is destroyed
+  if (domain != g_default_domain) {
+    domain->users += delta;
+  }
+#else
+  (void)domain, (void)delta;
+#endif
+}
 
 bool init_domains();
 

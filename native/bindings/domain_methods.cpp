@@ -1,6 +1,7 @@
 // The Python type Domain.
 #include "arguments.h"
 #include "attributes.h"
+#include "counter.h"
 #include "domain.h"
 #include "event.h"
 #include "string_cache.h"
@@ -258,6 +259,18 @@ PyMethodDef methods[] = {
      "set_event_attributes($self, /, attributes, *, message=None, color=None, category=None, "
      "payload=None)\n--\n\n"
      "Changes the attributes that are given; the others stay."},
+    {"get_counter", method(domain_get_counter), kFast,
+     "get_counter($self, /, name, dtype, *, description=None, scope=None, semantics=None, "
+     "time_domain=None)\n--\n\n"
+     "The counter `name`: the same object for the same arguments.\n\n"
+     "dtype: int, float, a NumPy dtype, or a dict of names and types for a group of counters.\n"
+     "description: a longer text.\n"
+     "scope: what it belongs to, a path or a PredefinedScope.\n"
+     "semantics: CounterSemantics of the whole counter.\n"
+     "time_domain: the clock of batches, a TimestampType; the tool's own by default."},
+    {"get_timestamp", domain_get_timestamp, METH_NOARGS,
+     "get_timestamp($self, /)\n--\n\nNow, by the tool's clock, for batches of samples; 0 where no tool "
+     "listens."},
     {"__reduce__", domain_reduce, METH_NOARGS, "Pickles as its name."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -78,7 +78,7 @@ void add_number(const Reading &number, Reading *out) {
 void read_ending(Domain *domain, int32_t state, Event *last, Reading *payload, Reading *out) {
   const KeptError error;
   handle_for(domain, state);
-  last->domain = domain;
+  move_event(last, domain);
   if (last->payload != nullptr) {
     read_payload(domain, state, last->payload, payload);
     if (payload->count > 0) {

@@ -152,13 +152,19 @@ void set_payload(Event *event, PyObject *payload) {
   Py_XDECREF(kept);
 }
 
+void move_event(Event *event, Domain *domain) {
+  event->state.store(0, std::memory_order_release);
+  use(domain, 1);
+  use(event->domain, -1);
+  event->domain = domain;
+}
+
 bool set_domain(Event *event, PyObject *domain) {
   Domain *named = domain_named(domain);
   if (named == nullptr) {
     return false;
   }
-  event->state.store(0, std::memory_order_release);
-  event->domain = named;
+  move_event(event, named);
   return true;
 }
 
@@ -182,6 +188,7 @@ bool set_arguments(Event *event, const Arguments &a) {
 }
 
 void clear_event(Event *event) {
+  use(event->domain, -1);
   Py_CLEAR(event->message);
   Py_CLEAR(event->color);
   Py_CLEAR(event->category);

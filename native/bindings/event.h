@@ -38,6 +38,7 @@ inline void init_event(Event *event, Domain *domain, PyObject *message) {
   event->argb = 0x0000FF;
   event->live = false;
   event->domain = domain;
+  use(domain, 1);
   event->message = Py_XNewRef(message);
   event->color = event->category = event->payload = event->holder = nullptr;
 }
@@ -48,6 +49,7 @@ bool set_color(Event *event, PyObject *color);
 bool set_category(Event *event, PyObject *category);
 void set_payload(Event *event, PyObject *payload);
 bool set_domain(Event *event, PyObject *domain);
+void move_event(Event *event, Domain *domain);
 bool set_arguments(Event *event, const Arguments &arguments);
 
 void clear_event(Event *event);

@@ -10,10 +10,12 @@
 namespace warpline::binding {
 
 std::atomic<int32_t> g_listener{-1};
+std::atomic<void (*)()> g_when_attached{nullptr};
 
 namespace {
 
 std::mutex g_mutex;
+std::atomic<bool> g_muted{false};
 int32_t g_attachments = 0;
 std::string g_announced;  // the announcement that the last look saw
 
@@ -38,6 +40,9 @@ int32_t settle() {
   const int32_t state = someone_listens() ? ++g_attachments : 0;
   if (state > 0) {
     find_tasks(g_announced.c_str());
+    if (auto *told = g_when_attached.load(); told != nullptr) {
+      told();
+    }
   }
   g_listener.store(state, std::memory_order_release);
   return state;
@@ -51,7 +56,7 @@ int32_t look() {
 
 int32_t look_again_locked() {
   const int32_t state = g_listener.load(std::memory_order_acquire);
-  if (state > 0) {
+  if (state > 0 || g_muted.load()) {
     return state;
   }
   auto &g = globals();
@@ -75,6 +80,16 @@ int32_t ask_for_listener() {
   return state < 0 ? look() : state;
 }
 
+void mute() {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  g_muted.store(true);
+  g_listener.store(0, std::memory_order_release);
+}
+
+bool is_muted() {
+  return g_muted.load(std::memory_order_relaxed);
+}
+
 int32_t look_again() {
   const std::lock_guard<std::mutex> lock(g_mutex);
   return look_again_locked();
@@ -87,7 +102,7 @@ bool attached() {
   }
   const std::lock_guard<std::mutex> lock(g_mutex);
   const std::string now = announcement();
-  if (now.empty() || (state == 0 && now == g_announced)) {
+  if (g_muted.load() || now.empty() || (state == 0 && now == g_announced)) {
     return g_listener.load(std::memory_order_acquire) > 0;
   }
   return look_again_locked() > 0;

@@ -28,6 +28,13 @@ inline int32_t listener() {
 // tool has been announced (NVTX_INJECTION64_PATH) since the last look.
 bool attached();
 
+// From now on no tool is looked for, and none is heard.
+void mute();
+bool is_muted();
+
+// Called whenever a tool has attached, with the new state, before it is anybody's.
+extern std::atomic<void (*)()> g_when_attached;
+
 // Looks for a tool again after a look that found none. Returns the state. The door for a live attach.
 int32_t look_again();
 

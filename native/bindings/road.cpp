@@ -180,15 +180,15 @@ void leave_context(Open *open) {
 }
 
 // Ends it; the reference is the caller's.
-void finish(Open *open) {
+void finish(Open *open, Event *saying = nullptr) {
   const KeptError error;
   if (open->pushed) {
     const int32_t state = listener();
     if (state == open->state) {
-      pop(open->domain, state);
+      pop(open->domain, state, saying);
     }
   } else if (open->state == listener()) {
-    nvtxDomainRangeEnd(open->domain->handle, open->point.id);
+    end(open->domain, open->state, open->point.id, saying);
   }
   open->ended = true;
   Suspended *last = unlink(open);
@@ -297,16 +297,16 @@ void enter_slowly(Entered *entered, Event *event, int32_t state) {
   add(entered, open);
 }
 
-void exit_slowly(Entered *entered, Domain *domain, int32_t state) {
+void exit_slowly(Entered *entered, Domain *domain, int32_t state, Event *last) {
   PyThreadState *thread = thread_state();
   Frame *direct = python_frame(current_frame(thread));
   const int flags = direct != nullptr ? code_of(direct)->co_flags & kSuspends : 0;
   Open *open = take(entered, {direct, direct, flags}, thread->id);
   if (open != nullptr) {
-    finish(open);
+    finish(open, last);
     Py_DECREF(as_object(open));
   } else if (flags == 0 && state > 0) {
-    pop(domain, state);
+    pop(domain, state, last);
   }
 }
 

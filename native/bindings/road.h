@@ -28,7 +28,7 @@ inline bool enters_for_caller(const PyCodeObject *code) {
 }
 
 void enter_slowly(Entered *entered, Event *event, int32_t state);
-void exit_slowly(Entered *entered, Domain *domain, int32_t state);
+void exit_slowly(Entered *entered, Domain *domain, int32_t state, Event *last);
 void abandon(Entered *entered);
 
 // `state` is what listener() said, and > 0.
@@ -43,15 +43,16 @@ inline void enter_range(Entered *entered, Event *event, int32_t state) {
   enter_slowly(entered, event, state);
 }
 
-inline void exit_range(Entered *entered, Domain *domain, int32_t state) {
+// `last`: what the end says anew, see pop().
+inline void exit_range(Entered *entered, Domain *domain, int32_t state, Event *last = nullptr) {
   Frame *frame = current_frame(thread_state());
   const PyCodeObject *code = frame != nullptr ? code_of(frame) : nullptr;
   if (code != nullptr && (code->co_flags & kSuspends) == 0 &&
       entered->open.load(std::memory_order_relaxed) == nullptr) [[likely]] {
-    pop(domain, state);
+    pop(domain, state, last);
     return;
   }
-  exit_slowly(entered, domain, state);
+  exit_slowly(entered, domain, state, last);
 }
 
 // When the object goes: ranges that it is still in end.
