@@ -104,6 +104,18 @@ class Report:
             parts.append(_shifted(name, part, piece.shift))
         return pa.concat_tables(parts) if parts else wanted.empty_table()
 
+    def payloads(self, name: str | None = None) -> pa.Table:
+        """Return the extended payloads of one type, a column for each field; beside them process, event_type, event, at_end, cut.
+
+        `name`: a schema's name or a predefined type's (`float64`, `string`, …), as the column `type` of the table `payloads` has it; a
+        predefined type has one column `value`. A field that is called like one of the columns beside it becomes `payload.NAME`. Fields
+        that are missing in cut payloads are null; where layouts of one name have nothing in common there is a column `text`.
+        Without a name: all payloads with their `type` and as `text`. Raises MissingData for a name that no payload or schema has.
+        """
+        from warpline.query.payloads import table
+
+        return table(self, name)
+
     def sql(self, text: str, params: Sequence[Any] | dict[str, Any] | None = None, *, untrusted: bool = False) -> pa.Table:
         """Run SQL (DuckDB's dialect; the tables are views) and return the result; `?` or `$name` take `params`.
 

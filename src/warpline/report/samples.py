@@ -104,7 +104,7 @@ class Samples:
             keys = np.zeros(len(used), np.int64)
             for number in np.unique(code[lost]).tolist():
                 counter = known[number]
-                keys[number] = counter.keys[0] if counter else self.counters.single(*used[number], "int64")
+                keys[number] = counter.keys[0] if counter else self.counters.single(used[number][0], used[number][1], "int64")
             nothing = np.zeros(len(lost), np.int64)
             pieces.append(_Piece(lost, keys[code[lost]], nothing, nothing.astype(np.float64), nothing.astype(np.int8)))
             self.undecoded += len(lost)

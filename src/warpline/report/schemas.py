@@ -9,7 +9,7 @@ from typing import Any
 from warpline.report.domains import Domains
 from warpline.spool import payload_schema as layouts
 from warpline.spool.definitions import Definition, Definitions
-from warpline.spool.payload_schema import Element, Struct, Unreadable
+from warpline.spool.payload_schema import Element, Unreadable
 from warpline.spool.payload_types import STATIC_IDS, name_of
 
 JSON = "warpline.json"
@@ -22,7 +22,7 @@ class Schemas:
     def __init__(self, first: int, definitions: Definitions) -> None:
         self._keys: dict[tuple[int, int], int] = {}
         self._made: dict[tuple[int, int], Definition] = {}
-        self._layouts: dict[tuple[int, int], Struct | None] = {}
+        self._layouts: dict[tuple[int, int], Element | None] = {}
         self.strings: dict[tuple[int, int], dict[int, str]] = {}  # of registered strings in payloads: handle -> text
         self.unreadable: dict[str, int] = {}  # why -> how many
         for one in definitions.of("schema", "enum"):
@@ -55,17 +55,16 @@ class Schemas:
             self._layouts[place] = self._parse(place)
         return self._layouts[place]
 
-    def _parse(self, place: tuple[int, int]) -> Struct | None:
+    def _parse(self, place: tuple[int, int]) -> Element | None:
         def lookup(number: int) -> Mapping[str, Any] | None:
             other = self.find(place[0], number)
             return self._made[other].data if other else None
 
         try:
-            found = layouts.parse(self._made[place].data, lookup)
+            return layouts.parse(self._made[place].data, lookup)
         except Unreadable as error:
             self.unreadable[str(error)] = self.unreadable.get(str(error), 0) + 1
             return None
-        return found if isinstance(found, Struct) else None
 
     def rows(self, process: int, domains: Domains) -> list[dict[str, Any]]:
         """Return the rows of the table."""

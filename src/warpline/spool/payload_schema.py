@@ -45,6 +45,7 @@ class Field:
     length: int
     selector: int
     jump: int
+    align: int
     flags: int
     semantics: Any
 
@@ -165,7 +166,7 @@ class _Layout:
         selector = detail if isinstance(element, Struct) and element.kind == UNION and not array else -1
         name = text(entry.get("name")) or f"field{index}"
         semantics = entry.get("semantics")
-        field = Field(name, element, at, array, count, detail if array in (BY_ENTRY, BY_PAYLOAD) else -1, selector, jump, flags, semantics)
+        field = Field(name, element, at, array, count, detail if array in (BY_ENTRY, BY_PAYLOAD) else -1, selector, jump, align, flags, semantics)
         self.fields.append(field)
         size = field.size
         if self.kind in (UNION, UNION_SELECTED):

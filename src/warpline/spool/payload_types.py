@@ -24,7 +24,7 @@ class Predefined:
         return self.format != "" and self.name not in _NO_NUMBERS
 
 
-_NO_NUMBERS = ("address", "range_id", "category", "color", "scope", "pid", "tid", "registered_string", "char", "wchar")
+_NO_NUMBERS = ("address", "range_id", "category", "color", "scope", "pid", "tid", "pid64", "tid64", "registered_string", "char", "char16", "char32", "wchar", "byte")
 
 _INTEGERS = {1: "char", 3: "short", 5: "int", 7: "long", 9: "longlong", 11: "int8", 13: "int16", 15: "int32", 17: "int64"}
 _SIZES = {1: 1, 3: 2, 5: 4, 7: 8, 9: 8, 11: 1, 13: 2, 15: 4, 17: 8}
@@ -40,8 +40,8 @@ TYPES: dict[int, Predefined] = {
     23: Predefined("address", "<u8", 8),
     24: Predefined("wchar", "<u4", 4),
     25: Predefined("char", "<u1", 1),
-    26: Predefined("char", "<u2", 2),
-    27: Predefined("char", "<u4", 4),
+    26: Predefined("char16", "<u2", 2),
+    27: Predefined("char32", "<u4", 4),
     32: Predefined("byte", "<u1", 1),
     33: Predefined("int128", "", 16),
     34: Predefined("uint128", "", 16),
@@ -56,16 +56,19 @@ TYPES: dict[int, Predefined] = {
     69: Predefined("color", "<u4", 4),
     70: Predefined("scope", "<u8", 8),
     71: Predefined("pid", "<u4", 4),
-    72: Predefined("pid", "<u8", 8),
+    72: Predefined("pid64", "<u8", 8),
     73: Predefined("tid", "<u4", 4),
-    74: Predefined("tid", "<u8", 8),
+    74: Predefined("tid64", "<u8", 8),
     75: Predefined("string", "", 1),
     76: Predefined("string", "", 1),
-    77: Predefined("string", "", 2),
-    78: Predefined("string", "", 4),
+    77: Predefined("string16", "", 2),
+    78: Predefined("string32", "", 4),
     REGISTERED_STRING: Predefined("registered_string", "<u8", 8),
 }
 STRINGS = {75: "utf-8", 76: "utf-8", 77: "utf-16-le", 78: "utf-32-le"}
+
+
+NUMBERS = {known.name: number for number, known in reversed(TYPES.items())}  # types of one name have one layout
 
 
 def name_of(number: int) -> str:
