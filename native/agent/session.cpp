@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "facts.h"
+#include "heap.h"
 #include "source.h"
 #include "spool/schema.h"
 
@@ -113,6 +114,7 @@ void leave(void *) {
 void become_child(State &state) {
   new (&state.mutex) std::mutex;
   state.names.become_child();
+  renew_heap();
   state.spares = nullptr;
   t_spare = std::exchange(t_log, nullptr);
   if (state.process != nullptr) {
@@ -387,7 +389,7 @@ int stop_recording() {
   state.mode.store(Mode::idle);
   g_life->generation.store(0);
   if (ProcessLog *process = std::exchange(state.process, nullptr)) {
-    process->finish(now_ns(state.clock));  // and kept: threads may be in the middle of a call
+    process->finish();  // and kept: threads may be in the middle of a call
     state.last_turn = process->last_turn();
   }
   if (ControlPage *control = state.control.exchange(nullptr)) {

@@ -29,12 +29,12 @@ int ProcessLog::open(const std::string &path, std::string_view json, const Clock
   return error;
 }
 
-void ProcessLog::finish(uint64_t end_ns) {
+void ProcessLog::finish() {
   names_.attach(nullptr);
   std::lock_guard lock(slots_mutex_);
   slots_.clear();
   free_slots_.clear();
-  file_.finish(end_ns);
+  file_.finish(now_ns(clock_));
 }
 
 ThreadLog *ProcessLog::enter_thread(ThreadLog *spare) {

@@ -32,7 +32,7 @@ class ProcessLog {
   [[nodiscard]] int open(const std::string &path, std::string_view json, const ClockParams &clock);
 
   //! [MT] Ends the recording: the file is complete, and whatever still comes goes nowhere.
-  void finish(uint64_t end_ns);
+  void finish();
 
   //! [MT] A log for the calling thread: perhaps one that an ended thread left, or `spare`, which no thread uses any more.
   //! nullptr when memory is out.

@@ -1,0 +1,9 @@
+// The agent's own memory for `new`.
+#pragma once
+
+namespace warpline::agent {
+
+//! [FORK] In a child: another thread may have been in the middle of giving memory back.
+void renew_heap();
+
+}  // namespace warpline::agent
