@@ -44,7 +44,8 @@ static nvtxEventAttributes_t attributes(const char *message) {
   return a;
 }
 
-static nvtxEventAttributes_t with_payloads(const char *message, const nvtxPayloadData_t *payloads, int count) {
+static nvtxEventAttributes_t with_payloads(const char *message, const nvtxPayloadData_t *payloads,
+                                           int count) {
   nvtxEventAttributes_t a = attributes(message);
   a.payloadType = NVTX_PAYLOAD_TYPE_EXT;
   a.payload.ullValue = (uint64_t)(uintptr_t)payloads;
@@ -52,8 +53,8 @@ static nvtxEventAttributes_t with_payloads(const char *message, const nvtxPayloa
   return a;
 }
 
-static uint64_t schema(const char *name, uint64_t type, const nvtxPayloadSchemaEntry_t *entries, size_t count, size_t size,
-                       uint64_t flags, uint64_t id) {
+static uint64_t schema(const char *name, uint64_t type, const nvtxPayloadSchemaEntry_t *entries, size_t count,
+                       size_t size, uint64_t flags, uint64_t id) {
   nvtxPayloadSchemaAttr_t a;
   memset(&a, 0xee, sizeof(a));  // what the mask does not name may hold anything
   a.fieldMask = FIELD(NAME) | FIELD(TYPE) | FIELD(ENTRIES) | FIELD(NUM_ENTRIES) | FIELD(FLAGS);
@@ -90,17 +91,25 @@ static void payloads(void) {
       {0, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "rank", "who", 0, offsetof(Step, rank), NULL, NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE, "loss", NULL, 0, offsetof(Step, loss), NULL, NULL}};
   step_id = schema("step", NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, entries, COUNT(entries), sizeof(Step), 0, 0);
-  uint64_t fixed = schema("fixed", NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, entries, COUNT(entries), 0, 0, (1 << 24) + 5);
+  uint64_t fixed =
+      schema("fixed", NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, entries, COUNT(entries), 0, 0, (1 << 24) + 5);
   nvtxPayloadEnum_t values[] = {{"red", 1, 0}, {"blue", 2, 1}};
   nvtxPayloadEnumAttr_t colors = {NVTX_PAYLOAD_ENUM_ATTR_FIELD_NAME | NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES |
-                                      NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE,
-                                  "colors", values, 2, 4, 0, NULL};
+                                      NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES |
+                                      NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE,
+                                  "colors",
+                                  values,
+                                  2,
+                                  4,
+                                  0,
+                                  NULL};
   uint64_t colors_id = nvtxPayloadEnumRegister(D, &colors);
   if (fixed != (1 << 24) + 5 || step_id < (uint64_t)1 << 32 || colors_id == step_id || colors_id == 0) {
     printf("wrong ids\n");
   }
   Step one = {3, 0.5}, two = {4, 0.25};
-  nvtxPayloadData_t data[] = {{step_id, sizeof(one), &one}, {fixed, sizeof(two), &two}, {NVTX_TYPE_PAYLOAD_SCHEMA_RAW, 3, "raw"}};
+  nvtxPayloadData_t data[] = {
+      {step_id, sizeof(one), &one}, {fixed, sizeof(two), &two}, {NVTX_TYPE_PAYLOAD_SCHEMA_RAW, 3, "raw"}};
   nvtxEventAttributes_t a = with_payloads("attributes", data, 3);
   nvtxDomainMarkEx(D, &a);
   nvtxDomainRangePushEx(D, &a);
@@ -123,7 +132,7 @@ static void payloads(void) {
   nvtxRangePushPayload(D, data, 2);
   nvtxRangePopPayload(D, data + 2, 1);
   nvtxRangeEndPayload(D, nvtxRangeStartPayload(D, data, 1), data + 1, 1);
-  nvtxRangePopPayload(D, data, 1);             // nothing is open
+  nvtxRangePopPayload(D, data, 1);              // nothing is open
   nvtxRangeEndPayload(D, 0xdeadbeef, data, 1);  // nor is this
 }
 
@@ -131,7 +140,10 @@ static void odd_payloads(void) {
   nvtxPayloadData_t none[] = {{step_id, 0, "x"}, {step_id, 8, NULL}};
   nvtxEventAttributes_t a = with_payloads("nothing in it", none, 2);
   nvtxDomainMarkEx(D, &a);
-  nvtxPayloadData_t odd[] = {{(uint64_t)1 << 40, 5, "never"}, {0, 2, "zero"}, {NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, (size_t)-1, "text"}, {step_id, 3, "abc"}};
+  nvtxPayloadData_t odd[] = {{(uint64_t)1 << 40, 5, "never"},
+                             {0, 2, "zero"},
+                             {NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, (size_t)-1, "text"},
+                             {step_id, 3, "abc"}};
   a = with_payloads("never registered", odd, 4);
   nvtxDomainMarkEx(D, &a);
   a = with_payloads("null array", NULL, 1);
@@ -143,7 +155,8 @@ static void odd_payloads(void) {
   nvtxDomainMarkEx(D, &a);
   char *large = calloc(1, (2 << 20) + 10);
   memset(large, 'L', (2 << 20) + 10);
-  nvtxPayloadData_t big[] = {{NVTX_TYPE_PAYLOAD_SCHEMA_RAW, (2 << 20) + 10, large}, {NVTX_TYPE_PAYLOAD_SCHEMA_RAW, 1 << 20, large}};
+  nvtxPayloadData_t big[] = {{NVTX_TYPE_PAYLOAD_SCHEMA_RAW, (2 << 20) + 10, large},
+                             {NVTX_TYPE_PAYLOAD_SCHEMA_RAW, 1 << 20, large}};
   a = with_payloads("large", big, 2);
   nvtxDomainMarkEx(D, &a);
   free(large);
@@ -181,9 +194,11 @@ static void pointers(void) {
     const char *terminated;
   } Rich;
   nvtxPayloadSchemaEntry_t entries[] = {
-      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "text", NULL, 0, 0, NULL, NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "text", NULL, 0, 0, NULL,
+       NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT32, "count", NULL, 0, offsetof(Rich, count), NULL, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX | NVTX_PAYLOAD_ENTRY_FLAG_DEEP_COPY,
+      {NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX |
+           NVTX_PAYLOAD_ENTRY_FLAG_DEEP_COPY,
        NVTX_PAYLOAD_ENTRY_TYPE_INT32, "numbers", NULL, 1, offsetof(Rich, numbers), NULL, NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY, "category", NULL, 0, offsetof(Rich, category), NULL, NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_COLOR_ARGB, "color", NULL, 0, offsetof(Rich, color), NULL, NULL},
@@ -192,9 +207,10 @@ static void pointers(void) {
        offsetof(Rich, steps), NULL, NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "wild", NULL, 0, offsetof(Rich, wild), NULL, NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF16, "utf16", NULL, 0, offsetof(Rich, utf16), NULL, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED, NVTX_PAYLOAD_ENTRY_TYPE_CHAR,
-       "terminated", NULL, 0, offsetof(Rich, terminated), NULL, NULL}};
-  uint64_t rich_id = schema("rich", NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, entries, COUNT(entries), sizeof(Rich), 0, 0);
+      {NVTX_PAYLOAD_ENTRY_FLAG_POINTER | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED,
+       NVTX_PAYLOAD_ENTRY_TYPE_CHAR, "terminated", NULL, 0, offsetof(Rich, terminated), NULL, NULL}};
+  uint64_t rich_id =
+      schema("rich", NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, entries, COUNT(entries), sizeof(Rich), 0, 0);
   int32_t numbers[] = {10, 20, 30};
   Step steps[] = {{1, 1.5}, {2, 2.5}};
   uint16_t wide[] = {'w', 'i', 'd', 'e', 0};
@@ -202,7 +218,8 @@ static void pointers(void) {
   char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   mprotect(page + 4096, 4096, PROT_NONE);
   strcpy(page + 4096 - 5, "edge");
-  Rich rich = {"said by the payload", numbers, 3, 42, 0xff00ff00, "inside", steps, (const char *)16, wide, page + 4096 - 5};
+  Rich rich = {"said by the payload", numbers, 3, 42, 0xff00ff00, "inside", steps, (const char *)16, wide,
+               page + 4096 - 5};
   nvtxPayloadData_t data = {rich_id, sizeof(rich), &rich};
   nvtxMarkPayload(D, &data, 1);
   nvtxEventAttributes_t a = attributes("overridden");
@@ -220,12 +237,16 @@ static void pointers(void) {
   nvtxPayloadSchemaEntry_t outer[] = {
       {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "before", NULL, 0, 0, NULL, NULL},
       {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, rich_id, "riches", NULL, 2, 0, NULL, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE, "name", NULL, 0, 0, NULL, NULL}};
+      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE, "name",
+       NULL, 0, 0, NULL, NULL}};
   struct {
     uint64_t before;
     Rich riches[2];
     nvtxStringHandle_t name;
-  } nest = {1, {{"first", NULL, 0, 0, 0, "", NULL, NULL, NULL, NULL}, {"second", numbers, 1, 0, 0, "", NULL, NULL, NULL, NULL}}, nvtxDomainRegisterStringA(D, "registered by payload")};
+  } nest = {1,
+            {{"first", NULL, 0, 0, 0, "", NULL, NULL, NULL, NULL},
+             {"second", numbers, 1, 0, 0, "", NULL, NULL, NULL, NULL}},
+            nvtxDomainRegisterStringA(D, "registered by payload")};
   uint64_t nest_id = schema("nest", NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, outer, COUNT(outer), sizeof(nest), 0, 0);
   nvtxPayloadData_t nested = {nest_id, sizeof(nest), &nest};
   nvtxMarkPayload(D, &nested, 1);
@@ -233,8 +254,10 @@ static void pointers(void) {
   // A dynamic layout: length, elements, then a text.
   nvtxPayloadSchemaEntry_t dynamic[] = {
       {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT16, "n", NULL, 0, 0, NULL, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "v", NULL, 0, 0, NULL, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "text", NULL, 0, 0, NULL, NULL}};
+      {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX, NVTX_PAYLOAD_ENTRY_TYPE_INT32, "v", NULL, 0, 0, NULL,
+       NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED,
+       NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "text", NULL, 0, 0, NULL, NULL}};
   uint64_t dynamic_id = schema("dynamic", NVTX_PAYLOAD_SCHEMA_TYPE_DYNAMIC, dynamic, COUNT(dynamic), 0, 0, 0);
   char bytes[] = "\2\0\0\0\1\0\0\0\2\0\0\0behind";
   nvtxPayloadData_t moving = {dynamic_id, sizeof(bytes), bytes};
@@ -244,7 +267,8 @@ static void pointers(void) {
   nvtxMarkPayload(D, &lying, 1);
 
   // A schema that holds itself.
-  nvtxPayloadSchemaEntry_t self = {NVTX_PAYLOAD_ENTRY_FLAG_POINTER, (1 << 24) + 9, "self", NULL, 0, 0, NULL, NULL};
+  nvtxPayloadSchemaEntry_t self = {
+      NVTX_PAYLOAD_ENTRY_FLAG_POINTER, (1 << 24) + 9, "self", NULL, 0, 0, NULL, NULL};
   uint64_t self_id = schema("self", NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, &self, 1, 8, 0, (1 << 24) + 9);
   void *loop = &loop;
   nvtxPayloadData_t looping = {self_id, 8, &loop};
@@ -295,7 +319,8 @@ static void counters(void) {
   nvtxCounterBatch_t batch = {i, values, sizeof(values), 0, times, sizeof(times)};
   nvtxCounterBatchSubmit(D, &batch);
   int64_t pair[] = {t - 5000, 100};
-  nvtxCounterBatch_t paired = {i, values, sizeof(values), NVTX_COUNTER_BATCH_FLAG_BEGINTIME_INTERVAL_PAIR, pair, sizeof(pair)};
+  nvtxCounterBatch_t paired = {
+      i, values, sizeof(values), NVTX_COUNTER_BATCH_FLAG_BEGINTIME_INTERVAL_PAIR, pair, sizeof(pair)};
   nvtxCounterBatchSubmit(D, &paired);
   paired.flags = NVTX_COUNTER_BATCH_FLAG_ENDTIME_INTERVAL_PAIR;
   nvtxCounterBatchSubmit(D, &paired);
@@ -306,8 +331,12 @@ static void counters(void) {
 
   // Other clocks: of the system, of the program, tied to ours by points, by a factor, through another.
   static int64_t shift = 5000;
-  nvtxTimeDomainAttr_t clocks[5] = {{0, NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME, (1 << 24) + 1, 0, 1000000000, 0},
-                                    {0, 0, (1 << 24) + 2, 0, 0, 0}, {0, 0, (1 << 24) + 3, 0, 0, 0}, {0, 0, (1 << 24) + 4, 0, 0, 0}, {0, 0, 0, 0, 0, 0}};
+  nvtxTimeDomainAttr_t clocks[5] = {
+      {0, NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME, (1 << 24) + 1, 0, 1000000000, 0},
+      {0, 0, (1 << 24) + 2, 0, 0, 0},
+      {0, 0, (1 << 24) + 3, 0, 0, 0},
+      {0, 0, (1 << 24) + 4, 0, 0, 0},
+      {0, 0, 0, 0, 0, 0}};
   uint64_t ids[5];
   for (int n = 0; n < 5; ++n) {
     ids[n] = nvtxTimeDomainRegister(D, &clocks[n]);
@@ -350,11 +379,15 @@ static void deferred(void) {
   } Range;
   uint64_t stamp = NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP;
   nvtxPayloadSchemaEntry_t range[] = {
-      {stamp | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "begin", NULL, 0, 0, &tool.head, NULL},
-      {stamp | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "end", NULL, 0, 8, &tool.head, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "name", NULL, 0, 16, NULL, NULL},
+      {stamp | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "begin", NULL, 0, 0,
+       &tool.head, NULL},
+      {stamp | NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "end", NULL, 0, 8,
+       &tool.head, NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "name", NULL, 0, 16, NULL,
+       NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY, "category", NULL, 0, 24, NULL, NULL}};
-  uint64_t range_id = schema("range", NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, range, 4, sizeof(Range), NVTX_PAYLOAD_SCHEMA_FLAG_RANGE_PUSHPOP, 0);
+  uint64_t range_id = schema("range", NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, range, 4, sizeof(Range),
+                             NVTX_PAYLOAD_SCHEMA_FLAG_RANGE_PUSHPOP, 0);
   int64_t t = nvtxTimestampGet();
   printf("deferred=%lld\n", (long long)t);
   Range ranges[] = {{t - 9000, t - 8000, "deferred 0", 5}, {t - 7000, t - 6000, "deferred 1", 6}};
@@ -368,10 +401,13 @@ static void deferred(void) {
     uint64_t name;
   } Mark;
   nvtxPayloadSchemaEntry_t mark[] = {
-      {stamp | NVTX_PAYLOAD_ENTRY_FLAG_MARK, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "time", NULL, 0, 0, &tool.head, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED,
+      {stamp | NVTX_PAYLOAD_ENTRY_FLAG_MARK, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "time", NULL, 0, 0, &tool.head,
+       NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE |
+           NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED,
        NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "name", NULL, 0, 8, NULL, NULL}};
-  uint64_t mark_id = schema("mark", NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, mark, 2, sizeof(Mark), NVTX_PAYLOAD_SCHEMA_FLAG_MARK, 0);
+  uint64_t mark_id = schema("mark", NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, mark, 2, sizeof(Mark),
+                            NVTX_PAYLOAD_SCHEMA_FLAG_MARK, 0);
   const char flex[] = "xxxxfirst\0second";
   Mark marks[] = {{t - 500, 4}, {t - 400, 10}};
   nvtxEventBatch_t flexible = {mark_id, sizeof(marks), marks, 0, 0, flex, sizeof(flex) - 4, 4};
@@ -381,8 +417,9 @@ static void deferred(void) {
     int64_t time;
     uint64_t range;
   } Half;
-  nvtxPayloadSchemaEntry_t half[] = {{stamp, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "time", NULL, 0, 0, &tool.head, NULL},
-                                     {0, NVTX_PAYLOAD_ENTRY_TYPE_RANGE_ID, "range", NULL, 0, 8, NULL, NULL}};
+  nvtxPayloadSchemaEntry_t half[] = {
+      {stamp, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "time", NULL, 0, 0, &tool.head, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_RANGE_ID, "range", NULL, 0, 8, NULL, NULL}};
   uint64_t halves[4];
   for (uint64_t kind = 5; kind <= 8; ++kind) {  // push pop start end
     halves[kind - 5] = schema("half", NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, half, 2, sizeof(Half), kind << 3, 0);
@@ -402,11 +439,15 @@ static void deferred(void) {
 
   // Events of different lengths, one behind the other.
   nvtxPayloadSchemaEntry_t moving[] = {
-      {stamp | NVTX_PAYLOAD_ENTRY_FLAG_MARK, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "time", NULL, 0, 0, &tool.head, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "name", NULL, 4, 0, NULL, NULL},
+      {stamp | NVTX_PAYLOAD_ENTRY_FLAG_MARK, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "time", NULL, 0, 0, &tool.head,
+       NULL},
+      {NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE | NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE,
+       NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "name", NULL, 4, 0, NULL, NULL},
       {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT32, "n", NULL, 0, 0, NULL, NULL},
-      {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "values", NULL, 2, 0, NULL, NULL}};
-  uint64_t moving_id = schema("moving", NVTX_PAYLOAD_SCHEMA_TYPE_DYNAMIC, moving, 4, 0, NVTX_PAYLOAD_SCHEMA_FLAG_MARK, 0);
+      {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "values", NULL, 2, 0, NULL,
+       NULL}};
+  uint64_t moving_id =
+      schema("moving", NVTX_PAYLOAD_SCHEMA_TYPE_DYNAMIC, moving, 4, 0, NVTX_PAYLOAD_SCHEMA_FLAG_MARK, 0);
   struct {
     int64_t time;
     char name[4];
@@ -471,25 +512,43 @@ static void memory(void) {
   nvtxMemHeapHandle_t h = nvtxMemHeapRegister(D, &heap);
   nvtxMemVirtualRangeDesc_t parts[] = {{100, pool}, {200, pool + 100}};
   nvtxMemRegionHandle_t handles[2] = {NULL, NULL};
-  nvtxMemRegionsRegisterBatch_t regions = {NVTX_EXT_COMPATID_MEM, sizeof(regions), NVTX_MEM_TYPE_VIRTUAL_ADDRESS, h, 2, sizeof(parts[0]), parts, handles};
+  nvtxMemRegionsRegisterBatch_t regions = {NVTX_EXT_COMPATID_MEM,
+                                           sizeof(regions),
+                                           NVTX_MEM_TYPE_VIRTUAL_ADDRESS,
+                                           h,
+                                           2,
+                                           sizeof(parts[0]),
+                                           parts,
+                                           handles};
   nvtxMemRegionsRegister(D, &regions);
   printf("pool=%llu\n", (unsigned long long)(uintptr_t)pool);
   parts[0].size = 50;
-  nvtxMemRegionsResizeBatch_t resized = {NVTX_EXT_COMPATID_MEM, sizeof(resized), NVTX_MEM_TYPE_VIRTUAL_ADDRESS, 1, sizeof(parts[0]), parts};
+  nvtxMemRegionsResizeBatch_t resized = {
+      NVTX_EXT_COMPATID_MEM, sizeof(resized), NVTX_MEM_TYPE_VIRTUAL_ADDRESS, 1, sizeof(parts[0]), parts};
   nvtxMemRegionsResize(D, &resized);
-  nvtxMemRegionNameDesc_t name = {NVTX_MEM_REGION_REF_TYPE_HANDLE, NVTX_MESSAGE_TYPE_ASCII, {.handle = handles[1]}, {.ascii = "weights"}, 4, 0};
+  nvtxMemRegionNameDesc_t name = {NVTX_MEM_REGION_REF_TYPE_HANDLE,
+                                  NVTX_MESSAGE_TYPE_ASCII,
+                                  {.handle = handles[1]},
+                                  {.ascii = "weights"},
+                                  4,
+                                  0};
   nvtxMemRegionsNameBatch_t names = {NVTX_EXT_COMPATID_MEM, sizeof(names), 0, 1, sizeof(name), &name, 0};
   nvtxMemRegionsName(D, &names);
-  nvtxMemPermissionsHandle_t permissions = nvtxMemPermissionsCreate(D, NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_WRITE);
-  nvtxMemPermissionsAssignRegionDesc_t assigned = {NVTX_MEM_PERMISSIONS_REGION_FLAGS_READ, NVTX_MEM_REGION_REF_TYPE_POINTER, {.pointer = pool}};
-  nvtxMemPermissionsAssignBatch_t assign = {NVTX_EXT_COMPATID_MEM, sizeof(assign), 0, permissions, 1, sizeof(assigned), &assigned, 0};
+  nvtxMemPermissionsHandle_t permissions =
+      nvtxMemPermissionsCreate(D, NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_WRITE);
+  nvtxMemPermissionsAssignRegionDesc_t assigned = {
+      NVTX_MEM_PERMISSIONS_REGION_FLAGS_READ, NVTX_MEM_REGION_REF_TYPE_POINTER, {.pointer = pool}};
+  nvtxMemPermissionsAssignBatch_t assign = {NVTX_EXT_COMPATID_MEM, sizeof(assign), 0, permissions, 1,
+                                            sizeof(assigned),      &assigned,      0};
   nvtxMemPermissionsAssign(D, &assign);
-  nvtxMemPermissionsBind(D, permissions, NVTX_MEM_PERMISSIONS_BIND_SCOPE_CPU_THREAD, NVTX_MEM_PERMISSIONS_BIND_FLAGS_STRICT_WRITE);
+  nvtxMemPermissionsBind(D, permissions, NVTX_MEM_PERMISSIONS_BIND_SCOPE_CPU_THREAD,
+                         NVTX_MEM_PERMISSIONS_BIND_FLAGS_STRICT_WRITE);
   nvtxMemPermissionsUnbind(D, NVTX_MEM_PERMISSIONS_BIND_SCOPE_CPU_THREAD);
   nvtxMemPermissionsReset(D, permissions);
   nvtxMemPermissionsDestroy(D, permissions);
   nvtxMemRegionRef_t gone = {.pointer = pool};
-  nvtxMemRegionsUnregisterBatch_t unregistered = {NVTX_EXT_COMPATID_MEM, sizeof(unregistered), NVTX_MEM_REGION_REF_TYPE_POINTER, 1, sizeof(gone), &gone};
+  nvtxMemRegionsUnregisterBatch_t unregistered = {
+      NVTX_EXT_COMPATID_MEM, sizeof(unregistered), NVTX_MEM_REGION_REF_TYPE_POINTER, 1, sizeof(gone), &gone};
   nvtxMemRegionsUnregister(D, &unregistered);
   nvtxMemHeapReset(D, h);
   nvtxMemHeapUnregister(D, h);

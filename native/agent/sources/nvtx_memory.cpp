@@ -57,7 +57,7 @@ Region array_region(Domain domain, uint32_t type, const NvtxCudaArrayRange &rang
   Json json("region");
   json.member("type", type);
   json.member("heap", heap);
-  json.member("array", number_of(range.array));
+  json.member("identifier", number_of(range.array));
   json.word("offset", offset + "]");
   json.word("extent", extent + "]");
   define(domain_of(domain), Kind::region, region.handle, json.close());
