@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _BESIDE = ("process", "event_type", "event", "at_end", "cut")
 _ROWS = f"SELECT {', '.join(_BESIDE)}, schema, type, data, json FROM payloads"
+_WRAPPER = re.compile(r"value|str\d*|bytes\d*|bool|u?int\d+|float\d+")  # what one value is called by our binding and by PyPI nvtx
+_ARRAYS = (("length", "values"), ("shape", "values"), ("size", "data"))
 _ROWS_PER_BLOCK = 1 << 18
 
 
@@ -64,14 +67,16 @@ def decoded(report: Report, rows: pa.Table) -> list[Any]:
 
 def plain(value: Any) -> Any:
     """Return what a payload is about: the value of a structure that only wraps one, the values of an array with its lengths."""
+    if isinstance(value, list):
+        return [plain(item) for item in value] if value and isinstance(value[0], dict) else value
     if not isinstance(value, dict):
         return value
     names = tuple(value)
-    if names in (("value",), ("str",)):
+    if len(names) == 1 and _WRAPPER.fullmatch(names[0]):
         return plain(value[names[0]])
-    if names in (("length", "values"), ("shape", "values")) and isinstance(value["values"], (list, bytes, str)):
-        return _shaped(value["values"], value[names[0]])
-    return value
+    if names in _ARRAYS and isinstance(value[names[1]], (list, bytes, str)):
+        return _shaped(plain(value[names[1]]), value[names[0]])
+    return {name: plain(item) if isinstance(item, (dict, list)) else item for name, item in value.items()}
 
 
 def _shaped(values: Any, shape: Any) -> Any:

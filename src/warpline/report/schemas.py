@@ -38,11 +38,13 @@ class Schemas:
         return self._keys[place]
 
     def name(self, domain: int, number: int) -> str:
-        """Return what a payload's schema is called, whether it is predefined, registered or neither."""
+        """Return what a payload's schema is called, by what it holds where it has no name; by its number where it was not recorded."""
         if number < STATIC_IDS:
             return name_of(number)
         place = self.find(domain, number)
-        return (self._made[place].text("name") if place else None) or f"schema {number}"
+        name = self._made[place].text("name") if place else None
+        layout = None if name else self.layout(domain, number)
+        return name or (layouts.signature(layout) if layout else f"schema {number}")
 
     def layout(self, domain: int, number: int) -> Element | None:
         """Return the layout of a schema or predefined type; None where there is none that can be read, which is counted once."""

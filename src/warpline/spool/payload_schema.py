@@ -11,6 +11,7 @@ from warpline.spool.process import number, text
 
 LARGEST = 1 << 20  # bytes: the agent cuts longer payloads
 _DEEPEST = 8
+_SIGNED_FIELDS, _SIGNED_DEPTH = 12, 2
 _ID = (1 << 64) - 1
 POINTER, FROM_BASE, FROM_HERE, HIDE, MESSAGE, COUNTER = 1 << 1, 1 << 2, 1 << 3, 1 << 9, 1 << 10, 4 << 12
 FIXED, TERMINATED, BY_ENTRY, BY_PAYLOAD = 1 << 4, 2 << 4, 3 << 4, 4 << 4
@@ -166,7 +167,9 @@ class _Layout:
         selector = detail if isinstance(element, Struct) and element.kind == UNION and not array else -1
         name = text(entry.get("name")) or f"field{index}"
         semantics = entry.get("semantics")
-        field = Field(name, element, at, array, count, detail if array in (BY_ENTRY, BY_PAYLOAD) else -1, selector, jump, align, flags, semantics)
+        field = Field(
+            name, element, at, array, count, detail if array in (BY_ENTRY, BY_PAYLOAD) else -1, selector, jump, align, flags, semantics
+        )
         self.fields.append(field)
         size = field.size
         if self.kind in (UNION, UNION_SELECTED):
@@ -189,7 +192,7 @@ def _element(kind: int, lookup: Lookup, depth: int) -> Element:
         inner = lookup(kind)
         if inner is None:
             raise Unreadable(f"it refers to the schema {kind}, which was not recorded")
-        return parse(inner, lookup, depth + 1)
+        return unwrapped(parse(inner, lookup, depth + 1))
     if kind == UNION_SELECTOR:
         raise Unreadable("a union with a selector inside does not say where it is")
     known = TYPES.get(kind)
@@ -198,6 +201,34 @@ def _element(kind: int, lookup: Lookup, depth: int) -> Element:
     if kind in STRINGS:
         return Text(STRINGS[kind], known.size, known.size)
     return Scalar(known, known.size, known.size)
+
+
+def unwrapped(element: Struct | Scalar) -> Struct | Scalar:
+    """Return the number in a structure that holds nothing else and calls it by its type: PyPI nvtx wraps numbers so."""
+    if isinstance(element, Struct) and len(element.fields) == 1 and element.kind == STATIC:
+        field = element.fields[0]
+        inner = field.element
+        if isinstance(inner, Scalar) and not field.many and not field.jump and field.name in (inner.type.name, "value"):
+            return inner if element.size == inner.size else element
+    return element
+
+
+def signature(element: Element, depth: int = 0) -> str:
+    """Say what a layout holds, for one that has no name: `{x: int32, y: float64[3]}`."""
+    if isinstance(element, Text):
+        return "string"
+    if isinstance(element, Scalar):
+        return (element.names.name if element.names else "") or element.type.name
+    if depth > 0 and element.name:
+        return element.name
+    if depth > _SIGNED_DEPTH:
+        return "{…}"
+    some = [f"{field.name}: {signature(field.element, depth + 1)}{_extent(field)}" for field in element.fields[:_SIGNED_FIELDS]]
+    return "{" + ", ".join([*some, *(["…"] if len(element.fields) > _SIGNED_FIELDS else [])]) + "}"
+
+
+def _extent(field: Field) -> str:
+    return (f"[{field.count}]" if field.count is not None else "[]") if field.many else ""
 
 
 def predefined(kind: int) -> Scalar | Text | None:

@@ -226,6 +226,30 @@ def test_values_that_only_wrap_one(tmp_path: Path) -> None:
     assert columns(report.payloads("int16[:,:]")) == {"shape": [[2, 3]], "values": [[0, 1, 2, 3, 4, 5]]}
 
 
+def test_layouts_without_a_name_are_called_by_what_they_hold(tmp_path: Path) -> None:
+    """As PyPI nvtx registers them: nameless, each number in a structure of its own."""
+    number = {"name": None, "type": 1, "size": 4, "entries": [entry("int32", 15)]}
+    text = {"name": None, "type": 1, "size": 8, "entries": [entry("str64", 78, 0, 2)]}
+    array = {"name": None, "type": 2, "entries": [entry("size", 18), entry("data", FIRST, BY_ENTRY, 0)]}
+    pair = {"name": None, "type": 1, "size": 12, "entries": [entry("x", FIRST), entry("s", FIRST + 1, 0, 0, 4)]}
+    report = report_of(
+        tmp_path,
+        {FIRST: number, FIRST + 1: text, FIRST + 2: array, FIRST + 3: pair},
+        [
+            (FIRST + 2, struct.pack("<Q2i", 2, 5, 6)),
+            (FIRST + 3, struct.pack("<i", 7) + "ab".encode("utf-32-le")),
+            (FIRST, struct.pack("<i", 8)),
+        ],
+    )
+    assert values(report) == [[5, 6], {"x": 7, "s": "ab"}, 8]
+    assert report.payloads().column("type").to_pylist() == [
+        "{size: uint64, data: int32[]}",
+        "{x: int32, s: {str64: string}}",
+        "{int32: int32}",
+    ]
+    assert columns(report.payloads("{size: uint64, data: int32[]}")) == {"size": [2], "data": [[5, 6]]}
+
+
 def test_json(tmp_path: Path) -> None:
     layout = {"name": "warpline.json", "type": 2, "entries": [entry("json", 76, TERMINATED)]}
     report = report_of(tmp_path, {FIRST: layout}, [(FIRST, b'{"a": [1, "x"]}\0'), (FIRST, b'{"a": [1,')])
