@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LONGEST = 5
 _WHERE_ANY = ("tasks", "payloads", "counters", "samples", "objects")  # few programs have them: silent otherwise
 _WIDTH = 79
+_HARD_SPACE = "\xa0"  # where a line must not be broken
 _LABEL = 10
 _COLORS = {"error": "red", "warning": "yellow"}
 
@@ -33,7 +34,7 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     wall = manifest.end - manifest.origin
     always = [("processes", "process"), ("threads", "thread"), ("ranges", "range"), ("marks", "mark")]
     where_any = [(name, name.removesuffix("s")) for name in _WHERE_ANY if facts[name]]
-    recorded = [counted(facts[name], noun) for name, noun in (*always, *where_any)]
+    recorded = [counted(facts[name], noun).replace(" ", _HARD_SPACE) for name, noun in (*always, *where_any)]
     yield from _wrapped(click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(recorded)} in {duration(wall)}")
     yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, facts["busiest"], wall))
     yield from _longest(report, manifest)
@@ -135,7 +136,7 @@ def _percent(share: float) -> str:
 
 def _wrapped(label: str, text: str) -> Iterator[str]:
     for index, line in enumerate(textwrap.wrap(text, _WIDTH - _LABEL, break_long_words=False, break_on_hyphens=False) or [""]):
-        yield (label if index == 0 else " " * _LABEL) + line
+        yield (label if index == 0 else " " * _LABEL) + line.replace(_HARD_SPACE, " ")
 
 
 def _line(label: str, text: str) -> str:

@@ -91,6 +91,8 @@ def _cell(value: Any, places: int | None) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
+        if places is None and 1e6 <= abs(value) < 1e15:
+            places = 0  # six digits would make an exponent of it
         return f"{value:,.{places}f}" if places is not None else f"{value:,.6g}"
     return printable(value if isinstance(value, str) else written(value))
 

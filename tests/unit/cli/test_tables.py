@@ -90,6 +90,11 @@ def test_bytes_are_hexadecimal_and_nested_values_whole() -> None:
     assert lines("table", table)[2].split() == ["0x00ff", "[1,", "2]", "a"]
 
 
+def test_numbers_are_read_without_exponents_where_they_can_be() -> None:
+    table = pa.table({"x": [594_234_112.25, 0.123456789, 1e300, 12_345.678]})
+    assert [line.strip() for line in lines("table", table)[2:]] == ["594,234,112", "0.123457", "1e+300", "12,345.7"]
+
+
 def test_one_empty_column_still_has_lines() -> None:
     assert lines("csv", pa.table({"x": pa.array(["", None, "a"])})) == ["x", '""', '""', "a"]
 

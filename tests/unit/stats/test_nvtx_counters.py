@@ -81,7 +81,7 @@ def test_samples_without_a_value_are_told(tmp_path: Path) -> None:
     from warpline.stats.base import notes
 
     table = catalog.find("stats.tables", "nvtx_counter_sum").load().table(drawn(tmp_path), Selection())
-    assert notes(table) == ["1 samples without a value are not counted."]
+    assert notes(table) == ["1 without a value, not counted."]
 
 
 def test_what_stands_for_a_value(tmp_path: Path) -> None:

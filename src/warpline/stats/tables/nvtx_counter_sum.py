@@ -61,7 +61,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
         raise MissingData(f"does not contain NVTX counter data{'' if window is None else ' in the selected part'}.")
     names = [name for name in rows[0] if name not in _WHEN_THERE or any(row[name] is not None for row in rows)]
     columns = {name: _column([row[name] for row in rows]) for name in names}
-    return noted(pa.table(columns), f"{gaps:,} samples without a value are not counted." if gaps else "")
+    return noted(pa.table(columns), f"{gaps:,} without a value, not counted." if gaps else "")
 
 
 def _row(series: Series, inside: Series, begin: int, end: int, selected: int) -> dict[str, Any] | None:
