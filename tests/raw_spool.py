@@ -1,4 +1,4 @@
-"""A second reader of the spool, in plain Python: what the agent wrote, record by record, for tests that look at the agent alone."""
+"""Reads a spool without warpline: what the page about the format says, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,131 +7,79 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-_CHUNK = struct.Struct("<IBBHQII")
-_BLOB = struct.Struct("<IIQQ")
-_LETTERS = {"u1": "B", "u2": "<H", "u4": "<I", "u8": "<Q"}
-_NUMBERS: dict[int, tuple[int, str]] = {1: (8, "<Q"), 2: (8, "<q"), 3: (8, "<d"), 4: (4, "<I"), 5: (8, "<q"), 6: (4, "<f")}
-RECORDS, STRINGS, OPEN, BLOBS = 1, 2, 3, 4
+HEADER = struct.Struct("<8sIIII32sQQQII32Q")
+CHUNK = struct.Struct("<IBBHQII")
+RECORDS, STRINGS, OPEN = 1, 2, 3
 
 
-@dataclass
-class Blob:
-    """One payload: its schema's number, its bytes."""
-
-    schema: int
-    data: bytes
-    at_end: bool
-    cut: bool
-
-    def word(self, offset: int = 0, kind: str = "<Q") -> Any:
-        """A number in it."""
-        return struct.unpack_from(kind, self.data, offset)[0]
-
-    def text(self, offset: int) -> str:
-        """The text that a pointer at `offset` stands for."""
-        at = self.word(offset)
-        return self.data[at : self.data.index(b"\0", at)].decode()
-
-
-@dataclass
+@dataclass(frozen=True)
 class Record:
-    """One record: its type's name, its fields, and what they stand for."""
+    """One record: the kind, its fields as the file names them, and the text of its name (None: no message)."""
 
-    type: str
+    kind: str
     fields: dict[str, int]
     name: str | None
     thread: int
-    open: bool = False
-    number: float | None = None
-    blobs: list[Blob] = field(default_factory=list)
-    json: dict[str, Any] = field(default_factory=dict)
-
-    def __getitem__(self, field_name: str) -> int:
-        return self.fields[field_name]
 
 
+@dataclass
 class RawSpool:
-    """All records of one spool file, in file order, with `domains` and `dropped` (by slot) beside them."""
+    """The contents of one spool file; `open` are the ranges that were open at its end."""
 
-    def __init__(self, path: Path) -> None:
-        self._data = data = path.read_bytes()
-        first, json_offset, json_size = struct.unpack_from("<III", data, 12)
-        self.dropped = struct.unpack_from("<32Q", data, 88)
-        self.facts = json.loads(data[json_offset : json_offset + json_size])
-        self._chunks = list(self._walk(first))
-        self._strings = dict(self._read_strings())
-        self.records = list(self._read_records())
-        self.domains = {record["domain"]: record.name for record in self.of("domain")}
+    process: dict[str, Any]
+    end_ns: int
+    error: int
+    dropped: dict[int, int]
+    strings: dict[int, str] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+    open: list[Record] = field(default_factory=list)
 
-    def of(self, kind: str, domain: str | None | Literal[False] = False) -> list[Record]:
-        """The records of one type (of one domain; None: the default one)."""
-        found = [record for record in self.records if record.type == kind]
-        return found if domain is False else [record for record in found if self.domains.get(record["domain"]) == domain]
+    def names(self, kind: str) -> list[str | None]:
+        """The names of the records of one kind, in their order."""
+        return [record.name for record in self.records if record.kind == kind]
 
-    def definitions(self, kind: str, domain: str | None | Literal[False] = False) -> list[Record]:
-        """The definitions of one kind of object."""
-        return [record for record in self.of("define", domain) if record.json["kind"] == kind]
 
-    def _walk(self, at: int) -> Iterator[tuple[int, int, int, int, int]]:
-        (chunk_end,) = struct.unpack_from("<Q", self._data, 64)
-        while at < min(chunk_end, len(self._data)):
-            magic, kind, _, stride, size, thread, _ = _CHUNK.unpack_from(self._data, at)
-            assert magic == 0x4B484357, hex(at)
-            yield at, kind, stride, size, thread
-            at += size
-
-    def _read_strings(self) -> Iterator[tuple[int, str]]:
-        for at, kind, _, size, _ in self._chunks:
-            cursor, end = at + 64, at + size
-            while kind == STRINGS and cursor + 8 <= end:
-                length, number = struct.unpack_from("<II", self._data, cursor)
-                if length == 0:
+def read_raw(path: Path) -> RawSpool:
+    """Decode one spool file."""
+    data = path.read_bytes()
+    _, _, first, json_at, json_size, _, _, chunk_end, end_ns, error, _, *dropped = HEADER.unpack_from(data)
+    notes = json.loads(data[json_at : json_at + json_size].decode(errors="replace"))
+    spool = RawSpool(notes["process"], end_ns, error, {number: count for number, count in enumerate(dropped) if count})
+    kinds = {layout["id"]: (name, layout["fields"]) for name, layout in notes["records"].items()}
+    found: list[tuple[int, int, int]] = []
+    at = first
+    while at < chunk_end:
+        magic, kind, _, stride, size, thread, _ = CHUNK.unpack_from(data, at)
+        assert magic == 0x4B484357
+        if kind == STRINGS:
+            spool.strings.update(_strings(data, at + 64, at + size))
+        elif kind in (RECORDS, OPEN):
+            for place in range(at + 64, at + size - stride + 1, stride):
+                if data[place]:
+                    found.append((kind, place, thread))
+                elif kind == RECORDS:
                     break
-                yield number, self._data[cursor + 8 : cursor + 7 + length].decode(errors="replace")
-                cursor += (length + 14) // 8 * 8
-
-    def _read_records(self) -> Iterator[Record]:
-        kinds = {spec["id"]: (name, spec["fields"]) for name, spec in self.facts["records"].items()}
-        slot = self.facts["slot"]["fields"]
-        for at, kind, stride, size, thread in self._chunks:
-            if kind not in (RECORDS, OPEN):
-                continue
-            for cursor in range(at + 64, at + size - stride + 1, stride):
-                number = self._data[cursor]
-                if number == 0 and kind == RECORDS:
-                    break
-                if number == 0:
-                    continue
-                name, layout = kinds[number]
-                wide = kind == OPEN and stride > 40
-                fields = {word: struct.unpack_from(_LETTERS[code], self._data, cursor + offset)[0] for word, code, offset in layout}
-                fields |= {w: struct.unpack_from(_LETTERS[c], self._data, cursor + o)[0] for w, c, o in slot} if wide else {}
-                if name == "thread_switch":
-                    thread = fields["thread"]
-                yield self._record(name, fields, fields["thread"] if wide else thread, kind == OPEN)
-
-    def _record(self, kind: str, fields: dict[str, int], thread: int, is_open: bool) -> Record:
-        record = Record(kind, fields, self._strings.get(fields.get("name", 0)), thread, is_open)
-        payload_type = fields.get("flags", 0) & 7
-        if kind == "define":
-            assert record.name is not None
-            record.json = json.loads(record.name)
-        if "payload" in fields and payload_type == 7:
-            record.blobs = list(self._chain(fields["payload"]))
-        elif "payload" in fields and payload_type != 0:
-            size, code = _NUMBERS[payload_type]
-            record.number = struct.unpack(code, struct.pack("<Q", fields["payload"])[:size])[0]
-        return record
-
-    def _chain(self, at: int) -> Iterator[Blob]:
-        while at != 0:
-            size, flags, schema, following = _BLOB.unpack_from(self._data, at)
-            yield Blob(schema, self._data[at + 24 : at + 23 + size], bool(flags & 1), bool(flags & 2))
-            at = following
+        at += size
+    for kind, place, thread in found:
+        name, fields = kinds[data[place]]
+        values = {key: int.from_bytes(data[place + offset : place + offset + int(type_[1:])], "little") for key, type_, offset in fields}
+        text = spool.strings[values["name"]] if values.get("name") else None
+        (spool.records if kind == RECORDS else spool.open).append(Record(name, values, text, thread))
+    return spool
 
 
-def read_spools(directory: Path) -> list[RawSpool]:
-    """Every spool of a run, in the order of their processes' starts."""
-    return sorted((RawSpool(path) for path in directory.glob("*.spool")), key=lambda spool: spool.facts["process"]["start_ns"])
+def _strings(data: bytes, at: int, end: int) -> Iterator[tuple[int, str]]:
+    while at + 8 <= end:
+        length_plus_1, number = struct.unpack_from("<II", data, at)
+        if length_plus_1 == 0:
+            return
+        yield number, data[at + 8 : at + 7 + length_plus_1].decode(errors="replace")
+        at += (length_plus_1 + 14) // 8 * 8
+
+
+def read_all(directory: Path) -> list[RawSpool]:
+    """Every spool of a directory, in the order of their starts."""
+    spools = [read_raw(path) for path in directory.glob("*.spool")]
+    return sorted(spools, key=lambda spool: spool.process["start_ns"])

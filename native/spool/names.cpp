@@ -320,23 +320,20 @@ void Names::forget(uint16_t domain, uint32_t kind, uint64_t id) {
   }
 }
 
-void Names::attach(NameWriter *writer) {
+void Names::attach(NameWriter &writer) {
   std::lock_guard lock(mutex_);
   check();
-  writer_ = writer;
-  if (writer == nullptr) {
-    return;
-  }
+  writer_ = &writer;
   for (uint32_t id = 1; id <= text_count_; ++id) {
     const Text *text = texts_.at(id);
-    if (text != nullptr && text->at != nullptr && !writer->text({text->at, text->size}, id)) {
-      writer->file().drop(RecordType::none);
+    if (text != nullptr && text->at != nullptr && !writer.text({text->at, text->size}, id)) {
+      writer.file().drop(RecordType::none);
     }
   }
   for (uint32_t i = 1; i <= record_count_; ++i) {
     const Kept *kept = records_.at(i);
     if (kept != nullptr && kept->record.head.type != RecordType::none) {
-      writer->record(kept->record.head, kept->record);
+      writer.record(kept->record.head, kept->record);
     }
   }
 }

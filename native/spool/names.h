@@ -89,7 +89,8 @@ class Names {
   //! [MT] The text of a number that `intern` gave; empty for another one.
   std::string_view text(uint32_t id) const {
     const Text *text = texts_.at(id);
-    return text == nullptr || text->at == nullptr ? std::string_view() : std::string_view(text->at, text->size);
+    return text == nullptr || text->at == nullptr ? std::string_view()
+                                                  : std::string_view(text->at, text->size);
   }
 
   //! [MT] The number of domain `name`, the same for the same name; 0xffff when there are too many.
@@ -105,8 +106,16 @@ class Names {
   //! [MT] The object is gone: later recordings need not know it.
   void forget(uint16_t domain, uint32_t kind, uint64_t id);
 
-  //! [MT] From now on everything goes to `writer` too (nullptr: to nobody); what there is already is written at once.
-  void attach(NameWriter *writer);
+  //! [MT] From now on everything goes to `writer` too; what there is already is written at once.
+  void attach(NameWriter &writer);
+
+  //! [MT] The recording ends with `last`. No name is made meanwhile: whatever a record of it speaks of is in it.
+  template <typename Last>
+  void detach(const Last &last) {
+    std::lock_guard lock(mutex_);
+    last();
+    writer_ = nullptr;
+  }
 
   //! [FORK] In a child: forgets the recording, and whatever other threads were in the middle of. Safe to call on any state.
   void become_child();

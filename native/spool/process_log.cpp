@@ -24,17 +24,16 @@ int ProcessLog::open(const std::string &path, std::string_view json, const Clock
   clock_ = clock;
   int error = file_.create(path, json, clock);
   if (error == 0) {
-    names_.attach(&writer_);
+    names_.attach(writer_);
   }
   return error;
 }
 
 void ProcessLog::finish() {
-  names_.attach(nullptr);
   std::lock_guard lock(slots_mutex_);
   slots_.clear();
   free_slots_.clear();
-  file_.finish(now_ns(clock_));
+  names_.detach([this] { file_.finish(now_ns(clock_)); });
 }
 
 ThreadLog *ProcessLog::enter_thread(ThreadLog *spare) {
