@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from warpline.exporters.protobuf import message, number, text, varint
 from warpline.query.carried import Carried, carried
-from warpline.query.carried import text as as_text
+from warpline.query.payload_text import text as as_text
 
 if TYPE_CHECKING:
     from warpline.query import Report
@@ -23,8 +23,8 @@ _MOST = 1000
 
 def encoded(report: Report, kind: str, ids: npt.NDArray[np.int64]) -> list[bytes]:
     """Encode the payloads of each event as debug annotations; nothing for those without."""
-    found = carried(report, kind, ids)
-    return [_annotated(found[id]) if id in found else b"" for id in ids.tolist()] if found else []
+    found = carried(report, kind, ids, _annotated)
+    return [found.get(id, b"") for id in ids.tolist()] if found else []
 
 
 def _annotated(event: Carried) -> bytes:

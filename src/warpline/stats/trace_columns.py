@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warpline.query.carried import carried, text
+from warpline.query.carried import Carried, carried
+from warpline.query.payload_text import text
 from warpline.stats.traces import system_ids
 
 if TYPE_CHECKING:
@@ -33,17 +34,23 @@ def payload_columns(report: Report, rows: pa.Table, kind: str) -> dict[str, pa.A
     begin = pc.coalesce(pc.cast(rows.column("payload_int"), pa.string()), _floats(rows.column("payload_float"))).combine_chunks()
     end = pa.nulls(len(rows), pa.string())
     ids = np.asarray(pc.fill_null(rows.column("id"), -1).to_numpy(), np.int64)  # marks of old reports have none
-    found = carried(report, kind, ids)
+    found = carried(report, kind, ids, _texts)
     if found:
         places = np.flatnonzero(np.isin(ids, np.fromiter(found, np.int64, len(found))))
         mask = np.zeros(len(ids), bool)
         mask[places] = True
-        kept = [found[id] for id in ids[places].tolist()]
-        mine = [" ".join(map(text, event.begin)) + ("…" if event.cut else "") if event.begin else None for event in kept]
-        begin = pc.replace_with_mask(begin, mask, pc.coalesce(pa.array(mine, pa.string()), begin.take(pa.array(places))))
-        end = pc.replace_with_mask(end, mask, pa.array([" ".join(map(text, event.end)) or None for event in kept], pa.string()))
+        mine, ending = (pa.array(side, pa.string()) for side in zip(*(found[id] for id in ids[places].tolist()), strict=True))
+        begin = pc.replace_with_mask(begin, mask, pc.coalesce(mine, begin.take(pa.array(places))))
+        end = pc.replace_with_mask(end, mask, ending)
     columns = {"Payload": begin, "EndPayload": end}
     return {name: column for name, column in columns.items() if column.null_count < len(column)}
+
+
+def _texts(event: Carried) -> tuple[str | None, str | None]:
+    """What was given with an event, and with its end; `…` where a payload was cut."""
+    more = "…" if event.cut else ""
+    begin, end = (" ".join(map(text, side)) + more if side else None for side in (event.begin, event.end))
+    return begin, end
 
 
 def _floats(column: pa.ChunkedArray) -> pa.ChunkedArray:

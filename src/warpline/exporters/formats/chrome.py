@@ -29,8 +29,9 @@ import pyarrow.compute as pc
 from warpline.errors import ReportError
 from warpline.exporters.samples import counters, samples
 from warpline.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Lanes, Tracks, batches, values
-from warpline.query.carried import Carried, carried, text
+from warpline.query.carried import Carried, carried
 from warpline.query.native import codes
+from warpline.query.payload_text import text
 
 if TYPE_CHECKING:
     from warpline.query import Report
@@ -212,8 +213,8 @@ def _args(batch: pa.RecordBatch, payloads: list[str]) -> Iterator[str]:
 def _payloads(report: Report, kind: str, batch: pa.RecordBatch) -> list[str]:
     """The structured payloads of each row as arguments; empty altogether where there are none."""
     ids = values(batch, "id", -1)
-    found = carried(report, kind, ids)
-    return [_payload(found[id]) if id in found else "" for id in ids.tolist()] if found else []
+    found = carried(report, kind, ids, _payload)
+    return [found.get(id, "") for id in ids.tolist()] if found else []
 
 
 def _payload(event: Carried) -> str:
