@@ -38,7 +38,7 @@ def entry(name: str, kind: int, flags: int = 0, array: int = 0, offset: int = 0)
 
 
 def values(report: Report) -> list[Any]:
-    return [event.begin[0] for event in carried(report, "mark", np.arange(report.tables["nvtx_marks"])).values()]
+    return list(carried(report, "mark", np.arange(report.tables["nvtx_marks"]), lambda event: event.begin[0]).values())
 
 
 def columns(table: pa.Table) -> dict[str, list[Any]]:
