@@ -39,6 +39,22 @@ nvtx.end_range(nvtx.start_range("started"))
 print("%d.%d" % sys.version_info[:2])
 """
 
+_ITSELF = """
+import os, sys
+import warpline
+from warpline import nvtx
+
+with warpline.record("first"), nvtx.annotate("x"):
+    child = os.fork()  # warned of from 3.12 on where there are threads
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+warpline.start("second")  # ended by the end of the program
+with nvtx.annotate("y"):
+    pass
+assert not {"numpy", "pyarrow", "click"} & sys.modules.keys()
+"""
+
 
 def _others() -> list[tuple[str, str]]:
     listed = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"], capture_output=True, text=True, check=True)
@@ -78,3 +94,9 @@ def test_a_program_of_another_python_is_recorded(version: str, path: str, tmp_pa
     payloads = report.sql("SELECT payload_int FROM nvtx_ranges WHERE message = 'inner' ORDER BY 1").to_pylist()
     assert [row["payload_int"] for row in payloads] == [0, 1, 2, 3]
     assert report.sql("SELECT message FROM nvtx_marks").to_pylist() == [{"message": "tick"}] * 4
+
+    (tmp_path / "itself.py").write_text(_ITSELF)
+    _run(python, "-W", "error", "itself.py", cwd=tmp_path)
+    for name, message in (("first", "x"), ("second", "y")):
+        with warpline.open(tmp_path / f"{name}.warpline") as report:
+            assert report.table("nvtx_ranges").to_pydict()["message"] == [message]

@@ -247,6 +247,47 @@ def test_twenty_recordings_that_nobody_waits_for(tmp_path: Path) -> None:
         assert not (tmp_path / f"report{number}.warpline" / "pending.d").exists()
 
 
+def test_no_thread_of_ours_is_there_at_a_fork_nor_seen_by_profilers(tmp_path: Path) -> None:
+    """Python 3.12 warns programs that fork while they have threads; profilers of threads would trace ours."""
+    text = """
+    import threading
+    from pathlib import Path
+    threads, seen = [], set()
+    os.register_at_fork(before=lambda: threads.append(len(os.listdir("/proc/self/task"))))
+    threading.setprofile(lambda frame, event, argument: seen.add(threading.get_ident()))
+    with warpline.record("x"):
+        (log,) = Path("x.warpline/spool").glob("*/clocks.jsonl")
+        for number in range(20):
+            child = os.fork()
+            with nvtx.annotate("child" if child == 0 else "parent"): pass
+            if child == 0: os._exit(len(os.listdir("/proc/self/task")) - 1)
+            assert os.waitpid(child, 0)[1] == 0
+        assert threading.active_count() == 1 and len(os.listdir("/proc/self/task")) == 2
+        lines = log.read_text().count("\\n")
+        end = time.monotonic() + 20
+        while log.read_text().count("\\n") == lines and time.monotonic() < end: time.sleep(0.05)
+        assert log.read_text().count("\\n") > lines  # it goes on
+    print(set(threads), seen)
+    """
+    assert run(tmp_path, text) == "{1} set()\n"
+    assert sorted(names(tmp_path / "x.warpline")) == [("child", False)] * 20 + [("parent", False)] * 20
+
+
+def test_a_program_that_closes_all_files_is_recorded_on(tmp_path: Path) -> None:
+    text = """
+    with warpline.record("x"):
+        with nvtx.annotate("before"): pass
+        time.sleep(0.6)
+        os.closerange(3, 256)
+        mine = [open("p.py") for _ in range(40)]
+        with nvtx.annotate("after"): pass
+    for file in mine:
+        assert file.read(1) == "i"
+    """
+    run(tmp_path, text)
+    assert names(tmp_path / "x.warpline") == [("before", False), ("after", False)]
+
+
 def test_a_deleted_report_is_made_again(tmp_path: Path) -> None:
     text = """
     import shutil

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import mmap
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +16,11 @@ FAILED = 56
 ERROR = 64
 LOST = 72
 SIZE = 80
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_FAILED = ctypes.c_void_p(-1).value
 # FileHeader there
 FIRST_CHUNK = 12
 CHUNK_END = 64
@@ -38,15 +46,16 @@ class ControlPage:
         """Return the counts of now."""
         processes = failed = error = lost = 0
         for page in self._pages:
-            processes += struct.unpack_from("<Q", page, PROCESSES)[0]
-            failed += struct.unpack_from("<Q", page, FAILED)[0]
-            error = error or struct.unpack_from("<I", page, ERROR)[0]
-            lost += struct.unpack_from("<Q", page, LOST)[0]
+            content = ctypes.string_at(page, SIZE)
+            processes += struct.unpack_from("<Q", content, PROCESSES)[0]
+            failed += struct.unpack_from("<Q", content, FAILED)[0]
+            error = error or struct.unpack_from("<I", content, ERROR)[0]
+            lost += struct.unpack_from("<Q", content, LOST)[0]
         return Counts(processes, failed, error, lost)
 
     def write_again(self, path: Path) -> None:
         """Write a fresh page with the same clock constants to `path`, for processes that start from now on; OSError if not."""
-        content = bytearray(self._pages[0])
+        content = bytearray(ctypes.string_at(self._pages[0], mmap.PAGESIZE))
         content[PROCESSES:SIZE] = bytes(SIZE - PROCESSES)
         with path.open("xb") as file:
             file.write(content)
@@ -55,9 +64,16 @@ class ControlPage:
     def close(self) -> None:
         """Unmap."""
         for page in self._pages:
-            page.close()
+            _LIBC.munmap(page, mmap.PAGESIZE)
+        self._pages.clear()
 
     @staticmethod
-    def _map(path: Path) -> mmap.mmap:
+    def _map(path: Path) -> int:
+        # Not Python's mmap: it keeps a descriptor, and would close what a program that closes all there is has opened in its place.
         with path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            if os.fstat(file.fileno()).st_size < SIZE:
+                raise OSError(errno.EINVAL, "it is too short", str(path))
+            address = _LIBC.mmap(None, mmap.PAGESIZE, mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), 0)
+        if address is None or address == _FAILED:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))
+        return int(address)

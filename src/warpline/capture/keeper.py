@@ -26,7 +26,7 @@ class SpoolKeeper:
         self._spool = spool
         self._control = control
         self._limit = limit
-        self._held: dict[str, int] = {}
+        self._held: dict[str, tuple[int, tuple[int, int]]] = {}
         self._seen: set[str] = set()
         self._listed_ns = 0
 
@@ -50,32 +50,37 @@ class SpoolKeeper:
                 self.not_held += 1
                 continue
             try:
-                self._held[name] = os.open(self._spool / name, os.O_RDONLY | os.O_CLOEXEC)
+                descriptor = os.open(self._spool / name, os.O_RDONLY | os.O_CLOEXEC)
+                self._held[name] = descriptor, _identity(descriptor)
             except OSError:
                 self.not_held += 1
 
     def rescue(self) -> int:
         """Copy deleted spool files back into the directory, release all, and return how many were brought back."""
         rescued = 0
-        for name, descriptor in self._held.items():
+        for name, (descriptor, identity) in self._held.items():
             path = self._spool / name
             try:
                 if not path.exists():
+                    if _identity(descriptor) != identity:
+                        raise OSError
                     self._copy(descriptor, path)
                     rescued += 1
             except OSError:
                 self.lost += 1  # what a full disk cut short stays: readers accept half a spool
-            finally:
-                os.close(descriptor)
-        self._held.clear()
+        self.release()
         if self.deleted:
             self.lost += self.not_held
         return rescued
 
     def release(self) -> None:
         """Close the files that are held."""
-        for descriptor in self._held.values():
-            os.close(descriptor)
+        for descriptor, identity in self._held.values():
+            try:
+                if _identity(descriptor) == identity:  # a program that closes all there is may have opened others since
+                    os.close(descriptor)
+            except OSError:
+                continue
         self._held.clear()
 
     def _bring_back(self) -> None:
@@ -92,3 +97,8 @@ class SpoolKeeper:
         with os.fdopen(os.dup(descriptor), "rb") as source, path.open("xb") as target:
             source.seek(0)
             shutil.copyfileobj(source, target, 1 << 20)
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    stat = os.fstat(descriptor)
+    return stat.st_dev, stat.st_ino

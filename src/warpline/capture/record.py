@@ -210,15 +210,25 @@ def _at_exit() -> None:
         pass  # each goes on by itself
 
 
-def _after_fork() -> None:
-    """In the child: the recording is the parent's; the agent records the child into it until `leave`."""
+def _before_fork() -> None:
+    if _current is not None and _current._session is not None:
+        _current._session.before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    if _current is not None and _current._session is not None:
+        _current._session.after_fork(child=False)
+
+
+def _after_fork_in_child() -> None:
+    """The recording is the parent's; the agent records the child into it until `leave`."""
     global _lock, _current, _forked
     _lock = threading.RLock()
     _finishing.clear()
     if _current is not None and _current._session is not None:
-        _current._session.after_fork()
+        _current._session.after_fork(child=True)
     _forked = _forked or _current is not None
     _current = None
 
 
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

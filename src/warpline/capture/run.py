@@ -24,18 +24,18 @@ _OTHER_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 class Run:
     """One recording into the existing directory `spool`: `begin`, `watch`, `end`, and `close` whatever happens.
 
-    `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known.
-    CaptureError where the control page cannot be written.
+    `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known. At most `files`
+    spool files are held open, in case somebody deletes them. CaptureError where the control page cannot be written.
     """
 
-    def __init__(self, spool: Path, agent: Agent, early: ClockSample, written: RunFacts, wording: Wording) -> None:
+    def __init__(self, spool: Path, agent: Agent, early: ClockSample, written: RunFacts, wording: Wording, *, files: int = 256) -> None:
         self.facts = written
         self._spool = spool
         self._agent = agent
         self._early = early
         self._wording = wording
         self._control = self._create_control()
-        self._keeper = SpoolKeeper(spool, self._control)
+        self._keeper = SpoolKeeper(spool, self._control, limit=files)
         self._monitor = Monitor(spool, agent, self._keeper)
 
     def begin(self, pid: int | None = None) -> int:
@@ -48,6 +48,14 @@ class Run:
     def watch(self) -> None:
         """Start the thread that reads the clocks and keeps the spool files."""
         self._monitor.start(self._early)
+
+    def pause(self) -> None:
+        """Stop watching until `watch_again`."""
+        self._monitor.pause()
+
+    def watch_again(self) -> None:
+        """Go on."""
+        self._monitor.resume()
 
     def end(self, *, end_ns: int, primary_end_ns: int, exit_status: int | None, still_running: Sequence[int], unheard: int = 0) -> None:
         """Stop watching, and note how it went; `save` the facts when all of them are there.

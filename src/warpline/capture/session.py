@@ -24,6 +24,7 @@ from warpline.errors import CaptureError
 from warpline.handover import pending
 from warpline.handover.wording import PYTHON
 
+_FILES = 32  # the program may need its own
 _TOO_OLD_NS = 60_000_000_000  # the computer may have slept meanwhile
 _early: ClockSample | None = None
 _count = 0
@@ -44,7 +45,7 @@ class Session:
         try:
             self._facts = RunFacts(self._place.spool.path, _command(), DEFAULTS.trace, job, source="record")
             self._place.warn(self._facts)
-            self._run = Run(self._place.spool.path, self.agent, _early_sample(self.agent), self._facts, PYTHON)
+            self._run = Run(self._place.spool.path, self.agent, _early_sample(self.agent), self._facts, PYTHON, files=_FILES)
             try:
                 self._begin(renew)
             except BaseException:
@@ -94,9 +95,16 @@ class Session:
         self.agent.stop()
         self._announcement.withdraw((INJECTION, CHAIN) if prepared() is not None else ())
 
-    def after_fork(self) -> None:
-        """In a fork child: close what belongs to the parent."""
-        self._run.abandon()
+    def before_fork(self) -> None:
+        """End our thread: a fork is safest without."""
+        self._run.pause()
+
+    def after_fork(self, *, child: bool) -> None:
+        """Start it again; in the child close what belongs to the parent."""
+        if child:
+            self._run.abandon()
+        else:
+            self._run.watch_again()
 
     def _begin(self, renew: bool) -> None:
         self._before = prepared() or loaded_libraries()

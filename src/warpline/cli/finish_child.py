@@ -69,7 +69,7 @@ def _finish(note: pending.Pending) -> bool:
 
         from warpline.report.finish import finish
     except ModuleNotFoundError as error:
-        leave_for_later(note, error)
+        tell(" ".join(leave_for_later(note, error).split()))
         return False
     manifest = finish(note, note.report, keep_raw=note.keep_raw)
     table = pq.read_table(note.report / manifest.tables["diagnostics"]["file"], columns=["severity", "code", "message"])

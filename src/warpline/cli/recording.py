@@ -116,13 +116,13 @@ def record(request: Request) -> Recorded:
     return Recorded(place.report, outcome.exit_status, finished)
 
 
-def leave_for_later(note: pending.Pending, error: ModuleNotFoundError) -> None:
-    """Leave a recording to a machine that can finish it: with the spool in the report, so that one directory can be carried away."""
+def leave_for_later(note: pending.Pending, error: ModuleNotFoundError) -> str:
+    """Leave a recording to a machine that can finish it, the spool in the report, so that one directory can be carried away; say so."""
     inside = note.report / "spool" / note.id
     if Path(note.spool) != inside:
         shutil.move(note.spool, inside)
     path = short_path(note.report)
-    tell(
+    return (
         f"warpline: recorded into {path}, but {error.name} is not installed here, so the report is not finished.\n"
         f"  Copy {path} to where warpline is installed with its dependencies; any command that opens it finishes it."
     )
@@ -161,7 +161,7 @@ def _finish(note: pending.Pending, outcome: Outcome, *, quiet: bool) -> bool:
         # the program is through: only now comes what takes time to load
         from warpline.cli.finishing import finish_and_summarise
     except ModuleNotFoundError as error:
-        leave_for_later(note, error)
+        tell(leave_for_later(note, error))
         return False
     finish_and_summarise(note, outcome, quiet=quiet)
     return True
