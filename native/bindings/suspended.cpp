@@ -39,6 +39,13 @@ Suspended **bucket_of(const Frame *frame) {
   return &g_buckets[(key >> 4 ^ key >> 12) % kBuckets];
 }
 
+// Between C and Python, some CPythons have code of their own.
+bool is_shim(const PyCodeObject *code) {
+  return PyTuple_GET_SIZE(code->co_consts) == 0 &&
+         (PyUnicode_GET_LENGTH(code->co_filename) == 0 ||
+          PyUnicode_CompareWithASCIIString(code->co_filename, "<shim>") == 0);
+}
+
 }  // namespace
 
 Suspended *find_suspended(Frame *frame) {
@@ -53,8 +60,7 @@ Suspended *find_suspended(Frame *frame) {
 Frame *python_frame(Frame *frame) {
   while (frame != nullptr) {
     const PyCodeObject *code = code_of(frame);
-    // CPython's own code between C and Python has one object for its name and its file.
-    if (code != nullptr && code->co_filename != code->co_name) {
+    if (code != nullptr && !is_shim(code)) {
       break;
     }
     frame = caller_of(frame);
