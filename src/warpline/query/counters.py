@@ -81,7 +81,8 @@ def all_series(report: Report) -> Iterator[Series]:
     facts = {row["counter"]: row for row in report.table("nvtx_counters").to_pylist()}
     table = report.table("nvtx_counter_samples", ["counter", "start", "value_int", "value_float", "no_value"])
     keys, times = table.column("counter").to_numpy(), table.column("start").to_numpy()
-    values = sample_values(table)
+    unsigned = [key for key, row in facts.items() if row["type"] == "uint64"]
+    values = sample_values(table, np.isin(keys, unsigned))
     unchanged = pc.fill_null(pc.equal(pc.cast(table.column("no_value"), pa.string()), "unchanged"), False).to_numpy()
     order = np.lexsort((times, keys))
     edges = np.flatnonzero(np.diff(keys[order], prepend=-1, append=-1))
@@ -96,9 +97,15 @@ def all_series(report: Report) -> Iterator[Series]:
         yield Series(known, np.asarray(times[rows], np.int64), own * float(known["scale"] or 1))
 
 
-def sample_values(rows: pa.Table) -> _Values:
-    """Return the values of samples as floats, unscaled: 0 where the program said `zero`, NaN where there is no value."""
+def sample_values(rows: pa.Table, unsigned: npt.NDArray[np.bool_]) -> _Values:
+    """Return the values of samples as floats, unscaled: 0 where the program said `zero`, NaN where there is no value.
+
+    `unsigned` says of each row whether its counter is a uint64, whose large values are negative in the table.
+    """
     whole = pc.cast(rows.column("value_int"), pa.float64(), safe=False)
+    if unsigned.any():
+        wrapped = pc.and_(pa.array(unsigned), pc.less(rows.column("value_int").combine_chunks(), 0))
+        whole = pc.if_else(wrapped, pc.add(whole.combine_chunks(), float(1 << 64)), whole.combine_chunks())
     zero = pc.if_else(pc.fill_null(pc.equal(pc.cast(rows.column("no_value"), pa.string()), "zero"), False), 0.0, float("nan"))
     return np.asarray(pc.coalesce(rows.column("value_float"), whole, zero).to_numpy(), np.float64)
 

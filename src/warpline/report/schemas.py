@@ -13,6 +13,7 @@ from warpline.spool.payload_schema import Element, Unreadable
 from warpline.spool.payload_types import STATIC_IDS, name_of
 
 JSON = "warpline.json"
+_MOST_REASONS = 16
 _KINDS = {1: "static", 2: "dynamic", 3: "union", 4: "union"}
 
 
@@ -65,7 +66,8 @@ class Schemas:
         try:
             return layouts.parse(self._made[place].data, lookup)
         except Unreadable as error:
-            self.unreadable[str(error)] = self.unreadable.get(str(error), 0) + 1
+            why = str(error) if len(self.unreadable) < _MOST_REASONS else "its definition is of a kind that is not known"
+            self.unreadable[why] = self.unreadable.get(why, 0) + 1
             return None
 
     def rows(self, process: int, domains: Domains) -> list[dict[str, Any]]:

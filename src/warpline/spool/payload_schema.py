@@ -10,7 +10,7 @@ from warpline.spool.payload_types import STATIC_IDS, STRINGS, TYPES, UNION_SELEC
 from warpline.spool.process import number, text
 
 LARGEST = 1 << 20  # bytes: the agent cuts longer payloads
-_DEEPEST = 8
+_DEEPEST, _MOST_ENTRIES = 8, 1 << 14
 _SIGNED_FIELDS, _SIGNED_DEPTH = 12, 2
 _ID = (1 << 64) - 1
 POINTER, FROM_BASE, FROM_HERE, HIDE, MESSAGE, COUNTER = 1 << 1, 1 << 2, 1 << 3, 1 << 9, 1 << 10, 4 << 12
@@ -101,34 +101,63 @@ class Unreadable(Exception):
     """A definition that says no layout; the message says why."""
 
 
-def parse(data: Mapping[str, Any], lookup: Lookup, depth: int = 0) -> Struct | Scalar:
+def parse(data: Mapping[str, Any], lookup: Lookup) -> Struct | Scalar:
     """Resolve the definition of a schema or enumeration; `lookup` finds those it refers to. Raises Unreadable."""
-    if depth > _DEEPEST:
-        raise Unreadable("schemas are nested too deep, or within themselves")
-    if data.get("kind") == "enum":
-        return _enumeration(data)
-    entries = data.get("entries")
-    if data.get("kind") != "schema" or not isinstance(entries, list) or data.get("cut"):
-        raise Unreadable("it is no whole schema")
-    kind, pack = number(data.get("type")) or 0, number(data.get("align")) or 0
-    layout = _Layout(kind, pack)
-    for index, entry in enumerate(entries):
-        if not isinstance(entry, Mapping):
-            raise Unreadable(f"entry {index} is no object")
-        layout.add(index, entry, lookup, depth)
-    size = layout.end
-    given = number(data.get("size")) or 0
-    if kind == DYNAMIC or size is None:
-        size = None
-    elif given:
-        size = given
-    else:
-        size = _align(size, layout.align)
-    if kind == UNION_SELECTED:
-        raise Unreadable("a union with a selector inside does not say where it is")
-    if size is not None and size > LARGEST:
-        raise Unreadable(f"it is {size} bytes long")
-    return Struct(text(data.get("name")), tuple(layout.fields), kind, size, layout.align)
+    return _Parser(lookup).parse(data, 0)
+
+
+class _Parser:
+    """Resolves one definition; nesting can multiply entries without end, so they are counted."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup = lookup
+        self._left = _MOST_ENTRIES
+
+    def parse(self, data: Mapping[str, Any], depth: int) -> Struct | Scalar:
+        if depth > _DEEPEST:
+            raise Unreadable("schemas are nested too deep, or within themselves")
+        if data.get("kind") == "enum":
+            return _enumeration(data)
+        entries = data.get("entries")
+        if data.get("kind") != "schema" or not isinstance(entries, list) or data.get("cut"):
+            raise Unreadable("it is no whole schema")
+        kind, pack = number(data.get("type")) or 0, number(data.get("align")) or 0
+        layout = _Layout(kind, pack)
+        for index, entry in enumerate(entries):
+            if not isinstance(entry, Mapping):
+                raise Unreadable(f"entry {index} is no object")
+            self._left -= 1
+            if self._left < 0:
+                raise Unreadable(f"it has more than {_MOST_ENTRIES} entries")
+            layout.add(index, entry, self.element(number(entry.get("type"), _ID) or 0, depth))
+        size = layout.end
+        given = number(data.get("size")) or 0
+        if kind == DYNAMIC or size is None:
+            size = None
+        elif given:
+            size = given
+        else:
+            size = _align(size, layout.align)
+        if kind == UNION_SELECTED:
+            raise Unreadable("a union with a selector inside does not say where it is")
+        if size is not None and size > LARGEST:
+            raise Unreadable(f"it is {size} bytes long")
+        return Struct(text(data.get("name")), tuple(layout.fields), kind, size, layout.align)
+
+    def element(self, kind: int, depth: int) -> Element:
+        if kind >= STATIC_IDS:
+            inner = self._lookup(kind)
+            if inner is None:
+                raise Unreadable(f"it refers to the schema {kind}, which was not recorded")
+            return unwrapped(self.parse(inner, depth + 1))
+        if kind == UNION_SELECTOR:
+            raise Unreadable("a union with a selector inside does not say where it is")
+        known = TYPES.get(kind)
+        if known is None:
+            raise Unreadable(f"it has an entry of the unknown type {kind}")
+        if kind in STRINGS:
+            return Text(STRINGS[kind], known.size, known.size)
+        return Scalar(known, known.size, known.size)
 
 
 class _Layout:
@@ -140,12 +169,10 @@ class _Layout:
         self.end: int | None = 0
         self.align = 1
 
-    def add(self, index: int, entry: Mapping[str, Any], lookup: Lookup, depth: int) -> None:
-        kind = number(entry.get("type"), _ID) or 0
+    def add(self, index: int, entry: Mapping[str, Any], element: Element) -> None:
         flags = number(entry.get("flags"), _ID) or 0
         detail = number(entry.get("array"), _ID) or 0
         given = number(entry.get("offset"), _ID) or 0
-        element = _element(kind, lookup, depth)
         array = flags & _ARRAY
         if array not in (0, FIXED, TERMINATED, BY_ENTRY, BY_PAYLOAD):
             raise Unreadable(f"entry {index} is an array of an unknown kind")
@@ -187,22 +214,6 @@ class _Layout:
         return None if self.end is None else _align(self.end, align)
 
 
-def _element(kind: int, lookup: Lookup, depth: int) -> Element:
-    if kind >= STATIC_IDS:
-        inner = lookup(kind)
-        if inner is None:
-            raise Unreadable(f"it refers to the schema {kind}, which was not recorded")
-        return unwrapped(parse(inner, lookup, depth + 1))
-    if kind == UNION_SELECTOR:
-        raise Unreadable("a union with a selector inside does not say where it is")
-    known = TYPES.get(kind)
-    if known is None:
-        raise Unreadable(f"it has an entry of the unknown type {kind}")
-    if kind in STRINGS:
-        return Text(STRINGS[kind], known.size, known.size)
-    return Scalar(known, known.size, known.size)
-
-
 def unwrapped(element: Struct | Scalar) -> Struct | Scalar:
     """Return the number in a structure that holds nothing else and calls it by its type: PyPI nvtx wraps numbers so."""
     if isinstance(element, Struct) and len(element.fields) == 1 and element.kind == STATIC:
@@ -234,7 +245,7 @@ def _extent(field: Field) -> str:
 def predefined(kind: int) -> Scalar | Text | None:
     """Return the element that a payload of a predefined type is made of; None where NVTX defines none."""
     try:
-        element = _element(kind, lambda _: None, 0) if 0 < kind < STATIC_IDS else None
+        element = _Parser(lambda _: None).element(kind, 0) if 0 < kind < STATIC_IDS else None
     except Unreadable:
         return None
     return element if isinstance(element, (Scalar, Text)) else None
@@ -284,6 +295,8 @@ def _leaves(struct: Struct, path: str, base: int, found: list[Leaf], most: int) 
             return False
         if field.jump or isinstance(field.element, Text):
             continue
+        if (field.count or 0) > most:
+            return False
         for index in range(field.count or 0):
             name = f"{path}{field.name}[{index}]" if field.many else path + field.name
             at = base + field.offset + index * (field.element.size or 0)

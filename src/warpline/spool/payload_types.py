@@ -24,7 +24,23 @@ class Predefined:
         return self.format != "" and self.name not in _NO_NUMBERS
 
 
-_NO_NUMBERS = ("address", "range_id", "category", "color", "scope", "pid", "tid", "pid64", "tid64", "registered_string", "char", "char16", "char32", "wchar", "byte")
+_NO_NUMBERS = (
+    "address",
+    "range_id",
+    "category",
+    "color",
+    "scope",
+    "pid",
+    "tid",
+    "pid64",
+    "tid64",
+    "registered_string",
+    "char",
+    "char16",
+    "char32",
+    "wchar",
+    "byte",
+)
 
 _INTEGERS = {1: "char", 3: "short", 5: "int", 7: "long", 9: "longlong", 11: "int8", 13: "int16", 15: "int32", 17: "int64"}
 _SIZES = {1: 1, 3: 2, 5: 4, 7: 8, 9: 8, 11: 1, 13: 2, 15: 4, 17: 8}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from warpline.errors import MissingData
@@ -306,3 +307,40 @@ def test_lengths_that_lie(tmp_path: Path) -> None:
         tmp_path, {FIRST: many, FIRST + 1: inner, FIRST + 2: empty}, [(FIRST, data), (FIRST + 1, struct.pack("<QQ", 1 << 63, 1))]
     )
     assert len(values(report)) == 2
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "",
+        "[]",
+        "{",
+        "[" * 100_000,
+        '{"kind": "schema", "entries": [{}]}',
+        '{"kind": "schema", "type": 1, "entries": [{"type": 80, "name": "s"}], "strings": {"\u00b2": "x", "5": 2, "x": "y"}}',
+        '{"kind": "enum", "size": 1, "entries": [{"name": [], "value": "1"}, 3]}',
+        '{"kind": "schema", "type": 1, "size": 8, "entries": [{"type": 17, "offset": 500}]}',
+        '{"kind": "schema", "type": 2, "entries": [{"type": 17}, {"type": 17}, {"type": 12, "flags": 50, "array": 0, "name": "field0"}]}',
+    ],
+)
+def test_definitions_of_a_stranger(tmp_path: Path, definition: str) -> None:
+    layout = {"name": "s", "type": 1, "entries": [entry("a", 17)]}
+    report_of(tmp_path, {FIRST: layout}, [(FIRST, struct.pack("<q", 5)), (FIRST, b"1234567890123456")]).close()
+    file = next((tmp_path / "r.warpline" / "tables" / "nvtx_schemas").glob("*.parquet"))
+    rows = pq.read_table(file)
+    at = rows.schema.get_field_index("definition")
+    pq.write_table(rows.set_column(at, rows.schema.field(at), pa.array([definition])), file)
+    report = open_report(tmp_path / "r.warpline")
+    assert len(values(report)) == 2
+    assert report.payloads("s").num_rows == 2
+    assert report.payloads().num_rows == 2
+
+
+def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
+    layouts = {
+        FIRST + n: {"name": f"s{n}", "type": 1, "entries": [entry(f"f{k}", FIRST + n + 1 if n < 7 else 17) for k in range(50)]}
+        for n in range(8)
+    }
+    report = report_of(tmp_path, layouts, [(FIRST, bytes(8))])
+    assert values(report) == [bytes(8)]
+    assert "undecoded-schema" in report.diagnostics.column("code").to_pylist()

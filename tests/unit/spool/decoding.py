@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from warpline.report.columns import slice_table
-from warpline.report.domains import Domains
+from warpline.report.process_tables import ProcessTables
 from warpline.spool.reader import SpoolFile
 from warpline.testing import spool_writer as sw
 
@@ -17,19 +17,27 @@ Rows = list[dict[str, Any]]
 
 def decode(path: Path, data: bytes, rows_per_slice: int = 1 << 20, clock: tuple[list[int], list[int]] | None = None) -> tuple[Rows, Rows]:
     """Return the rows of nvtx_ranges and of nvtx_marks of one spool file; every table is checked by Arrow."""
-    tables: tuple[Rows, Rows] = ([], [])
+    tables = decode_all(path, data, rows_per_slice, clock)
+    return tables.get("nvtx_ranges", []), tables.get("nvtx_marks", [])
+
+
+def decode_all(path: Path, data: bytes, rows_per_slice: int = 1 << 20, clock: tuple[list[int], list[int]] | None = None) -> dict[str, Rows]:
+    """Return the rows of every table that one spool file has rows for."""
+    tables: dict[str, Rows] = {}
+
+    def write(name: str, table: pa.Table) -> None:
+        table.validate(full=True)
+        tables.setdefault(name, []).extend(table.to_pylist())
+
     with SpoolFile(sw.write(path, data)) as spool:
         events = spool.events
         slices = events.plan(rows_per_slice)
-        events.keys(0, 0, 0)
-        events.set_strings(spool.strings)
+        process = ProcessTables(spool, 0, write, lambda time: time)
         if clock:
             events.set_clock(np.array(clock[0], np.int64), np.array(clock[1], np.int64))
         for number in range(slices):
-            counts = events.slice(number)
-            for rows, name, into in zip(counts[:2], ("nvtx_ranges", "nvtx_marks"), tables, strict=True):
-                table = slice_table(name, events, rows, spool.strings, Domains(spool.names, spool.strings))
-                table.validate(full=True)
-                into.extend(table.to_pylist())
+            process.add(events.slice(number))
+        process.finish()
+        process.notes()
         spool.notes()
     return tables

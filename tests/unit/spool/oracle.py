@@ -39,3 +39,36 @@ def place(ranges: list[Range]) -> list[tuple[Range, int, int]]:
         taken = {lane for _, _, lane in mates}
         placed.append((one, next(lane for lane in range(least, len(taken) + least + 1) if lane not in taken), parent))
     return placed
+
+
+@dataclass(frozen=True)
+class Tasked:
+    """A range of a program with tasks: `id` is the agent's, `parent` another range's, `end` when it closed."""
+
+    start: int
+    end: int
+    id: int
+    thread: int = 0
+    task: int = 0
+    start_end: bool = False
+    parent: int = 0
+
+
+def parents(ordered: list[Tasked], makers: dict[int, int]) -> list[int]:
+    """Return the row of each range's parent (-1: none); ranges come in the order of the table."""
+    rows = {one.id: row for row, one in enumerate(ordered) if one.start_end and one.id}
+    found = []
+    for row, one in enumerate(ordered):
+        if one.start_end and (one.parent or not one.task):
+            at = rows.get(one.parent, -1) if one.parent else -1
+            found.append(at if at < row else -1)
+            continue
+        around = [
+            before
+            for before, other in enumerate(ordered[:row])
+            if other.start <= one.start < other.end and other.end >= one.end
+            if (not other.start_end and other.thread == one.thread) or (other.start_end and other.task == one.task != 0)
+        ]
+        maker = rows.get(makers.get(one.task, 0), -1) if one.task else -1
+        found.append(max([*around, maker if maker < row else -1], default=-1))
+    return found
