@@ -65,12 +65,12 @@ class RawSpool:
         self.records = list(self._read_records())
         self.domains = {record["domain"]: record.name for record in self.of("domain")}
 
-    def of(self, kind: str, domain: str | None | Literal[False] = False) -> list[Record]:
+    def of(self, kind: str, domain: str | Literal[False] | None = False) -> list[Record]:
         """The records of one type (of one domain; None: the default one)."""
         found = [record for record in self.records if record.type == kind]
         return found if domain is False else [record for record in found if self.domains.get(record["domain"]) == domain]
 
-    def definitions(self, kind: str, domain: str | None | Literal[False] = False) -> list[Record]:
+    def definitions(self, kind: str, domain: str | Literal[False] | None = False) -> list[Record]:
         """The definitions of one kind of object."""
         return [record for record in self.of("define", domain) if record.json["kind"] == kind]
 

@@ -10,12 +10,14 @@
 
 #include <cstdint>
 
-// Since headers of 2026 (NVTX in CUDA 13.1): one half of a deferred range.
+// Since headers of 2026: halves of deferred ranges, and the range that they belong to.
 inline constexpr uint64_t kNvtxSchemaRangePush = 5 << 3;
 inline constexpr uint64_t kNvtxSchemaRangePop = 6 << 3;
 inline constexpr uint64_t kNvtxSchemaRangeStart = 7 << 3;
 inline constexpr uint64_t kNvtxSchemaRangeEnd = 8 << 3;
 inline constexpr uint64_t kNvtxSchemaEventMask = 15 << 3;
+
+inline constexpr uint64_t kNvtxEntryRangeId = 67;
 
 // Fields of several bits among the flags of a schema's entry.
 inline constexpr uint64_t kNvtxEntryArrayMask = 7 << 4;

@@ -15,6 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef NVTX_PAYLOAD_ENTRY_TYPE_RANGE_ID
+#define NVTX_PAYLOAD_ENTRY_TYPE_RANGE_ID 67  // not in older headers
+#endif
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define FIELD(name) NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_##name
 

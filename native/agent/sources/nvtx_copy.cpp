@@ -266,7 +266,7 @@ void Walk::says(const SchemaEntry &entry, const Place &place, const char *bytes,
   } else if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_COLOR_ARGB) {
     change_.label.color = static_cast<uint32_t>(integer(0, 4, bytes));
     change_.label.flags |= kFlagColor;
-  } else if (facts_ != nullptr && entry.type == NVTX_PAYLOAD_ENTRY_TYPE_RANGE_ID) {
+  } else if (facts_ != nullptr && entry.type == kNvtxEntryRangeId) {
     facts_->range_id = integer(0, 8, bytes);
   }
   uint64_t role = (entry.flags & kNvtxEntryRoleMask) >> 12;

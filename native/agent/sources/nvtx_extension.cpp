@@ -20,7 +20,7 @@ int install_nvtx_extension(nvtxExtModuleInfo_t *module) {
       module->segments[0].functionSlots == nullptr || !prepare()) {
     return 0;
   }
-  Slots slots(module->segments[0]);
+  Slots slots(module->segments[0].functionSlots, module->segments[0].slotCount);
   switch (module->moduleId) {
     case kMemory:
       fill_memory(slots);

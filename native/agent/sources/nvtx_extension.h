@@ -8,17 +8,18 @@ namespace warpline::agent {
 // The slots of one client for one module; there may be fewer or more than we know.
 class Slots {
  public:
-  explicit Slots(const nvtxExtModuleSegment_t &segment) : segment_(segment) {}
+  Slots(intptr_t *functions, size_t count) : functions_(functions), count_(count) {}
 
   template <typename Function>
   void set(size_t id, Function *function) {
-    if (id < segment_.slotCount) {
-      segment_.functionSlots[id] = reinterpret_cast<intptr_t>(function);
+    if (id < count_) {
+      functions_[id] = reinterpret_cast<intptr_t>(function);
     }
   }
 
  private:
-  const nvtxExtModuleSegment_t &segment_;
+  intptr_t *functions_;
+  size_t count_;
 };
 
 void fill_payload(Slots slots);
