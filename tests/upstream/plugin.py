@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections import Counter
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -44,6 +45,7 @@ def nvtx_events(request: pytest.FixtureRequest) -> Any:
     if _events is not None:
         _events.start()
     yield _events
+    sys.setprofile(None)  # a test that fails leaves its profiler on
     if _events is not None and request.node.stash.get(_passed, False):
         assert _events.left() == []
 

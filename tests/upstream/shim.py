@@ -17,6 +17,16 @@ def _module(name: str, **names: Any) -> ModuleType:
     return module
 
 
+class _Profile:
+    """Our Profile, with the private name that upstream's test reads: what is handed to sys.setprofile, which is itself."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        ours = warpline.nvtx.Profile(*args, **kwargs)
+        self._profile = ours
+        self.enable = ours.enable  # no Python function in between, which would be profiled
+        self.disable = ours.disable
+
+
 def install() -> None:
     """Make `import nvtx` give ours. What the tests only compare by identity without a tool gets one stand-in each."""
     ours: Any = warpline.nvtx
@@ -34,13 +44,13 @@ def install() -> None:
     missing: Any = object()
     implementation = _module("nvtx._lib")
     implementation.__path__ = []
-    dummy_counter: Any = stand_in.get_counter("dummy", int) if silent and hasattr(stand_in, "get_counter") else missing
+    dummy_counter: Any = stand_in.get_counter("dummy", int) if silent else missing
     for name, names in {
         "nvtx.nvtx": {**public, "dummy_domain": stand_in if silent else missing},
         "nvtx.colors": {"_NVTX_COLORS": getattr(ours.colors, "_NVTX_COLORS", None)},
         "nvtx._lib.counters": {"dummy_counter": dummy_counter},
-        "nvtx._lib.profiler": {"Profile": getattr(ours, "Profile", missing)},
+        "nvtx._lib.profiler": {"Profile": _Profile},
         "nvtx._lib.lib": {"NvtxWarning": ours.NvtxWarning},
-        "nvtx.writer": {"PredefinedScope": getattr(ours, "PredefinedScope", missing)},
+        "nvtx.writer": {"PredefinedScope": ours.PredefinedScope},
     }.items():
         _module(name, **names)
