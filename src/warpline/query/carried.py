@@ -21,7 +21,7 @@ T = TypeVar("T")
 _AT_ONCE = 1 << 14  # events whose values are in memory together
 _ROWS = """
 SELECT event, at_end, cut, schema, type, data, json FROM payloads
-WHERE event_type = $kind AND event BETWEEN $low AND $high ORDER BY event, at_end
+WHERE event_type = $kind AND event BETWEEN $low AND $high
 """
 
 
@@ -43,6 +43,8 @@ def carried(report: Report, kind: str, ids: npt.NDArray[np.int64], shape: Callab
         return {}
     rows = report.sql(_ROWS, {"kind": kind, "low": int(ids.min()), "high": int(ids.max())})
     rows = rows.filter(pa.array(np.isin(rows.column("event").to_numpy(), ids)))
+    # Several payloads of an event stay in the order in which it got them.
+    rows = rows.take(pa.array(np.argsort(rows.column("event").to_numpy(), kind="stable")))
     first = np.flatnonzero(np.diff(rows.column("event").to_numpy(), prepend=-1))
     edges = [*first[::_AT_ONCE].tolist(), rows.num_rows]
     found: dict[int, T] = {}
