@@ -15,6 +15,7 @@ import pytest
 
 Event = dict[str, Any]
 Record = Callable[..., list[Event]]
+Heard = Callable[..., list[Event]]
 
 ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "src"
@@ -73,5 +74,28 @@ def record(tool: Path, tmp_path: Path) -> Record:
         lines = log.read_text().splitlines() if log.exists() else []
         events = [decode(line) for line in lines]
         return [event for event in events if not only or event["event"] in only]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def task_tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The logging tool that also takes tasks."""
+    target = tmp_path_factory.mktemp("tool") / "libnvtx_task_tool.so"
+    source = ROOT / "tests" / "targets" / "nvtx_task_tool.c"
+    flags = ["-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["gcc", *flags, str(source), "-o", str(target), "-lpthread"], check=True)
+    return target
+
+
+@pytest.fixture
+def heard(record: Record, task_tool: Path) -> Heard:
+    """Run code with the tool listening; `nvtx`, `asyncio` and `contextlib` are imported."""
+
+    def run(code: str, **extra: str) -> list[Event]:
+        lines = code.strip("\n").splitlines()
+        indent = len(lines[0]) - len(lines[0].lstrip())
+        program = "import asyncio, contextlib\nimport warpline.nvtx as nvtx\n" + "\n".join(line[indent:] for line in lines)
+        return record(program, NVTX_INJECTION64_PATH=str(task_tool), **extra)
 
     return run

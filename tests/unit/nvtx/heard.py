@@ -80,3 +80,8 @@ def tree(events: Sequence[Event]) -> list[tuple[str, str, str | None]]:
     found = ranges(events)
     assert [r.name for r in found if r.end is None] == []
     return [(r.name, r.task, r.parent) for r in found]
+
+
+def names(events: Sequence[Event]) -> list[tuple[str, str | None]]:
+    """(name, parent) of each range; all have ended."""
+    return [(name, parent) for name, _, parent in tree(events)]
