@@ -54,6 +54,26 @@ PyObject *annotate_vectorcall(PyObject *, PyObject *const *args, size_t nargsf, 
   return reinterpret_cast<PyObject *>(self);
 }
 
+}  // namespace
+
+PyObject *make_annotate(Domain *domain, const Arguments &arguments) {
+  Annotate *self = allocate();
+  if (self == nullptr) {
+    return nullptr;
+  }
+  init_event(&self->event, domain, nullptr);
+  new (&self->entered) Entered;
+  self->late = nullptr;
+  if (!set_arguments(&self->event, arguments)) {
+    Py_DECREF(self);
+    return nullptr;
+  }
+  track_payload(reinterpret_cast<PyObject *>(self), self->event);
+  return reinterpret_cast<PyObject *>(self);
+}
+
+namespace {
+
 // Subclasses come in through new and init.
 PyObject *annotate_new(PyTypeObject *type, PyObject *, PyObject *) {
   PyObject *self = type->tp_alloc(type, 0);

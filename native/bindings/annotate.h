@@ -16,6 +16,9 @@ struct Annotate {
 
 extern PyTypeObject AnnotateType;
 
+// An annotation in a domain; the arguments' own domain does not count. New reference, or null with TypeError.
+PyObject *make_annotate(Domain *domain, const Arguments &arguments);
+
 // Makes the type ready, with its context methods.
 bool init_annotate();
 

@@ -1,9 +1,12 @@
 // The Python type Domain.
+#include "annotate.h"
 #include "arguments.h"
 #include "attributes.h"
 #include "counter.h"
 #include "domain.h"
 #include "event.h"
+#include "objects.h"
+#include "saying.h"
 #include "string_cache.h"
 
 namespace warpline::binding {
@@ -17,7 +20,11 @@ const Signature g_domain_mark("mark", 1, 0, {"attributes", "message", "color", "
 const Signature g_domain_push("push_range", 1, 0, {"attributes", "message", "color", "category", "payload"});
 const Signature g_domain_start("start_range", 1, 0,
                                {"attributes", "message", "color", "category", "payload"});
-const Signature g_domain_end("end_range", 1, 1, {"range_id"});
+const Signature g_domain_pop("pop_range", 0, 0, {"message", "color", "category", "payload"});
+const Signature g_domain_end("end_range", 1, 1, {"range_id", "message", "color", "category", "payload"});
+const Signature g_domain_annotate("annotate", 2, 0, {"message", "color", "category", "payload"});
+const Signature g_domain_start_end("start_end_range", 2, 0, {"message", "color", "category", "payload"});
+const Signature g_domain_name_category("name_category", 2, 2, {"id", "name"});
 
 Domain *as_domain(PyObject *o) {
   return reinterpret_cast<Domain *>(o);
@@ -124,16 +131,23 @@ PyObject *domain_start(PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
   return event_method<send_start, silent_zero>(g_domain_start, self, args, nargs, kwnames);
 }
 
-PyObject *domain_pop(PyObject *self, PyObject *) {
+PyObject *domain_pop(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
   const int32_t state = listener();
-  if (state == 0) {
-    Py_RETURN_NONE;
+  if (nargs == 0 && kwnames == nullptr) [[likely]] {
+    if (state == 0) {
+      Py_RETURN_NONE;
+    }
+    return depth_or_none(pop(as_domain(self), state));
   }
-  return depth_or_none(pop(as_domain(self), state));
+  Values<4> values;
+  if (!values.read(g_domain_pop, args, nargs, kwnames)) {
+    return nullptr;
+  }
+  return pop_saying(as_domain(self), state, values.at);
 }
 
 PyObject *domain_end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  Values<1> values;
+  Values<5> values;
   if (!values.read(g_domain_end, args, nargs, kwnames)) {
     return nullptr;
   }
@@ -148,11 +162,66 @@ PyObject *domain_end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
   }
   const unsigned long long value = PyLong_AsUnsignedLongLongMask(number);
   Py_DECREF(number);
-  const int32_t state = listener();
-  if (state > 0 && value != 0) {
-    end(as_domain(self), state, value);
+  return end_saying(as_domain(self), listener(), value, values.at + 1);
+}
+
+PyObject *domain_annotate(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  Values<4> values;
+  if (!values.read(g_domain_annotate, args, nargs, kwnames)) {
+    return nullptr;
   }
-  Py_RETURN_NONE;
+  PyObject *first = values[0];
+  if (first != nullptr && Py_IS_TYPE(first, &EventAttributesType)) {
+    const Event &event = reinterpret_cast<EventAttributes *>(first)->event;
+    return make_annotate(as_domain(self),
+                         {event.message, event.color, nullptr, event.category, event.payload});
+  }
+  return make_annotate(as_domain(self), {message_text(first), values[1], nullptr, values[2], values[3]});
+}
+
+PyObject *domain_start_end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  Values<4> values;
+  if (!values.read(g_domain_start_end, args, nargs, kwnames)) {
+    return nullptr;
+  }
+  PyObject *module = PyImport_ImportModule("warpline.nvtx._ranges");
+  PyObject *type = module != nullptr ? PyObject_GetAttrString(module, "start_end_range") : nullptr;
+  PyObject *made = type != nullptr
+                       ? PyObject_CallFunction(type, "NNNNN", none_if_null(message_text(values[0])),
+                                               none_if_null(values[1]), none_if_null(as_domain(self)->name),
+                                               none_if_null(values[2]), none_if_null(values[3]))
+                       : nullptr;
+  Py_XDECREF(type);
+  Py_XDECREF(module);
+  return made;
+}
+
+PyObject *domain_name_category(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  Values<2> values;
+  if (!values.read(g_domain_name_category, args, nargs, kwnames)) {
+    return nullptr;
+  }
+  return name_category(as_domain(self), values[0], values[1]);
+}
+
+PyObject *domain_destroy(PyObject *self, PyObject *) {
+  return PyBool_FromLong(destroy(as_domain(self)));
+}
+
+PyObject *domain_enter(PyObject *self, PyObject *) {
+  WARPLINE_LOCK(self);
+  ++as_domain(self)->scopes;
+  WARPLINE_UNLOCK();
+  return Py_NewRef(self);
+}
+
+PyObject *domain_exit(PyObject *self, PyObject *) {
+  WARPLINE_LOCK(self);
+  as_domain(self)->scopes -= as_domain(self)->scopes > 0;
+  WARPLINE_UNLOCK();
+  const KeptError error;
+  destroy(as_domain(self));
+  Py_RETURN_FALSE;
 }
 
 PyObject *domain_string(PyObject *self, PyObject *text) {
@@ -238,15 +307,43 @@ PyMethodDef methods[] = {
     {"push_range", method(domain_push), kFast,
      "push_range($self, /, attributes=None, *, message=None, color=None, category=None, payload=None)\n--\n\n"
      "Opens a range on this thread. Returns its depth from 0 where a tool tells it, else None."},
-    {"pop_range", domain_pop, METH_NOARGS,
-     "pop_range($self, /)\n--\n\nCloses the innermost range of this thread. Returns the depth that is left, "
-     "or None."},
+    {"pop_range", method(domain_pop), kFast,
+     "pop_range($self, /, *, message=None, color=None, category=None, payload=None)\n--\n\n"
+     "Closes the innermost range of this thread; what is given overrides what the range said when it began. "
+     "Returns the "
+     "depth that is left, or None."},
     {"start_range", method(domain_start), kFast,
      "start_range($self, /, attributes=None, *, message=None, color=None, category=None, "
      "payload=None)\n--\n\n"
      "Opens a range that any thread may close. Returns its id for end_range(), 0 where no tool listens."},
     {"end_range", method(domain_end), kFast,
-     "end_range($self, /, range_id)\n--\n\nCloses a range by the id that start_range() returned."},
+     "end_range($self, /, range_id, *, message=None, color=None, category=None, payload=None)\n--\n\n"
+     "Closes a range by the id that start_range() returned; what else is given overrides what it said when "
+     "it began."},
+    {"annotate", method(domain_annotate), kFast,
+     "annotate($self, /, message=None, color=None, *, category=None, payload=None)\n--\n\n"
+     "A range around a with block or a function, as nvtx.annotate. Attributes of get_event_attributes() may "
+     "take the "
+     "message's place."},
+    {"start_end_range", method(domain_start_end), kFast,
+     "start_end_range($self, /, message=None, color=None, *, category=None, payload=None)\n--\n\n"
+     "A start/end range around a with block, as nvtx.start_end_range."},
+    {"create_resource", method(domain_create_resource), kFast,
+     "create_resource($self, /, name, identifier, kind='pointer')\n--\n\n"
+     "Tells tools of something: `identifier` is its address or handle, `kind` says which: 'pointer', "
+     "'handle', "
+     "'thread', 'pthread' or NVTX's number of another one."},
+    {"create_sync", method(domain_create_sync), kFast,
+     "create_sync($self, /, name)\n--\n\nTells tools of something that threads wait for."},
+    {"name_category", method(domain_name_category), kFast,
+     "name_category($self, /, id, name)\n--\n\nNames a category by its number; events take it by either."},
+    {"destroy", domain_destroy, METH_NOARGS,
+     "destroy($self, /)\n--\n\n"
+     "Tells the tool that the domain is done with. Does nothing where annotations, attributes or counters of "
+     "the domain "
+     "are still around. The object may be used again. True where the tool was told."},
+    {"__enter__", domain_enter, METH_NOARGS, "Itself."},
+    {"__exit__", domain_exit, METH_VARARGS, "Destroys the domain, unless something still uses it."},
     {"get_registered_string", domain_string, METH_O,
      "get_registered_string($self, string, /)\n--\n\nThe message `string`, known to this domain."},
     {"get_category_id", domain_category, METH_O,

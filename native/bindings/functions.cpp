@@ -4,6 +4,8 @@
 #include "domain.h"
 #include "event.h"
 #include "listener.h"
+#include "naming.h"
+#include "saying.h"
 #include "string_cache.h"
 #include "wrapped.h"
 
@@ -14,8 +16,9 @@ namespace {
 const Signature g_mark("mark", 5, 0, {"message", "color", "domain", "category", "payload"});
 const Signature g_push_range("push_range", 5, 0, {"message", "color", "domain", "category", "payload"});
 const Signature g_start_range("start_range", 5, 0, {"message", "color", "domain", "category", "payload"});
-const Signature g_pop_range("pop_range", 1, 0, {"domain"});
-const Signature g_end_range("end_range", 1, 1, {"range_id"});
+const Signature g_pop_range("pop_range", 1, 0, {"domain", "message", "color", "category", "payload"});
+const Signature g_end_range("end_range", 1, 1, {"range_id", "message", "color", "category", "payload"});
+const Signature g_name_category("name_category", 3, 2, {"id", "name", "domain"});
 const Signature g_get_domain("get_domain", 1, 0, {"name"});
 
 // Held by the program from start to end; knows its domain, so end_range() needs nothing else.
@@ -77,21 +80,22 @@ PyObject *module_start(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyOb
 
 PyObject *module_pop(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
   const int32_t state = listener();
-  Domain *domain = g_default_domain;
-  if (nargs != 0 || kwnames != nullptr) {
-    Values<1> values;
-    if (!values.read(g_pop_range, args, nargs, kwnames) || (domain = domain_named(values[0])) == nullptr) {
-      return nullptr;
+  if (nargs == 0 && kwnames == nullptr) [[likely]] {
+    if (state == 0) {
+      Py_RETURN_NONE;
     }
+    return depth_or_none(pop(g_default_domain, state));
   }
-  if (state == 0) {
-    Py_RETURN_NONE;
+  Values<5> values;
+  if (!values.read(g_pop_range, args, nargs, kwnames)) {
+    return nullptr;
   }
-  return depth_or_none(pop(domain, state));
+  Domain *domain = domain_named(values[0]);
+  return domain != nullptr ? pop_saying(domain, state, values.at + 1) : nullptr;
 }
 
 PyObject *module_end(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  Values<1> values;
+  Values<5> values;
   if (!values.read(g_end_range, args, nargs, kwnames)) {
     return nullptr;
   }
@@ -106,10 +110,20 @@ PyObject *module_end(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObje
   }
   RangeId *open = reinterpret_cast<RangeId *>(range);
   const nvtxRangeId_t id = open->id.exchange(0);
-  const int32_t state = listener();
-  if (id != 0 && state > 0) {
-    end(open->domain, state, id);
+  return end_saying(open->domain, listener(), id, values.at + 1);
+}
+
+PyObject *module_name_category(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  Values<3> values;
+  if (!values.read(g_name_category, args, nargs, kwnames)) {
+    return nullptr;
   }
+  Domain *domain = domain_named(values[2]);
+  return domain != nullptr ? name_category(domain, values[0], values[1]) : nullptr;
+}
+
+PyObject *module_mute(PyObject *, PyObject *) {
+  mute();
   Py_RETURN_NONE;
 }
 
@@ -150,16 +164,40 @@ PyMethodDef g_functions[] = {
      "push_range($module, /, message=None, color='blue', domain=None, category=None, payload=None)\n--\n\n"
      "Opens a range on this thread. Returns its depth from 0 where a tool tells it, else None."},
     {"pop_range", method(module_pop), kFast,
-     "pop_range($module, /, domain=None)\n--\n\n"
-     "Closes the innermost range of this thread in `domain`. Returns the depth that is left, or None."},
+     "pop_range($module, /, domain=None, *, message=None, color=None, category=None, payload=None)\n--\n\n"
+     "Closes the innermost range of this thread in `domain`; what else is given is said at its end and "
+     "overrides what "
+     "it said when it began. Returns the depth that is left, or None."},
     {"start_range", method(module_start), kFast,
      "start_range($module, /, message=None, color=None, domain=None, category=None, payload=None)\n--\n\n"
      "Opens a range that any thread may close. Returns an opaque id for end_range(), None where no tool "
      "listens."},
     {"end_range", method(module_end), kFast,
-     "end_range($module, /, range_id)\n--\n\nCloses a range that start_range() opened; None is allowed."},
+     "end_range($module, /, range_id, *, message=None, color=None, category=None, payload=None)\n--\n\n"
+     "Closes a range that start_range() opened; None is allowed. What else is given overrides what the range "
+     "said when "
+     "it began."},
     {"get_domain", method(module_get_domain), kFast,
      "get_domain($module, /, name=None)\n--\n\nThe domain `name`; the same object for the same name."},
+    {"name_category", method(module_name_category), kFast,
+     "name_category($module, /, id, name, domain=None)\n--\n\n"
+     "Names a category by its number; events take it by either."},
+    {"name_thread", method(name_thread), kFast,
+     "name_thread($module, /, name, tid=None)\n--\n\n"
+     "Names a thread: this one, or that with the system's id `tid` (threading.Thread.native_id)."},
+    {"name_cuda_device", method(name_cuda_device), kFast,
+     "name_cuda_device($module, /, device, name)\n--\n\nNames a CUDA device by its ordinal."},
+    {"name_cuda_stream", method(name_cuda_stream), kFast,
+     "name_cuda_stream($module, /, stream, name)\n--\n\n"
+     "Names a CUDA stream: a handle, or a stream of torch, CuPy, Numba or cuda.core."},
+    {"name_cuda_event", method(name_cuda_event), kFast,
+     "name_cuda_event($module, /, event, name)\n--\n\nNames a CUDA event: a handle, or an object that has "
+     "one."},
+    {"name_cuda_context", method(name_cuda_context), kFast,
+     "name_cuda_context($module, /, context, name)\n--\n\n"
+     "Names a CUDA context: a handle, or an object that has one."},
+    {"mute", module_mute, METH_NOARGS,
+     "mute($module, /)\n--\n\nFrom now on nothing is recorded (NVTX_DISABLE)."},
     {"attached", module_attached, METH_NOARGS,
      "attached($module, /)\n--\n\nTrue when a tool listens. Asking does not keep one from attaching later."},
     {"look_again", module_look_again, METH_NOARGS,

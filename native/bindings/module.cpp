@@ -6,6 +6,8 @@
 #include "counter.h"
 #include "domain.h"
 #include "functions.h"
+#include "naming.h"
+#include "objects.h"
 #include "profile.h"
 #include "road.h"
 #include "scalars.h"
@@ -28,11 +30,13 @@ int execute(PyObject *module) {
   }
   const bool done =
       init_road() && init_profile() && init_annotate() && Signature::intern_all() && init_domains() &&
-      add_scalar_types(module) && ready_counters() && add_type(module, "annotate", &AnnotateType) &&
-      add_type(module, "Profile", &ProfileType) && add_type(module, "Domain", &DomainType) &&
-      add_type(module, "Counter", &CounterType) && add_type(module, "Int64Counter", &Int64CounterType) &&
+      add_scalar_types(module) && ready_counters() && ready_objects() && init_naming() &&
+      add_type(module, "annotate", &AnnotateType) && add_type(module, "Profile", &ProfileType) &&
+      add_type(module, "Domain", &DomainType) && add_type(module, "Counter", &CounterType) &&
+      add_type(module, "Int64Counter", &Int64CounterType) &&
       add_type(module, "Float64Counter", &Float64CounterType) &&
-      add_type(module, "ExtCounter", &ExtCounterType) &&
+      add_type(module, "ExtCounter", &ExtCounterType) && add_type(module, "Resource", &ResourceType) &&
+      add_type(module, "SyncObject", &SyncType) &&
       add_type(module, "EventAttributes", &EventAttributesType) &&
       add_type(module, "RegisteredString", &RegisteredStringType) &&
       add_type(module, "RangeId", &RangeIdType) && add_type(module, "annotated_function", &WrappedType);

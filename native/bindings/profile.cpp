@@ -421,7 +421,7 @@ void learn_opcodes() {
 
 PyObject *profile_enable(PyObject *o, PyObject *) {
   Profile *self = as_profile(o);
-  if (self->active.load()) {
+  if (self->active.load() || is_muted()) {
     Py_RETURN_NONE;
   }
   if (g_domain == nullptr) {
@@ -431,6 +431,7 @@ PyObject *profile_enable(PyObject *o, PyObject *) {
     if (g_domain == nullptr) {
       return nullptr;
     }
+    use(g_domain, 1);
   }
   learn_opcodes();
   self->active.store(true);

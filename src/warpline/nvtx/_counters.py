@@ -172,7 +172,7 @@ def numpy_dtype(
         raise TypeError(f"entry_kind must be a nvtx.EntryKind or None, not {type(entry_kind).__name__}")
     if entry_type is not None and not isinstance(entry_type, PayloadEntryType):
         raise TypeError(f"entry_type must be a nvtx.PayloadEntryType or None, not {type(entry_type).__name__}")
-    dtype = numpy.dtype(*args, **kwargs)
+    dtype: numpy.dtype[Any] = numpy.dtype(*args, **kwargs)
     if entry_kind not in (None, EntryKind.MESSAGE) and not (dtype.kind in "iu" and dtype.itemsize == 8):
         raise TypeError(f"{entry_kind} needs an integer of 64 bits, not {dtype}")
     if entry_type is not None:
@@ -186,7 +186,7 @@ def numpy_dtype(
         warnings.warn("the dtype has NVTX metadata already, which stays as it is", NvtxWarning, stacklevel=2)
         return dtype
     metadata[_layouts.METADATA] = _PayloadMetadata(counter_semantics, entry_kind, entry_type)
-    made: numpy.dtype[Any] = numpy.dtype(dtype, metadata=metadata)  # type: ignore[call-overload]
+    made: numpy.dtype[Any] = numpy.dtype(dtype, metadata=metadata)
     return made
 
 
@@ -212,6 +212,8 @@ def spec_of(dtype: Any) -> tuple[Spec, Any]:
         simple = _number(dtype.__name__)
     if simple is not None and simple != 1:
         return _scalar(simple), dtype
+    if dtype is None:
+        raise TypeError("a counter needs a dtype: int, float, a dict of names and these, or a NumPy dtype")
     try:
         import numpy
     except ImportError:
@@ -289,10 +291,15 @@ def pack(value: Any, dtype: Any) -> bytes | None:
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return None
+    # Of a fixed-size array NumPy would make an array for each number.
+    base, shape = getattr(dtype, "subdtype", None) or (dtype, ())
     try:
-        packed: bytes = numpy.ascontiguousarray(value, dtype=dtype).tobytes()
+        array = numpy.ascontiguousarray(value, dtype=base)
     except (ValueError, TypeError, OverflowError):
         return None
+    if shape and array.shape[-len(shape) :] != shape:
+        return None
+    packed: bytes = array.tobytes()
     return packed
 
 

@@ -18,6 +18,26 @@ NAMES: dict[str, int] = {
     "yellow": 0xFFFF00,
 }
 
+# Ready to be given as `color`, opaque.
+RED, GREEN, BLUE = 0xFFFF0000, 0xFF00FF00, 0xFF0000FF
+YELLOW, CYAN, MAGENTA = 0xFFFFFF00, 0xFF00FFFF, 0xFFFF00FF
+ORANGE, PURPLE, WHITE, BLACK = 0xFFFFA500, 0xFF800080, 0xFFFFFFFF, 0xFF000000
+
+
+def rgb(red: int, green: int, blue: int) -> int:
+    """The opaque colour 0xFFRRGGBB of three parts from 0 to 255; ValueError for others."""
+    return argb(255, red, green, blue)
+
+
+def argb(alpha: int, red: int, green: int, blue: int) -> int:
+    """The colour 0xAARRGGBB of four parts from 0 to 255 (alpha 255 is opaque); ValueError for others."""
+    number = 0
+    for name, part in (("alpha", alpha), ("red", red), ("green", green), ("blue", blue)):
+        if not 0 <= part <= 255:
+            raise ValueError(f"{name} must be from 0 to 255, not {part}")
+        number = number << 8 | int(part)
+    return number
+
 
 def color_to_hex(color: object = None) -> int:
     """The colour as 0xAARRGGBB; blue for None.

@@ -1,0 +1,17 @@
+// Names of threads and of CUDA's devices, streams, events and contexts.
+#pragma once
+
+#include "compat.h"
+
+namespace warpline::binding {
+
+PyObject *name_thread(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *name_cuda_device(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *name_cuda_stream(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *name_cuda_event(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *name_cuda_context(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+
+// Names that were given before a tool came are told to it.
+bool init_naming();
+
+}  // namespace warpline::binding

@@ -1,0 +1,16 @@
+// What functions of the module and methods of domains have in common: the ends of ranges that say something, and names of
+// categories.
+#pragma once
+
+#include "compat.h"
+#include "event.h"
+
+namespace warpline::binding {
+
+// `values`: message, color, category, payload, null where not given. New reference, or null with TypeError.
+PyObject *pop_saying(Domain *domain, int32_t state, PyObject *const *values);
+PyObject *end_saying(Domain *domain, int32_t state, nvtxRangeId_t id, PyObject *const *values);
+
+PyObject *name_category(Domain *domain, PyObject *id, PyObject *name);
+
+}  // namespace warpline::binding
