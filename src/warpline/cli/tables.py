@@ -116,11 +116,17 @@ def _is_key(name: str) -> bool:
     return name.lower() in _KEYS
 
 
+def _whole(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind))
+
+
 def _text_cells(table: pa.Table) -> list[list[str]]:
     """Each column as strings for reading."""
     result = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if _is_key(name):
+        if _is_key(name) and _whole(column.type):
             result.append(["" if value is None else str(value) for value in column.to_pylist()])
         else:
             places = _decimals(name) if "(" in name else None

@@ -32,6 +32,7 @@ class Counter:
     description: str
     scale: float
     delta: bool
+    unsigned: bool
 
 
 @dataclass(frozen=True)
@@ -55,24 +56,30 @@ def samples(report: Report, known: list[Counter]) -> Iterator[Samples]:
     """Yield the samples that have a value; ReportError where one is of a counter that is not known."""
     keys = np.array([counter.key for counter in known], np.int64)
     scales = np.array([counter.scale for counter in known], np.float64)
+    unsigned = np.array([counter.unsigned for counter in known], bool)
     for batch in batches(report, "nvtx_counter_samples", _COLUMNS):
         rows = pa.Table.from_batches([batch])
-        real = sample_values(rows)
         wanted = values(batch, "counter")
         place = np.searchsorted(keys, wanted)
         found = place < len(keys)
         found[found] = keys[place[found]] == wanted[found]
         if not found.all():
             raise ReportError(f"{report.path} is broken: its samples name the counter {wanted[~found][0]}, which it lacks")
-        scale = scales[place]
-        is_float = pc.is_null(rows.column("value_int")).to_numpy() & ~(real == 0) | (scale != np.floor(scale))
-        whole = np.where(is_float, 0, values(batch, "value_int") * np.where(is_float, 1, scale).astype(np.int64))
-        kept = ~np.isnan(real)
-        yield Samples(place[kept], values(batch, "start")[kept], whole[kept], (real * scale)[kept], is_float[kept])
+        scale, given = scales[place], values(batch, "value_int")
+        real = sample_values(rows, unsigned[place])
+        missing = pc.is_null(rows.column("value_int")).to_numpy() & (real != 0)
+        with np.errstate(over="ignore", invalid="ignore"):  # whatever scale the program gave
+            scaled = real * scale
+            # a float can be just above the largest integer that it came from
+            is_float = missing | (scale != np.floor(scale)) | ~(np.abs(scaled) < 2.0**63) & ((scale != 1) | unsigned[place])
+        whole = given * np.where(is_float, 0, scale).astype(np.int64)
+        kept = ~np.isnan(scaled)
+        yield Samples(place[kept], values(batch, "start")[kept], whole[kept], scaled[kept], is_float[kept])
 
 
 def _counter(row: dict[str, Any]) -> Counter:
     name = row["name"] or f"counter {row['id']}"
     full = f"{row['domain']}:{name}" if row["domain"] else name
     scale = float(row["scale"] or 1)
-    return Counter(row["counter"], row["process"], full, row["unit"] or "", row["description"] or "", scale, row["value_type"] == DELTA)
+    texts = (full, row["unit"] or "", row["description"] or "")
+    return Counter(row["counter"], row["process"], *texts, scale, row["value_type"] == DELTA, row["type"] == "uint64")

@@ -58,12 +58,12 @@ class Series:
         first, second = values[:-1], values[1:]
         before = second if kind == "since_last" else first
         after = first if kind == "until_next" else second
-        known = ~np.isnan(before) & ~np.isnan(after) & (times[1:] > times[:-1])
+        known = np.isfinite(before) & np.isfinite(after) & (times[1:] > times[:-1])
         return times[:-1][known], times[1:][known], before[known], after[known]
 
 
 def time_average(series: Series, begin: int, end: int) -> float | None:
-    """Return the mean over time of the value within [begin, end), of the stretches where it is known; None where it never is."""
+    """Return the mean over time of the value within [begin, end), of the stretches where it is known and finite; None: nowhere."""
     starts, ends, before, after = series.pieces(end)
     first, last = np.maximum(starts, begin), np.minimum(ends, end)
     inside = last > first
@@ -94,7 +94,9 @@ def all_series(report: Report) -> Iterator[Series]:
         own = values[rows]
         if unchanged[rows].any():
             own = _repeated(own, unchanged[rows], known["value_type"] == DELTA)
-        yield Series(known, np.asarray(times[rows], np.int64), own * float(known["scale"] or 1))
+        with np.errstate(over="ignore", invalid="ignore"):  # whatever scale the program gave
+            scaled = own * float(known["scale"] or 1)
+        yield Series(known, np.asarray(times[rows], np.int64), scaled)
 
 
 def sample_values(rows: pa.Table, unsigned: npt.NDArray[np.bool_]) -> _Values:

@@ -100,6 +100,38 @@ def test_what_stands_for_a_value(tmp_path: Path) -> None:
     assert [row["Value"] for row in rows(report, "nvtx_counter_trace")] == [None, 7, None, 0]
 
 
+def test_large_unsigned_values_and_odd_floats(tmp_path: Path) -> None:
+    counters = [
+        {"counter": 0, "process": 0, "id": 1, "name": "u", "type": "uint64"},
+        {"counter": 1, "process": 0, "id": 2, "name": "f", "type": "float64", "interpolation": "linear"},
+    ]
+    values: list[dict[str, Any]] = [
+        {"counter": 0, "value_int": -1},
+        {"counter": 0, "value_int": 5},
+        {"counter": 1, "value_float": float("nan")},
+        {"counter": 1, "value_float": float("inf")},
+        {"counter": 1, "value_float": 1.0},
+    ]
+    samples = [{"id": number, "process": 0, "thread": 0, "start": 1_000_000_000 + number, **row} for number, row in enumerate(values)]
+    timeline(tmp_path / "r.warpline", "main |[step ]", tables={"nvtx_counters": counters, "nvtx_counter_samples": samples})
+    report = open_report(tmp_path / "r.warpline")
+    unsigned, real = rows(report)
+    assert (unsigned["Max"], unsigned["Min"], real["Samples"], real["Max"], real["Last"]) == (2.0**64, 5, 2, float("inf"), 1)
+    assert [row["Value"] for row in rows(report, "nvtx_counter_trace")] == [2.0**64, 5, None, float("inf"), 1.0]
+
+
+@pytest.mark.parametrize("stat", ["nvtx_counter_sum", "nvtx_counter_trace"])
+def test_counters_of_nothing_do_not_fail_in_python(stat: str, tmp_path: Path) -> None:
+    samples = [{"id": 0, "process": 0, "thread": 9, "counter": 7, "start": 1_000_000_000, "value_int": 1}]
+    timeline(tmp_path / "r.warpline", "main |[step ]", tables={"nvtx_counter_samples": samples})
+    try:
+        found = rows(open_report(tmp_path / "r.warpline"), stat)
+    except MissingData:
+        assert stat == "nvtx_counter_sum"
+    else:
+        assert [(row["Counter"], row["TID"]) for row in found] == [(None, None)]
+
+
 def test_the_trace_has_every_sample(tmp_path: Path) -> None:
     found = rows(drawn(tmp_path), "nvtx_counter_trace")
     assert [(row["Time (ns)"], row["Value"]) for row in found if row["Counter"] == ":mem"] == [

@@ -21,7 +21,8 @@ def gauges(report: Report, window: Window, columns: int) -> dict[int, list[Gauge
     """Return the counters of each process that have a value in the window."""
     found: dict[int, list[Gauge]] = {}
     for series in all_series(report):
-        values = column_values(series, window, columns)
+        finite = np.where(np.isfinite(series.values), series.values, np.nan)  # infinity has no height
+        values = column_values(Series(series.facts, series.times, finite), window, columns)
         if not np.isnan(values).all():
             found.setdefault(series.facts["process"], []).append(_gauge(series, values))
     return found

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from warpline.errors import MissingData
+from warpline.errors import MissingData, ReportError
 from warpline.query.counters import Series, all_series, counter_name, time_average
 from warpline.stats.base import noted
 
@@ -50,11 +50,14 @@ def table(report: Report, selection: Selection) -> pa.Table:
     rows: list[dict[str, Any]] = []
     gaps = 0
     for series in all_series(report):
-        process = processes[series.facts["process"]]
+        process = processes.get(series.facts["process"])
+        if process is None:
+            raise ReportError(f"{report.path} is broken: the counter {counter_name(series.facts)} is of no process of the report")
         begin, end = window or (int(series.times[0]), max(process["end"], int(series.times[-1])))
         inside = series.within(*window) if window else series
         gaps += int(np.isnan(inside.values).sum())
-        row = _row(series, inside, begin, end, 0 if window is None else end - begin)
+        with np.errstate(invalid="ignore", over="ignore"):  # the program's own infinities
+            row = _row(series, inside, begin, end, 0 if window is None else end - begin)
         if row:
             rows.append({**row, "PID": process["pid"], "Counter": counter_name(series.facts)})
     if not rows:
@@ -70,7 +73,7 @@ def _row(series: Series, inside: Series, begin: int, end: int, selected: int) ->
     average = None if series.is_delta else time_average(series, begin, end)
     if not len(values) and average is None:
         return None
-    exact = int if series.is_whole else float
+    exact = int if series.is_whole and (np.abs(values) < 2.0**53).all() else float  # what floats hold exactly
     known = len(values) > 0
     total = exact(values.sum()) if series.is_delta and known else None
     length = selected or int(inside.times[-1] - inside.times[0]) if known else 0
@@ -89,6 +92,7 @@ def _row(series: Series, inside: Series, begin: int, end: int, selected: int) ->
 
 
 def _column(values: list[Any]) -> pa.Array:
-    """Integers stay integers where all are; else floats."""
-    kinds = {type(value) for value in values if value is not None}
-    return pa.array([None if value is None else float(value) for value in values] if kinds == {int, float} else values)
+    """Integers stay integers where all are, and have room; else floats."""
+    numbers = [value for value in values if isinstance(value, (int, float))]
+    whole = all(isinstance(value, int) and abs(value) < 1 << 63 for value in numbers)
+    return pa.array(values if whole else [None if value is None else float(value) for value in values])

@@ -52,10 +52,13 @@ def table(report: Report, selection: Selection) -> pa.Table:
     facts = counters.to_pylist()
     places = pc.index_in(rows.column("counter"), value_set=counters.column("counter").combine_chunks()).combine_chunks()
     scales = pa.array([float(row["scale"] or 1) for row in facts], pa.float64()).take(places).to_numpy(zero_copy_only=False)
-    values = sample_values(rows) * scales
+    unsigned = pc.fill_null(pa.array([row["type"] == "uint64" for row in facts], pa.bool_()).take(places), False)
+    with np.errstate(over="ignore", invalid="ignore"):  # whatever scale the program gave
+        values = sample_values(rows, unsigned.to_numpy(zero_copy_only=False)) * scales
     array = pa.array(values, mask=np.isnan(values))
-    if rows.column("value_float").null_count == rows.num_rows and (scales == 1).all():
-        array = pc.coalesce(rows.column("value_int"), pc.cast(array, pa.int64()))  # floats hold no more than 2^53
+    if rows.column("value_float").null_count == rows.num_rows and (scales == 1).all() and not unsigned.true_count:
+        zeros = pa.array(np.zeros(len(values), np.int64), mask=values != 0)
+        array = pc.coalesce(rows.column("value_int"), zeros)  # floats hold no more than 2^53
     columns = {
         "Time (ns)": pc.subtract(rows.column("start"), report.origin),
         "Value": array,
