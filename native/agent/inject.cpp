@@ -1,6 +1,6 @@
 // The names that tool interfaces look for in an injected library.
 #include "agent/attached.h"
-#include "agent/sources/nvtx.h"
+#include "agent/sources/nvtx_chain.h"
 #include "warpline/warpline.h"
 
 #define WARPLINE_EXPORT __attribute__((visibility("default")))
@@ -8,7 +8,8 @@
 extern "C" {
 
 WARPLINE_EXPORT int InitializeInjectionNvtx2(void *get_export_table) {
-  int taken = warpline::agent::install_nvtx(reinterpret_cast<NvtxGetExportTableFunc_t>(get_export_table));
+  int taken =
+      warpline::agent::install_nvtx_with_others(reinterpret_cast<NvtxGetExportTableFunc_t>(get_export_table));
   if (taken != 0) {
     warpline::agent::note_attached(get_export_table);
   }
@@ -21,7 +22,7 @@ WARPLINE_EXPORT int InitializeInjectionNvtx(void *get_export_table) {
 }
 
 WARPLINE_EXPORT int InitializeInjectionNvtxExtension(void *module_info) {
-  return warpline::agent::install_nvtx_extension(static_cast<nvtxExtModuleInfo_t *>(module_info));
+  return warpline::agent::install_nvtx_extension_with_others(static_cast<nvtxExtModuleInfo_t *>(module_info));
 }
 
 }  // extern "C"

@@ -70,6 +70,8 @@ alignas(State) char g_storage[sizeof(State)];
 State *g_state = nullptr;
 std::once_flag g_once;
 Life g_static_life{0, 1};
+std::atomic<uint32_t> g_chained{0};
+std::atomic<uint32_t> g_not_chained{0};
 // The log of this thread's recording before last: no frame of the thread that a signal interrupted can still be using it.
 __thread ThreadLog *t_spare = nullptr;
 // On the forking thread, between the handlers of a fork.
@@ -182,6 +184,8 @@ void open_control(State &state) {
     munmap(page, sizeof(ControlPage));
     return;
   }
+  control->chained.fetch_add(g_chained.load());
+  control->not_chained.fetch_add(g_not_chained.load());
   state.clock = control->clock;
   state.control.store(control);
 }
@@ -331,6 +335,16 @@ Names &names() {
     become_child(*g_state);
   }
   return g_state->names;
+}
+
+void count_chained(bool reached) {
+  (reached ? g_chained : g_not_chained).fetch_add(1);
+  if (!prepare()) {
+    return;
+  }
+  if (ControlPage *control = g_state->control.load()) {
+    (reached ? control->chained : control->not_chained).fetch_add(1);
+  }
 }
 
 const ClockParams &process_clock() {

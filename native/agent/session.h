@@ -11,4 +11,7 @@ bool prepare();
 int start_recording(const char *directory);
 int stop_recording();
 
+//! [MT] Another NVTX tool was configured before us: a client's calls reach it too, or they do not.
+void count_chained(bool reached);
+
 }  // namespace warpline::agent

@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "agent/session.h"
+#include "nvtx_chain.h"
 #include "nvtx_define.h"
 #include "nvtx_event.h"
 #include "warpline/warpline.h"
@@ -48,5 +49,5 @@ extern "C" __attribute__((visibility("default"))) const WarplineTasks *warpline_
   }
   static const WarplineTasks tasks = {sizeof(WarplineTasks), create, enter, start,
                                       reinterpret_cast<const uint32_t *>(&g_life->generation)};
-  return &tasks;
+  return tasks_with_others(tasks);
 }

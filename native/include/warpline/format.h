@@ -213,6 +213,9 @@ struct ControlPage {
   std::atomic<uint64_t> failed;     // agents that could not open a spool
   std::atomic<uint32_t> error;      // errno of the first of them
   std::atomic<uint64_t> lost;       // records of processes that have no spool
+  // Where another NVTX tool is configured too: libraries whose calls it hears, and those whose calls it does not.
+  std::atomic<uint32_t> chained;
+  std::atomic<uint32_t> not_chained;
 };
 static_assert(sizeof(ControlPage) <= kPage);
 
