@@ -349,6 +349,35 @@ with warpline.record("outer") as outer:
     assert messages(tmp_path / "outer.warpline") == ["in", "out"]
 
 
+def test_a_recording_is_made_once(tmp_path: Path) -> None:
+    text = """
+recording = warpline.record("x")
+for number in range(2):
+    try:
+        with recording, nvtx.annotate("x"): pass
+    except warpline.UsageError as error:
+        print(error)
+assert recording.wait()
+"""
+    assert "call record() or start()" in run(tmp_path, text)
+    assert messages(tmp_path / "x.warpline") == ["x"]
+
+
+def test_a_child_that_dies_is_told_and_the_report_waits(tmp_path: Path) -> None:
+    (tmp_path / "lack").mkdir()
+    (tmp_path / "lack" / "pyarrow.py").write_text("import os\nos.kill(os.getpid(), 9)")
+    block = "with warpline.record('x', wait=True) as r, nvtx.annotate('x'): pass\nassert not r.wait()\n"
+    text = f"import warpline\nfrom warpline import nvtx\n{block}"
+    (tmp_path / "p.py").write_text(text)
+    env = environment()
+    env["PYTHONPATH"] = f"{tmp_path / 'lack'}:{env['PYTHONPATH']}"
+    done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "ended with code -9. Nothing is lost" in done.stderr
+    assert messages(tmp_path / "x.warpline") == ["x"]
+
+
 def test_without_the_packages_the_report_waits(tmp_path: Path) -> None:
     (tmp_path / "lack").mkdir()
     (tmp_path / "lack" / "pyarrow.py").write_text("raise ModuleNotFoundError('no', name='pyarrow')")

@@ -27,7 +27,7 @@ def start(folder: Path, text: str, **options: Any) -> subprocess.Popen[str]:
 def run(folder: Path, text: str, code: int = 0, said: str = "") -> str:
     """Run a program that must end with `code` and say `said`; return what it printed."""
     program = start(folder, text)
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=200)
     assert (program.returncode, err) == (code, said)
     return out
 
@@ -214,6 +214,7 @@ def test_a_fork_child_that_outlives_its_parents_recording_can_make_its_own(tmp_p
     assert names(tmp_path / "parent.warpline") == []
 
 
+@pytest.mark.timeout(240)
 def test_twenty_recordings_in_one_process_leave_nothing_behind(tmp_path: Path) -> None:
     text = """
     import threading
@@ -235,6 +236,7 @@ def test_twenty_recordings_in_one_process_leave_nothing_behind(tmp_path: Path) -
     assert sorted(path.name for path in (tmp_path / "x.warpline").iterdir()) == ["manifest.d", "tables"]
 
 
+@pytest.mark.timeout(240)
 def test_twenty_recordings_that_nobody_waits_for(tmp_path: Path) -> None:
     text = """
     for number in range(20):

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -32,10 +33,12 @@ _KEPT = {f"PYTHON{name}" for name in ("HOME", "PATH", "PLATLIBDIR", "NOUSERSITE"
 
 
 class Finisher:
-    """One child that finishes one report. OSError where it cannot be started."""
+    """One child that finishes one report. OSError where it cannot be started. `died` is its exit code where it gave no answer."""
 
     def __init__(self, request: Mapping[str, Any], lock: int | None) -> None:
+        self.died: int | None = None
         self._answer: dict[str, Any] | None = None
+        self._lock = threading.Lock()
         package = str(Path(__file__).resolve().parents[1])
         text = json.dumps({**request, "lock": lock, "package": package, "search": sys.path})
         with _scratch() as question:
@@ -58,25 +61,28 @@ class Finisher:
 
     def done(self) -> bool:
         """Say whether it has ended, without waiting."""
-        if self._answer is None and self._child.poll() is not None:
+        if self._child.poll() is not None:
             self._read()
         return self._answer is not None
 
     def wait(self) -> dict[str, Any]:
         """Wait for its end; return what it found: `silent` (paths) and `finished`. Empty where it died."""
-        if self._answer is None:
-            self._child.wait()
-            self._read()
+        self._child.wait()
+        self._read()
         return self._answer or {}
 
     def _read(self) -> None:
-        with self._output as output:
-            output.seek(0)
-            try:
-                answer = json.loads(output.read())
-            except ValueError:
-                answer = {}
-        self._answer = answer if isinstance(answer, dict) else {}
+        with self._lock:
+            if self._answer is not None:
+                return
+            with self._output as output:
+                output.seek(0)
+                try:
+                    answer = json.loads(output.read())
+                except ValueError:
+                    answer = {}
+            self._answer = answer if isinstance(answer, dict) else {}
+            self.died = None if self._answer else self._child.returncode
 
 
 def python() -> str:

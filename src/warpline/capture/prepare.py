@@ -13,8 +13,8 @@ def prepare() -> tuple[str, ...]:
     """Announce the agent to NVTX; return the paths of the libraries that are loaded already.
 
     NVTX looks for a tool once per library, at the library's first NVTX call. Call this before CUDA, NCCL, PyPI `nvtx` and the
-    like make theirs: at the top of the program is best. Nothing is recorded until `record` or `start`. Costs well under a
-    millisecond and no imports. A tool that NVTX_INJECTION64_PATH names already stays and hears everything too. Children that
+    like make theirs: at the top of the program is best. Nothing is recorded until `record` or `start`. Costs about a
+    millisecond, and no imports. A tool that NVTX_INJECTION64_PATH names already stays and hears everything too. Children that
     are started later inherit the variable, which makes them load the agent but not record.
     """
     global _before

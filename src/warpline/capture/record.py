@@ -8,15 +8,17 @@ import sys
 import threading
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from warpline.capture.announce import SPOOL
 from warpline.capture.finisher import Finisher
 from warpline.capture.libraries import Library, named
 from warpline.capture.session import AlreadyRecorded, Session
+from warpline.errors import UsageError
 
 _lock = threading.RLock()
 _current: Recording | None = None
-_finishing: list[Finisher] = []
+_finishing: list[Recording] = []
 _forked = False
 _registered = False
 
@@ -60,12 +62,30 @@ class Recording:
 
         Known when the recording has ended: waits until its report is finished. Empty while it runs.
         """
-        answer = self._finisher.wait() if self._finisher is not None else {}
-        return tuple(named(str(path)) for path in answer.get("silent", ()))
+        return tuple(named(str(path)) for path in self._answer().get("silent", ()))
 
     def wait(self) -> bool:
         """Wait until the report is finished; return whether it is. False while it still records, or somebody else does."""
-        return self._finisher is not None and bool(self._finisher.wait().get("finished"))
+        return bool(self._answer().get("finished"))
+
+    def settled(self) -> bool:
+        """Say whether there is nothing to wait for, without waiting."""
+        if self._finisher is None or not self._finisher.done():
+            return self._finisher is None
+        self._answer()
+        return True
+
+    def _answer(self) -> dict[str, Any]:
+        if self._finisher is None:
+            return {}
+        answer = self._finisher.wait()
+        if self._finisher.died is not None:
+            _tell(
+                f"{self.path} is not finished: the child that should do it ended with code {self._finisher.died}. Nothing is lost: "
+                "whatever opens the report finishes it."
+            )
+            self._finisher.died = None
+        return answer
 
     def __enter__(self) -> Recording:
         begin(self)
@@ -136,7 +156,9 @@ def begin(recording: Recording) -> None:
     """Start `recording`, unless this process is recorded already."""
     global _current, _registered
     with _lock:
-        _finishing[:] = [finisher for finisher in _finishing if not finisher.done()]
+        if recording.path is not None:
+            raise UsageError(f"This recording, into {recording.path}, has been made: call record() or start() for another one.")
+        _finishing[:] = [earlier for earlier in _finishing if not earlier.settled()]
         if _current is not None:
             recording.path = _current.path
             _tell(f"this process is recorded already, into {_current.path}; a second recording in it was ignored.")
@@ -145,8 +167,8 @@ def begin(recording: Recording) -> None:
             _tell("this process is recorded already, by `warpline profile` or its parent; its own recording was ignored.")
             return
         if recording._force:
-            for finisher in _finishing:  # its report may be what is overwritten
-                finisher.wait()
+            for earlier in _finishing:  # its report may be what is overwritten
+                earlier.wait()
         try:
             session = Session(
                 recording._output, force=recording._force, spool_dir=recording._spool_dir, keep_raw=recording._keep_raw, renew=_forked
@@ -155,7 +177,6 @@ def begin(recording: Recording) -> None:
             _tell("this process is recorded already; its own recording was ignored.")
             return
         recording._session = session
-        recording._finisher = None
         recording.path = session.report
         _current = recording
         if not _registered:
@@ -179,7 +200,7 @@ def end(recording: Recording, *, wait: bool) -> None:
                 return
             recording._attached = tuple(session.attached())
             recording._finisher = session.stop()
-            _finishing.append(recording._finisher)
+            _finishing.append(recording)
         except Exception as error:
             _tell(f"{recording.path} is not finished: {error}. Nothing is lost: `warpline info` of it, where warpline works, finishes it.")
             return
@@ -204,8 +225,8 @@ def _tell(text: str) -> None:
 def _at_exit() -> None:
     stop()
     try:
-        for finisher in _finishing:
-            finisher.wait()
+        for recording in _finishing:
+            recording.wait()
     except KeyboardInterrupt:
         pass  # each goes on by itself
 
