@@ -52,12 +52,12 @@ def counters(report: Report) -> list[Counter]:
     return [_counter(row) for row in sorted(rows, key=lambda row: int(row["counter"]))]
 
 
-def samples(report: Report, known: list[Counter]) -> Iterator[Samples]:
-    """Yield the samples that have a value; ReportError where one is of a counter that is not known."""
+def samples(report: Report, known: list[Counter], *, most: int | None = None) -> Iterator[Samples]:
+    """Yield the samples that have a value, at most so many at once; ReportError where one is of a counter that is not known."""
     keys = np.array([counter.key for counter in known], np.int64)
     scales = np.array([counter.scale for counter in known], np.float64)
     unsigned = np.array([counter.unsigned for counter in known], bool)
-    for batch in batches(report, "nvtx_counter_samples", _COLUMNS):
+    for batch in batches(report, "nvtx_counter_samples", _COLUMNS, most=most):
         rows = pa.Table.from_batches([batch])
         wanted = values(batch, "counter")
         place = np.searchsorted(keys, wanted)

@@ -183,10 +183,10 @@ class Lanes:
         return lane
 
 
-def batches(report: Report, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield a table in pieces, in the order of the report."""
+def batches(report: Report, table: str, columns: Sequence[str], *, most: int | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield a table in pieces, in the order of the report; of at most so many rows, for who makes Python objects of them."""
     for rows in stream(report, table, columns):
-        yield from rows.to_batches()
+        yield from rows.to_batches(max_chunksize=most)
 
 
 def values(batch: pa.RecordBatch, name: str, missing: int = 0) -> npt.NDArray[np.int64]:

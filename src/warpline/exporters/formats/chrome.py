@@ -49,6 +49,7 @@ LOSES: tuple[str, ...] = (
 # Above the thread ids; viewers read them as 32 bits.
 _TASKS = 1 << 25
 _OVERLAP = 1 << 26
+_ROWS = 1 << 16  # at once, as Python objects
 _FLAGS = ("unfinished", "inherited", "clipped")
 
 
@@ -72,12 +73,12 @@ def _events(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     yield list(_tasks(tracks))
     crossing: set[tuple[int, int]] = set()
     with Lanes(tracks) as lanes:
-        for batch in batches(report, "nvtx_ranges", tracks.columns(RANGE_COLUMNS)):
+        for batch in batches(report, "nvtx_ranges", tracks.columns(RANGE_COLUMNS), most=_ROWS):
             family = tracks.family(batch)
             lane = lanes.add(batch, family)
             args = _args(batch, _payloads(report, "range", batch))
             yield _ranges(batch, args, tracks, report.origin, family.tolist(), lane.tolist(), crossing)
-    for batch in batches(report, "nvtx_marks", tracks.columns(MARK_COLUMNS)):
+    for batch in batches(report, "nvtx_marks", tracks.columns(MARK_COLUMNS), most=_ROWS):
         yield _marks(batch, _args(batch, _payloads(report, "mark", batch)), tracks, report.origin)
     yield from _counters(report, tracks)
     for number, lane_number in sorted(crossing):
@@ -122,7 +123,7 @@ def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
         name = f"{counter.name} ({counter.unit})" if counter.unit else counter.name
         heads.append(f'{{"ph":"C","name":{json.dumps(name)},"cat":"nvtx","pid":{pids[counter.process]},"tid":0')
     sums: list[float] = [0] * len(known)
-    for piece in samples(report, known) if known else ():
+    for piece in samples(report, known, most=_ROWS) if known else ():
         lines = []
         columns = (piece.counter, piece.time - report.origin, piece.whole, piece.real, piece.is_float)
         for index, time, whole, real, is_float in zip(*(column.tolist() for column in columns), strict=True):
