@@ -40,6 +40,13 @@ void name_category(Domain *domain, PyObject *name, uint32_t id) {
   Py_XDECREF(holder);
 }
 
+bool numbered(Domain *domain, PyObject *number) {
+  const bool taken =
+      domain->numbered != nullptr && PyDict_GetItemWithError(domain->numbered, number) != nullptr;
+  PyErr_Clear();
+  return taken;
+}
+
 void activate_locked(Domain *domain, int32_t state) {
   if (domain->state.load(std::memory_order_relaxed) == state) {
     return;
@@ -55,20 +62,15 @@ void activate_locked(Domain *domain, int32_t state) {
   PyObject *id = nullptr;
   Py_ssize_t at = 0;
   while (PyDict_Next(domain->categories, &at, &name, &id)) {
-    name_category(domain, name, static_cast<uint32_t>(PyLong_AsUnsignedLongMask(id)));
+    if (!numbered(domain, id)) {
+      name_category(domain, name, static_cast<uint32_t>(PyLong_AsUnsignedLongMask(id)));
+    }
   }
   at = 0;
   while (domain->numbered != nullptr && PyDict_Next(domain->numbered, &at, &id, &name)) {
     name_category(domain, name, static_cast<uint32_t>(PyLong_AsUnsignedLongMask(id)));
   }
   domain->state.store(state, std::memory_order_release);
-}
-
-bool numbered(Domain *domain, PyObject *number) {
-  const bool taken =
-      domain->numbered != nullptr && PyDict_GetItemWithError(domain->numbered, number) != nullptr;
-  PyErr_Clear();
-  return taken;
 }
 
 uint32_t category_locked(Domain *domain, PyObject *name, int32_t state) {
@@ -127,6 +129,9 @@ void activate(Domain *domain, int32_t state) {
 bool name_category_number(Domain *domain, uint32_t id, PyObject *name, int32_t state) {
   bool done = false;
   PyObject *number = PyLong_FromUnsignedLong(id);
+  if (state > 0) {
+    handle_for(domain, state);  // tells what was named before
+  }
   WARPLINE_LOCK(domain);
   if (domain->numbered == nullptr) {
     domain->numbered = PyDict_New();
@@ -137,7 +142,6 @@ bool name_category_number(Domain *domain, uint32_t id, PyObject *name, int32_t s
   WARPLINE_UNLOCK();
   Py_XDECREF(number);
   if (done && state > 0) {
-    handle_for(domain, state);
     name_category(domain, name, id);
   }
   return done;
