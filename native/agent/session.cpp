@@ -338,10 +338,10 @@ Names &names() {
 }
 
 void count_chained(bool reached) {
-  (reached ? g_chained : g_not_chained).fetch_add(1);
   if (!prepare()) {
     return;
   }
+  (reached ? g_chained : g_not_chained).fetch_add(1);
   if (ControlPage *control = g_state->control.load()) {
     (reached ? control->chained : control->not_chained).fetch_add(1);
   }

@@ -15,7 +15,7 @@ AGENT = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))
 
 
 def announce(environment: MutableMapping[str, str], agent: str) -> None:
-    """Make NVTX load `agent`. It speaks to one tool: another one that is set is replaced, and named in WARPLINE_NVTX_CHAIN."""
+    """Make NVTX load `agent`. It loads one tool: another that is set goes to WARPLINE_NVTX_CHAIN, and the agent passes all on to it."""
     earlier = environment.get(INJECTION)
     if earlier and earlier != agent:
         environment[CHAIN] = earlier

@@ -15,7 +15,8 @@ PROCESSES = 48
 FAILED = 56
 ERROR = 64
 LOST = 72
-SIZE = 80
+NOT_CHAINED = 84
+SIZE = 88
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
 _LIBC.mmap.restype = ctypes.c_void_p
@@ -28,12 +29,16 @@ CHUNK_END = 64
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Agents that started; agents that could not open a spool, the errno of the first of those, and the records they lost."""
+    """Agents that started; agents that could not open a spool, the errno of the first of those, and the records they lost.
+
+    `not_chained` libraries are heard by the agent alone, although another NVTX tool is configured too.
+    """
 
     processes: int
     failed: int
     error: int
     lost: int
+    not_chained: int = 0
 
 
 class ControlPage:
@@ -44,14 +49,15 @@ class ControlPage:
 
     def counts(self) -> Counts:
         """Return the counts of now."""
-        processes = failed = error = lost = 0
+        processes = failed = error = lost = not_chained = 0
         for page in self._pages:
             content = ctypes.string_at(page, SIZE)
             processes += struct.unpack_from("<Q", content, PROCESSES)[0]
             failed += struct.unpack_from("<Q", content, FAILED)[0]
             error = error or struct.unpack_from("<I", content, ERROR)[0]
             lost += struct.unpack_from("<Q", content, LOST)[0]
-        return Counts(processes, failed, error, lost)
+            not_chained += struct.unpack_from("<I", content, NOT_CHAINED)[0]
+        return Counts(processes, failed, error, lost, not_chained)
 
     def write_again(self, path: Path) -> None:
         """Write a fresh page with the same clock constants to `path`, for processes that start from now on; OSError if not."""

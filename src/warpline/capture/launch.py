@@ -55,12 +55,6 @@ class Recording:
             launch_environment(), agent=self.agent.path if nvtx else None, spool=self.spool, extra=self.options.environment
         )
         path = find_program(self.command[0], environment)
-        if nvtx and (tool := environment.get(CHAIN)):
-            self.facts.note(
-                "warning",
-                "nvtx-tool",
-                f"NVTX_INJECTION64_PATH named another NVTX tool, {tool}. NVTX speaks to one tool, so that one got nothing.",
-            )
         run = Run(self.spool, self.agent, self.early, self.facts, COMMAND_LINE)
         child = Child()
         try:
@@ -71,7 +65,13 @@ class Recording:
             self.facts.save()
             still_running = child.wait(self.options.wait, self.waiting)
             end_ns = child.end_ns if self.options.wait == "primary" else time.monotonic_ns()
-            run.end(end_ns=end_ns, primary_end_ns=child.end_ns, exit_status=child.status, still_running=still_running)
+            run.end(
+                end_ns=end_ns,
+                primary_end_ns=child.end_ns,
+                exit_status=child.status,
+                still_running=still_running,
+                other_tool=environment.get(CHAIN),
+            )
             if nvtx:
                 self.facts.set_cost("nvtx", self.agent.pair_cost(self.spool))
             self.facts.save()

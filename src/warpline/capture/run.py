@@ -57,15 +57,26 @@ class Run:
         """Go on."""
         self._monitor.resume()
 
-    def end(self, *, end_ns: int, primary_end_ns: int, exit_status: int | None, still_running: Sequence[int], unheard: int = 0) -> None:
+    def end(
+        self,
+        *,
+        end_ns: int,
+        primary_end_ns: int,
+        exit_status: int | None,
+        still_running: Sequence[int],
+        unheard: int = 0,
+        other_tool: str | None = None,
+    ) -> None:
         """Stop watching, and note how it went; `save` the facts when all of them are there.
 
-        `unheard` processes have a spool although none of their libraries calls NVTX.
+        `unheard` processes have a spool although none of their libraries calls NVTX. `other_tool` is the NVTX tool that was
+        configured before.
         """
         self.facts.set(end_ns=end_ns, primary_end_ns=primary_end_ns, exit_status=exit_status)
         self._monitor.stop()
         self._note_spool()
         self._note_counts(unheard)
+        self._note_other_tool(other_tool)
         if still_running:
             names = ", ".join(f"{facts.process_name(pid)} ({pid})" for pid in still_running[:5]) + (", …" if len(still_running) > 5 else "")
             self.facts.note(
@@ -117,6 +128,17 @@ class Run:
                 "no-nvtx",
                 "No process of the program called NVTX, so there is nothing to show. "
                 "Annotate it with warpline.nvtx, or any other NVTX library.",
+            )
+
+    def _note_other_tool(self, tool: str | None) -> None:
+        if count := self._control.counts().not_chained:
+            self.facts.note(
+                "warning",
+                "nvtx-tool",
+                f"Another NVTX tool, {tool or 'named in WARPLINE_NVTX_CHAIN'}, is configured too, but could not be loaded, or refused. "
+                f"It heard nothing of {count} {'library' if count == 1 else 'libraries'}. Check that NVTX_INJECTION64_PATH names a tool "
+                "that works by itself.",
+                count,
             )
 
     def _note_spool(self) -> None:
