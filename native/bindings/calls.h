@@ -6,8 +6,6 @@
 
 namespace warpline::binding {
 
-struct Profile;
-
 // What calls of one code object, or of one C function, are called.
 struct CallLabel {
   const void *key;  // the code object, or the C function's definition

@@ -1,143 +1,22 @@
 #include "profile.h"
 
 #include <cstddef>
-#include <cstring>
 #if PY_VERSION_HEX < 0x030B0000
 #include <frameobject.h>
 #endif
 
-#include "calls.h"
 #include "event.h"
 #include "frame.h"
 
 namespace warpline::binding {
 
-// One that is not active restores, on each thread, what was there before it; threads do so at their next call or return.
-struct Profile {
-  PyObject_HEAD bool linenos;
-  bool c_functions;
-  std::atomic<bool> active;
-  uint32_t serial;
-  PyObject *labels;    // address -> (what has it, label, label when resumed)
-  PyObject *before;    // thread state's id -> what it had before, a capsule over Before
-  PyObject *new_hook;  // for threading.setprofile
-  PyObject *old_hook;
-};
+Domain *g_profile_domain = nullptr;
 
 namespace {
 
-// Another profiler of a thread.
-struct Before {
-  Py_tracefunc function;
-  PyObject *argument;
-};
-
 std::atomic<uint32_t> g_serial{0};
-Domain *g_domain = nullptr;
 int g_yield_value = -1;
 int g_resume = -1;
-
-Profile *as_profile(PyObject *o) {
-  return reinterpret_cast<Profile *>(o);
-}
-
-int on_event(PyObject *self, PyFrameObject *frame, int what, PyObject *argument);
-
-// --- labels -------------------------------------------------------------------------------------------------------
-
-nvtxStringHandle_t registered_label(PyObject *text, const char *suffix) {
-  PyObject *whole = PyUnicode_FromFormat("%U%s", text, suffix);
-  nvtxStringHandle_t handle = nullptr;
-  if (whole != nullptr) {
-    PyObject *holder = nullptr;
-    handle = nvtxDomainRegisterStringA(g_domain->handle, utf8(whole, &holder));
-    Py_XDECREF(holder);
-    Py_DECREF(whole);
-  }
-  PyErr_Clear();
-  return handle;
-}
-
-PyObject *text_of_code(const Profile *self, PyCodeObject *code) {
-  if (!self->linenos) {
-    return Py_NewRef(code->co_name);
-  }
-  const Py_ssize_t length = PyUnicode_GET_LENGTH(code->co_filename);
-  const Py_ssize_t slash = PyUnicode_FindChar(code->co_filename, '/', 0, length, -1);
-  PyObject *file = PyUnicode_Substring(code->co_filename, slash + 1, length);
-  PyObject *text = file != nullptr
-                       ? PyUnicode_FromFormat("%U:%d(%U)", file, code->co_firstlineno, code->co_name)
-                       : nullptr;
-  Py_XDECREF(file);
-  return text;
-}
-
-void make_label(Profile *self, CallLabel *label, PyCodeObject *code, const PyMethodDef *definition,
-                int32_t state) {
-  handle_for(g_domain, state);
-  PyObject *text = code != nullptr ? text_of_code(self, code) : PyUnicode_FromString(definition->ml_name);
-  label->called = label->resumed = nullptr;
-  if (text != nullptr) {
-    label->called = registered_label(text, "");
-    if (code != nullptr && (code->co_flags & kSuspends) != 0) {
-      label->resumed = registered_label(text, " (resumed)");
-    }
-    Py_DECREF(text);
-  }
-  PyErr_Clear();
-}
-
-// Labels of all threads: a thread's own table is small, and a tool need not hear the same text twice.
-bool recall_label(Profile *self, CallLabel *label, PyObject *key, int32_t state) {
-  PyObject *known = PyDict_GetItemWithError(self->labels, key);
-  if (known == nullptr || PyLong_AsLong(PyTuple_GET_ITEM(known, 3)) != state) {
-    PyErr_Clear();
-    return false;
-  }
-  label->called = static_cast<nvtxStringHandle_t>(PyLong_AsVoidPtr(PyTuple_GET_ITEM(known, 1)));
-  label->resumed = static_cast<nvtxStringHandle_t>(PyLong_AsVoidPtr(PyTuple_GET_ITEM(known, 2)));
-  return true;
-}
-
-void find_label(Profile *self, CallLabel *label, PyCodeObject *code, const PyMethodDef *definition,
-                int32_t state) {
-  PyObject *key =
-      PyLong_FromVoidPtr(code != nullptr ? static_cast<void *>(code) : const_cast<PyMethodDef *>(definition));
-  if (key == nullptr || !recall_label(self, label, key, state)) {
-    make_label(self, label, code, definition, state);
-    // The code object is kept, so that its address does not come to mean another one.
-    PyObject *owner = code != nullptr ? reinterpret_cast<PyObject *>(code) : Py_None;
-    PyObject *value = Py_BuildValue("(ONNi)", owner, PyLong_FromVoidPtr(label->called),
-                                    PyLong_FromVoidPtr(label->resumed), static_cast<int>(state));
-    if (key == nullptr || value == nullptr || PyDict_SetItem(self->labels, key, value) < 0) {
-      PyErr_Clear();
-    }
-    Py_XDECREF(value);
-  }
-  Py_XDECREF(key);
-}
-
-const CallLabel &label_for(Profile *self, ThreadCalls *calls, PyCodeObject *code,
-                           const PyMethodDef *definition, int32_t state) {
-  const uint64_t epoch = static_cast<uint64_t>(self->serial) << 32 | static_cast<uint32_t>(state);
-  if (calls->epoch != epoch) [[unlikely]] {
-    std::memset(calls->labels, 0, sizeof(calls->labels));
-    calls->epoch = epoch;
-  }
-  const void *key = code != nullptr ? static_cast<const void *>(code) : definition;
-  const void *check = code != nullptr ? nullptr : definition->ml_name;
-  const uintptr_t hash = reinterpret_cast<uintptr_t>(key);
-  CallLabel &label = calls->labels[(hash >> 5 ^ hash >> 13) % kCallLabels];
-  if (label.key != key || label.check != check) [[unlikely]] {
-    const KeptError error;
-    label.key = key;
-    label.check = check;
-    find_label(self, &label, code, definition, state);
-  }
-  return label;
-}
-
-// --- calls --------------------------------------------------------------------------------------------------------
 
 void push_call(const Profile *self, ThreadCalls *calls, const void *frame, bool c_function,
                nvtxStringHandle_t label) {
@@ -153,7 +32,7 @@ void push_call(const Profile *self, ThreadCalls *calls, const void *frame, bool 
   attributes.message.registered = label;
   calls->calls[calls->count++] = {frame, self->serial, c_function};
   tell_task();
-  nvtxDomainRangePushEx(g_domain->handle, &attributes);
+  nvtxDomainRangePushEx(g_profile_domain->handle, &attributes);
 }
 
 void pop_calls(ThreadCalls *calls, int down_to, int32_t state) {
@@ -161,7 +40,7 @@ void pop_calls(ThreadCalls *calls, int down_to, int32_t state) {
   while (calls->count > down_to) {
     --calls->count;
     if (state > 0) {
-      nvtxDomainRangePop(handle_for(g_domain, state));
+      nvtxDomainRangePop(handle_for(g_profile_domain, state));
     }
   }
 }
@@ -229,60 +108,9 @@ void on_c_call(Profile *self, ThreadCalls *calls, PyFrameObject *frame, PyObject
   push_call(self, calls, frame, true, label_for(self, calls, nullptr, definition, state).called);
 }
 
-// --- on and off ---------------------------------------------------------------------------------------------------
+}  // namespace
 
-PyObject *thread_key(PyThreadState *state) {
-  return PyLong_FromUnsignedLongLong(state->id);
-}
-
-void free_before(PyObject *capsule) {
-  Before *before = static_cast<Before *>(PyCapsule_GetPointer(capsule, nullptr));
-  Py_XDECREF(before->argument);
-  PyMem_Free(before);
-}
-
-// Remembers the profiler that a thread has now.
-void remember(Profile *self, PyThreadState *state) {
-  const bool own =
-      state->c_profilefunc == on_event && state->c_profileobj == reinterpret_cast<PyObject *>(self);
-  if (state->c_profilefunc == nullptr || own) {  // its own: not yet given back after the last time
-    return;
-  }
-  Before *before = static_cast<Before *>(PyMem_Malloc(sizeof(Before)));
-  if (before == nullptr) {
-    return;
-  }
-  *before = {state->c_profilefunc, Py_XNewRef(state->c_profileobj)};
-  PyObject *capsule = PyCapsule_New(before, nullptr, free_before);
-  PyObject *key = thread_key(state);
-  if (key == nullptr || capsule == nullptr || PyDict_SetItem(self->before, key, capsule) < 0) {
-    PyErr_Clear();
-  }
-  Py_XDECREF(key);
-  Py_XDECREF(capsule);
-}
-
-// Gives the calling thread back what it had, unless somebody has taken over since.
-void restore_here(Profile *self) {
-  PyThreadState *state = thread_state();
-  if (state->c_profilefunc != on_event || state->c_profileobj != reinterpret_cast<PyObject *>(self)) {
-    return;
-  }
-  PyObject *key = thread_key(state);
-  PyObject *capsule = key != nullptr ? Py_XNewRef(PyDict_GetItemWithError(self->before, key)) : nullptr;
-  PyErr_Clear();
-  const Before *before =
-      capsule != nullptr ? static_cast<Before *>(PyCapsule_GetPointer(capsule, nullptr)) : nullptr;
-  PyEval_SetProfile(before != nullptr ? before->function : nullptr,
-                    before != nullptr ? before->argument : nullptr);
-  if (capsule != nullptr && PyDict_DelItem(self->before, key) < 0) {
-    PyErr_Clear();
-  }
-  Py_XDECREF(capsule);
-  Py_XDECREF(key);
-}
-
-int on_event(PyObject *o, PyFrameObject *frame, int what, PyObject *argument) {
+int on_profile_event(PyObject *o, PyFrameObject *frame, int what, PyObject *argument) {
   Profile *self = as_profile(o);
   ThreadCalls *calls = thread_calls();
   if (calls == nullptr) {
@@ -321,83 +149,7 @@ int on_event(PyObject *o, PyFrameObject *frame, int what, PyObject *argument) {
   return 0;
 }
 
-#if PY_VERSION_HEX < 0x030C0000
-// The threads that run already. Later CPythons have a call for that.
-void install_everywhere(Profile *self) {
-  PyThreadState *here = thread_state();
-  for (PyThreadState *at = PyInterpreterState_ThreadHead(here->interp); at != nullptr;
-       at = PyThreadState_Next(at)) {
-    remember(self, at);
-    if (_PyEval_SetProfile(at, on_event, reinterpret_cast<PyObject *>(self)) < 0) {
-      PyErr_Clear();
-    }
-  }
-}
-#else
-void install_everywhere(Profile *self) {
-  PyThreadState *here = thread_state();
-#if defined(Py_GIL_DISABLED)
-  remember(self, here);  // what other threads have cannot be read while they run
-#else
-  for (PyThreadState *at = PyInterpreterState_ThreadHead(here->interp); at != nullptr;
-       at = PyThreadState_Next(at)) {
-    remember(self, at);
-  }
-#endif
-  PyEval_SetProfileAllThreads(on_event, reinterpret_cast<PyObject *>(self));
-}
-#endif
-
-// The first event of a thread that has begun since: it goes to the hook, the others to on_event.
-PyObject *new_thread(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
-  Profile *self = as_profile(o);
-  if (!self->active.load(std::memory_order_relaxed)) {
-    PyEval_SetProfile(nullptr, nullptr);
-    Py_RETURN_NONE;
-  }
-  PyEval_SetProfile(on_event, o);
-  if (nargs == 3 && PyFrame_Check(args[0]) && PyUnicode_Check(args[1]) &&
-      PyUnicode_CompareWithASCIIString(args[1], "call") == 0) {
-    on_event(o, reinterpret_cast<PyFrameObject *>(args[0]), PyTrace_CALL, Py_None);
-  }
-  Py_RETURN_NONE;
-}
-
-PyMethodDef new_thread_method = {"new_thread", method(new_thread), METH_FASTCALL, nullptr};
-
-PyObject *threading_module() {
-  PyObject *module = PyImport_ImportModule("threading");
-  PyErr_Clear();
-  return module;
-}
-
-void hook_new_threads(Profile *self) {
-  PyObject *threading = threading_module();
-  if (threading == nullptr) {
-    return;
-  }
-  Py_XSETREF(self->old_hook, PyObject_GetAttrString(threading, "_profile_hook"));
-  Py_XSETREF(self->new_hook, PyCFunction_New(&new_thread_method, reinterpret_cast<PyObject *>(self)));
-  if (self->new_hook != nullptr) {
-    Py_XDECREF(PyObject_CallMethod(threading, "setprofile", "O", self->new_hook));
-  }
-  PyErr_Clear();
-  Py_DECREF(threading);
-}
-
-void unhook_new_threads(Profile *self) {
-  PyObject *threading = threading_module();
-  PyObject *now = threading != nullptr ? PyObject_GetAttrString(threading, "_profile_hook") : nullptr;
-  if (now != nullptr && now == self->new_hook) {
-    Py_XDECREF(PyObject_CallMethod(threading, "setprofile", "O",
-                                   self->old_hook != nullptr ? self->old_hook : Py_None));
-  }
-  PyErr_Clear();
-  Py_XDECREF(now);
-  Py_XDECREF(threading);
-  Py_CLEAR(self->old_hook);
-  Py_CLEAR(self->new_hook);
-}
+namespace {
 
 int opcode(PyObject *map, const char *name) {
   PyObject *number = map != nullptr ? PyMapping_GetItemString(map, name) : nullptr;
@@ -424,18 +176,17 @@ PyObject *profile_enable(PyObject *o, PyObject *) {
   if (self->active.load() || is_muted()) {
     Py_RETURN_NONE;
   }
-  if (g_domain == nullptr) {
+  if (g_profile_domain == nullptr) {
     PyObject *name = PyUnicode_FromString("nvtx.py");
-    g_domain = name != nullptr ? domain_named(name) : nullptr;
+    g_profile_domain = name != nullptr ? domain_named(name) : nullptr;
     Py_XDECREF(name);
-    if (g_domain == nullptr) {
+    if (g_profile_domain == nullptr) {
       return nullptr;
     }
-    use(g_domain, 1);
+    use(g_profile_domain, 1);
   }
   learn_opcodes();
   self->active.store(true);
-  hook_new_threads(self);
   install_everywhere(self);
   Py_RETURN_NONE;
 }

@@ -85,14 +85,14 @@ def _run_script(arguments: list[str], profile: Profile) -> None:
 
     script = arguments[0]
     sys.argv[:] = arguments
+    path = os.path.join(os.getcwd(), script)  # as it stands, like python; an absolute path stays
     if pkgutil.get_importer(script) is not None:  # a folder or zip file with a __main__.py
         run: Any = runpy.__dict__["_run_module_as_main"]
-        sys.path.insert(0, script) if getattr(sys.flags, "safe_path", False) else _first_path(script)
+        sys.path.insert(0, path) if getattr(sys.flags, "safe_path", False) else _first_path(path)
         _new_main()
         with profile:
             run("__main__", False)
         return
-    path = os.path.abspath(script)
     try:
         with io.open_code(path) as file:
             code = pkgutil.read_code(file)
