@@ -99,6 +99,24 @@ def test_cublas_speaks_when_asked(level: str, said: list[Any], tmp_path: Path) -
     assert rows(report, RANGES) == said
 
 
+OTHERS = """
+import ctypes, pathlib, sys
+import torch  # loads what the others need
+nvidia = pathlib.Path(sys.argv[1]).parents[2] / "nvidia"
+for library, call in (("libcudnn.so.*", "cudnnCreate"), ("libcublasLt.so.*", "cublasLtCreate")):
+    path = next(nvidia.glob(f"*/lib/{library}"))
+    handle = ctypes.c_void_p()
+    getattr(ctypes.CDLL(str(path)), call)(ctypes.byref(handle))
+"""
+
+
+@pytest.mark.require("torch-cuda")
+def test_cudnn_and_cublaslt_speak_when_asked(tmp_path: Path) -> None:
+    _, report = record(tmp_path, "torch-cuda", OTHERS, CUDNN_NVTX_LEVEL="1", CUBLASLT_NVTX_LEVEL="1")
+    said = {(message, domain) for message, domain, _, _ in rows(report, RANGES)}
+    assert {("cudnnCreate", "cuDNN"), ("cublasLtCreate", "cuBLAS")} <= said
+
+
 CUPY = """
 from cupy.cuda import nvtx
 from cupyx.profiler import time_range

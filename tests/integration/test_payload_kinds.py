@@ -129,3 +129,26 @@ def test_a_number_at_the_end_is_kept_beside_that_of_the_beginning(tmp_path: Path
     _, report = record(tmp_path, "nvtx.push_range('number', payload=1)\nnvtx.pop_range(payload=2)\n")
     both = "SELECT at_end, type, data FROM payloads ORDER BY at_end"
     assert rows(report, both) == [(False, "int64", struct.pack("<q", 1)), (True, "int64", struct.pack("<q", 2))]
+
+
+def test_reused_attributes_carry_nothing_over(tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    program = """
+import gc, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+domain = nvtx.get_domain()
+event = domain.get_event_attributes(message="reused", payload=12345)
+for payload in (object(), np.arange(1000.0), np.zeros(0), None, {1, 2}, [], 7):
+    event.payload = payload
+    del payload
+    gc.collect()
+    domain.mark(event)
+"""
+    _, report = record(tmp_path, program)
+    got = [(row[1], row[2], row[3], row[4] and len(row[4])) for row in rows(report, EVENTS)]
+    nothing = (None, None, None, None)
+    sizes = [nothing, (None, None, "float64[:]", 8008), (None, None, "float64[:]", 8), nothing]
+    assert got[:4] == sizes
+    assert got[-1] == (7, None, None, None)
+    assert 12345 not in [row[0] for row in got]
