@@ -103,7 +103,7 @@ def _track(track: Track, columns: int, style: Style) -> Iterator[str]:
     whole = f"{name} {track.id}".rstrip()
     indent = "    " if track.task else "  "
     room = style.gutter - 1 - len(indent)
-    label = f"{indent}{whole if cell_len(whole) <= room else _cut(name, room, style.glyphs)}"
+    label = f"{indent}{whole if cell_len(whole) <= room else _shortened(name, room, style.glyphs)}"
     lines = [_lane(lane, columns, style) for lane in track.lanes]
     if track.marks:
         lines.append(_marks(track, columns, style))
@@ -262,6 +262,14 @@ def _cut(text: str, width: int, glyphs: Glyphs) -> str:
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, max(width - 1, 0)).rstrip() + glyphs.cut if width > 0 else ""
+
+
+def _shortened(name: str, width: int, glyphs: Glyphs) -> str:
+    """Cut a name, but not the number it ends with: that is what tells tasks and workers apart."""
+    number = name[len(name.rstrip("0123456789")) :]
+    if number and cell_len(name) > width > len(number) + 2:
+        return _cut(name, width - len(number), glyphs) + number
+    return _cut(name, width, glyphs)
 
 
 def _paint(text: str, code: str, style: Style) -> str:
