@@ -25,9 +25,9 @@ def build_agent(out: Path, compiler: str = "g++", words: Sequence[str] = ()) -> 
     return out
 
 
-def build_spool_test(out: Path, compiler: str = "g++", words: Sequence[str] = ()) -> Path:
-    """Build the unit tests of the spool writer."""
-    files = [NATIVE / "tests" / "spool_test.cpp", *sources("spool")]
+def build_spool_test(out: Path, compiler: str = "g++", words: Sequence[str] = (), name: str = "spool_test") -> Path:
+    """Build unit tests of the spool writer: `native/tests/<name>.cpp`."""
+    files = [NATIVE / "tests" / f"{name}.cpp", *sources("spool")]
     subprocess.run([compiler, "-O1", "-std=c++20", *_INCLUDE, nvtx_headers(), *words, *files, "-pthread", "-o", out], check=True)
     return out
 

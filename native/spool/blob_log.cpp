@@ -24,7 +24,13 @@ BlobLog::Blob BlobLog::write(SpoolFile &file, uint32_t thread, const BlobHead &h
     next_chunk_ = std::min(next_chunk_ * 4, size_t{1} << 20);
     cursor_ = reinterpret_cast<char *>(chunk + 1);
     end_ = reinterpret_cast<char *>(chunk) + chunk->size;
+    ready_ = chunk->size <= kSmallChunk ? end_ : cursor_;  // threads that write little should not cost memory
     offset_ = offset + sizeof(ChunkHeader);
+  }
+  if (static_cast<size_t>(ready_ - cursor_) < need) {
+    char *begin = std::max(ready_, cursor_);
+    ready_ = std::min(end_, begin + std::max(kWindow, need));
+    SpoolFile::populate(begin, static_cast<size_t>(ready_ - begin));
   }
   if ((flags & kBlobCut) != 0) {
     file.count(kCutPayloads);

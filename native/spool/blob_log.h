@@ -18,7 +18,11 @@ class BlobLog {
   Blob write(SpoolFile &file, uint32_t thread, const BlobHead &head, const void *bytes, size_t size);
 
  private:
+  static constexpr size_t kSmallChunk = size_t{16} << 10;
+  static constexpr size_t kWindow = size_t{128} << 10;
+
   char *cursor_ = nullptr;
+  char *ready_ = nullptr;  // end of what is populated
   char *end_ = nullptr;
   uint64_t offset_ = 0;  // of the cursor in the file
   size_t next_chunk_ = kPage;

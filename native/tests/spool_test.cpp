@@ -1,77 +1,13 @@
 // The spool's writer: clock, growth and its limits, strings, stacks that do not nest, threads that follow one another.
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "check.h"
-#include "spool/process_log.h"
+#include "scratch.h"
 #include "spool/schema.h"
 
-using namespace warpline;
-
 namespace {
-
-const ClockParams kClock{ClockKind::monotonic, 0, 0, 0, 1};
-
-struct Scratch {
-  Scratch() {
-    char name[] = "warpline-test-XXXXXX";
-    directory = mkdtemp(name) != nullptr ? name : ".";
-    path = directory + "/test.spool";
-  }
-  ~Scratch() {
-    unlink(path.c_str());
-    rmdir(directory.c_str());
-  }
-  std::string directory;
-  std::string path;
-};
-
-// Chunks of one kind, walked as a reader would.
-std::vector<const ChunkHeader *> chunks(const std::string &path, std::vector<char> &bytes, ChunkKind kind) {
-  bytes.clear();
-  if (FILE *file = std::fopen(path.c_str(), "rb")) {
-    char buffer[65536];
-    for (size_t n = 0; (n = std::fread(buffer, 1, sizeof(buffer), file)) > 0;) {
-      bytes.insert(bytes.end(), buffer, buffer + n);
-    }
-    std::fclose(file);
-  }
-  std::vector<const ChunkHeader *> found;
-  const auto *header = reinterpret_cast<const FileHeader *>(bytes.data());
-  for (uint64_t at = header->first_chunk; at < header->chunk_end.load();) {
-    const auto *chunk = reinterpret_cast<const ChunkHeader *>(bytes.data() + at);
-    CHECK(chunk->magic == kChunkMagic);
-    if (chunk->kind == kind) {
-      found.push_back(chunk);
-    }
-    at += chunk->size;
-  }
-  return found;
-}
-
-size_t count(const std::string &path, ChunkKind kind, RecordType type) {
-  std::vector<char> bytes;
-  size_t n = 0;
-  for (const ChunkHeader *chunk : chunks(path, bytes, kind)) {
-    for (size_t at = sizeof(ChunkHeader); at + chunk->stride <= chunk->size; at += chunk->stride) {
-      n += reinterpret_cast<const RecordHead *>(reinterpret_cast<const char *>(chunk) + at)->type == type ? 1
-                                                                                                          : 0;
-    }
-  }
-  return n;
-}
-
-Label named(uint32_t name) {
-  Label label;
-  label.name = name;
-  return label;
-}
 
 void test_clock() {
   ClockKind kind = best_clock_kind();

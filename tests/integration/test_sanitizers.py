@@ -10,7 +10,7 @@ import pytest
 
 from tests.native_build import build_agent, build_spool_test, build_target
 
-pytestmark = pytest.mark.require("gcc")
+pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(400)]  # an instrumented build on a busy machine
 
 # GCC's thread sanitizer does not know atomic_thread_fence and says so; nothing here relies on one between threads.
 THREADS = ("-g", "-fsanitize=thread", "-Wno-tsan")
@@ -27,6 +27,8 @@ RUNS = [
     (MEMORY, "nvtx_fork", ["fork"]),
     (MEMORY, "nvtx_fork", ["exec"]),
     (MEMORY, "nvtx_odd", ["names"]),
+    (MEMORY, "nvtx_extensions", []),
+    (THREADS, "nvtx_extensions", []),
 ]
 
 
@@ -36,8 +38,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sanitized")
 
 
-def test_the_spool_writer(folder: Path, tmp_path: Path) -> None:
-    program = build_spool_test(folder / "spool_test", words=MEMORY)
+@pytest.mark.parametrize("name", ["spool_test", "payload_test"])
+def test_the_spool_writer(name: str, folder: Path, tmp_path: Path) -> None:
+    program = build_spool_test(folder / name, words=MEMORY, name=name)
     done = subprocess.run([program], cwd=tmp_path, env=os.environ | WITHOUT_LEAKS, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith(" 0 failed\n")

@@ -1,0 +1,71 @@
+// A spool in a folder of its own, and a reader's view of it.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "spool/process_log.h"
+
+using namespace warpline;
+
+inline const ClockParams kClock{ClockKind::monotonic, 0, 0, 0, 1};
+
+struct Scratch {
+  Scratch() {
+    char name[] = "warpline-test-XXXXXX";
+    directory = mkdtemp(name) != nullptr ? name : ".";
+    path = directory + "/test.spool";
+  }
+  ~Scratch() {
+    unlink(path.c_str());
+    rmdir(directory.c_str());
+  }
+  std::string directory;
+  std::string path;
+};
+
+// Chunks of one kind, walked as a reader would.
+inline std::vector<const ChunkHeader *> chunks(const std::string &path, std::vector<char> &bytes,
+                                               ChunkKind kind) {
+  bytes.clear();
+  if (FILE *file = std::fopen(path.c_str(), "rb")) {
+    char buffer[65536];
+    for (size_t n = 0; (n = std::fread(buffer, 1, sizeof(buffer), file)) > 0;) {
+      bytes.insert(bytes.end(), buffer, buffer + n);
+    }
+    std::fclose(file);
+  }
+  std::vector<const ChunkHeader *> found;
+  const auto *header = reinterpret_cast<const FileHeader *>(bytes.data());
+  for (uint64_t at = header->first_chunk; at < header->chunk_end.load();) {
+    const auto *chunk = reinterpret_cast<const ChunkHeader *>(bytes.data() + at);
+    CHECK(chunk->magic == kChunkMagic);
+    if (chunk->kind == kind) {
+      found.push_back(chunk);
+    }
+    at += chunk->size;
+  }
+  return found;
+}
+
+inline size_t count(const std::string &path, ChunkKind kind, RecordType type) {
+  std::vector<char> bytes;
+  size_t n = 0;
+  for (const ChunkHeader *chunk : chunks(path, bytes, kind)) {
+    for (size_t at = sizeof(ChunkHeader); at + chunk->stride <= chunk->size; at += chunk->stride) {
+      n += reinterpret_cast<const RecordHead *>(reinterpret_cast<const char *>(chunk) + at)->type == type ? 1
+                                                                                                          : 0;
+    }
+  }
+  return n;
+}
+
+inline Label named(uint32_t name) {
+  Label label;
+  label.name = name;
+  return label;
+}
