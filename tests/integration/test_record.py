@@ -374,7 +374,7 @@ def test_a_child_that_dies_is_told_and_the_report_waits(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1
-    assert "ended with code -9. Nothing is lost" in done.stderr
+    assert "ended (exit code -9). Nothing is lost" in done.stderr
     assert messages(tmp_path / "x.warpline") == ["x"]
 
 
@@ -417,11 +417,17 @@ with warpline.open(recording.path) as report:
     assert run(tmp_path, text).split() == ["1", "True"]
 
 
-@pytest.mark.require("gcc")
-def test_a_tool_that_listens_already_is_named(tmp_path: Path) -> None:
-    tool = tmp_path / "libtool.so"
+@pytest.fixture(scope="module")
+def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another NVTX tool, which writes what it hears to a log."""
+    path = tmp_path_factory.mktemp("tool") / "libtool.so"
     source = Path(__file__).resolve().parents[1] / "targets" / "nvtx_tool.c"
-    subprocess.run(["gcc", "-shared", "-fPIC", str(source), "-o", str(tool), "-lpthread"], check=True)
+    subprocess.run(["gcc", "-shared", "-fPIC", str(source), "-o", str(path), "-lpthread"], check=True)
+    return path
+
+
+@pytest.mark.require("gcc")
+def test_a_tool_that_listens_already_is_named(tool: Path, tmp_path: Path) -> None:
     text = """
 nvtx.mark("first")
 with warpline.record("x"), nvtx.annotate("x"): pass
@@ -430,6 +436,31 @@ with warpline.record("x"), nvtx.annotate("x"): pass
     report = info(tmp_path / "x.warpline")
     assert "other-tool" in [row["code"] for row in report["diagnostics"]]
     assert report["tables"]["nvtx_ranges"] == 0
+
+
+@pytest.mark.require("gcc")
+@pytest.mark.parametrize("prepare", ["", "warpline.prepare()"])
+def test_another_tool_hears_the_same(prepare: str, tool: Path, tmp_path: Path) -> None:
+    text = f"""
+{prepare}
+with warpline.record("x"), nvtx.annotate("both"): pass
+nvtx.mark("outside")
+"""
+    run(tmp_path, text, NVTX_INJECTION64_PATH=str(tool), NVTX_TOOL_LOG=str(tmp_path / "log"))
+    assert messages(tmp_path / "x.warpline") == ["both"]
+    heard = (tmp_path / "log").read_text()
+    assert b"both".hex() in heard
+    assert b"outside".hex() in heard
+
+
+@pytest.mark.require("gcc")
+def test_another_tool_that_is_not_there_costs_nothing(tmp_path: Path) -> None:
+    text = "with warpline.record('x'), nvtx.annotate('x'): pass"
+    run(tmp_path, text, said=None, NVTX_INJECTION64_PATH="/no/such/tool.so")
+    report = info(tmp_path / "x.warpline")
+    assert [row["code"] for row in report["diagnostics"]] == ["nvtx-tool"]
+    assert "/no/such/tool.so" in report["diagnostics"][0]["message"]
+    assert report["tables"]["nvtx_ranges"] == 1
 
 
 def test_a_program_that_never_annotates_is_told(tmp_path: Path) -> None:

@@ -33,10 +33,10 @@ _KEPT = {f"PYTHON{name}" for name in ("HOME", "PATH", "PLATLIBDIR", "NOUSERSITE"
 
 
 class Finisher:
-    """One child that finishes one report. OSError where it cannot be started. `died` is its exit code where it gave no answer."""
+    """One child that finishes one report. OSError where it cannot be started. `died` says how, where it ended without an answer."""
 
     def __init__(self, request: Mapping[str, Any], lock: int | None) -> None:
-        self.died: int | None = None
+        self.died: str | None = None
         self._answer: dict[str, Any] | None = None
         self._lock = threading.Lock()
         package = str(Path(__file__).resolve().parents[1])
@@ -45,18 +45,20 @@ class Finisher:
             question.write(text.encode())
             question.flush()
             question.seek(0)
-            self._output = _scratch()
+            self._output, self._errors = _scratch(), _scratch()
             try:
                 self._child = subprocess.Popen(
                     [python(), "-c", _CHILD],
                     stdin=question,
                     stdout=self._output,
+                    stderr=self._errors,
                     env=clean_environment(os.environ),
                     pass_fds=() if lock is None else (lock,),
                     start_new_session=True,  # Ctrl-C is for the program
                 )
             except BaseException:
                 self._output.close()
+                self._errors.close()
                 raise
 
     def done(self) -> bool:
@@ -66,7 +68,7 @@ class Finisher:
         return self._answer is not None
 
     def wait(self) -> dict[str, Any]:
-        """Wait for its end; return what it found: `silent` (paths) and `finished`. Empty where it died."""
+        """Wait for its end; return what it found: `silent` (paths), `finished`, and `said`, lines for people. Empty where it died."""
         self._child.wait()
         self._read()
         return self._answer or {}
@@ -75,14 +77,17 @@ class Finisher:
         with self._lock:
             if self._answer is not None:
                 return
-            with self._output as output:
+            with self._output as output, self._errors as errors:
                 output.seek(0)
+                errors.seek(0)
                 try:
                     answer = json.loads(output.read())
                 except ValueError:
                     answer = {}
+                last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
             self._answer = answer if isinstance(answer, dict) else {}
-            self.died = None if self._answer else self._child.returncode
+            if not self._answer:
+                self.died = f"exit code {self._child.returncode}" + (f", {last}" if last else "")
 
 
 def python() -> str:

@@ -44,6 +44,7 @@ class Recording:
         self._session: Session | None = None
         self._finisher: Finisher | None = None
         self._attached: tuple[str, ...] = ()
+        self._told = False
 
     @property
     def recording(self) -> bool:
@@ -79,12 +80,12 @@ class Recording:
         if self._finisher is None:
             return {}
         answer = self._finisher.wait()
-        if self._finisher.died is not None:
-            _tell(
-                f"{self.path} is not finished: the child that should do it ended with code {self._finisher.died}. Nothing is lost: "
-                "whatever opens the report finishes it."
-            )
-            self._finisher.died = None
+        told, self._told = self._told, True
+        if not told:  # by us, not by the child: a notebook shows only what its own process says
+            for line in answer.get("said", ()):
+                _tell(str(line))
+            if died := self._finisher.died:
+                _tell(f"{self.path} is not finished: its child process ended ({died}). Nothing is lost: whatever opens it finishes it.")
         return answer
 
     def __enter__(self) -> Recording:

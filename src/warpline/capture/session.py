@@ -73,7 +73,14 @@ class Session:
         self._note_deaf_binding(attached)
         self._announcement.withdraw((INJECTION, CHAIN) if prepared() is not None else ())
         running = self._still_running()
-        self._run.end(end_ns=end, primary_end_ns=end, exit_status=None, still_running=running, unheard=self._recorded_nothing())
+        self._run.end(
+            end_ns=end,
+            primary_end_ns=end,
+            exit_status=None,
+            still_running=running,
+            unheard=self._recorded_nothing(),
+            other_tool=self._other_tool,
+        )
         self._facts.save()
         self._run.close()
         lock = pending.end(self._place.note)
@@ -109,15 +116,14 @@ class Session:
     def _begin(self, renew: bool) -> None:
         self._before = prepared() or loaded_libraries()
         spool = self._place.spool.path
+        if renew:
+            self.agent.stop()  # a fork child of a recording that is over goes on with it until it is told
         try:
             self.agent.start(spool)
         except OSError as error:
-            # a fork child of a recording that is over goes on with it until it is told
-            if error.errno != errno.EBUSY:
-                raise CaptureError(f"The agent cannot record into {spool}: {error.strerror}.") from error
-            if not renew or not self.agent.stop():
+            if error.errno == errno.EBUSY:
                 raise AlreadyRecorded from error
-            self.agent.start(spool)
+            raise CaptureError(f"The agent cannot record into {spool}: {error.strerror}.") from error
         try:
             self._run.begin(self.pid)
             self._run.watch()
@@ -125,6 +131,7 @@ class Session:
             self.agent.stop()
             raise
         self._announcement = Announcement(AGENT, str(spool))
+        self._other_tool = os.environ.get(CHAIN)
         if binding := sys.modules.get("warpline.nvtx._binding"):
             binding.look_again()
 

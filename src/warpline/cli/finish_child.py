@@ -1,4 +1,4 @@
-"""The child process that finishes what a program recorded of itself: silent, but for one line where something is to be told."""
+"""The child process that finishes what a program recorded of itself; what there is to say, the program says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from warpline.capture.agent import load_agent
 from warpline.capture.libraries import named, package_of, silent
 from warpline.capture.run_facts import RunFacts
 from warpline.cli.recording import leave_for_later
-from warpline.cli.telling import tell
 from warpline.cli.words import counted, short_path
 from warpline.errors import WarplineError
 from warpline.handover import pending
@@ -26,23 +25,27 @@ def main(request: Mapping[str, Any]) -> None:
     os.nice(5)
     note = pending.read(Path(request["note"]))
     late: list[str] = []
+    said: list[str] = []
     finished = False
     try:
         if note is not None:
             late = silent(request["before"], request["attached"], request["agent"])
-            _add_facts(note, late, request)
+            try:
+                _add_facts(note, late, request)
+            except (OSError, WarplineError) as error:  # the report is worth more than they are
+                said.append(f"{short_path(note.report)} lacks facts: {' '.join(str(error).split())}")
         if request["lock"] is not None:
             os.close(request["lock"])
         if note is not None:
-            finished = _finish(note)
+            finished = _finish(note, said)
     except WarplineError as error:
         if note is not None and note.path.exists():  # else somebody overwrote the report
-            tell(f"warpline: {' '.join(str(error).split())}")
+            said.append(" ".join(str(error).split()))
     except Exception as error:  # a line, not a traceback in the middle of the program's own output
         path = request["note"] if note is None else short_path(note.report)
-        tell(f"warpline: {path} is not finished: {type(error).__name__}: {error}. Whatever opens it tries again.")
+        said.append(f"{path} is not finished: {type(error).__name__}: {error}. Whatever opens it tries again.")
     finally:
-        json.dump({"silent": late, "finished": finished}, sys.stdout)
+        json.dump({"silent": late, "finished": finished, "said": said}, sys.stdout)
 
 
 def _add_facts(note: pending.Pending, late: list[str], request: Mapping[str, Any]) -> None:
@@ -63,13 +66,13 @@ def _add_facts(note: pending.Pending, late: list[str], request: Mapping[str, Any
     facts.save()
 
 
-def _finish(note: pending.Pending) -> bool:
+def _finish(note: pending.Pending, said: list[str]) -> bool:
     try:
         import pyarrow.parquet as pq
 
         from warpline.report.finish import finish
     except ModuleNotFoundError as error:
-        tell(" ".join(leave_for_later(note, error).split()))
+        said.append(" ".join(leave_for_later(note, error).split()).removeprefix("warpline: "))
         return False
     manifest = finish(note, note.report, keep_raw=note.keep_raw)
     table = pq.read_table(note.report / manifest.tables["diagnostics"]["file"], columns=["severity", "code", "message"])
@@ -83,5 +86,5 @@ def _finish(note: pending.Pending) -> bool:
     if texts:
         path = short_path(note.report)
         more = f" ({counted(len(rows), 'diagnostic')}: `warpline info {path}`)"
-        tell(f"warpline: {path}: {'; '.join(' '.join(text.split())[:_LINE] for text in texts)}{more}")
+        said.append(f"{path}: {'; '.join(' '.join(text.split())[:_LINE] for text in texts)}{more}")
     return True

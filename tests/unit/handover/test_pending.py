@@ -95,12 +95,15 @@ def test_only_one_holds_the_lock(tmp_path: Path) -> None:
     note = pending.begin(tmp_path / "r", tmp_path / "spool")
     text = (
         "import sys; from pathlib import Path; from warpline.handover import pending\n"
-        "with pending.locked(pending.read(Path(sys.argv[1]))) as mine: print('waiting is over', mine)"
+        "note = pending.read(Path(sys.argv[1])); print('read', flush=True)\n"
+        "with pending.locked(note) as mine: print('waiting is over', mine)"
     )
     environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
     with pending.locked(note) as mine:
         assert mine
         other = subprocess.Popen([sys.executable, "-c", text, str(note.path)], stdout=subprocess.PIPE, env=environment)
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"read\n"
         with pytest.raises(subprocess.TimeoutExpired):
             other.wait(0.4)
         note.path.unlink()
@@ -138,10 +141,13 @@ def test_a_recording_that_ended_is_nobodys_though_its_process_lives(tmp_path: Pa
     assert (ended.id, ended.ended, pending.runner(ended)) == ("second", True, None)
     text = (
         "import sys; from pathlib import Path; from warpline.handover import pending\n"
-        "with pending.locked(pending.read(Path(sys.argv[1]))) as mine: print(mine)"
+        "note = pending.read(Path(sys.argv[1])); print('read', flush=True)\n"
+        "with pending.locked(note) as mine: print(mine)"
     )
     environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
     other = subprocess.Popen([sys.executable, "-c", text, str(note.path)], stdout=subprocess.PIPE, env=environment)
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"read\n"
     with pytest.raises(subprocess.TimeoutExpired):
         other.wait(0.4)
     os.close(lock)
