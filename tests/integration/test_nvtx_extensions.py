@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import in_site_packages
+from tests.launching import warpline
 from tests.spool_records import Blob, RawSpool, Record, read_spools
+from warpline.query import open as open_report
 
 Target = Callable[..., Path]
 AGENT = Path(__file__).resolve().parents[2] / "src" / "warpline" / "_lib" / "libwarpline_agent.so"
@@ -394,6 +396,43 @@ def test_the_other_python_binding(tmp_path: Path) -> None:
     assert [record.number for record in found["float"]] == [2.5]
     assert len(found["group"][0].blobs) == 1
     assert not any(spool.dropped)
+
+
+def test_the_report_has_it_all(tmp_path: Path, target: Target) -> None:
+    report = tmp_path / "run.warpline"
+    done = warpline("profile", "-o", report, target("nvtx_extensions"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with open_report(report) as opened:
+
+        def rows(sql: str) -> list[tuple[Any, ...]]:
+            return [tuple(row.values()) for row in opened.sql(sql).to_pylist()]
+
+        assert rows("SELECT count(*) FROM nvtx_ranges WHERE message LIKE 'storm _'") == [(4000,)]
+        assert rows('SELECT message, "end" - start FROM nvtx_ranges WHERE starts_with(message, $$deferred$$) ORDER BY start') == [
+            ("deferred 0", 1000),
+            ("deferred 0", 1000),
+            ("deferred 1", 1000),
+        ]
+        assert rows("""
+            SELECT p.type, p.at_end, octet_length(p.data) FROM payloads p JOIN nvtx_ranges r ON p.event = r.id
+            WHERE p.event_type = 'range' AND r.message = 'extended' ORDER BY p.at_end, p.type""") == [
+            ("step", False, 16),
+            ("fixed", True, 16),
+            ("raw", True, 3),
+        ]
+        assert rows("SELECT DISTINCT name, unit, minimum, maximum FROM nvtx_counters WHERE name = 'integer'") == [
+            ("integer", "MB", 0.5, 99.5)
+        ]
+        assert rows("""
+            SELECT name, list(value_int ORDER BY value_int), list(value_float), list(no_value) FILTER (no_value IS NOT NULL)
+            FROM nvtx_counter_samples JOIN nvtx_counters USING (counter, process)
+            WHERE name IN ('small', 'float') GROUP BY name ORDER BY name""") == [
+            ("float", [None], [2.5], None),
+            ("small", [-3], [None], None),
+        ]
+        assert rows("SELECT count(*) FROM nvtx_operations o JOIN nvtx_objects b USING (object) WHERE b.name = 'spin lock'") == [(6,)]
+        codes = {code for (code,) in rows("SELECT code FROM diagnostics WHERE severity <> 'info'")}
+    assert not {code for code in codes if "dropped" in code or "damaged" in code}, codes
 
 
 def one_of(spool: RawSpool, kind: str, name: str) -> Record:

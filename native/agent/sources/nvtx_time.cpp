@@ -173,13 +173,11 @@ uint64_t register_time_domain(Domain handle, const nvtxTimeDomainAttr_t *attribu
 }
 
 void add_source(Domain handle, uint64_t id, Source source) {
-  ThreadLog *log = thread_log();
-  if (log == nullptr || (source.plain == nullptr && source.with_data == nullptr)) {
-    return;
+  if (source.plain != nullptr || source.with_data != nullptr) {
+    source.first = source.read();
+    source.first_ours = now_ns(process_clock());
+    g_sources.insert(domain_of(handle), id, std::move(source));
   }
-  source.first = source.read();
-  source.first_ours = now_ns(log->clock());
-  g_sources.insert(domain_of(handle), id, std::move(source));
 }
 
 // Of two clocks that are tied, the registered one is the one we want to get away from.
@@ -216,11 +214,7 @@ void add_tie(Domain handle, uint64_t from, uint64_t to, int64_t from_time, int64
 }  // namespace
 
 void fill_time(Slots slots) {
-  slots.set(
-      NVTX3EXT_CBID_nvtxTimestampGet, +[]() -> int64_t {
-        ThreadLog *log = thread_log();
-        return static_cast<int64_t>(log == nullptr ? clock_ns(CLOCK_MONOTONIC) : now_ns(log->clock()));
-      });
+  slots.set(NVTX3EXT_CBID_nvtxTimestampGet, +[]() { return static_cast<int64_t>(now_ns(process_clock())); });
   slots.set(NVTX3EXT_CBID_nvtxTimeDomainRegister, register_time_domain);
   slots.set(
       NVTX3EXT_CBID_nvtxTimerSource, +[](Domain domain, uint64_t id, uint64_t, int64_t (*read)()) {
