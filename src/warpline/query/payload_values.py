@@ -49,6 +49,7 @@ class Reader:
         self.data = data
         self._strings = strings
         self._left = _MOST_VALUES
+        self._torn = False
 
     def whole(self, element: Element) -> Any:
         """Return the payload's value: a dict for a structure, a number, a list of them, or a text."""
@@ -69,6 +70,9 @@ class Reader:
         plain: list[Any] = []
         end = base
         for field in layout.fields:
+            if self._torn:  # nobody knows where the rest lies
+                found[field.name] = None
+                continue
             at = base + field.offset if field.offset is not None else base + -(-(end - base) // field.align) * field.align
             value, end = self._field(field, at, plain)
             found[field.name] = value
@@ -116,6 +120,7 @@ class Reader:
             total = 1
             for length in lengths if isinstance(lengths, list) else [lengths]:
                 total *= max(length, 0) if isinstance(length, int) else 0
+            self._torn = self._torn or (total > room and field.size is None)
             return min(total, room)
         if field.array != TERMINATED:
             return 1

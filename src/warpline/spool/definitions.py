@@ -11,6 +11,7 @@ from warpline.spool.process import number, text
 from warpline.spool.strings import Strings
 
 _ID = (1 << 64) - 1
+_DECODER = json.JSONDecoder(strict=False)  # one for all: there may be a million tasks
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def read(rows: Sequence[Row], strings: Strings) -> Definitions:
 
 def _object(whole: str) -> dict[str, Any] | None:
     try:
-        data = json.loads(whole, strict=False)
+        data = _DECODER.decode(whole)
     except (ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None

@@ -28,7 +28,7 @@ _SLOTS = {
     26: ("warning", "foreign-clock", "samples or events have times of a clock that nothing ties to ours; they stand at their call"),
     27: ("warning", "undecoded-events", "deferred events do not say what they are or when; they are marks at their call"),
     28: ("error", "lost-payloads", "payloads were lost: they could not be written, or could not be read from the program's memory"),
-    29: ("warning", "cut-payloads", "payloads were longer than 1 MiB and cut there"),
+    29: ("warning", "cut-payloads", "payloads are not whole: they were longer than 1 MiB, or pointed at what could not be read"),
     30: ("warning", "in-signal-handler", "NVTX calls were lost that signal handlers made while NVTX was busy"),
     31: ("warning", "cut-names", f"names longer than {_LONGEST_NAME:,} bytes were cut there"),
 }

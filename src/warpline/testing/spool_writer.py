@@ -123,11 +123,11 @@ def records(thread: int, items: Sequence[bytes]) -> bytes:
 
 def strings(texts: Mapping[int, str | bytes]) -> bytes:
     """Return a chunk of strings by id."""
-    contents = b""
+    items = []
     for number, text in texts.items():
         raw = text.encode() if isinstance(text, str) else text
-        contents += (struct.pack("<II", len(raw) + 1, number) + raw).ljust(8 + (len(raw) + 7) // 8 * 8, b"\0")
-    return chunk(2, 0, NO_THREAD, contents)
+        items.append((struct.pack("<II", len(raw) + 1, number) + raw).ljust(8 + (len(raw) + 7) // 8 * 8, b"\0"))
+    return chunk(2, 0, NO_THREAD, b"".join(items))
 
 
 def open_table(thread: int, items: Sequence[bytes]) -> bytes:

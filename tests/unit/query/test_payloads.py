@@ -165,11 +165,19 @@ def test_lengths_texts_and_pointers(tmp_path: Path) -> None:
         "size": 32,
         "entries": [entry("n", 17), entry("items", 43, POINTER | BY_ENTRY, 0), entry("text", 75), entry("none", 76)],
     }
+    lies = struct.pack("<b x 2h 3s", 9, 10, 20, b"ab\0")
     ends = struct.pack("<b x 2h 3s xxx i", 2, 10, 20, b"ab\0", 5)
     pointed = struct.pack("<qQQQ", 2, 40, 56, 0) + bytes(8) + struct.pack("<2f", 0.5, 1.5) + bytes(8) + b"hello\0"
     assert pointed[56:61] == b"hello"
-    report = report_of(tmp_path, {FIRST: dynamic, FIRST + 1: pointers}, [(FIRST, ends), (FIRST + 1, pointed), (FIRST, b"\x7f")])
-    assert columns(report.payloads("d")) == {"n": [2, 127], "items": [[10, 20], None], "text": ["ab", None], "last": [5, None]}
+    report = report_of(
+        tmp_path, {FIRST: dynamic, FIRST + 1: pointers}, [(FIRST, ends), (FIRST + 1, pointed), (FIRST, b"\x7f"), (FIRST, lies)]
+    )
+    assert columns(report.payloads("d")) == {
+        "n": [2, 127, 9],
+        "items": [[10, 20], None, [10, 20, 25185]],
+        "text": ["ab", None, None],
+        "last": [5, None, None],
+    }
     assert columns(report.payloads("p")) == {"n": [2], "items": [[0.5, 1.5]], "text": ["hello"], "none": [None]}
 
 
