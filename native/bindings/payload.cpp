@@ -126,7 +126,10 @@ void read_payload(Domain *domain, int32_t state, PyObject *payload, Reading *out
   if (constant_payload(payload, out)) {
     return;
   }
-  if (PyObject_CheckBuffer(payload) && number_of_buffer(payload, out)) {
+  // NumPy's scalars have a buffer and no length; what has both is an array.
+  const PySequenceMethods *sequence = Py_TYPE(payload)->tp_as_sequence;
+  if ((sequence == nullptr || sequence->sq_length == nullptr) && PyObject_CheckBuffer(payload) &&
+      number_of_buffer(payload, out)) {
     return;
   }
   if (!payload_call_taken(domain, state, NVTX3EXT_CBID_nvtxPayloadSchemaRegister)) {

@@ -124,10 +124,31 @@ PyObject *dtype_of(PyObject *payload) {
   return dtype;
 }
 
+// Not the dtypes of other libraries. The type is remembered: it is asked at each event.
+bool is_numpy(PyObject *dtype) {
+  static std::atomic<PyTypeObject *> last{nullptr};
+  if (Py_TYPE(dtype) == last.load(std::memory_order_relaxed)) {
+    return true;
+  }
+  PyObject *native = PyObject_GetAttrString(dtype, "isnative");
+  swallow_error();
+  const bool found = native != nullptr;
+  Py_XDECREF(native);
+  if (found) {
+    Py_INCREF(Py_TYPE(dtype));  // for good, so that the address stays its own
+    last.store(Py_TYPE(dtype));
+  }
+  return found;
+}
+
 bool read_with_dtype(Domain *domain, int32_t state, PyObject *payload, PyObject *dtype, Reading *out) {
   Py_buffer *view = out->view();
   bool viewed = PyObject_GetBuffer(payload, view, PyBUF_FULL_RO) == 0;
   swallow_error();
+  if (viewed && view->ndim == 0 && is_number(kind_of_format(view->format, view->itemsize))) {
+    put_number(kind_of_format(view->format, view->itemsize), static_cast<const char *>(view->buf), out);
+    return true;
+  }
   PyObject *plain = nullptr;
   int dimensions = viewed ? rank_of(view) : -1;
   if (!viewed) {  // dates and objects have no buffer
@@ -322,8 +343,7 @@ bool read_array(Domain *domain, int32_t state, PyObject *payload, Reading *out) 
     dtype = dtype_of(payload);
   }
   if (dtype != nullptr) {
-    const bool done =
-        PyObject_HasAttrString(dtype, "fields") && read_with_dtype(domain, state, payload, dtype, out);
+    const bool done = is_numpy(dtype) && read_with_dtype(domain, state, payload, dtype, out);
     Py_DECREF(dtype);
     if (done) {
       return true;

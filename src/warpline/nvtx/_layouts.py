@@ -206,6 +206,9 @@ def plain_object(payload: Any) -> Any:
     return None
 
 
+_LONGEST = 65536  # numbers of an array within JSON
+
+
 def to_json(payload: Any) -> str:
     """JSON without NaN: what JSON has no word for becomes a string.
 
@@ -230,6 +233,8 @@ def _default(value: Any) -> Any:
     if hasattr(type(value), "__dlpack__") and type(value).__module__ != "numpy":
         return f"<{type(value).__name__}>"  # it may be on a device, and reading it would wait for that
     if hasattr(value, "tolist"):
+        if getattr(value, "size", 0) > _LONGEST:
+            return f"<{type(value).__name__} {value.shape} {value.dtype}>"
         return value.tolist()
     plain = plain_object(value)
     return plain if plain is not None else str(value)

@@ -36,6 +36,26 @@ def test_nvtx_disable_silences_everything_with_a_tool(record: Record, value: str
 
 
 @pytest.mark.require("native", "gcc")
+def test_what_is_disabled_is_the_binding_muted(record: Record) -> None:
+    code = """
+        import os, warpline.nvtx as nvtx
+        from warpline.nvtx import _binding
+        assert nvtx.annotate is _binding.annotate and not _binding.look_again()
+        with nvtx.annotate("x", payload={"a": 1}) as r: r.payload = 2
+        counter = nvtx.get_domain("d").get_counter("c", int); counter.sample(1); counter.batch_submit([1], [2])
+        with nvtx.Lock("l"), nvtx.start_end_range("r"), nvtx.get_domain("d").create_resource("r", 1): pass
+        nvtx.name_thread("t"); nvtx.name_category(1, "c"); nvtx.name_cuda_device(0, "d")
+        with nvtx.Profile(): pass
+        class C:
+            @staticmethod
+            @nvtx.annotate()
+            def static(): return 1
+        assert C.static() == 1 and type(C.__dict__["static"].__func__).__name__ == "function"
+    """
+    assert record(code, NVTX_DISABLE="1") == []
+
+
+@pytest.mark.require("native", "gcc")
 def test_an_empty_nvtx_disable_does_nothing(record: Record) -> None:
     events = record(PROGRAM.format(enabled=True, attached=True, same=False), "push", NVTX_DISABLE="")
     assert [event["message"] for event in events] == ["x", "x", "z", "m"]
