@@ -115,3 +115,24 @@ def test_export_writes_beside_the_report_and_says_what_is_lost(report: str, tmp_
 
 def test_export_to_a_folder_that_is_not_there(report: str, tmp_path: Path) -> None:
     assert "cannot write" in refused("export", "-o", str(tmp_path / "no" / "x"), report)
+
+
+def test_tables_that_come_unasked_are_silent_without_data(report: str, tmp_path: Path) -> None:
+    result = call("stats", report)
+    assert "counter" not in result.stdout + result.stderr
+    assert "does not contain NVTX counter data" in call("stats", "-r", "nvtx_counter_sum,nvtx_sum", report).stderr
+    timeline(tmp_path / "nothing.warpline", "main |")
+    nothing = call("stats", str(tmp_path / "nothing"))
+    assert nothing.exit_code == 1
+    assert "does not contain NVTX data" in nothing.stderr
+    timeline(tmp_path / "counted.warpline", "main~mem |1 2 3\nmain |[a ]")
+    both = call("stats", str(tmp_path / "counted")).stdout
+    assert "(nvtx_counter_sum)" in both
+    assert "(nvtx_sum)" in both
+
+
+def test_info_lists_what_is_there(report: str) -> None:
+    text = call("info", report).stdout
+    assert "nvtx_ranges          4 rows" in text
+    assert "empty: tasks, " in text
+    assert json.loads(call("info", report, "-f", "json").stdout)["tables"]["tasks"] == 0
