@@ -18,6 +18,7 @@ from warpline.spool.strings import Strings
 
 AT_END, CUT = 1, 2
 _BLOCK_BYTES = 64 << 20
+_EVENTS_AT_ONCE = 1 << 16
 _MOST_STRINGS = 1 << 16  # registered strings that one schema's payloads name
 
 
@@ -31,11 +32,18 @@ class Payloads:
     strings: Strings
     write: Callable[[str, pa.Table], None]
 
+    def follow(self, kind: str, event: npt.NDArray[np.int64], domain: npt.NDArray[np.uint32], first: npt.NDArray[np.uint64]) -> None:
+        """Write all payloads of events of one kind; `first`: where the first one of each lies in the spool."""
+        for begin in range(0, len(first), _EVENTS_AT_ONCE):
+            some = slice(begin, begin + _EVENTS_AT_ONCE)
+            self.add(kind, event[some], domain[some], self.events.blobs(first[some]))
+
     def add(self, kind: str, event: npt.NDArray[np.int64], domain: npt.NDArray[np.uint32], blobs: Blobs) -> None:
         """Write the payloads of events of one kind: `event` and `domain` are those of the events that `blobs` was asked for."""
         for first, last in _blocks(blobs.size):
             block = blobs.take(slice(first, last))
             self.write("payloads", self._table(kind, event[block.event], domain[block.event], block))
+            self.events.release()  # large payloads would fill the memory with the spool
 
     def _table(self, kind: str, event: npt.NDArray[np.int64], domain: npt.NDArray[np.uint32], blobs: Blobs) -> pa.Table:
         rows = len(event)

@@ -48,7 +48,7 @@ class ProcessTables:
                 offsets = events.column(table, "blob_offset", np.uint64)
                 if len(offsets):
                     event, domain = events.column(table, "blob_row", np.int64), events.column(table, "blob_domain", np.uint32)
-                    self._payloads.add(_PAYLOADS_OF[table], event, domain, events.blobs(offsets))
+                    self._payloads.follow(_PAYLOADS_OF[table], event, domain, offsets)
         if rows.samples:
             self._samples.add(rows.samples)
         if rows.operations:
