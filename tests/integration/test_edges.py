@@ -237,6 +237,7 @@ code = '''
 import sys
 sys.path[:0] = {path!r}
 import warpline.nvtx as nvtx
+print("recording" if nvtx.enabled() else "silent", flush=True)
 with nvtx.annotate("inside", domain="sub"):
     nvtx.mark("mark")
 @nvtx.annotate()
@@ -254,17 +255,19 @@ with nvtx.annotate("main"):
             failed = interpreters.run_string(made, code)
         except BaseException as error:
             failed = error
-        print("refused" if failed is not None and "subinterpreters" in str(getattr(failed, "formatted", failed)) else failed)
+        if failed is not None:
+            print("failed", failed)
         interpreters.destroy(made)
 print("ran")
 """
 
 
-def test_subinterpreters_are_recorded_or_refused(tmp_path: Path) -> None:
+def test_subinterpreters_are_recorded_or_left_alone(tmp_path: Path) -> None:
     out, report = record(tmp_path, SUBINTERPRETERS)
-    said = out.splitlines()
-    assert said[-1] == "ran"
-    assert set(said[:-1]) <= {"None", "refused"}
-    recorded = said.count("None")
-    assert rows(report, "SELECT count(*)::INT FROM nvtx_ranges WHERE message IN ('inside', 'decorated')") == [(2 * recorded,)]
+    *said, last = out.splitlines()
+    assert last == "ran"
+    assert set(said) <= {"recording", "silent"}  # silent: one with a GIL of its own, which the binding declines
+    assert len(said) == 2
+    count = rows(report, "SELECT count(*)::INT FROM nvtx_ranges WHERE message IN ('inside', 'decorated')")
+    assert count == [(2 * said.count("recording"),)]
     assert complaints(report) == []
