@@ -108,6 +108,17 @@ def test_ascii_is_ascii_and_no_color_means_none(tmp_path: Path) -> None:
     assert "\x1b[48;" in draw(tmp_path / "run.warpline", "--color", "always")
 
 
+def test_the_default_color_alone_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    blue = {"a": {"color": 0xFF}, "b": {"color": 0xFF}}
+    timeline(tmp_path / "blue.warpline", "main |[a    ][b    ]", extra=blue)
+    assert "48;2;0;0;255" not in draw(tmp_path / "blue.warpline", "--color", "always")
+    timeline(tmp_path / "two.warpline", "main |[a    ][b    ]", extra={**blue, "b": {"color": 0xFF0000}})
+    two = draw(tmp_path / "two.warpline", "--color", "always")
+    assert "48;2;0;0;255" in two
+    assert "48;2;255;0;0" in two
+
+
 def test_filters_and_limits_say_what_they_leave_out(tmp_path: Path) -> None:
     timeline(tmp_path / "run.warpline", "main |[a    ]\nmain | [b ]\nio |[c ]\np1/main |[d       ]")
     report = tmp_path / "run.warpline"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from warpline.query import Report
 
 _Key = tuple[int, int | None, int | None]  # process, thread (null: its start/end ranges, or a task's), task
+# What PyPI nvtx (and ours) gives to ranges of no colour. Where nothing has another one, colours by name tell more.
+_DEFAULT_COLOR = 0x0000FF
 _NONE = {"ranges": 0, "lanes": 0, "busy": 0}
 
 
@@ -148,6 +150,9 @@ class _Loader:
             shown[key].lanes[lane] = bars_of(rows)
         for track in shown.values():
             track.lanes = [lane for lane in track.lanes if lane]
+        if {bar.color for track in shown.values() for lane in track.lanes for bar in lane} == {_DEFAULT_COLOR}:
+            for track in shown.values():
+                track.lanes = [[replace(bar, color=None) for bar in lane] for lane in track.lanes]
 
     def _gauges(self, groups: dict[int, Group]) -> int:
         """Put counters under their processes; return how many have no room."""
