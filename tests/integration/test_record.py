@@ -42,14 +42,26 @@ def messages(report: Path) -> list[str]:
 
 
 WORK = """
-import multiprocessing, subprocess, threading
+import asyncio, multiprocessing, subprocess, threading
 
 def leaf(name):
     with nvtx.annotate(name, color="red", domain="lib", category="io", payload=7):
         nvtx.mark("mark in " + name, payload=2.5)
 
+async def step(name):
+    with nvtx.annotate(name):
+        await asyncio.sleep(0.001)
+
+async def steps():
+    await asyncio.gather(step("task a"), step("task b"))
+
 def work():
     with nvtx.annotate("outer"):
+        asyncio.run(steps())
+        counter = nvtx.get_domain("lib").get_counter("loss", float)
+        for number in range(3):
+            counter.sample(number / 2)
+        nvtx.mark("list", payload=[1, 2, 3])
         for number in range(10):
             with nvtx.annotate("inner", category=3):
                 pass
@@ -83,10 +95,15 @@ SELECT a."primary", a.exited, up."primary" AS parent_is_primary, a.executable, a
     (SELECT count(*) FROM nvtx_ranges r WHERE r.process = a.process) AS ranges
 FROM processes a LEFT JOIN processes up ON a.parent = up.process ORDER BY ALL"""
 THREADS = "SELECT count(*), count(DISTINCT process) FROM threads"
+TASKS = """
+SELECT t.library, (SELECT string_agg(r.message) FROM nvtx_ranges r WHERE r.task = t.task) AS ranges FROM tasks t ORDER BY ALL"""
+COUNTERS = """
+SELECT c.name, c.domain, coalesce(s.value_float, s.value_int) AS value
+FROM nvtx_counters c JOIN nvtx_counter_samples s USING (counter) ORDER BY ALL"""
 REST = "SELECT os, kernel, machine, cpu, cpus, memory FROM targets"
 
 
-@pytest.mark.parametrize("sql", [RANGES, MARKS, PROCESSES, THREADS, REST], ids=["ranges", "marks", "processes", "threads", "targets"])
+@pytest.mark.parametrize("sql", [RANGES, MARKS, PROCESSES, THREADS, TASKS, COUNTERS, REST])
 def test_the_report_is_the_one_of_the_launcher(sql: str, both: Path) -> None:
     launched, itself = rows(both / "launched.warpline", sql), rows(both / "self.warpline", sql)
     assert launched == itself
@@ -102,7 +119,9 @@ def test_only_the_exit_status_is_unknown(both: Path) -> None:
     assert b["command"][1:] == ["p.py", "self"]
     assert a["sources"].keys() == b["sources"].keys() == {"nvtx"}
     assert b["sources"]["nvtx"]["cost_ns"] > 0
-    assert launched["tables"].keys() == itself["tables"].keys()
+    steady = [{name: rows for name, rows in report["tables"].items() if name != "clocks"} for report in (launched, itself)]
+    assert steady[0] == steady[1]  # clocks are read once a second
+    assert steady[0]["payloads"] == 1
     assert launched["diagnostics"] == itself["diagnostics"] == []
     assert sorted(path.name for path in (both / "self.warpline").iterdir()) == ["manifest.d", "tables"]
 
