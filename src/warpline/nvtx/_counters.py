@@ -193,7 +193,8 @@ def numpy_dtype(
 # Numbers of native/bindings/counter.cpp.
 INT64, FLOAT64, EXTENDED = 0, 1, 2
 Spec = tuple[int, Any, int, tuple[tuple[str, int, int], ...]]
-_TYPES = {int: 8, float: 12, bool: 1, "int": 8, "int64": 8, "float": 12, "float64": 12}
+_TYPES: dict[Any, int] = {int: 8, float: 12, bool: 1, "int": 8, "float": 12}
+_TYPES |= {name: kind for kind, (name, _) in enumerate(_layouts.KINDS) if 2 <= kind <= 12}
 
 
 def spec_of(dtype: Any) -> tuple[Spec, Any]:
@@ -214,12 +215,10 @@ def spec_of(dtype: Any) -> tuple[Spec, Any]:
         return _scalar(simple), dtype
     if dtype is None:
         raise TypeError("a counter needs a dtype: int, float, a dict of names and these, or a NumPy dtype")
-    try:
-        import numpy
-    except ImportError:
-        raise TypeError(
-            f"a counter's dtype must be int, float or a dict of names and these, not {dtype!r} (NumPy's dtypes need NumPy)"
-        ) from None
+    # Whoever gives a dtype of NumPy has it.
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        raise TypeError(f"a counter's dtype must be int, float or a dict of names and these, not {dtype!r} (for NumPy's, import numpy)")
     try:
         made = numpy.dtype(dtype)
     except TypeError:
