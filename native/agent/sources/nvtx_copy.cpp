@@ -9,7 +9,8 @@
 namespace warpline::agent {
 namespace {
 
-constexpr int kDeepest = 8;  // nested schemas
+constexpr int kDeepest = 8;               // nested schemas
+constexpr uint32_t kMostSteps = 1 << 17;  // entries looked at in one payload: schemas may hold each other
 constexpr uint64_t kUnionSelector = NVTX_PAYLOAD_ENTRY_TYPE_UNION_SELECTOR;
 
 size_t align_up(size_t at, size_t align) {
@@ -53,6 +54,7 @@ class Walk {
   size_t count_;
   Change &change_;
   DeferredFacts *facts_;
+  uint32_t steps_ = 0;
 };
 
 // Signed types below zero count as zero: lengths are never negative.
@@ -161,7 +163,7 @@ uint64_t Walk::copy_pointee(const SchemaEntry &entry, const void *from, size_t c
       return 0;
     }
     if (const Schema *inner = find_schema(domain_, entry.type); inner != nullptr && !inner->plain) {
-      for (size_t i = 0; i < got / size; ++i) {
+      for (size_t i = 0; i < got / size && steps_ < kMostSteps; ++i) {
         structure(*inner, begin + i * size, begin + (i + 1) * size, depth + 1);
       }
     }
@@ -220,8 +222,12 @@ void Walk::nested(const SchemaEntry &entry, const Schema &schema, const std::vec
     return;
   }
   size_t end = place.at;
-  for (size_t i = 0; i < place.count; ++i) {
+  for (size_t i = 0; i < place.count && steps_ < kMostSteps; ++i) {
+    size_t before = end;
     end = structure(schema, place.size == 0 ? end : place.at + i * place.size, limit, depth + 1);
+    if (end > limit || end == before) {
+      break;  // behind the payload, or nothing in it
+    }
   }
   if (place.size == 0) {  // dynamic: as long as it turned out to be
     place.size = end - place.at;
@@ -288,6 +294,10 @@ size_t Walk::structure(const Schema &schema, size_t base, size_t limit, int dept
   std::vector<Place> places;
   size_t end = base;
   for (size_t i = 0; i < schema.entries.size(); ++i) {
+    if (++steps_ > kMostSteps) {
+      copy.cut = true;
+      break;
+    }
     const SchemaEntry &entry = schema.entries[i];
     bool reference = is_pointer(entry) || is_offset(entry);
     Extent one = extent_of(domain_, entry.type, schema.pack);
