@@ -157,7 +157,7 @@ def test_the_environment_is_passed_on_added_to_and_not_recorded(tmp_path: Path) 
     done = warpline("profile", "--keep-raw", "-o", "x", "-e", "A=1,2,B=x=y", path, cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "hunter2-secret 1,2 x=y /no/such/tool.so\n"
-    assert "another NVTX tool, /no/such/tool.so" in " ".join(done.stderr.split())
+    assert "Another NVTX tool, /no/such/tool.so, is configured too" in " ".join(done.stderr.split())
     for file in (tmp_path / "x.warpline").rglob("*"):
         assert file.is_dir() or b"hunter2" not in file.read_bytes(), file
 
@@ -269,8 +269,9 @@ def test_info_says_what_a_report_holds(tmp_path: Path) -> None:
     assert warpline("profile", "-o", "x", path, cwd=tmp_path).returncode == 3
     text = warpline("info", "x", cwd=tmp_path)
     assert text.returncode == 0, text.stderr
-    for words in ("x.warpline: ", "exit status 3", "recorded nvtx", "nvtx_ranges      12 rows", "p.py", "Hosts"):
+    for words in ("x.warpline: ", "exit status 3", "recorded nvtx", "p.py", "Hosts"):
         assert words in text.stdout
+    assert re.search(r"nvtx_ranges +12 rows", text.stdout)
     facts = json.loads(warpline("info", "x", "-f", "json", cwd=tmp_path).stdout)
     assert facts["tables"]["nvtx_ranges"] == 12
     assert facts["parts"][0]["exit_status"] == 3
