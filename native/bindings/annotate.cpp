@@ -184,6 +184,8 @@ PyObject *annotate_enter(PyObject *self) {
   }
   if (state > 0) {
     enter_range(&as_annotate(self)->entered, &as_annotate(self)->event, state);
+  } else {
+    as_annotate(self)->entered.unheard.store(true, std::memory_order_relaxed);
   }
   return Py_NewRef(self);
 }

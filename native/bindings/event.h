@@ -137,8 +137,8 @@ inline auto send(Event *event, int32_t state, Call call) {
   return call(event->domain->handle, &event->attributes);
 }
 
-inline int push(Event *event, int32_t state) {
-  tell_task();
+inline int push(Event *event, int32_t state, PyThreadState *thread = thread_state()) {
+  tell_task(thread);
   ++t_task.pushes;
   return send(event, state, nvtxDomainRangePushEx);
 }
@@ -155,11 +155,11 @@ inline nvtxRangeId_t start(Event *event, int32_t state) {
 int pop_with(Domain *domain, int32_t state, Event *last);
 void end_with(Domain *domain, int32_t state, nvtxRangeId_t id, Event *last);
 
-inline int pop(Domain *domain, int32_t state, Event *last = nullptr) {
+inline int pop(Domain *domain, int32_t state, Event *last = nullptr, PyThreadState *thread = thread_state()) {
   if (last != nullptr) [[unlikely]] {
     return pop_with(domain, state, last);
   }
-  tell_task();
+  tell_task(thread);
   t_task.pushes -= t_task.pushes > 0;
   return nvtxDomainRangePop(handle_for(domain, state));
 }

@@ -14,6 +14,7 @@ struct Open;
 // A member of objects that can be entered; null: nothing but pushes, which nobody needs to remember.
 struct Entered {
   std::atomic<Open *> open{nullptr};
+  std::atomic<bool> unheard{false};  // it was entered while no tool listened
 };
 
 bool init_road();
@@ -33,11 +34,12 @@ void abandon(Entered *entered);
 
 // `state` is what listener() said, and > 0.
 inline void enter_range(Entered *entered, Event *event, int32_t state) {
-  Frame *frame = current_frame(thread_state());
+  PyThreadState *thread = thread_state();
+  Frame *frame = current_frame(thread);
   const PyCodeObject *code = frame != nullptr ? code_of(frame) : nullptr;
   if (code != nullptr && (code->co_flags & kSuspends) == 0 && !enters_for_caller(code) &&
       entered->open.load(std::memory_order_relaxed) == nullptr) [[likely]] {
-    push(event, state);
+    push(event, state, thread);
     return;
   }
   enter_slowly(entered, event, state);
@@ -45,10 +47,8 @@ inline void enter_range(Entered *entered, Event *event, int32_t state) {
 
 // `last`: what the end says anew, see pop().
 inline void exit_range(Entered *entered, Domain *domain, int32_t state, Event *last = nullptr) {
-  Frame *frame = current_frame(thread_state());
-  const PyCodeObject *code = frame != nullptr ? code_of(frame) : nullptr;
-  if (code != nullptr && (code->co_flags & kSuspends) == 0 &&
-      entered->open.load(std::memory_order_relaxed) == nullptr) [[likely]] {
+  if (entered->open.load(std::memory_order_relaxed) == nullptr &&
+      !entered->unheard.load(std::memory_order_relaxed)) [[likely]] {
     pop(domain, state, last);
     return;
   }

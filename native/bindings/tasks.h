@@ -71,12 +71,11 @@ inline const WarplineTasks *agent_tasks() {
 void tell_task_slowly(PyThreadState *state, const WarplineTasks *tasks);
 
 // Before anything that belongs to a thread is sent (push, pop, mark, sample, …): the agent then knows the task.
-inline void tell_task() {
+inline void tell_task(PyThreadState *state = thread_state()) {
   const WarplineTasks *tasks = agent_tasks();
   if (tasks == nullptr) {
     return;
   }
-  PyThreadState *state = thread_state();
   const ThreadTask &t = t_task;
   if (t.told_at != state->context_ver || t.state != state->id || t.recording != recording(tasks) ||
       g_suspended.load(std::memory_order_relaxed) != 0) [[unlikely]] {

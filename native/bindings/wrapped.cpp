@@ -37,9 +37,10 @@ PyObject *wrapped_call(PyObject *o, PyObject *const *args, size_t nargsf, PyObje
   if (state == 0) [[likely]] {
     return call(self, args, nargsf, kwnames);
   }
-  push(&self->event, state);
+  PyThreadState *thread = thread_state();
+  push(&self->event, state, thread);
   PyObject *result = call(self, args, nargsf, kwnames);
-  pop(self->event.domain, state);
+  pop(self->event.domain, state, nullptr, thread);
   return result;
 }
 
