@@ -94,7 +94,7 @@ PyGetSetDef attributes_properties[] = {
     {"color", get_color, set<set_color>, "As given: a name, 0xAARRGGBB or None.", nullptr},
     {"category", get_category, set<set_category>, "The category's number, 0 for none; also takes a name.",
      nullptr},
-    {"payload", get_payload, set<set_any_payload>, "As given: an int, a float or None.", nullptr},
+    {"payload", get_payload, set<set_any_payload>, "As given; read anew at each event.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
