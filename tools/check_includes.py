@@ -44,6 +44,11 @@ def resolve(source: Path, quote: str, name: str) -> Path | None:
     return None
 
 
+def part_of(file: Path) -> str:
+    """The source that a file of agent/sources is part of: `nvtx_payload.cpp` is of nvtx."""
+    return file.stem.partition("_")[0]
+
+
 def complaints(source: Path) -> list[str]:
     """Say what is wrong with the includes of one file."""
     here = folder_of(source.relative_to(ROOT))
@@ -67,7 +72,7 @@ def complaints(source: Path) -> list[str]:
         there = folder_of(target)
         if there not in {here, "include", *ALLOWED[here]}:
             found.append(f"includes {target}: {here} may not see {there}")
-        elif here == "agent/sources" and there == here and target.stem != source.stem:
+        elif here == "agent/sources" and there == here and part_of(target) != part_of(source):
             found.append(f"includes {target}: a source does not know another; share through agent/ or spool/")
     return found
 
