@@ -128,7 +128,18 @@ def test_the_report_tells_when_the_other_tool_heard_nothing(tmp_path: Path, targ
     for path, expected in (("/nowhere/tool.so", 1), (str(tool), 0)):
         out = tmp_path / f"{expected}.warpline"
         environment = os.environ | {"PYTHONPATH": str(SRC), "NVTX_INJECTION64_PATH": path, "NVTX_TOOL_LOG": str(tmp_path / "log")}
-        command = [sys.executable, "-m", "warpline", "profile", "-q", "-o", out, "--spool-dir", tmp_path, target("nvtx_core")]
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "warpline",
+            "profile",
+            "-q",
+            "-o",
+            out,
+            "--spool-dir",
+            tmp_path,
+            target("nvtx_core"),
+        ]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         shown = subprocess.run(
