@@ -43,8 +43,10 @@ enum class RecordType : uint8_t {
 };
 // FileHeader::dropped, by record type; slot 0 counts strings, and the last ones what is no record:
 inline constexpr size_t kDropSlots = 32;
-inline constexpr size_t kMisplaced = 26;  // not lost: times of a clock that nothing ties to ours; stamped at the call
-inline constexpr size_t kUndecoded = 27;  // not lost: deferred events whose schema says no kind or time; kept as marks
+inline constexpr size_t kMisplaced =
+    26;  // not lost: times of a clock that nothing ties to ours; stamped at the call
+inline constexpr size_t kUndecoded =
+    27;  // not lost: deferred events whose schema says no kind or time; kept as marks
 inline constexpr size_t kLostPayloads = 28;  // their event is there, with payload type 7 and offset 0
 inline constexpr size_t kCutPayloads = 29;   // not lost: payloads that were too long and cut
 inline constexpr size_t kInSignal = 30;  // calls from a signal handler that interrupted the same thread badly
