@@ -91,7 +91,8 @@ WARPLINE_API int64_t warpline_desk_assign(Timeline *timeline, const uint8_t *bas
 WARPLINE_API int64_t warpline_desk_keys(Timeline *timeline, int64_t process, int64_t thread_base,
                                         int64_t range_base) {
   return guarded([&] {
-    timeline->slicer = std::make_unique<Slicer>(timeline->events, process, thread_base, range_base);
+    timeline->slicer =
+        std::make_unique<Slicer>(timeline->events, timeline->blobs, process, thread_base, range_base);
     return 0;
   });
 }

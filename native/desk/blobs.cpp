@@ -7,15 +7,28 @@ namespace warpline::desk {
 
 namespace {
 
+constexpr uint32_t kAtEnd = 1;
+constexpr int kMostLooked = 64;  // payloads of one range that are looked at for a number
+
+// Which type of a record's payload (docs/dev/formats/spool.md) a blob of one of NVTX's types is; 0: none.
+uint8_t number_type(uint64_t schema, uint32_t size) {
+  constexpr uint8_t kTypes[] = {5, 4, 2, 1, 6, 3};  // i32 u32 i64 u64 f32 f64, which NVTX numbers from 15
+  if (schema < 15 || schema > 20) {
+    return 0;
+  }
+  const bool short_one = schema < 17 || schema == 19;
+  return size == (short_one ? 4 : 8) ? kTypes[schema - 15] : uint8_t{0};
+}
+
+}  // namespace
+
 // BlobHead of docs/dev/formats/spool.md.
-struct Head {
+struct BlobReader::Head {
   uint32_t size_plus_1;
   uint32_t flags;
   uint64_t schema;
   uint64_t next;
 };
-
-}  // namespace
 
 void BlobReader::set_chunks(const uint64_t *offsets, const uint64_t *sizes, uint64_t count) {
   chunks_.clear();
@@ -24,22 +37,47 @@ void BlobReader::set_chunks(const uint64_t *offsets, const uint64_t *sizes, uint
   }
 }
 
-bool BlobReader::take(const uint8_t *base, uint64_t offset, uint32_t event, uint64_t *next) {
+const BlobReader::Chunk *BlobReader::find(const uint8_t *base, uint64_t offset, Head *head) const {
   auto chunk = std::upper_bound(chunks_.begin(), chunks_.end(), offset,
                                 [](uint64_t at, const Chunk &one) { return at < one.offset; });
   if (chunk == chunks_.begin()) {
-    return false;
+    return nullptr;
   }
   --chunk;
   const uint64_t within = offset - chunk->offset;
   if (within >= chunk->size || chunk->size - within < sizeof(Head) || within % 8 != 0) {
+    return nullptr;
+  }
+  std::memcpy(head, base + offset, sizeof *head);
+  const bool whole = head->size_plus_1 != 0 && head->size_plus_1 - 1 <= chunk->size - within - sizeof(Head);
+  return whole ? &*chunk : nullptr;
+}
+
+std::optional<PayloadNumber> BlobReader::number_at_end(const uint8_t *base, uint64_t first) const {
+  Head head{};
+  if (find(base, first, &head) == nullptr || (head.flags & kAtEnd) == 0) {
+    return {};
+  }
+  uint64_t at = first;
+  for (int looked = 0; looked < kMostLooked && at != 0 && find(base, at, &head) != nullptr; ++looked) {
+    if (const uint8_t type = number_type(head.schema, head.size_plus_1 - 1); type != 0) {
+      PayloadNumber number{type, 0};
+      std::memcpy(&number.payload, base + at + sizeof(Head), head.size_plus_1 - 1);
+      return number;
+    }
+    at = head.next;
+  }
+  return {};
+}
+
+bool BlobReader::take(const uint8_t *base, uint64_t offset, uint32_t event, uint64_t *next) {
+  Head head{};
+  const Chunk *found_in = find(base, offset, &head);
+  if (found_in == nullptr) {
     return false;
   }
-  Head head;
-  std::memcpy(&head, base + offset, sizeof head);
-  if (head.size_plus_1 == 0 || head.size_plus_1 - 1 > chunk->size - within - sizeof(Head)) {
-    return false;
-  }
+  Chunk *chunk = &chunks_[static_cast<size_t>(found_in - chunks_.data())];
+  const uint64_t within = offset - chunk->offset;
   chunk->seen.resize(chunk->size / 512 + 1);
   uint64_t &word = chunk->seen[within / 512];
   const uint64_t bit = uint64_t{1} << (within / 8 % 64);

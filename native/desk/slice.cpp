@@ -156,6 +156,9 @@ void Slicer::emit_event(EventColumns &out, size_t at, const Row &row, int64_t id
     out.payload.set(at, flags, payload);
   } else if (payload != 0) {
     out.blobs.add(id, payload, domain);
+    if (const auto number = blobs_.number_at_end(base_, payload)) {
+      out.payload.set(at, number->flags, number->payload);
+    }
   }
 }
 
@@ -257,6 +260,7 @@ void Slicer::build(const uint8_t *base, uint64_t slice) {
     }
     events_.parents().freeze();
   }
+  base_ = base;
   gather(base, slice);
   sort();
   size_t counts[kTables] = {};

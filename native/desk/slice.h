@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "blobs.h"
 #include "clock.h"
 #include "columns.h"
 #include "events.h"
@@ -17,8 +18,12 @@ namespace warpline::desk {
 
 class Slicer {
  public:
-  Slicer(Events &events, int64_t process, int64_t thread_base, int64_t range_base)
-      : events_(events), process_(process), thread_base_(thread_base), range_base_(range_base) {}
+  Slicer(Events &events, const BlobReader &blobs, int64_t process, int64_t thread_base, int64_t range_base)
+      : events_(events),
+        blobs_(blobs),
+        process_(process),
+        thread_base_(thread_base),
+        range_base_(range_base) {}
 
   // `lookup[id]` is the position of string `id` in the caller's list, or kNone where it was lost.
   void set_strings(const uint32_t *lookup, uint64_t count, uint64_t strings) {
@@ -71,6 +76,8 @@ class Slicer {
   uint32_t nest_of(uint32_t thread);
 
   Events &events_;
+  const BlobReader &blobs_;
+  const uint8_t *base_ = nullptr;
   int64_t process_, thread_base_, range_base_;
   std::vector<uint32_t> lookup_;
   uint64_t strings_ = 0;

@@ -115,6 +115,7 @@ bool ProcessLog::add_slots() {
   try {
     auto first = static_cast<uint32_t>(slots_.size() * kSlotsPerChunk);
     turns_.resize(std::max(turns_.size(), first + kSlotsPerChunk), first_turn_);
+    is_parent_.resize(turns_.size());
     free_slots_.reserve(free_slots_.size() + turns_.size());
     slots_.push_back({reinterpret_cast<OpenSlot *>(chunk + 1), count});
     for (size_t i = count; i-- > 0;) {
@@ -144,6 +145,10 @@ uint64_t ProcessLog::start_range(ThreadLog &log, uint16_t domain, const Label &l
   uint32_t turn = ++turns_[index];
   last_turn_ = std::max(last_turn_, turn);
   uint64_t id = (static_cast<uint64_t>(turn) << 32) | (index + 1);
+  is_parent_[index] = false;
+  if (parent != 0) {
+    mark_as_parent(parent);
+  }
   open->id = id;
   open->parent = parent;
   open->thread = log.index();
@@ -154,6 +159,27 @@ uint64_t ProcessLog::start_range(ThreadLog &log, uint16_t domain, const Label &l
   return id;
 }
 
+OpenSlot *ProcessLog::open_slot(uint64_t id) {
+  auto index = static_cast<uint32_t>(id) - 1;
+  if (index / kSlotsPerChunk >= slots_.size() ||
+      index % kSlotsPerChunk >= slots_[index / kSlotsPerChunk].count) {
+    return nullptr;
+  }
+  OpenSlot *open = slot(index);
+  return open->id == id && open->event.head.type != RecordType::none ? open : nullptr;
+}
+
+void ProcessLog::mark_as_parent(uint64_t id) {
+  if (open_slot(id) != nullptr) {
+    is_parent_[static_cast<uint32_t>(id) - 1] = true;
+  }
+}
+
+void ProcessLog::name_as_parent(uint64_t id) {
+  std::lock_guard lock(slots_mutex_);
+  mark_as_parent(id);
+}
+
 bool ProcessLog::end_range(ThreadLog &log, uint64_t id, uint64_t end, const Change *change) {
   ThreadLog::Busy busy(log);
   if (!busy) {
@@ -161,19 +187,15 @@ bool ProcessLog::end_range(ThreadLog &log, uint64_t id, uint64_t end, const Chan
     return false;
   }
   std::lock_guard lock(slots_mutex_);
-  auto index = static_cast<uint32_t>(id) - 1;
-  if (index / kSlotsPerChunk >= slots_.size() ||
-      index % kSlotsPerChunk >= slots_[index / kSlotsPerChunk].count) {
-    return false;
-  }
-  OpenSlot *open = slot(index);
-  if (open->id != id || open->event.head.type == RecordType::none) {
+  OpenSlot *open = open_slot(id);
+  if (open == nullptr) {
     return false;
   }
   if (change != nullptr) {
     log.apply(open->event, *change);
   }
-  log.append_start_end(*open, end);
+  auto index = static_cast<uint32_t>(id) - 1;
+  log.append_start_end(*open, end, is_parent_[index]);
   commit(open, {});
   free_slots_.push_back(index);
   return true;

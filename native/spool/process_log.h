@@ -46,6 +46,9 @@ class ProcessLog {
                        uint64_t parent = 0, uint64_t start = 0);
   bool end_range(ThreadLog &log, uint64_t id, uint64_t end, const Change *change = nullptr);
 
+  //! [MT] An open start/end range is somebody's parent: readers must find it by its id. The caller holds Busy.
+  void name_as_parent(uint64_t id);
+
   //! [MT] Names and definitions; see Names. The caller holds Busy.
   void describe(RecordHead head, const MetaRecord &record) { names_.describe(head, record); }
   bool define(ThreadLog &log, uint16_t domain, uint32_t kind, uint64_t id, std::string_view json);
@@ -74,6 +77,8 @@ class ProcessLog {
     size_t count;
   };
   OpenSlot *slot(uint32_t index) { return slots_[index / kSlotsPerChunk].slots + index % kSlotsPerChunk; }
+  OpenSlot *open_slot(uint64_t id);
+  void mark_as_parent(uint64_t id);
   bool add_slots();
 
   const uint32_t generation_;
@@ -90,6 +95,7 @@ class ProcessLog {
   std::vector<SlotChunk> slots_;
   std::vector<uint32_t> free_slots_;
   std::vector<uint32_t> turns_;  // how often each slot was taken, counted over all recordings of the process
+  std::vector<bool> is_parent_;  // of the range in each slot
   uint32_t last_turn_;
   const uint32_t first_turn_;
 };

@@ -85,9 +85,9 @@ void ThreadLog::write(RecordHead head, uint64_t start, uint64_t end, const Label
   cursor_ = record + 1;
 }
 
-bool ThreadLog::append_start_end(const OpenSlot &slot, uint64_t end) {
+bool ThreadLog::append_start_end(const OpenSlot &slot, uint64_t end, bool named) {
   const EventRecord &event = slot.event;
-  bool needs_origin = slot.thread != index_ || slot.task != 0 || slot.parent != 0;
+  bool needs_origin = named || slot.thread != index_ || slot.task != 0 || slot.parent != 0;
   if (needs_origin && last_record(cursor_, chunk_end_) - cursor_ == 1) {
     // The origin must follow its record in the same chunk: leave the last free record unused.
     limit_ = cursor_;
@@ -157,7 +157,14 @@ void ThreadLog::apply(EventRecord &open, const Change &change) {
     head.flags |= kFlagColor;
   }
   uint8_t type = head.flags & kPayloadMask;
-  if ((change.label.flags & kPayloadMask) != kPayloadMask) {
+  if (change.has_number() && type == 0) {
+    open.payload = change.label.payload;
+    head.flags |= static_cast<uint8_t>(change.label.flags & kPayloadMask);
+  } else if (change.has_number()) {
+    uint64_t own = number_blob(type, open.payload, 0, 0);
+    open.payload = number_blob(change.label.flags & kPayloadMask, change.label.payload, kBlobAtEnd, own);
+    head.flags |= kPayloadMask;
+  } else if ((change.label.flags & kPayloadMask) != kPayloadMask) {
     // no payload
   } else if (change.last_blob == nullptr) {  // lost
     if (type == 0) {
@@ -165,20 +172,21 @@ void ThreadLog::apply(EventRecord &open, const Change &change) {
       head.flags |= kPayloadMask;
     }
   } else {
-    uint64_t own = open.payload;
-    if (type == 0) {
-      own = 0;
-    } else if (type != kPayloadMask) {
-      constexpr uint64_t kPredefined[] = {0,  18, 17, 20,
-                                          16, 15, 19};  // u64 i64 f64 u32 i32 f32, as NVTX numbers them
-      constexpr size_t kSize[] = {0, 8, 8, 8, 4, 4, 4};
-      own = write_blob({0, 0, kPredefined[type], 0}, &open.payload, kSize[type]).offset;
-    }
+    uint64_t own = type == 0 ? 0 : number_blob(type, open.payload, 0, 0);
     std::atomic_ref(change.last_blob->next).store(own, std::memory_order_release);
     open.payload = change.label.payload;
     head.flags |= kPayloadMask;
   }
   commit(&open, head);
+}
+
+// Writes a payload of an event as a blob of its predefined type; one that is a chain of blobs already stays as it is.
+uint64_t ThreadLog::number_blob(uint8_t type, uint64_t payload, uint32_t flags, uint64_t next) {
+  constexpr uint64_t kPredefined[] = {0,  18, 17, 20,
+                                      16, 15, 19};  // u64 i64 f64 u32 i32 f32, as NVTX numbers them
+  constexpr size_t kSize[] = {0, 8, 8, 8, 4, 4, 4};
+  return type == kPayloadMask ? payload
+                              : write_blob({0, flags, kPredefined[type], next}, &payload, kSize[type]).offset;
 }
 
 EventRecord *ThreadLog::innermost(uint16_t domain) {
@@ -203,7 +211,7 @@ int ThreadLog::pop(uint16_t domain, uint64_t end, const Change &change) {
     EventRecord *open = busy ? innermost(domain) : nullptr;
     if (open != nullptr) {
       apply(*open, change);
-    } else if (change.last_blob != nullptr) {
+    } else if (change.last_blob != nullptr || change.has_number()) {
       process_->file().count(kLostPayloads);
     }
   }

@@ -23,10 +23,15 @@ struct Label {
 
 //! What the end of a range adds to it: the members of `label` that are named here, its colour and its payloads.
 struct Change {
-  Label label;  // payload: the first of a chain of blobs
+  Label label;  // payload: the first of a chain of blobs, or one number
   BlobHead *last_blob = nullptr;
   bool name = false;
   bool category = false;
+
+  bool has_number() const {
+    uint8_t type = label.flags & kPayloadMask;
+    return type != 0 && type != kPayloadMask;
+  }
 };
 
 //! Payload, colour and category lie in a record as in a Label, and move as one 16-byte word.
@@ -74,8 +79,9 @@ class ThreadLog {
   //! Puts a change into an open range. The caller holds Busy.
   void apply(EventRecord &open, const Change &change);
 
-  //! Writes a start/end range, and where it began if that was another thread or in a task. The caller holds Busy.
-  bool append_start_end(const OpenSlot &slot, uint64_t end);
+  //! Writes a start/end range, and its origin: if another thread began it, or a task, or if it is named as a parent (`named`).
+  //! The caller holds Busy.
+  bool append_start_end(const OpenSlot &slot, uint64_t end, bool named = false);
 
   //! Writes a record about the process, and the number of a domain; see ProcessLog.
   void describe(RecordHead head, const MetaRecord &record);
@@ -114,6 +120,7 @@ class ThreadLog {
   static constexpr size_t kLargestPiece = size_t{4}
                                           << 20;  // deeper than some 2.5 million, pushes are only counted
 
+  uint64_t number_blob(uint8_t type, uint64_t payload, uint32_t flags, uint64_t next);
   EventRecord *innermost(uint16_t domain);
   EventRecord *more(RecordType type);
   EventRecord *more_while_busy(RecordType type);

@@ -120,6 +120,69 @@ void test_changes() {
   CHECK(file.header().dropped[kLostPayloads].load() == 1);
 }
 
+Change ending(uint64_t number, uint8_t type) {
+  Change change;
+  change.label.payload = number;
+  change.label.flags = type;
+  return change;
+}
+
+void test_numbers_at_the_end() {
+  Scratch scratch;
+  Names names;
+  ProcessLog process(names);
+  CHECK(process.open(scratch.path, "{" + schema_json() + "}", kClock) == 0);
+  ThreadLog *log = process.enter_thread();
+  log->push(0, named(1));
+  CHECK(log->pop(0, 1, ending(5, 2)) == 0);
+  Label number = named(2);
+  number.payload = 7;
+  number.flags = 5;
+  log->push(0, number);
+  CHECK(log->pop(0, 2, ending(8, 1)) == 0);
+  CHECK(log->pop(0, 3, ending(9, 1)) == -1);  // nothing is open
+  auto ranges = records<EventRecord>(scratch.path, RecordType::range);
+  CHECK(ranges.size() == 2);
+  CHECK(ranges[0].head.flags == 2 && ranges[0].payload == 5);  // alone: no blob
+  Read file(scratch.path);
+  CHECK(ranges[1].head.flags == kPayloadMask);
+  const BlobHead &last = file.blob(ranges[1].payload);
+  CHECK(last.schema == 18 && last.flags == kBlobAtEnd && last.size_plus_1 == 9);
+  CHECK(file.text(ranges[1].payload)[0] == 8);
+  const BlobHead &own = file.blob(last.next);
+  CHECK(own.schema == 15 && own.flags == 0 && own.size_plus_1 == 5 && own.next == 0);
+  CHECK(file.text(last.next)[0] == 7);
+  CHECK(file.header().dropped[kLostPayloads].load() == 1);
+}
+
+void test_origins_of_parents() {
+  Scratch scratch;
+  Names names;
+  ProcessLog process(names);
+  CHECK(process.open(scratch.path, "{" + schema_json() + "}", kClock) == 0);
+  ThreadLog *log = process.enter_thread();
+  uint64_t ids[4];
+  for (uint64_t &id : ids) {
+    id = process.start_range(*log, 0, named(1));
+  }
+  uint64_t child = process.start_range(*log, 0, named(2), 0, ids[1]);
+  {
+    Busy busy;
+    process.name_as_parent(ids[2]);
+    process.name_as_parent(ids[2] + 1000);  // of nothing
+  }
+  for (uint64_t id : ids) {
+    CHECK(process.end_range(*log, id, 1));
+  }
+  CHECK(process.end_range(*log, child, 1));
+  uint64_t again = process.start_range(*log, 0, named(3));  // in a slot of a parent
+  CHECK(process.end_range(*log, again, 2));
+  auto origins = records<OriginRecord>(scratch.path, RecordType::origin);
+  CHECK(origins.size() == 3);
+  CHECK(origins[0].id == ids[1] && origins[1].id == ids[2]);
+  CHECK(origins[2].id == child && origins[2].parent == ids[1]);
+}
+
 void test_deep_changes() {
   Scratch scratch;
   Names names;
@@ -217,6 +280,8 @@ void test_no_space() {
 int main() {
   test_blobs();
   test_changes();
+  test_numbers_at_the_end();
+  test_origins_of_parents();
   test_deep_changes();
   test_definitions();
   test_operations_and_tasks();

@@ -119,16 +119,46 @@ nvtx.pop_range(message="said at the end", color="green", category="kind")
     _, report = record(tmp_path, program)
     ends = """
         SELECT r.message, p.at_end, p.type FROM nvtx_ranges r JOIN payloads p ON p.event = r.id AND p.event_type = 'range'
-        WHERE p.type <> 'warpline.end' ORDER BY r.start, p.at_end"""
+        ORDER BY r.start, p.at_end"""
     assert rows(report, ends) == [("both", False, "int64[:]"), ("both", True, "int64[:]"), ("late", True, "dict")]
     said = "SELECT message, color, category FROM nvtx_ranges ORDER BY start DESC LIMIT 1"
     assert rows(report, said) == [("said at the end", 0x008000, "kind")]
 
 
-def test_a_number_at_the_end_is_kept_beside_that_of_the_beginning(tmp_path: Path) -> None:
-    _, report = record(tmp_path, "nvtx.push_range('number', payload=1)\nnvtx.pop_range(payload=2)\n")
-    both = "SELECT at_end, type, data FROM payloads ORDER BY at_end"
-    assert rows(report, both) == [(False, "int64", struct.pack("<q", 1)), (True, "int64", struct.pack("<q", 2))]
+def test_a_number_at_the_end_is_the_ranges_number(tmp_path: Path) -> None:
+    program = """
+with nvtx.annotate("int") as span:
+    span.payload = 5
+nvtx.end_range(nvtx.start_range("float"), payload=0.5)
+nvtx.push_range("with more")
+nvtx.pop_range(payload=-3, message="renamed", color="red", category="kind")
+"""
+    _, report = record(tmp_path, program)
+    numbers = "SELECT message, payload_int, payload_float FROM nvtx_ranges ORDER BY start"
+    assert rows(report, numbers) == [("int", 5, None), ("float", None, 0.5), ("renamed", -3, None)]
+    assert rows(report, "SELECT type FROM payloads") == []
+    assert rows(report, "SELECT name FROM nvtx_schemas") == []
+
+
+def test_a_number_at_the_end_is_kept_beside_the_payload_of_the_beginning(tmp_path: Path) -> None:
+    program = """
+nvtx.push_range("two numbers", payload=1)
+nvtx.pop_range(payload=2.5)
+nvtx.push_range("dict first", payload={"a": 1})
+nvtx.pop_range(payload=9)
+nvtx.push_range("dict last", payload=7)
+nvtx.pop_range(payload={"a": 1})
+"""
+    _, report = record(tmp_path, program)
+    numbers = "SELECT message, payload_int, payload_float FROM nvtx_ranges ORDER BY start"
+    assert rows(report, numbers) == [("two numbers", None, 2.5), ("dict first", 9, None), ("dict last", 7, None)]
+    both = "SELECT at_end, type, data FROM payloads ORDER BY event, at_end"
+    one, two, nine, seven = struct.pack("<q", 1), struct.pack("<d", 2.5), struct.pack("<q", 9), struct.pack("<q", 7)
+    assert rows(report, both) == [
+        *((False, "int64", one), (True, "float64", two)),
+        *((False, "dict", one), (True, "int64", nine)),
+        *((False, "int64", seven), (True, "dict", one)),
+    ]
 
 
 def test_reused_attributes_carry_nothing_over(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 #include "nvtx_payload.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "nvtx_define.h"
 #include "nvtx_event.h"
@@ -22,8 +23,12 @@ void write_one(ThreadLog &log, uint16_t domain, const nvtxPayloadData_t *all, si
   if (payload.size == 0) {
     return;
   }
-  change.label.flags |= kPayloadMask;
   const Schema *schema = find_schema(domain, payload.schemaId);
+  if (schema != nullptr && schema->is_ours) {
+    copy_payload(log, domain, *schema, payload, all, count, change, facts);
+    return;
+  }
+  change.label.flags |= kPayloadMask;
   BlobLog::Blob blob;
   if (schema == nullptr || (schema->plain && facts == nullptr)) {
     blob = log.write_blob({0, flags, payload.schemaId, 0}, payload.payload, payload.size);
@@ -45,16 +50,55 @@ void write_one(ThreadLog &log, uint16_t domain, const nvtxPayloadData_t *all, si
   change.last_blob = blob.head;
 }
 
-Change change_of(ThreadLog &log, uint16_t domain, const nvtxPayloadData_t *payloads, size_t count,
-                 uint32_t flags) {
+// The payload type of a number that NVTX has an event attribute for too; 0: it is none.
+uint8_t number_type(const nvtxPayloadData_t &payload) {
+  uint8_t type = 0;
+  switch (payload.schemaId) {
+    case NVTX_PAYLOAD_ENTRY_TYPE_UINT64:
+      type = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+      break;
+    case NVTX_PAYLOAD_ENTRY_TYPE_INT64:
+      type = NVTX_PAYLOAD_TYPE_INT64;
+      break;
+    case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT64:
+      type = NVTX_PAYLOAD_TYPE_DOUBLE;
+      break;
+    case NVTX_PAYLOAD_ENTRY_TYPE_UINT32:
+      type = NVTX_PAYLOAD_TYPE_UNSIGNED_INT32;
+      break;
+    case NVTX_PAYLOAD_ENTRY_TYPE_INT32:
+      type = NVTX_PAYLOAD_TYPE_INT32;
+      break;
+    case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT32:
+      type = NVTX_PAYLOAD_TYPE_FLOAT;
+      break;
+    default:
+      return 0;
+  }
+  size_t size = predefined_extent(payload.schemaId).size;
+  return payload.payload != nullptr && (payload.size == size || payload.size == SIZE_MAX) ? type : 0;
+}
+
+// What the end of a range brings. One number, alone or with new attributes, needs no blob.
+Change change_at_end(ThreadLog &log, uint16_t domain, const nvtxPayloadData_t *payloads, size_t count) {
   Change change;
-  take_payloads(log, domain, payloads, count, flags, change);
+  uint8_t type = payloads != nullptr && count != 0 ? number_type(payloads[0]) : 0;
+  const Schema *other = type != 0 && count == 2 ? find_schema(domain, payloads[1].schemaId) : nullptr;
+  if (type == 0 || count > 2 || (count == 2 && (other == nullptr || !other->is_ours))) {
+    take_payloads(log, domain, payloads, count, kBlobAtEnd, change);
+    return change;
+  }
+  take_payloads(log, domain, payloads + 1, count - 1, kBlobAtEnd, change);
+  std::memcpy(&change.label.payload, payloads[0].payload, predefined_extent(payloads[0].schemaId).size);
+  change.label.flags |= type;
   return change;
 }
 
 Label label_of(ThreadLog &log, uint16_t domain, const nvtxPayloadData_t *payloads, size_t count) {
   Label label;
-  merge(label, change_of(log, domain, payloads, count, 0));
+  Change change;
+  take_payloads(log, domain, payloads, count, 0, change);
+  merge(label, change);
   return label;
 }
 
@@ -84,7 +128,7 @@ int pop(Domain domain, Payloads payloads, size_t count) {
   }
   uint64_t now = now_ns(log->clock());
   uint16_t number = domain_of(domain);
-  return log->pop(number, now, change_of(*log, number, payloads, count, kBlobAtEnd));
+  return log->pop(number, now, change_at_end(*log, number, payloads, count));
 }
 
 nvtxRangeId_t start(Domain domain, Payloads payloads, size_t count) {
@@ -98,8 +142,9 @@ void end(Domain domain, nvtxRangeId_t id, Payloads payloads, size_t count) {
   ThreadLog *log = thread_log();
   if (log != nullptr && id != 0) {
     uint64_t now = now_ns(log->clock());
-    Change change = change_of(*log, domain_of(domain), payloads, count, kBlobAtEnd);
-    if (!log->process()->end_range(*log, id, now, &change) && change.last_blob != nullptr) {
+    Change change = change_at_end(*log, domain_of(domain), payloads, count);
+    if (!log->process()->end_range(*log, id, now, &change) &&
+        (change.last_blob != nullptr || change.has_number())) {
       log->process()->file().count(kLostPayloads);
     }
   }

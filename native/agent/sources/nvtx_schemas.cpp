@@ -2,6 +2,7 @@
 #include "nvtx_schemas.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "nvtx_define.h"
 #include "nvtx_event.h"
@@ -10,6 +11,7 @@ namespace warpline::agent {
 namespace {
 
 constexpr size_t kLongestJson = Names::kLongestDefinition - 4096;
+constexpr char kEndSchema[] = "warpline.end";  // of native/bindings/ending.cpp: message, colour and category
 
 Registry<Schema> g_schemas;
 
@@ -224,8 +226,10 @@ uint64_t register_schema(nvtxDomainHandle_t handle, const nvtxPayloadSchemaAttr_
                                 semantics_time_domain(entry.semantics)});
       schema.plain = schema.plain && only_bytes(domain, schema.entries.back());
     }
+    const char *name = has(mask, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME) ? given.name : nullptr;
+    schema.is_ours = name != nullptr && std::strcmp(name, kEndSchema) == 0;
     Json json("schema");
-    json.member("name", has(mask, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME) ? given.name : nullptr);
+    json.member("name", name);
     json.member("type", schema.type);
     json.member("flags", schema.flags);
     measure(domain, schema);
@@ -233,8 +237,11 @@ uint64_t register_schema(nvtxDomainHandle_t handle, const nvtxPayloadSchemaAttr_
     json.member("align", uint64_t{schema.pack});
     add_entries(json, given.entries, count, entry_json);
     uint64_t id = schema.id;
+    bool told = !schema.is_ours;
     keep(domain, std::move(schema));
-    define(domain, Kind::schema, id, json.close());
+    if (told) {
+      define(domain, Kind::schema, id, json.close());
+    }
     return id;
   });
 }

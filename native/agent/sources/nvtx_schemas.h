@@ -26,6 +26,8 @@ struct Schema {
   size_t align = 1;
   size_t pack = 0;
   bool plain = true;  // no pointers, and nothing about the event: bytes to copy
+  bool is_ours =
+      false;  // how our own binding says what NVTX has no call for: nothing that readers want to see
   std::vector<SchemaEntry> entries;
 
   bool operator==(const Schema &) const = default;

@@ -13,7 +13,11 @@ namespace {
 std::atomic<uint32_t> g_last_task{0};
 
 uint32_t create(const char *name, const char *library, uint64_t parent) {
-  return thread_log() == nullptr ? 0 : guarded(uint32_t{0}, [&] {
+  ThreadLog *log = thread_log();
+  return log == nullptr ? 0 : guarded(uint32_t{0}, [&] {
+    if (ThreadLog::Busy busy(*log); busy && parent != 0) {
+      log->process()->name_as_parent(parent);
+    }
     uint32_t task = g_last_task.fetch_add(1, std::memory_order_relaxed) + 1;
     Json json("task");
     json.member("name", name);

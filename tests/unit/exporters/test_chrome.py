@@ -77,7 +77,11 @@ def test_tasks_are_threads_behind_their_thread(tmp_path: Path) -> None:
 def test_payloads_are_arguments(tmp_path: Path) -> None:
     given = {"batch": 3, "names": ["a", None], "odd": float("nan")}
     trace = export(
-        tmp_path, "main |[a ][b ] !m", payloads={"a": [given], "m": [[1, 2]]}, end_payloads={"a": [7]}, extra={"b": {"payload_int": 1}}
+        tmp_path,
+        "main |[a ][b ] !m",
+        payloads={"a": [given], "m": [[1, 2]]},
+        end_payloads={"a": [7]},
+        extra={"a": {"payload_int": 7}, "b": {"payload_int": 1}},
     )
     args = {event["name"]: event.get("args") for event in trace["traceEvents"] if event["ph"] in "Xi"}
     assert args == {

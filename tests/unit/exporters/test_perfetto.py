@@ -185,7 +185,8 @@ def test_tasks_are_tracks_below_their_thread(tmp_path: Path) -> None:
 def test_payloads_are_annotations(tmp_path: Path) -> None:
     given = {"batch": 3, "loss": 0.25, "ok": True, "names": ["a", "ü"], "deep": {"x": [1, -2]}, "big": 2**64 - 1}
     payloads = {"a": [given, [1.5, 2.5]], "m": ["text"]}
-    decoded, _ = export(tmp_path, "main |[a ][a ][b ] !m", payloads=payloads, end_payloads={"a": [7], "b": [{"bytes": 1}]})
+    ends, extra = {"a": [7], "b": [{"bytes": 1}]}, {"a": {"payload_int": 7}}
+    decoded, _ = export(tmp_path, "main |[a ][a ][b ] !m", payloads=payloads, end_payloads=ends, extra=extra)
     first, second, third = sorted(decoded.slices, key=lambda item: item.start)
     assert first.notes == {"payload": given, "end payload": 7}
     assert second.notes == {"payload": [1.5, 2.5], "end payload": 7}

@@ -198,7 +198,11 @@ def _heads(batch: pa.RecordBatch) -> Iterator[str]:
 def _args(batch: pa.RecordBatch, payloads: list[str]) -> Iterator[str]:
     """The `args` of each row, with a leading comma; empty where there is nothing to say."""
     columns = [payloads]
-    columns += [_texts(batch.column(name), write) for name, write in _ARGS]
+    for name, write in _ARGS:
+        texts = _texts(batch.column(name), write)
+        if payloads and texts and name.startswith("payload"):  # a number given at the end is among the payloads, too
+            texts = ["" if whole else text for whole, text in zip(payloads, texts, strict=True)]
+        columns.append(texts)
     if "unfinished" in batch.schema.names:
         flags = [name for name in _FLAGS if batch.column(name).true_count]
         columns += [[f'"{name}":true' if value else "" for value in batch.column(name).to_pylist()] for name in flags]

@@ -195,10 +195,12 @@ class _Writer:
         columns.codes("domain", batch.column("domain"), self.categories, "nvtx")
         columns.codes("category", _category(batch), self.categories, None)
         columns.optional("color", batch.column("color"), "has_color", np.uint32)
-        columns.optional("payload_int", batch.column("payload_int"), "has_int", np.int64)
-        columns.optional("payload_float", batch.column("payload_float"), "has_float", np.float64)
-        if self.payloads:
-            columns.more(encoded(self.report, kind, values(batch, "id", -1)))
+        more = encoded(self.report, kind, values(batch, "id", -1)) if self.payloads else []
+        columns.more(more)
+        # A number given at the end is among the payloads, too.
+        told = pa.array([bool(text) for text in more]) if any(more) else False
+        for name, mask, dtype in (("payload_int", "has_int", np.int64), ("payload_float", "has_float", np.float64)):
+            columns.optional(name, pc.if_else(told, None, batch.column(name)), mask, dtype)
         if kind == "range":
             columns.put("id", values(batch, "id"))
             columns.put("parent", values(batch, "parent", -1))
