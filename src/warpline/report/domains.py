@@ -17,8 +17,12 @@ class Domains:
 
     def name(self, number: int) -> str | None:
         """Return the name of a domain; None for the default one."""
-        return (self.strings.get(self.names.domains.get(number, 0)) or f"domain {number}") if number else None
+        if not number:
+            return None
+        name = self.strings.get(self.names.domains.get(number, 0))
+        return f"domain {number}" if name is None else name
 
     def category(self, domain: int, number: int) -> str:
         """Return the name of a category."""
-        return self.strings.get(self.names.categories.get((domain, number), 0)) or str(number)
+        name = self.strings.get(self.names.categories.get((domain, number), 0))
+        return str(number) if name is None else name

@@ -272,3 +272,13 @@ def test_keys_of_a_later_process(tmp_path: Path) -> None:
         {"counter": 0, "id": 0},
         {"counter": 1 << 32, "id": 1 << 32},
     ]
+
+
+def test_an_empty_name_is_a_name(made: Make) -> None:
+    def records(_: list[int]) -> list[bytes]:
+        named = [sw.meta("domain", 1, domain=2), sw.meta("category", 1, domain=2, category=3)]
+        return [*named, sw.event("range", 10, 20, 1, domain=2, category=3), sw.event("range", 30, 40, 1, domain=5, category=4)]
+
+    report = made({1: ""}, records)
+    found = report.sql("SELECT domain, category, message FROM nvtx_ranges ORDER BY start").to_pylist()
+    assert [tuple(row.values()) for row in found] == [("", "", ""), ("domain 5", "4", "")]
