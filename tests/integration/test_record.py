@@ -487,6 +487,19 @@ def test_a_program_that_never_annotates_is_told(tmp_path: Path) -> None:
     assert codes(tmp_path / "x.warpline") == ["no-nvtx"]
 
 
+def test_names_of_an_earlier_recording_are_nothing_recorded(tmp_path: Path) -> None:
+    text = """
+for name in ("first", "idle", "open"):
+    with warpline.record(name):
+        if name == "first":
+            with nvtx.annotate("range", domain="domain", category="category", payload={"a": 1}): pass
+        if name == "open":
+            nvtx.push_range("stays open")
+"""
+    run(tmp_path, text, said=None)
+    assert [codes(tmp_path / f"{name}.warpline") for name in ("first", "idle", "open")] == [[], ["no-nvtx"], []]
+
+
 Tmpfs = Callable[[str], Path]
 
 

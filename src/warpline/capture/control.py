@@ -25,6 +25,9 @@ _FAILED = ctypes.c_void_p(-1).value
 # FileHeader there
 FIRST_CHUNK = 12
 CHUNK_END = 64
+# ChunkHeader there
+_CHUNK = struct.Struct("<IBBHQI")
+_RECORDS, _STRINGS, _NO_THREAD = 1, 2, 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +86,22 @@ class ControlPage:
         if address is None or address == _FAILED:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))
         return int(address)
+
+
+def holds_events(spool: Path) -> bool:
+    """Whether a spool file holds more than what a process knew and who took part: names of an earlier recording stand in each later one."""
+    with spool.open("rb") as file:
+        header = file.read(CHUNK_END + 8)
+        if len(header) < CHUNK_END + 8:
+            return True  # broken: that is told elsewhere
+        (at,), (end,) = struct.unpack_from("<I", header, FIRST_CHUNK), struct.unpack_from("<Q", header, CHUNK_END)
+        while at < end:
+            file.seek(at)
+            chunk = file.read(_CHUNK.size)
+            if len(chunk) < _CHUNK.size:
+                return True
+            _, kind, _, _, size, thread = _CHUNK.unpack(chunk)
+            if size == 0 or not (kind == _STRINGS or (kind == _RECORDS and thread == _NO_THREAD)):
+                return True
+            at += size
+    return False

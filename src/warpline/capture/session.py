@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import struct
 import sys
 import time
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 from warpline.capture import job as jobs
 from warpline.capture.agent import Agent, ClockSample, load_agent
 from warpline.capture.announce import AGENT, CHAIN, INJECTION, Announcement
-from warpline.capture.control import CHUNK_END, FIRST_CHUNK
+from warpline.capture.control import holds_events
 from warpline.capture.finisher import Finisher
 from warpline.capture.options import DEFAULTS
 from warpline.capture.place import take_place
@@ -147,14 +146,8 @@ class Session:
         )
 
     def _recorded_nothing(self) -> int:
-        """Return 1 when this process has a spool without a chunk in it: it has one from the start."""
-        for path in self._place.spool.path.glob(f"*-{self.pid}-*.spool"):
-            with path.open("rb") as file:
-                header = file.read(CHUNK_END + 8)
-            if len(header) == CHUNK_END + 8:
-                (first,), (end,) = struct.unpack_from("<I", header, FIRST_CHUNK), struct.unpack_from("<Q", header, CHUNK_END)
-                return int(first == end)
-        return 0
+        """Return 1 when this process has a spool in which nothing happens: it has one from the start."""
+        return sum(not holds_events(path) for path in self._place.spool.path.glob(f"*-{self.pid}-*.spool"))
 
     def _still_running(self) -> list[int]:
         found = []
