@@ -51,6 +51,13 @@ OLD(int, dlclose, (void *handle), (handle))
 OLD(char *, dlerror, (void), ())
 OLD(int, dladdr, (const void *address, Dl_info *info), (address, info))
 #if defined __x86_64__
+OLD_AS("GLIBC_2.3.3", int, dladdr1, (const void *address, Dl_info *info, void **extra, int flags),
+       (address, info, extra, flags))
+#else
+OLD(int, dladdr1, (const void *address, Dl_info *info, void **extra, int flags),
+    (address, info, extra, flags))
+#endif
+#if defined __x86_64__
 OLD_AS("GLIBC_2.12", int, pthread_setname_np, (pthread_t thread, const char *name), (thread, name))
 OLD_AS("GLIBC_2.12", int, pthread_getname_np, (pthread_t thread, char *name, size_t size),
        (thread, name, size))
