@@ -82,10 +82,16 @@ bool set_any_payload(Event *event, PyObject *value) {
 }
 
 PyObject *attributes_repr(PyObject *o) {
-  Event &e = event_of(o);
+  const int within = Py_ReprEnter(o);  // its payload may hold it
+  if (within != 0) {
+    return within > 0 ? PyUnicode_FromString("<EventAttributes ...>") : nullptr;
+  }
+  const HeldArguments held(o);
+  const Arguments &a = held.arguments;
   PyObject *text = PyUnicode_FromFormat("<EventAttributes message=%R color=%R category=%R payload=%R>",
-                                        e.message ? e.message : Py_None, e.color ? e.color : Py_None,
-                                        e.category ? e.category : Py_None, e.payload ? e.payload : Py_None);
+                                        a.message ? a.message : Py_None, a.color ? a.color : Py_None,
+                                        a.category ? a.category : Py_None, a.payload ? a.payload : Py_None);
+  Py_ReprLeave(o);
   return text;
 }
 
@@ -160,6 +166,21 @@ PyTypeObject RegisteredStringType = {
     .tp_richcompare = string_compare,
     .tp_getset = string_properties,
 };
+
+HeldArguments::HeldArguments(PyObject *attributes) {
+  WARPLINE_LOCK(attributes);
+  const Event &e = event_of(attributes);
+  arguments = {Py_XNewRef(e.message), Py_XNewRef(e.color), nullptr, Py_XNewRef(e.category),
+               Py_XNewRef(e.payload)};
+  WARPLINE_UNLOCK();
+}
+
+HeldArguments::~HeldArguments() {
+  Py_XDECREF(arguments.message);
+  Py_XDECREF(arguments.color);
+  Py_XDECREF(arguments.category);
+  Py_XDECREF(arguments.payload);
+}
 
 PyObject *make_attributes(Domain *domain, const Arguments &arguments) {
   EventAttributes *self = PyObject_GC_New(EventAttributes, &EventAttributesType);

@@ -13,6 +13,16 @@ struct EventAttributes {
 extern PyTypeObject EventAttributesType;
 extern PyTypeObject RegisteredStringType;
 
+// What attributes say, held: making others of it may run Python, which may change them.
+class HeldArguments {
+ public:
+  explicit HeldArguments(PyObject *attributes);
+  ~HeldArguments();
+  HeldArguments(const HeldArguments &) = delete;
+  HeldArguments &operator=(const HeldArguments &) = delete;
+  Arguments arguments;
+};
+
 // New references, or null with TypeError.
 PyObject *make_attributes(Domain *domain, const Arguments &arguments);
 PyObject *make_registered_string(Domain *domain, PyObject *text);

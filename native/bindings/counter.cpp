@@ -44,20 +44,14 @@ uint64_t value_of(PyObject *member) {
   return number;
 }
 
-uint64_t scope_id(Domain *domain, PyObject *scope) {
+uint64_t scope_id(Domain *domain, int32_t state, PyObject *scope) {
   if (scope == Py_None) {
     return NVTX_SCOPE_NONE;
   }
   if (!PyUnicode_Check(scope)) {
     return value_of(scope);
   }
-  PyObject *holder = nullptr;
-  nvtxScopeAttr_t attributes = {};
-  attributes.structSize = sizeof attributes;
-  attributes.path = utf8(scope, &holder);
-  const uint64_t id = nvtxScopeRegister(domain->handle, &attributes);
-  Py_XDECREF(holder);
-  return id;
+  return scope_number(domain, state, scope);
 }
 
 uint64_t schema_id(Counter *self, int32_t state) {
@@ -83,7 +77,7 @@ void register_locked(Counter *self, int32_t state) {
   if (self->description != Py_None) {
     attributes.description = utf8(self->description, &holders[1]);
   }
-  attributes.scopeId = scope_id(self->domain, self->scope);
+  attributes.scopeId = scope_id(self->domain, state, self->scope);
   attributes.semantics = &time.header;
   nvtxSemanticsCounter_t semantics;
   PyObject *meaning = self->semantics != Py_None ? ask_layouts("semantics_of", self->semantics) : nullptr;
@@ -206,7 +200,7 @@ void submit(Counter *self, const Packed &values, const Packed &times) {
 bool lengths_agree(PyObject *values, PyObject *times) {
   const Py_ssize_t a = PyObject_LengthHint(values, -1);
   const Py_ssize_t b = PyObject_LengthHint(times, -1);
-  PyErr_Clear();
+  swallow_error();
   if (a >= 0 && b >= 0 && a != b) {
     PyErr_Format(PyExc_ValueError, "values and timestamps must have the same length, not %zd and %zd", a, b);
     return false;
@@ -315,7 +309,7 @@ PyObject *kept_scope(PyObject *scope) {
   if (given(scope) == nullptr || PyUnicode_Check(scope) || PyBytes_Check(scope)) {
     return kept_text(scope, "scope");
   }
-  if (!PyObject_HasAttrString(scope, "value")) {
+  if (!has_attribute(scope, "value")) {
     PyErr_Format(PyExc_TypeError, "scope must be a path, a PredefinedScope or None, not %.100s",
                  Py_TYPE(scope)->tp_name);
     return nullptr;
@@ -336,7 +330,7 @@ PyObject *kept_time(PyObject *time_domain) {
   if (given(time_domain) == nullptr) {
     return tool_time();
   }
-  if (PyObject_HasAttrString(time_domain, "value")) {
+  if (has_attribute(time_domain, "value")) {
     return Py_NewRef(time_domain);
   }
   PyErr_Format(PyExc_TypeError, "time_domain must be a TimestampType, not %.100s",
@@ -348,7 +342,7 @@ PyObject *kept_semantics(PyObject *semantics) {
   if (given(semantics) == nullptr) {
     return Py_NewRef(Py_None);
   }
-  if (!PyObject_HasAttrString(semantics, "unit_scale_numerator")) {
+  if (!has_attribute(semantics, "unit_scale_numerator")) {
     PyErr_Format(PyExc_TypeError, "semantics must be CounterSemantics or None, not %.100s",
                  Py_TYPE(semantics)->tp_name);
     return nullptr;

@@ -74,7 +74,8 @@ PyObject *meant(Domain *domain, PyObject *const *values, const char *function) {
   if (event.domain == domain) {
     return Py_NewRef(attributes);
   }
-  return make_attributes(domain, {event.message, event.color, nullptr, event.category, event.payload});
+  const HeldArguments held(attributes);
+  return make_attributes(domain, held.arguments);
 }
 
 // Sends an event; what `Send` returns comes back as its result in Python.
@@ -172,9 +173,8 @@ PyObject *domain_annotate(PyObject *self, PyObject *const *args, Py_ssize_t narg
   }
   PyObject *first = values[0];
   if (first != nullptr && Py_IS_TYPE(first, &EventAttributesType)) {
-    const Event &event = reinterpret_cast<EventAttributes *>(first)->event;
-    return make_annotate(as_domain(self),
-                         {event.message, event.color, nullptr, event.category, event.payload});
+    const HeldArguments held(first);
+    return make_annotate(as_domain(self), held.arguments);
   }
   return make_annotate(as_domain(self), {message_text(first), values[1], nullptr, values[2], values[3]});
 }

@@ -76,7 +76,6 @@ void add_number(const Reading &number, Reading *out) {
 
 // Reads `last` for `domain` into extended payloads.
 void read_ending(Domain *domain, int32_t state, Event *last, Reading *payload, Reading *out) {
-  const KeptError error;
   handle_for(domain, state);
   move_event(last, domain);
   if (last->payload != nullptr) {
@@ -93,6 +92,7 @@ void read_ending(Domain *domain, int32_t state, Event *last, Reading *payload, R
 }  // namespace
 
 int pop_with(Domain *domain, int32_t state, Event *last) {
+  const KeptError error;  // the last to go: freeing what was read may run Python
   Reading payload;
   Reading all;
   if (payload_call_taken(domain, state, NVTX3EXT_CBID_nvtxRangePopPayload)) {
@@ -107,6 +107,7 @@ int pop_with(Domain *domain, int32_t state, Event *last) {
 }
 
 void end_with(Domain *domain, int32_t state, nvtxRangeId_t id, Event *last) {
+  const KeptError error;
   Reading payload;
   Reading all;
   if (payload_call_taken(domain, state, NVTX3EXT_CBID_nvtxRangeEndPayload)) {

@@ -202,13 +202,14 @@ void prepare(Event *event, int32_t state) {
 }
 
 void load(Event *event, int32_t state, nvtxEventAttributes_t *attributes, Reading *reading) {
-  const KeptError error;
-  *attributes = event->attributes;
   PyObject *payload = payload_now(event);
   if (payload != nullptr) {
     read_payload(event->domain, state, payload, reading);
     Py_DECREF(payload);
   }
+  // Only now: Python that ran meanwhile may have changed the event, and what its attributes point to is gone.
+  ensure_prepared(event, state);
+  *attributes = event->attributes;
   reading->put_into(attributes);
 }
 

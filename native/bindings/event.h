@@ -121,6 +121,7 @@ void load(Event *event, int32_t state, nvtxEventAttributes_t *attributes, Readin
 
 template <typename Call>
 [[gnu::noinline]] auto call_loaded(Event *event, int32_t state, Call call) {
+  const KeptError error;  // the last to go: freeing what was read may run Python
   nvtxEventAttributes_t attributes;
   Reading reading;
   load(event, state, &attributes, &reading);

@@ -207,22 +207,25 @@ Object *make(PyTypeObject *type, PyObject *domain, PyObject *name) {
   return self;
 }
 
-// -1 with an exception.
-int32_t kind_argument(PyObject *kind) {
+// False with an exception.
+bool kind_argument(PyObject *kind, int32_t *out) {
+  *out = NVTX_RESOURCE_TYPE_GENERIC_POINTER;
   if (given(kind) == nullptr) {
-    return NVTX_RESOURCE_TYPE_GENERIC_POINTER;
+    return true;
   }
   if (PyLong_Check(kind)) {
-    return static_cast<int32_t>(PyLong_AsUnsignedLongMask(kind));
+    *out = static_cast<int32_t>(PyLong_AsUnsignedLongMask(kind));
+    return true;
   }
   for (const ResourceKind &known : kKinds) {
     if (PyUnicode_Check(kind) && PyUnicode_CompareWithASCIIString(kind, known.name) == 0) {
-      return known.type;
+      *out = known.type;
+      return true;
     }
   }
   PyErr_Format(PyExc_ValueError,
                "kind must be 'pointer', 'handle', 'thread', 'pthread' or a number of NVTX, not %R", kind);
-  return -1;
+  return false;
 }
 
 }  // namespace
@@ -232,8 +235,8 @@ PyObject *domain_create_resource(PyObject *self, PyObject *const *args, Py_ssize
   if (!values.read(g_create_resource, args, nargs, kwnames)) {
     return nullptr;
   }
-  const int32_t type = kind_argument(values[2]);
-  PyObject *identifier = type != -1 ? PyNumber_Index(values[1]) : nullptr;
+  int32_t type = 0;
+  PyObject *identifier = kind_argument(values[2], &type) ? PyNumber_Index(values[1]) : nullptr;
   Object *made = identifier != nullptr ? make(&ResourceType, self, values[0]) : nullptr;
   if (made != nullptr) {
     made->identifier = PyLong_AsUnsignedLongLongMask(identifier);

@@ -59,7 +59,14 @@ void read_complex(Domain *domain, int32_t state, PyObject *payload, Reading *out
   out->add(builtin_schema(domain, state, Builtin::complex128), at, 16);
 }
 
+// With the names of its values where the tool takes enumerations, else as a number.
 void read_bool(Domain *domain, int32_t state, PyObject *payload, Reading *out) {
+  if (!payload_call_taken(domain, state, NVTX3EXT_CBID_nvtxPayloadSchemaRegister) ||
+      builtin_schema(domain, state, Builtin::truth) == 0) {
+    out->type = NVTX_PAYLOAD_TYPE_INT64;
+    out->number.llValue = payload == Py_True;
+    return;
+  }
   char *at = out->room(1);
   *at = payload == Py_True;
   out->add(builtin_schema(domain, state, Builtin::boolean), at, 1);
@@ -126,6 +133,9 @@ void read_payload(Domain *domain, int32_t state, PyObject *payload, Reading *out
   if (constant_payload(payload, out)) {
     return;
   }
+  if (PyBool_Check(payload)) {
+    return read_bool(domain, state, payload, out);
+  }
   // NumPy's scalars have a buffer and no length; what has both is an array.
   const PySequenceMethods *sequence = Py_TYPE(payload)->tp_as_sequence;
   if ((sequence == nullptr || sequence->sq_length == nullptr) && PyObject_CheckBuffer(payload) &&
@@ -135,9 +145,7 @@ void read_payload(Domain *domain, int32_t state, PyObject *payload, Reading *out
   if (!payload_call_taken(domain, state, NVTX3EXT_CBID_nvtxPayloadSchemaRegister)) {
     return;  // a tool that takes no more than numbers
   }
-  if (PyBool_Check(payload)) {
-    read_bool(domain, state, payload, out);
-  } else if (PyUnicode_Check(payload)) {
+  if (PyUnicode_Check(payload)) {
     read_text(domain, state, payload, Builtin::text, out);
   } else if (PyDict_Check(payload)) {
     read_dict(domain, state, payload, out);

@@ -3,6 +3,7 @@
 
 #include "payload.h"
 #include "string_cache.h"
+#include "tasks.h"
 
 namespace warpline::binding {
 
@@ -91,25 +92,77 @@ void add_array(uint64_t schema, const char *at, int dimensions, size_t bytes, Re
   out->add(schema, at, static_cast<size_t>(dimensions) * 8 + bytes);
 }
 
-void copy_view(uint64_t schema, Py_buffer *view, int dimensions, Reading *out) {
-  const Py_ssize_t flat = view->itemsize > 0 ? view->len / view->itemsize : 0;
-  const Py_ssize_t *shape = view->shape != nullptr && dimensions == view->ndim ? view->shape : &flat;
-  const size_t bytes = static_cast<size_t>(view->len);
-  if (dimensions == 0 && PyBuffer_IsContiguous(view, 'C')) {
-    out->add(schema, view->buf, bytes);
-    return;
+// How many of `n` items of `size` bytes are read: all, or as many as make more than kMostBytes.
+Py_ssize_t items_read(Py_ssize_t n, size_t size) {
+  const Py_ssize_t most = static_cast<Py_ssize_t>(kMostBytes / size) + 1;
+  return n < most ? n : most;
+}
+
+// The length that goes into a payload of which `there` of `n` items are read. Our agent sees by the bytes that it is cut;
+// another tool may believe the length.
+Py_ssize_t length_told(Py_ssize_t n, Py_ssize_t there) {
+  return g_tasks.load(std::memory_order_acquire) != nullptr ? n : there;
+}
+
+// The first block of an array that holds more than kMostBytes, as an array of the same rank: the same beginning in C order.
+// Its items may be larger than that on their own.
+void shorten(Py_buffer *view, Py_ssize_t *shape) {
+  Py_ssize_t length = view->len;
+  for (int i = 0; i < view->ndim; ++i) {
+    shape[i] = view->shape[i];
   }
-  char *at = array_room(out, shape, dimensions, bytes);
-  if (at == nullptr) {
-    return;
+  for (int i = 0; i<view->ndim &&static_cast<size_t>(length)> kMostBytes; ++i) {
+    const Py_ssize_t row = shape[i] > 0 ? length / shape[i] : 0;
+    if (row == 0) {
+      return;  // it contradicts itself
+    }
+    const Py_ssize_t kept = items_read(shape[i], static_cast<size_t>(row));
+    length = kept * row;
+    shape[i] = kept;
   }
-  if (PyBuffer_IsContiguous(view, 'C')) {
-    std::memcpy(at + 8 * dimensions, view->buf, bytes);
-  } else if (bytes > 0 && PyBuffer_ToContiguous(at + 8 * dimensions, view, view->len, 'C') < 0) {
+  view->shape = shape;
+  view->len = length;
+}
+
+bool copy_bytes(char *to, Py_buffer *view, size_t bytes) {
+  if (bytes == 0 || PyBuffer_IsContiguous(view, 'C')) {
+    std::memcpy(to, view->buf, bytes);
+  } else if (bytes < static_cast<size_t>(view->len)) {  // of one huge item
+    Py_ssize_t first[PyBUF_MAX_NDIM] = {};
+    std::memcpy(to, view->ndim > 0 ? PyBuffer_GetPointer(view, first) : view->buf, bytes);
+  } else if (PyBuffer_ToContiguous(to, view, view->len, 'C') < 0) {
     swallow_error();
+    return false;
+  }
+  return true;
+}
+
+void copy_view(uint64_t schema, const Py_buffer *view, int dimensions, Reading *out) {
+  if (dimensions == 0 && PyBuffer_IsContiguous(view, 'C')) {
+    out->add(schema, view->buf, static_cast<size_t>(view->len));
     return;
   }
-  add_array(schema, at, dimensions, bytes, out);
+  Py_buffer part = *view;  // not to be released: the view is
+  Py_ssize_t shortened[PyBUF_MAX_NDIM];
+  const bool cut = static_cast<size_t>(view->len) > kMostBytes;
+  if (cut && view->shape != nullptr && view->ndim > 0 && view->ndim <= PyBUF_MAX_NDIM) {
+    shorten(&part, shortened);
+  }
+  const size_t whole = static_cast<size_t>(part.len);
+  const size_t bytes = whole > 2 * kMostBytes ? kMostBytes + 1 : whole;
+  Py_ssize_t told[PyBUF_MAX_NDIM];
+  if (view->shape != nullptr && dimensions == view->ndim) {
+    for (int i = 0; i < dimensions; ++i) {
+      told[i] = length_told(view->shape[i], part.shape[i]);
+    }
+  } else {
+    const Py_ssize_t size = view->itemsize > 0 ? view->itemsize : 1;
+    told[0] = view->itemsize > 0 ? length_told(view->len / size, static_cast<Py_ssize_t>(bytes) / size) : 0;
+  }
+  char *at = array_room(out, told, dimensions, bytes);
+  if (at != nullptr && copy_bytes(at + 8 * dimensions, &part, bytes)) {
+    add_array(schema, at, dimensions, bytes, out);
+  }
 }
 
 int rank_of(const Py_buffer *view) {
@@ -200,15 +253,7 @@ bool read_plain_buffer(Domain *domain, int32_t state, PyObject *payload, Reading
     copy_view(array_schema(domain, state, kind, dimensions), view, dimensions, out);
     return true;
   }
-  // Structures of ctypes and the like: their bytes.
-  copy_view(NVTX_TYPE_PAYLOAD_SCHEMA_RAW, view, 0, out);
-  if (out->count == 0) {
-    char *at = out->room(static_cast<size_t>(view->len));
-    if (at != nullptr && PyBuffer_ToContiguous(at, view, view->len, 'C') == 0) {
-      out->add(NVTX_TYPE_PAYLOAD_SCHEMA_RAW, at, static_cast<size_t>(view->len));
-    }
-    swallow_error();
-  }
+  copy_view(NVTX_TYPE_PAYLOAD_SCHEMA_RAW, view, 0, out);  // structures of ctypes and the like: their bytes
   return true;
 }
 
@@ -254,10 +299,13 @@ Kind common_kind(PyObject *const *items, Py_ssize_t n) {
   return all;
 }
 
-void read_items(Domain *domain, int32_t state, PyObject *const *items, Py_ssize_t n, Kind kind,
-                Reading *out) {
+// The first `n` of `all` items.
+void read_items(Domain *domain, int32_t state, PyObject *const *items, Py_ssize_t n, Py_ssize_t all,
+                Kind kind, Reading *out) {
   const size_t size = size_of(kind);
-  char *at = array_room(out, &n, 1, static_cast<size_t>(n) * size);
+  n = items_read(n, size);
+  const Py_ssize_t told = n < all ? length_told(all, n) : n;
+  char *at = array_room(out, &told, 1, static_cast<size_t>(n) * size);
   if (at == nullptr) {
     return;
   }
@@ -265,6 +313,20 @@ void read_items(Domain *domain, int32_t state, PyObject *const *items, Py_ssize_
     write_value(items[i], kind, at + 8 + static_cast<size_t>(i) * size);
   }
   add_array(array_schema(domain, state, kind, 1), at, 1, static_cast<size_t>(n) * size, out);
+}
+
+// The first items, at most `most`, of a list that other code may change meanwhile, or of a tuple: as they are now.
+PyObject *first_items(PyObject *payload, Py_ssize_t most) {
+  if (PySequence_Fast_GET_SIZE(payload) <= most) {
+    return PyList_Check(payload) ? PyList_AsTuple(payload) : PyTuple_GetSlice(payload, 0, most);
+  }
+  if (PyTuple_Check(payload)) {
+    return PyTuple_GetSlice(payload, 0, most);
+  }
+  PyObject *part = PyList_GetSlice(payload, 0, most);
+  PyObject *items = part != nullptr ? PyList_AsTuple(part) : nullptr;
+  Py_XDECREF(part);
+  return items;
 }
 
 bool read_range(Domain *domain, int32_t state, PyObject *range, Reading *out) {
@@ -304,7 +366,7 @@ bool read_range(Domain *domain, int32_t state, PyObject *range, Reading *out) {
 bool number_of_buffer(PyObject *payload, Reading *out) {
   // Arrays, bytes and views have a length; NumPy's scalars have none.
   const PySequenceMethods *sequence = Py_TYPE(payload)->tp_as_sequence;
-  if (sequence != nullptr && sequence->sq_length != nullptr && !PyObject_HasAttrString(payload, "dtype")) {
+  if (sequence != nullptr && sequence->sq_length != nullptr && !has_attribute(payload, "dtype")) {
     return false;
   }
   Py_buffer view;
@@ -328,8 +390,10 @@ bool read_bytes(Domain *domain, int32_t state, PyObject *payload, Reading *out) 
   if (!PyBytes_Check(payload)) {
     return false;
   }
-  const Py_ssize_t n = PyBytes_GET_SIZE(payload);
-  char *at = array_room(out, &n, 1, static_cast<size_t>(n));
+  const Py_ssize_t all = PyBytes_GET_SIZE(payload);
+  const Py_ssize_t n = items_read(all, 1);
+  const Py_ssize_t told = n < all ? length_told(all, n) : n;
+  char *at = array_room(out, &told, 1, static_cast<size_t>(n));
   if (at != nullptr) {
     std::memcpy(at + 8, PyBytes_AS_STRING(payload), static_cast<size_t>(n));
     add_array(array_schema(domain, state, Kind::byte, 1), at, 1, static_cast<size_t>(n), out);
@@ -359,20 +423,29 @@ bool read_sequence(Domain *domain, int32_t state, PyObject *payload, Reading *ou
   if (!PyList_Check(payload) && !PyTuple_Check(payload)) {
     return false;
   }
-  if (PyTuple_Check(payload) && !PyTuple_CheckExact(payload) && PyObject_HasAttrString(payload, "_fields")) {
+  if (PyTuple_Check(payload) && !PyTuple_CheckExact(payload) && has_attribute(payload, "_fields")) {
     return false;  // a named tuple, whose names are worth recording
   }
-  // Of a list that other code may change meanwhile: what it holds now.
-  PyObject *items = PySequence_Tuple(payload);
-  if (items == nullptr) {
-    swallow_error();
-    return true;
+  PyObject *items = nullptr;
+  Kind kind = Kind::float64;
+  Py_ssize_t n = 0;
+  // Most items have eight bytes; more are looked at where they have fewer.
+  for (size_t size = 8; size > 0;) {
+    Py_XDECREF(items);
+    items = first_items(payload, items_read(PY_SSIZE_T_MAX, size));
+    if (items == nullptr) {
+      swallow_error();
+      return true;
+    }
+    n = PyTuple_GET_SIZE(items);
+    kind = n == 0 ? Kind::float64 : common_kind(reinterpret_cast<PyTupleObject *>(items)->ob_item, n);
+    const bool more = kind != Kind::none && size_of(kind) < size && n == items_read(PY_SSIZE_T_MAX, size);
+    size = more ? size_of(kind) : 0;
   }
-  const Py_ssize_t n = PyTuple_GET_SIZE(items);
-  PyObject *const *first = reinterpret_cast<PyTupleObject *>(items)->ob_item;
-  const Kind kind = n == 0 ? Kind::float64 : common_kind(first, n);
+  const Py_ssize_t now = PySequence_Fast_GET_SIZE(payload);
   if (kind != Kind::none) {
-    read_items(domain, state, first, n, kind, out);
+    read_items(domain, state, reinterpret_cast<PyTupleObject *>(items)->ob_item, n, now > n ? now : n, kind,
+               out);
     Py_DECREF(items);
     return true;
   }

@@ -55,13 +55,16 @@ bool list_entries(PyObject *dict, Entries *out) {
 
 constexpr int kMaxTexts = kMaxDictKeys;
 
-bool write_entries(const Entries &entries, const DictSchema &schema, Reading *out) {
+bool write_entries(const Entries &entries, const DictLayout &schema, Reading *out) {
   const char *texts[kMaxTexts] = {};
   size_t lengths[kMaxTexts] = {};
   size_t size = schema.fixed;
   for (int i = 0; i < entries.count; ++i) {
     if (entries.kinds[i] != Kind::text) {
       continue;
+    }
+    if (PyUnicode_GET_LENGTH(entries.values[i]) > static_cast<Py_ssize_t>(kMostBytes)) {
+      return false;
     }
     Py_ssize_t n = 0;
     texts[i] = PyUnicode_AsUTF8AndSize(entries.values[i], &n);
@@ -96,9 +99,9 @@ bool read_by_schema(Domain *domain, int32_t state, PyObject *dict, Reading *out)
   if (!list_entries(dict, &entries)) {
     return false;
   }
-  const DictSchema *schema =
-      dict_schema(domain, state, entries.keys, entries.kinds, entries.count, entries.hash);
-  return schema != nullptr && schema->schema != 0 && write_entries(entries, *schema, out);
+  DictLayout layout;
+  return dict_layout(domain, state, entries.keys, entries.kinds, entries.count, entries.hash, &layout) &&
+         write_entries(entries, layout, out);
 }
 
 }  // namespace
@@ -184,6 +187,15 @@ void write_value(PyObject *value, Kind kind, char *out) {
 }
 
 void read_text(Domain *domain, int32_t state, PyObject *text, Builtin schema, Reading *out) {
+  constexpr Py_ssize_t most = static_cast<Py_ssize_t>(kMostBytes) + 1;
+  if (PyUnicode_GET_LENGTH(text) > most) {
+    text = PyUnicode_Substring(text, 0, most);
+    if (text == nullptr) {
+      swallow_error();
+      return;
+    }
+    out->hold(text);
+  }
   PyObject *holder = nullptr;
   const char *at = utf8(text, &holder);
   if (holder != nullptr) {
@@ -192,8 +204,51 @@ void read_text(Domain *domain, int32_t state, PyObject *text, Builtin schema, Re
   out->add(builtin_schema(domain, state, schema), at, std::strlen(at) + 1);
 }
 
+namespace {
+
+// Counts what a payload holds down to nothing left of `budget`: then it makes more JSON than anybody keeps. Runs no Python.
+bool too_large(PyObject *value, Py_ssize_t *budget, int depth) {
+  constexpr int kDeepest = 200;  // JSON goes on from there, and says so itself
+  if (PyUnicode_Check(value)) {
+    *budget -= PyUnicode_GET_LENGTH(value) / 2;
+  } else if (PyBytes_Check(value)) {
+    *budget -= PyBytes_GET_SIZE(value) / 2;
+  } else if (PyByteArray_Check(value)) {
+    *budget -= PyByteArray_GET_SIZE(value) / 2;
+  } else if (PyAnySet_Check(value)) {
+    *budget -= PySet_GET_SIZE(value);
+  } else if (PyRange_Check(value)) {
+    const Py_ssize_t n = PyObject_Size(value);
+    PyErr_Clear();
+    *budget = n < 0 ? -1 : *budget - n;
+  } else if (depth < kDeepest && (PyList_Check(value) || PyTuple_Check(value))) {
+    for (Py_ssize_t i = 0; *budget >= 0 && i < PySequence_Fast_GET_SIZE(value); ++i) {
+      too_large(PySequence_Fast_GET_ITEM(value, i), budget, depth + 1);
+    }
+  } else if (depth < kDeepest && PyDict_Check(value)) {
+    PyObject *key = nullptr;
+    PyObject *item = nullptr;
+    for (Py_ssize_t at = 0; *budget >= 0 && PyDict_Next(value, &at, &key, &item);) {
+      too_large(key, budget, depth + 1);
+      too_large(item, budget, depth + 1);
+    }
+  }
+  return --*budget < 0;
+}
+
+}  // namespace
+
 bool read_json(Domain *domain, int32_t state, PyObject *payload, Reading *out) {
-  PyObject *json = ask_layouts("to_json", payload);
+  Py_ssize_t budget = kMostBytes / 2;  // each thing has at least a sign and a comma
+#if defined(Py_GIL_DISABLED)
+  budget = 0;
+  const bool large = true;  // other threads may change it meanwhile
+#else
+  const bool large = too_large(payload, &budget, 0);
+#endif
+  PyObject *part = large ? ask_layouts("beginning_of", payload) : Py_NewRef(payload);
+  PyObject *json = part != nullptr ? ask_layouts("to_json", part) : nullptr;
+  Py_XDECREF(part);
   if (json == nullptr || !PyUnicode_Check(json)) {
     Py_XDECREF(json);
     return false;

@@ -9,7 +9,19 @@ Reading::~Reading() {
   if (has_view_) {
     PyBuffer_Release(&view_);
   }
-  Py_XDECREF(holder_);
+  for (PyObject *holder : holders_) {
+    Py_XDECREF(holder);
+  }
+}
+
+void Reading::hold(PyObject *object) {
+  for (PyObject *&holder : holders_) {
+    if (holder == nullptr) {
+      holder = object;
+      return;
+    }
+  }
+  // Nobody holds more than an array, what it was converted to, and a text. Lost rather than freed too early.
 }
 
 void Reading::add(uint64_t schema, const void *bytes, size_t size) {

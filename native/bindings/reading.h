@@ -10,6 +10,10 @@
 
 namespace warpline::binding {
 
+// Of a larger payload only the beginning is read, this much and what makes it count as cut: no tool keeps more, and the
+// program would wait for it.
+inline constexpr size_t kMostBytes = size_t{1} << 20;
+
 class Reading {
  public:
   Reading() = default;
@@ -29,8 +33,8 @@ class Reading {
   // Memory that lives as long as this; null without memory. Asked for at most twice.
   char *room(size_t size);
 
-  // Keeps an object, or gives a view back in the end.
-  void hold(PyObject *object) { holder_ = object; }
+  // Keeps an object (takes the reference), or gives a view back in the end.
+  void hold(PyObject *object);
   Py_buffer *view();
 
   // Attributes that carry it.
@@ -41,7 +45,7 @@ class Reading {
   alignas(16) char inline_[kInline];
   size_t used_ = 0;
   void *heap_[2] = {};
-  PyObject *holder_ = nullptr;
+  PyObject *holders_[4] = {};
   Py_buffer view_;
   bool has_view_ = false;
 };

@@ -143,14 +143,12 @@ bool borrow_array(const Sample &sample, PyObject *values, Packed *out) {
   if (!PyObject_CheckBuffer(values)) {
     return false;
   }
-  if (sample.dtype != nullptr && PyObject_HasAttrString(values, "dtype")) {
-    PyObject *dtype = PyObject_GetAttrString(values, "dtype");
-    const bool same = dtype == sample.dtype;
-    Py_XDECREF(dtype);
-    if (!same && !(sample.count == 1)) {
-      swallow_error();
-      return false;
-    }
+  PyObject *dtype = sample.dtype != nullptr ? PyObject_GetAttrString(values, "dtype") : nullptr;
+  swallow_error();
+  const bool same = dtype == nullptr || dtype == sample.dtype;
+  Py_XDECREF(dtype);
+  if (!same && sample.count != 1) {
+    return false;
   }
   if (!out->borrow(values, PyBUF_FULL_RO) || !PyBuffer_IsContiguous(&out->view(), 'C') ||
       out->view().itemsize != sample.size) {

@@ -18,6 +18,16 @@ constexpr int kDtypeSlots = 32;
 constexpr Py_ssize_t kMaxLayouts = 4096;  // registered from tuples; more are sent without a layout
 constexpr Py_ssize_t kMaxEntries = 1024;
 
+struct DictSchema {
+  uint64_t schema;
+  uint32_t fixed;
+  uint32_t count;
+  PyObject **keys;
+  Kind *kinds;
+  uint32_t *offsets;
+  uint64_t hash;
+};
+
 struct DtypeSlot {
   PyObject *dtype;
   int dimensions;
@@ -31,6 +41,7 @@ struct Schemas {
   uint64_t arrays[kKinds][kMaxDimensions + 1];
   DtypeSlot dtypes[kDtypeSlots];
   PyObject *by_layout;  // tuple -> int
+  PyObject *scopes;     // str -> int
   DictSchema dicts[kMaxDictSchemas];
   int dict_count;
   uint16_t dict_slots[1024];  // hash -> index + 1 of the last one found there
@@ -150,6 +161,18 @@ uint64_t register_entries(Domain *domain, const char *name, uint64_t type, uint6
 
 uint64_t layout_locked(Domain *domain, PyObject *layout);
 
+bool is_enum(PyObject *layout) {
+  return PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(layout, 0), "enum") == 0;
+}
+
+// The integer that holds an enumeration, for tools that take none.
+uint64_t plain_type(size_t size) {
+  return size == 1   ? NVTX_PAYLOAD_ENTRY_TYPE_UINT8
+         : size == 2 ? NVTX_PAYLOAD_ENTRY_TYPE_UINT16
+         : size == 4 ? NVTX_PAYLOAD_ENTRY_TYPE_UINT32
+                     : NVTX_PAYLOAD_ENTRY_TYPE_UINT64;
+}
+
 // ("schema", name, type, flags, size, entries); an entry is (name, type, flags, array, offset, semantics), its type a
 // number of NVTX or a layout.
 uint64_t register_schema(Domain *domain, PyObject *layout) {
@@ -172,6 +195,9 @@ uint64_t register_schema(Domain *domain, PyObject *layout) {
     PyObject *meaning = PyTuple_GET_ITEM(entry, 5);
     if (meaning != Py_None && read_semantics(meaning, &semantics[i])) {
       made[i].semantics = &semantics[i].header;
+    }
+    if (made[i].type == 0 && PyTuple_Check(type) && is_enum(type)) {
+      made[i].type = plain_type(number(PyTuple_GET_ITEM(type, 2)));
     }
     if (made[i].type == 0) {
       return 0;
@@ -196,8 +222,7 @@ uint64_t layout_locked(Domain *domain, PyObject *layout) {
   if (PyDict_GET_SIZE(all->by_layout) >= kMaxLayouts) {
     return 0;
   }
-  const bool is_enum = PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(layout, 0), "enum") == 0;
-  const uint64_t id = is_enum ? register_enum(domain, layout) : register_schema(domain, layout);
+  const uint64_t id = is_enum(layout) ? register_enum(domain, layout) : register_schema(domain, layout);
   PyObject *kept = PyLong_FromUnsignedLongLong(id);
   if (kept == nullptr || PyDict_SetItem(all->by_layout, layout, kept) < 0) {
     swallow_error();
@@ -332,7 +357,10 @@ constexpr uint64_t kEntryTypes[kKinds] = {
 uint64_t entry_type(Domain *domain, Kind kind) {
   switch (kind) {
     case Kind::boolean:
-      return builtin_locked(domain, Builtin::truth);
+      if (const uint64_t truth = builtin_locked(domain, Builtin::truth); truth != 0) {
+        return truth;
+      }
+      return plain_type(1);
     case Kind::complex64:
       return builtin_locked(domain, Builtin::complex64);
     case Kind::complex128:
@@ -411,32 +439,69 @@ void clear_dict_schema(DictSchema *schema) {
   *schema = {};
 }
 
+const DictSchema *find_dict(Schemas *all, PyObject *const *keys, const Kind *kinds, int count,
+                            uint64_t hash) {
+  for (int i = 0; i < all->dict_count; ++i) {
+    if (same_dict(all->dicts[i], keys, kinds, count, hash)) {
+      all->dict_slots[hash % 1024] = static_cast<uint16_t>(i + 1);
+      return &all->dicts[i];
+    }
+  }
+  return nullptr;
+}
+
 const DictSchema *dict_locked(Domain *domain, PyObject *const *keys, const Kind *kinds, int count,
                               uint64_t hash) {
   Schemas *all = schemas_of(domain);
   if (all == nullptr) {
     return nullptr;
   }
-  uint16_t &slot = all->dict_slots[hash % 1024];
+  const uint16_t slot = all->dict_slots[hash % 1024];
   if (slot != 0 && same_dict(all->dicts[slot - 1], keys, kinds, count, hash)) [[likely]] {
     return &all->dicts[slot - 1];
   }
-  for (int i = 0; i < all->dict_count; ++i) {
-    if (same_dict(all->dicts[i], keys, kinds, count, hash)) {
-      slot = static_cast<uint16_t>(i + 1);
-      return &all->dicts[i];
-    }
+  if (const DictSchema *known = find_dict(all, keys, kinds, count, hash); known != nullptr) {
+    return known;
   }
   if (all->dict_count >= kMaxDictSchemas) {
     return nullptr;
   }
-  DictSchema *made = &all->dicts[all->dict_count];
-  if (!make_dict_schema(domain, made, keys, kinds, count, hash)) {
-    clear_dict_schema(made);
-    return nullptr;
+  // Making one may ask Python, and so let other threads in: they may make the same, and use up the places.
+  DictSchema made = {};
+  if (make_dict_schema(domain, &made, keys, kinds, count, hash)) {
+    const DictSchema *known = find_dict(all, keys, kinds, count, hash);
+    if (known == nullptr && all->dict_count < kMaxDictSchemas) {
+      all->dicts[all->dict_count++] = made;
+      return &all->dicts[all->dict_count - 1];
+    }
+    clear_dict_schema(&made);
+    return known;
   }
-  slot = static_cast<uint16_t>(++all->dict_count);
-  return made;
+  clear_dict_schema(&made);
+  return nullptr;
+}
+
+uint64_t scope_locked(Domain *domain, PyObject *path) {
+  Schemas *all = schemas_of(domain);
+  if (all == nullptr || (all->scopes == nullptr && (all->scopes = PyDict_New()) == nullptr)) {
+    swallow_error();
+    return NVTX_SCOPE_NONE;
+  }
+  if (PyObject *known = PyDict_GetItemWithError(all->scopes, path); known != nullptr) {
+    return number(known);
+  }
+  PyObject *holder = nullptr;
+  nvtxScopeAttr_t attributes = {};
+  attributes.structSize = sizeof attributes;
+  attributes.path = utf8(path, &holder);
+  const uint64_t id = nvtxScopeRegister(domain->handle, &attributes);
+  Py_XDECREF(holder);
+  PyObject *kept = PyLong_FromUnsignedLongLong(id);
+  if (kept == nullptr || PyDict_SetItem(all->scopes, path, kept) < 0) {
+    swallow_error();
+  }
+  Py_XDECREF(kept);
+  return id;
 }
 
 // Every question goes through here: what is known is of the listener `state`, and one thread asks at a time.
@@ -526,10 +591,23 @@ ArrayLayout dtype_layout(Domain *domain, int32_t state, PyObject *dtype, int dim
   return locked<ArrayLayout>(domain, state, [&] { return dtype_locked(domain, dtype, dimensions); });
 }
 
-const DictSchema *dict_schema(Domain *domain, int32_t state, PyObject *const *keys, const Kind *kinds,
-                              int count, uint64_t hash) {
-  return locked<const DictSchema *>(domain, state,
-                                    [&] { return dict_locked(domain, keys, kinds, count, hash); });
+bool dict_layout(Domain *domain, int32_t state, PyObject *const *keys, const Kind *kinds, int count,
+                 uint64_t hash, DictLayout *out) {
+  // A copy: reading the values may run Python, and another tool come.
+  return locked<bool>(domain, state, [&] {
+    const DictSchema *found = dict_locked(domain, keys, kinds, count, hash);
+    if (found == nullptr || found->schema == 0) {
+      return false;
+    }
+    out->schema = found->schema;
+    out->fixed = found->fixed;
+    std::memcpy(out->offsets, found->offsets, found->count * sizeof(uint32_t));
+    return true;
+  });
+}
+
+uint64_t scope_number(Domain *domain, int32_t state, PyObject *path) {
+  return locked<uint64_t>(domain, state, [&] { return scope_locked(domain, path); });
 }
 
 PyObject *ask_layouts(const char *function, PyObject *a, PyObject *b) {
@@ -543,6 +621,16 @@ PyObject *ask_layouts(const char *function, PyObject *a, PyObject *b) {
     swallow_error();
   }
   return answer;
+}
+
+bool has_attribute(PyObject *o, const char *name) {
+  PyObject *value = PyObject_GetAttrString(o, name);
+  if (value == nullptr) {
+    swallow_error();
+    return false;
+  }
+  Py_DECREF(value);
+  return true;
 }
 
 void swallow_error() {
@@ -565,6 +653,7 @@ void forget_schemas(Domain *domain) {
     Py_CLEAR(slot.dtype);
   }
   Py_CLEAR(all->by_layout);
+  Py_CLEAR(all->scopes);
   for (int i = 0; i < all->dict_count; ++i) {
     clear_dict_schema(&all->dicts[i]);
   }

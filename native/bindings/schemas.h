@@ -56,23 +56,25 @@ struct ArrayLayout {
 ArrayLayout dtype_layout(Domain *domain, int32_t state, PyObject *dtype, int dimensions);
 
 // The schema of a dict with these keys (exact str) and kinds; the fixed parts come in order, then the texts.
-// 0 where the tool takes none, or where the domain has its 256: then JSON.
-struct DictSchema {
-  uint64_t schema;
-  uint32_t fixed;  // bytes before the first text
-  uint32_t count;
-  PyObject **keys;
-  Kind *kinds;
-  uint32_t *offsets;
-  uint64_t hash;
-};
+// False where the tool takes none, or where the domain has its 256: then JSON.
 inline constexpr int kMaxDictSchemas = 256;
 inline constexpr int kMaxDictKeys = 64;
-const DictSchema *dict_schema(Domain *domain, int32_t state, PyObject *const *keys, const Kind *kinds,
-                              int count, uint64_t hash);
+struct DictLayout {
+  uint64_t schema = 0;
+  uint32_t fixed = 0;  // bytes before the first text
+  uint32_t offsets[kMaxDictKeys];
+};
+bool dict_layout(Domain *domain, int32_t state, PyObject *const *keys, const Kind *kinds, int count,
+                 uint64_t hash, DictLayout *out);
+
+// The scope that a path (an exact str) means in `domain`, registered once.
+uint64_t scope_number(Domain *domain, int32_t state, PyObject *path);
 
 // Calls a function of warpline.nvtx._layouts; null without an exception.
 PyObject *ask_layouts(const char *function, PyObject *a, PyObject *b = nullptr);
+
+// Without an exception, also where asking raises.
+bool has_attribute(PyObject *o, const char *name);
 
 // Clears the exception that recording met; an interrupt by the user is put off, not lost.
 void swallow_error();

@@ -573,13 +573,13 @@ typedef struct {
   segment *segments;
 } module_info;
 
-/* NVTX_TOOL_PLAIN: a tool that knows no extension. */
+/* NVTX_TOOL_PLAIN: a tool that knows no extension. NVTX_TOOL_NO_ENUMS: one that takes no enumerations. */
 __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(module_info *m) {
   if (getenv("NVTX_TOOL_PLAIN")) return 0;
   intptr_t *slots = m->segments[0].slots;
   if (m->module == 2) {
     slots[0] = (intptr_t)register_schema;
-    slots[1] = (intptr_t)register_enum;
+    if (!getenv("NVTX_TOOL_NO_ENUMS")) slots[1] = (intptr_t)register_enum;
     slots[4] = (intptr_t)pop_payload;
     slots[6] = (intptr_t)end_payload;
     slots[7] = (intptr_t)is_enabled;

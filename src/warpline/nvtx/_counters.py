@@ -257,6 +257,8 @@ def _group(fields: dict[Any, Any]) -> Spec:
 
 
 def _of_numpy(dtype: Any) -> Spec:
+    if dtype.itemsize == 0:
+        raise TypeError(f"a counter cannot hold {dtype}: it has no bytes")
     if dtype.subdtype is not None and dtype.subdtype[0].names is not None:
         raise TypeError("Nested counter groups are not supported: a counter's dtype must not be a fixed-size array of a structured dtype")
     if dtype.names is None:

@@ -8,6 +8,7 @@ NumPy is never imported here: where it is used, the program has it.
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from typing import Any
 
 Layout = tuple[Any, ...]
@@ -173,16 +174,31 @@ def semantics_of(semantics: Any) -> Layout | None:
 
 def plain_array(array: Any, dtype: Any) -> Any:
     """An array whose bytes are in the layout of its dtype, None where there is none: this machine's byte order, dates as numbers."""
+    if array.nbytes > _MOST_BYTES:
+        array = _first_block(array)
     if dtype.kind in "mM":
         array = array.astype(dtype.newbyteorder("="))
         return array.view("i8") if array.ndim else array.reshape(1).view("i8").reshape(())
     return array.astype(dtype.newbyteorder("=")) if not dtype.isnative else None
 
 
+def _first_block(array: Any) -> Any:
+    """A little more than is kept of a large array: the same rank, and the same beginning."""
+    for axis in range(array.ndim):
+        row = array.nbytes // array.shape[axis]
+        kept = min(_MOST_BYTES // row + 1, array.shape[axis])
+        array = array[(slice(None),) * axis + (slice(kept),)]
+        if kept > 1:
+            break
+    return array
+
+
 def array_of(items: tuple[Any, ...]) -> Any:
     """The NumPy array of items that are NumPy's themselves; None where they are not, or make no array."""
     numpy = sys.modules.get("numpy")
     if numpy is None or not any(hasattr(item, "dtype") for item in items[:8]):
+        return None
+    if sum(getattr(item, "nbytes", 8) for item in items) > 8 * _MOST_BYTES:
         return None
     try:
         made = numpy.asarray(items)
@@ -198,15 +214,49 @@ def plain_object(payload: Any) -> Any:
     if hasattr(type(payload), "__dataclass_fields__") and not isinstance(payload, type):
         return {name: getattr(payload, name, None) for name in type(payload).__dataclass_fields__}
     if hasattr(payload, "keys") and hasattr(type(payload), "__getitem__"):
-        return {key: payload[key] for key in payload.keys()}  # noqa: SIM118 - mappings that iterate over something else
+        return {key: payload[key] for key in islice(payload.keys(), _MOST_ITEMS + 1)}
     if isinstance(payload, (set, frozenset)):
-        return list(payload)
+        return list(islice(payload, _MOST_ITEMS + 1))
     if type(payload).__module__ == "numpy" and hasattr(payload, "tolist"):
         return [payload.tolist()]
     return None
 
 
 _LONGEST = 65536  # numbers of an array within JSON
+_MOST_BYTES = 1 << 20  # as in native/bindings/reading.h
+_MOST_ITEMS = _MOST_BYTES // 2  # each is at least a sign and a comma of JSON
+
+
+def beginning_of(payload: Any) -> Any:
+    """As much of lists, dicts and texts as makes more JSON than is kept."""
+    return _beginning(payload, [_MOST_ITEMS], 0)
+
+
+def _beginning(value: Any, budget: list[int], depth: int) -> Any:
+    budget[0] -= 1
+    if isinstance(value, (str, bytes, bytearray)):
+        part = value if len(value) <= _MOST_BYTES else value[: _MOST_BYTES + 1]
+        budget[0] -= len(part) // 2
+        return part
+    if isinstance(value, range):
+        return list(value[: _MOST_ITEMS + 1])
+    if isinstance(value, (set, frozenset)):
+        value = list(islice(value, max(budget[0], 0) + 1))
+    if depth > 200 or not isinstance(value, (list, tuple, dict)):
+        return value
+    if isinstance(value, dict):
+        named = {}
+        for key in islice(value, max(budget[0], 0) + 1):
+            if budget[0] < 0:
+                break
+            named[_beginning(key, budget, depth + 1) if isinstance(key, str) else key] = _beginning(value.get(key), budget, depth + 1)
+        return named
+    made = []
+    for item in islice(value, max(budget[0], 0) + 1):
+        if budget[0] < 0:
+            break
+        made.append(_beginning(item, budget, depth + 1))
+    return made
 
 
 def to_json(payload: Any) -> str:
@@ -225,11 +275,11 @@ def to_json(payload: Any) -> str:
 
 def _default(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray)):
-        return bytes(value).decode("utf-8", "backslashreplace")
+        return bytes(value[: _MOST_BYTES + 1]).decode("utf-8", "backslashreplace")
     if isinstance(value, complex):
         return [value.real, value.imag]
     if isinstance(value, range):
-        return list(value)
+        return list(value[: _MOST_ITEMS + 1])
     if hasattr(type(value), "__dlpack__") and type(value).__module__ != "numpy":
         return f"<{type(value).__name__}>"  # it may be on a device, and reading it would wait for that
     if hasattr(value, "tolist"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import struct
 from typing import Any
@@ -65,6 +66,29 @@ def test_semantics_are_registered(record: Record) -> None:
         ("bytes", absolute | point | 8, 3, 0, 1024.0, 1024),
         (None, delta | linear | 12, 1, -5, 5, 1),
     ]
+
+
+@pytest.mark.require("gcc")
+def test_a_scope_is_registered_once_per_domain(record: Record) -> None:
+    code = """
+        import warpline.nvtx as nvtx
+        for domain in ("one", "two"):
+            for number in range(30):
+                for path in ("node/gpu0", "node/gpu1", None):
+                    nvtx.get_domain(domain).get_counter(f"c{number}", int, scope=path).sample(number)
+    """
+    events = record(code)
+    told = sorted((event["domain"], event["path"]) for event in events if event["event"] == "scope")
+    assert told == [(domain, path) for domain in ("one", "two") for path in ("node/gpu0", "node/gpu1")]
+    used = {(event["domain"], event["scope"]) for event in events if event["event"] == "counter"}
+    assert len(used) == 6
+
+
+@pytest.mark.require("numpy")
+@pytest.mark.parametrize("empty", ["V0", "S0", []])
+def test_a_counter_without_bytes_is_refused(empty: Any) -> None:
+    with pytest.raises(TypeError, match="it has no bytes"):
+        nvtx.get_domain().get_counter("empty", importlib.import_module("numpy").dtype(empty))
 
 
 @pytest.mark.require("gcc")

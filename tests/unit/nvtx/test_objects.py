@@ -320,3 +320,31 @@ def test_nothing_is_leaked_by_payloads() -> None:
         counter.sample((values[0],))
     del r
     assert (sys.getrefcount(values[0]), sys.getrefcount(values)) == before
+
+
+def test_any_number_is_a_kind_of_resource() -> None:
+    domain = nvtx.get_domain("kinds")
+    for kind in (-1, 0, 5, True, 1 << 40):
+        assert domain.create_resource("r", 1, kind=kind).name == "r"
+
+
+def test_attributes_that_hold_themselves_have_a_repr() -> None:
+    attributes = nvtx.get_domain().get_event_attributes(message="m")
+    attributes.payload = [attributes]
+    assert repr(attributes).count("EventAttributes") == 2
+    attributes.payload = None
+
+
+def test_attributes_that_change_while_they_are_copied_or_shown() -> None:
+    """Copying calls the colour's code, showing the payload's: both may replace what is still to be read."""
+    attributes = nvtx.get_domain("from").get_event_attributes(message="m" * 100, category="c" * 100)
+
+    class Changes:
+        def __repr__(self) -> str:
+            attributes.message, attributes.category, attributes.payload = "other" * 100, "another" * 100, None
+            return "changed"
+
+    for _ in range(3):
+        attributes.payload = Changes()
+        assert "changed" in repr(attributes)
+        nvtx.get_domain("to").mark(attributes)

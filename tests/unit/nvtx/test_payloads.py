@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from typing import Any
 
@@ -341,7 +342,7 @@ def test_a_payload_set_within_the_block_goes_with_the_end(record: Record) -> Non
 def test_a_tool_without_the_extensions_gets_numbers_and_every_event(record: Record) -> None:
     code = """
         import warpline.nvtx as nvtx
-        for payload in (5, "text", {"a": 1}, [1]):
+        for payload in (5, "text", {"a": 1}, [1], True):
             with nvtx.annotate("x", payload=payload) as r: r.payload = {"late": 1}
         nvtx.end_range(nvtx.start_range("y"), payload=5)
         counter = nvtx.get_domain().get_counter("c", int)
@@ -349,8 +350,62 @@ def test_a_tool_without_the_extensions_gets_numbers_and_every_event(record: Reco
     """
     events = record(code, NVTX_TOOL_PLAIN="1")
     kinds = [event["event"] for event in events if event["event"] not in ("string", "domain")]
-    assert kinds == ["push", "pop"] * 4 + ["start", "end"]
-    assert [event.get("payload") for event in events if event["event"] == "push"] == [5, None, None, None]
+    assert kinds == ["push", "pop"] * 5 + ["start", "end"]
+    assert [event.get("payload") for event in events if event["event"] == "push"] == [5, None, None, None, 1]
+
+
+def test_without_enumerations_a_bool_is_a_number(record: Record) -> None:
+    code = """
+        import warpline.nvtx as nvtx
+        nvtx.mark("one", payload=True)
+        for payload in ([True, False], {"b": True, "i": 2}): nvtx.mark("some", payload=payload)
+    """
+    events = record(code, NVTX_TOOL_NO_ENUMS="1")
+    one, *some = [event for event in events if event["event"] == "mark"]
+    assert (one["payload_type"], one["payload"]) == (2, 1)
+    assert [value(events, mark["payloads"][0]) for mark in some] == [{"length": 2, "values": [1, 0]}, {"b": 1, "i": 2}]
+
+
+LARGE = ["bytes(5 << 20)", "bytearray(5 << 20)", "memoryview(bytes(5 << 20))[::2]", "[1] * 10**6", "(True,) * 3_000_000", "[1.5] * 10**6"]
+LARGE_ARRAYS = [
+    "numpy.broadcast_to(numpy.float64(1), 10**9)",
+    "numpy.broadcast_to(numpy.float64(1), (10**4, 10**3, 10**3))",
+    "numpy.broadcast_to(numpy.float64(1), (2, 10**9))",
+    "numpy.broadcast_to(numpy.array(1, '>f8'), 10**9)",
+    "numpy.broadcast_to(numpy.array('2020', 'M8[s]'), (10**5, 10**4))",
+    "numpy.zeros(2, 'V3000000')",
+    "numpy.zeros((1, 1, 1 << 19))[..., ::-1]",
+]
+
+
+@pytest.mark.parametrize("payload", [*LARGE, *(pytest.param(text, marks=pytest.mark.require("numpy")) for text in LARGE_ARRAYS)])
+def test_of_large_payloads_only_the_beginning_is_read(record: Record, payload: str) -> None:
+    setup = "import numpy" if "numpy" in payload else ""
+    events = record(f"{setup}\n{MARK.format(payload)}", "mark")
+    ((data,),) = [event["payloads"] for event in events]
+    assert 1 << 20 < len(data["bytes"]) <= (2 << 20) + 24
+    if "V3000000" not in payload:
+        # What another tool is told must be there: it may read as much.
+        rank = 3 if "(10**4, 10**3" in payload or "(1, 1," in payload else 2 if ", (" in payload else 1
+        shape = struct.unpack_from(f"<{rank}Q", data["bytes"])
+        count = math.prod(shape)
+        assert (len(data["bytes"]) - 8 * len(shape)) % count == 0
+
+
+@pytest.mark.require("numpy")
+def test_what_json_has_of_large_payloads(record: Record) -> None:
+    code = """
+        import numpy, warpline.nvtx as nvtx
+        array = numpy.broadcast_to(numpy.float64(1), 10**9)
+        for payload in ([array], [array, None], {"a": array}, [None, 1] * 10**6, {"a": [None] * 10**6},
+                        {"a": "x" * (4 << 20)}, {"a": bytes(4 << 20)},
+                        set(range(10**6)), {str(i): i for i in range(10**6)}, [[range(10**9)]], "x" * (4 << 20), "é" * (4 << 20)):
+            nvtx.mark("x", payload=payload)
+    """
+    texts = [event["payloads"][0]["bytes"].rstrip(b"\0").decode() for event in record(code, "mark")]
+    described = "<ndarray (1000000000,) float64>"
+    assert [json.loads(text) for text in texts[:3]] == [[described], [described, None], {"a": described}]
+    assert all(1 << 20 < len(text.encode()) < 8 << 20 for text in texts[3:]), [len(text) for text in texts]
 
 
 def test_payloads_that_misbehave_cost_nothing_but_themselves(record: Record) -> None:
@@ -387,6 +442,52 @@ def test_payloads_that_misbehave_cost_nothing_but_themselves(record: Record) -> 
     """
     events = record(code, "mark", "push", "pop")
     assert len(events) == 7 * 3 + 2000
+
+
+def test_payloads_that_change_their_event_while_they_are_read(record: Record) -> None:
+    code = """
+        import gc, warpline.nvtx as nvtx
+        domain = nvtx.get_domain("d")
+        class Changes:
+            def keys(self):
+                for i in range(3):
+                    attributes.message = chr(97 + i) * 5000  # too long to be registered: the event points to the text
+                    nvtx.get_domain("d").mark(attributes_2)
+                gc.collect()
+                return ["a"]
+            def __getitem__(self, key): return 1
+        attributes = domain.get_event_attributes(message="first" * 1000, payload=Changes())
+        attributes_2 = domain.get_event_attributes(message="other")
+        domain.mark(attributes)
+    """
+    (changed,) = [event for event in record(code, "mark") if event["message"] != "other"]
+    assert changed["message"] == "c" * 5000
+
+
+@pytest.mark.require("numpy")
+def test_what_payloads_hold_is_given_back(record: Record) -> None:
+    code = """
+        import gc, sys, datetime, numpy, warpline.nvtx as nvtx
+        dates = [numpy.datetime64("2020-01-01")] * 3
+        payloads = [dates, [1, 2], b"abc", {"a": 1}, "text", numpy.zeros(3), numpy.zeros((4, 4))[::2], numpy.zeros(2, ">i4"),
+                    numpy.array(["a"]),
+                    numpy.array([None]), {"a": None}, [None], {1, 2}, True, 1j, bytearray(3), range(3), numpy.float32(1),
+                    [numpy.zeros(2)] * 2,
+                    numpy.zeros(2, [("a", "i4")]), "\\ud800", ["\\ud800", None]]
+        domain = nvtx.get_domain("d")
+        reused = domain.get_event_attributes(message="x")
+        def once(payload):
+            nvtx.mark("x", payload=payload)
+            reused.payload = payload; domain.mark(reused)
+            nvtx.push_range("x"); nvtx.pop_range(payload=payload, message="y", color="red", category="c")
+        for payload in payloads: once(payload); once(payload)
+        for payload in payloads:
+            gc.collect(); before = sys.getallocatedblocks()
+            for _ in range(300): once(payload)
+            gc.collect(); after = sys.getallocatedblocks()
+            assert after - before < 200, (payload, after - before)
+    """
+    assert record(code, "mark")
 
 
 def test_warnings_come_once_per_type(record: Record) -> None:
