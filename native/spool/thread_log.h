@@ -34,15 +34,29 @@ struct Change {
   }
 };
 
-//! Payload, colour and category lie in a record as in a Label, and move as one 16-byte word.
+//! Payload, colour and category lie in a record as in a Label, and move as two words.
 inline constexpr size_t kDetails = 16;
 static_assert(offsetof(EventRecord, payload) + kDetails == sizeof(EventRecord) &&
               offsetof(Label, name) == kDetails &&
               offsetof(EventRecord, color) - offsetof(EventRecord, payload) == offsetof(Label, color) &&
               offsetof(EventRecord, category) - offsetof(EventRecord, payload) == offsetof(Label, category));
 
+//! Written as whole words: what is read back at once as a wider word than it was written waits for the cache.
+inline void store_word(void *to, uint64_t word) {
+  asm("" : "+r"(word));  // or compilers make one vector of two
+  std::memcpy(to, &word, sizeof(word));
+}
+
 inline void copy_details(EventRecord *record, const Label &label) {
-  std::memcpy(&record->payload, &label, kDetails);
+  store_word(&record->payload, label.payload);
+  store_word(&record->color, label.color | static_cast<uint64_t>(label.category) << 32);
+}
+
+inline void copy_details(EventRecord *record, const EventRecord &from) {
+  uint64_t words[2];
+  std::memcpy(words, &from.payload, kDetails);
+  store_word(&record->payload, words[0]);
+  store_word(&record->color, words[1]);
 }
 
 class ProcessLog;
@@ -181,7 +195,7 @@ inline int ThreadLog::finish(EventRecord *slot, uint64_t end) {
   if (record != limit_ || (record = more(RecordType::range)) != nullptr) [[likely]] {
     record->start = slot->start;
     record->end = end;
-    std::memcpy(&record->payload, &slot->payload, kDetails);
+    copy_details(record, *slot);
     commit(record, slot->head);
     cursor_ = record + 1;
   }

@@ -21,6 +21,13 @@ __attribute__((noinline, cold)) Label label_of_odd_size(ThreadLog &log, uint16_t
 __attribute__((noinline)) void take_extended(ThreadLog &log, uint16_t domain,
                                              const nvtxEventAttributes_t &event, Label &label);
 
+// By value: a label whose address nobody takes stays in registers.
+__attribute__((noinline)) inline Label with_extended(ThreadLog &log, uint16_t domain,
+                                                     const nvtxEventAttributes_t &event, Label label) {
+  take_extended(log, domain, event, label);
+  return label;
+}
+
 // Only the member that payloadType names is defined; the others may hold anything. False: not one number.
 inline bool take_number(Label &label, const nvtxEventAttributes_t &event) {
   switch (event.payloadType) {
@@ -52,7 +59,8 @@ inline bool take_number(Label &label, const nvtxEventAttributes_t &event) {
   return true;
 }
 
-inline Label label_of(ThreadLog &log, uint16_t domain, const nvtxEventAttributes_t *event) {
+[[gnu::always_inline]] inline Label label_of(ThreadLog &log, uint16_t domain,
+                                             const nvtxEventAttributes_t *event) {
   Label label;
   if (event == nullptr) {
     return label;
@@ -79,7 +87,7 @@ inline Label label_of(ThreadLog &log, uint16_t domain, const nvtxEventAttributes
       break;
   }
   if (event->payloadType != NVTX_PAYLOAD_UNKNOWN && !take_number(label, *event)) [[unlikely]] {
-    take_extended(log, domain, *event, label);  // last: payloads override what the attributes say
+    return with_extended(log, domain, *event, label);  // last: payloads override what the attributes say
   }
   return label;
 }
