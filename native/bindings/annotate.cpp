@@ -25,7 +25,7 @@ inline Annotate *allocate() {
 #if !defined(Py_GIL_DISABLED)
   if (g_kept_count > 0) [[likely]] {
     Annotate *self = g_kept[--g_kept_count];
-    PyObject_Init(reinterpret_cast<PyObject *>(self), &AnnotateType);
+    revive(reinterpret_cast<PyObject *>(self), &AnnotateType);
     return self;
   }
 #endif

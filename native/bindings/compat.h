@@ -41,6 +41,15 @@ inline PyObject *depth_or_none(int depth) {
   return PyLong_FromLong(depth);
 }
 
+// Gives life again to an object of a static type that was kept when its last reference went.
+inline void revive(PyObject *object, [[maybe_unused]] PyTypeObject *type) {
+#if defined(Py_REF_DEBUG) || defined(Py_TRACE_REFS) || defined(Py_GIL_DISABLED)
+  PyObject_Init(object, type);
+#else
+  Py_SET_REFCNT(object, 1);  // its type is as it was
+#endif
+}
+
 // Sets aside the exception that is on its way through the program (a pop in its wake), and puts it back.
 class KeptError {
  public:

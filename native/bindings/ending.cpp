@@ -102,7 +102,7 @@ int pop_with(Domain *domain, int32_t state, Event *last) {
     return pop(domain, state);
   }
   tell_task();
-  t_task.pushes -= t_task.pushes > 0;
+  --t_task.pushes;
   return nvtxRangePopPayload(domain->handle, all.data, all.count);
 }
 

@@ -161,7 +161,7 @@ inline int pop(Domain *domain, int32_t state, Event *last = nullptr, PyThreadSta
     return pop_with(domain, state, last);
   }
   tell_task(thread);
-  t_task.pushes -= t_task.pushes > 0;
+  --t_task.pushes;
   return nvtxDomainRangePop(handle_for(domain, state));
 }
 inline void end(Domain *domain, int32_t state, nvtxRangeId_t id, Event *last = nullptr) {

@@ -63,9 +63,9 @@ Place place_of(PyThreadState *state) {
 }
 
 // The range that is the parent of a new one, where the agent cannot know: 0 where a push/pop range is nearer.
-nvtxRangeId_t parent_of(const RangePoint &point, const WarplineTasks *tasks) {
+nvtxRangeId_t parent_of(const RangePoint &point) {
   const ThreadTask &t = t_task;
-  if (point.id == 0 || point.recording != recording(tasks) ||
+  if (point.id == 0 || point.recording != recording() ||
       (point.thread == t.state && t.pushes > point.pushes)) {
     return 0;
   }
@@ -116,17 +116,17 @@ Owner *owner_at(const Place &place, PyThreadState *state, Suspended **suspended)
 
 void start_in_task(Open *open, const Place &place, Event *event, int32_t state, const WarplineTasks *tasks) {
   PyThreadState *thread = thread_state();
-  refresh(thread, tasks);
+  refresh(thread);
   Suspended *suspended = nullptr;
   Owner *owner = owner_at(place, thread, &suspended);
   const uint32_t number = number_of(owner, tasks);
   const bool first = owner != nullptr && owner->top == nullptr;
-  const nvtxRangeId_t parent = first ? parent_of(owner->parent, tasks) : 0;
+  const nvtxRangeId_t parent = first ? parent_of(owner->parent) : 0;
   open->point.id =
       send(event, state, [&](nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes) {
         return tasks->start(domain, attributes, number, parent);
       });
-  open->point.recording = recording(tasks);
+  open->point.recording = recording();
   open->point.thread = t_task.state;
   open->point.pushes = t_task.pushes;
   if (owner != nullptr) {

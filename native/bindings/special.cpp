@@ -71,7 +71,7 @@ Bound *allocate() {
 #if !defined(Py_GIL_DISABLED)
   if (g_kept_count > 0) [[likely]] {
     Bound *bound = g_kept[--g_kept_count];
-    PyObject_Init(reinterpret_cast<PyObject *>(bound), &BoundType);
+    revive(reinterpret_cast<PyObject *>(bound), &BoundType);
     return bound;
   }
 #endif

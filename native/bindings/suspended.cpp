@@ -114,7 +114,9 @@ Suspended *add_suspended(Frame *frame, const char *library, const RangePoint &pa
   Suspended **bucket = bucket_of(frame);
   made->next = *bucket;
   *bucket = made;
-  g_suspended.fetch_add(1, std::memory_order_relaxed);
+  if (g_suspended.fetch_add(1, std::memory_order_acq_rel) == 0) {
+    g_news.fetch_add(1, std::memory_order_release);
+  }
   return made;
 }
 

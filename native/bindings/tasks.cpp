@@ -11,9 +11,18 @@
 namespace warpline::binding {
 
 __thread ThreadTask t_task
-    __attribute__((tls_model("initial-exec"))) = {0, kNever, kNever, nullptr, 0, 0, 0, false};
+    __attribute__((tls_model("initial-exec"))) = {0, kNever, kNever, 0, nullptr, 0, 0, 0, false};
 std::atomic<const WarplineTasks *> g_tasks{nullptr};
 std::atomic<bool> g_tasks_later{false};
+std::atomic<uint64_t> g_news{0};
+
+namespace {
+
+constexpr uint32_t kOnlyRecording = 1;  // of an agent that does not number them, or of no agent
+
+}  // namespace
+
+std::atomic<const uint32_t *> g_recording{&kOnlyRecording};
 
 namespace {
 
@@ -202,7 +211,9 @@ void find_tasks(const char *library) {
   void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
   g_ask.store(handle != nullptr ? reinterpret_cast<AskForTasks>(dlsym(handle, "warpline_tasks")) : nullptr);
   g_tasks.store(nullptr);
+  g_recording.store(&kOnlyRecording);
   g_tasks_later.store(g_ask.load() != nullptr);
+  g_news.fetch_add(1);
   if (handle != nullptr) {
     dlclose(handle);
   }
@@ -212,6 +223,7 @@ const WarplineTasks *ask_for_tasks() {
   const AskForTasks ask = g_ask.load();
   const WarplineTasks *tasks = ask != nullptr ? ask() : nullptr;
   if (tasks != nullptr && tasks->size >= sizeof(WarplineTasks)) {
+    g_recording.store(tasks->recording != nullptr ? tasks->recording : &kOnlyRecording);
     g_tasks.store(tasks, std::memory_order_release);
     g_tasks_later.store(false, std::memory_order_relaxed);
     return tasks;
@@ -219,9 +231,9 @@ const WarplineTasks *ask_for_tasks() {
   return nullptr;
 }
 
-void refresh(PyThreadState *state, const WarplineTasks *tasks) {
+void refresh(PyThreadState *state) {
   ThreadTask &t = t_task;
-  const uint32_t now = recording(tasks);
+  const uint32_t now = recording();
   if (t.recording != now) {
     t.recording = now;
     t.told = 0;
@@ -276,7 +288,7 @@ Owner *library_task(PyThreadState *state) {
 }
 
 uint32_t number_of(Owner *owner, const WarplineTasks *tasks) {
-  const uint32_t now = recording(tasks);
+  const uint32_t now = recording();
   if (owner == nullptr) {
     return 0;
   }
@@ -291,12 +303,19 @@ uint32_t number_of(Owner *owner, const WarplineTasks *tasks) {
   return owner->number;
 }
 
-void tell_task_slowly(PyThreadState *state, const WarplineTasks *tasks) {
-  const KeptError error;
+void tell_task_slowly(PyThreadState *state) {
   ThreadTask &t = t_task;
-  refresh(state, tasks);
+  const uint64_t news = g_news.load(std::memory_order_acquire);  // first: what comes later is looked at again
+  const WarplineTasks *tasks = agent_tasks();
+  refresh(state);
+  if (tasks == nullptr) {
+    t.told_at = g_tasks_later.load(std::memory_order_relaxed) ? kNever : state->context_ver;
+    t.news = news;
+    return;
+  }
+  const KeptError error;
   Owner *owner = library_task(state);
-  const bool frames = g_suspended.load(std::memory_order_relaxed) != 0;
+  const bool frames = g_suspended.load(std::memory_order_acquire) != 0;
   if (frames) {
     Suspended *suspended = suspended_around(current_frame(state), owner != nullptr);
     owner = suspended != nullptr ? suspended : owner;
@@ -307,6 +326,7 @@ void tell_task_slowly(PyThreadState *state, const WarplineTasks *tasks) {
     t.told = number;
   }
   t.told_at = frames || t.busy || t.seen_at != state->context_ver ? kNever : state->context_ver;
+  t.news = news;
 }
 
 }  // namespace warpline::binding

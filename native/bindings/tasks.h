@@ -36,10 +36,11 @@ struct ThreadTask {
   uint64_t state;    // PyThreadState::id
   uint64_t told_at;  // the context version at which `told` is sure to be right, else kNever
   uint64_t seen_at;  // the context version at which `seen` is the library's task, else kNever
+  uint64_t news;     // g_news when it was told
   Owner *seen;       // null: none
   uint32_t told;
   uint32_t recording;
-  int32_t pushes;  // push/pop ranges that are open, as far as this library opened them
+  int32_t pushes;  // pushes less pops of this library; only differences count
   bool busy;
 };
 inline constexpr uint64_t kNever = ~uint64_t{0};
@@ -51,14 +52,19 @@ extern std::atomic<const WarplineTasks *> g_tasks;
 // Frames that are Owners now.
 extern std::atomic<int> g_suspended;
 
+// Grows when what other threads told may be wrong from now on: a tool has attached, a frame has become an Owner.
+extern std::atomic<uint64_t> g_news;
+
+// The number of the agent's recording; never null.
+extern std::atomic<const uint32_t *> g_recording;
+inline uint32_t recording() {
+  return *static_cast<const volatile uint32_t *>(g_recording.load(std::memory_order_relaxed));
+}
+
 bool init_tasks();
 
 // A tool has attached that was announced as `library`.
 void find_tasks(const char *library);
-
-inline uint32_t recording(const WarplineTasks *tasks) {
-  return tasks->recording != nullptr ? *static_cast<const volatile uint32_t *>(tasks->recording) : 1;
-}
 
 const WarplineTasks *ask_for_tasks();
 extern std::atomic<bool> g_tasks_later;  // the agent listens, but was not recording when asked
@@ -68,18 +74,14 @@ inline const WarplineTasks *agent_tasks() {
   return tasks == nullptr && g_tasks_later.load(std::memory_order_relaxed) ? ask_for_tasks() : tasks;
 }
 
-void tell_task_slowly(PyThreadState *state, const WarplineTasks *tasks);
+void tell_task_slowly(PyThreadState *state);
 
 // Before anything that belongs to a thread is sent (push, pop, mark, sample, …): the agent then knows the task.
 inline void tell_task(PyThreadState *state = thread_state()) {
-  const WarplineTasks *tasks = agent_tasks();
-  if (tasks == nullptr) {
-    return;
-  }
   const ThreadTask &t = t_task;
-  if (t.told_at != state->context_ver || t.state != state->id || t.recording != recording(tasks) ||
-      g_suspended.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    tell_task_slowly(state, tasks);
+  if (t.told_at != state->context_ver || t.state != state->id ||
+      t.news != g_news.load(std::memory_order_relaxed) || t.recording != recording()) [[unlikely]] {
+    tell_task_slowly(state);
   }
 }
 
@@ -97,6 +99,6 @@ Open *context_range();
 void set_context_range(Open *range);
 
 // Forgets what the thread knows, where another thread state or recording has come. Before the functions above.
-void refresh(PyThreadState *state, const WarplineTasks *tasks);
+void refresh(PyThreadState *state);
 
 }  // namespace warpline::binding

@@ -39,8 +39,14 @@ PyObject *wrapped_call(PyObject *o, PyObject *const *args, size_t nargsf, PyObje
   }
   PyThreadState *thread = thread_state();
   push(&self->event, state, thread);
+  const uint32_t told = t_task.told;
   PyObject *result = call(self, args, nargsf, kwnames);
-  pop(self->event.domain, state, nullptr, thread);
+  if ((told | t_task.told) == 0) [[likely]] {  // no task then and none since: nothing to tell
+    --t_task.pushes;
+    nvtxDomainRangePop(handle_for(self->event.domain, state));
+  } else {
+    pop(self->event.domain, state, nullptr, thread);
+  }
   return result;
 }
 
