@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 // Without the GIL a critical section guards one object; with it nothing is needed.
 #if defined(Py_GIL_DISABLED)
@@ -17,6 +18,17 @@
 #endif
 
 namespace warpline::binding {
+
+// For what is reached only by threads that hold the GIL, where there is one, and never while Python runs.
+#if defined(Py_GIL_DISABLED)
+using Mutex = std::mutex;
+#else
+struct Mutex {
+  void lock() {}
+  void unlock() {}
+};
+#endif
+using Guard = std::lock_guard<Mutex>;
 
 // METH_FASTCALL functions do not have PyCFunction's signature; CPython asks for this cast.
 template <typename F>

@@ -1,6 +1,6 @@
 #include "road.h"
 
-#include <mutex>
+#include <cstring>
 
 #include "open.h"
 #include "suspended.h"
@@ -12,17 +12,47 @@ PyObject *g_enter_names[4] = {};
 
 namespace {
 
-std::mutex g_mutex;  // the lists of open ranges; no Python runs while it is held
+Mutex g_mutex;  // the lists of open ranges; no Python runs while it is held
 
 PyObject *as_object(Open *open) {
   return reinterpret_cast<PyObject *>(open);
 }
 
+#if !defined(Py_GIL_DISABLED)
+constexpr int kKept = 32;
+Open *g_kept[kKept];
+int g_kept_count = 0;
+#endif
+
+// New, and empty; null without memory.
+Open *make_open() {
+#if !defined(Py_GIL_DISABLED)
+  if (g_kept_count > 0) [[likely]] {
+    Open *open = g_kept[--g_kept_count];
+    std::memset(reinterpret_cast<char *>(open) + sizeof(PyObject), 0, sizeof(Open) - sizeof(PyObject));
+    revive(as_object(open), &OpenType);
+    return open;
+  }
+#endif
+  PyObject *made = OpenType.tp_alloc(&OpenType, 0);
+  if (made == nullptr) {
+    PyErr_Clear();
+  }
+  return reinterpret_cast<Open *>(made);
+}
+
 void open_dealloc(PyObject *o) {
   Open *open = reinterpret_cast<Open *>(o);
-  Py_XDECREF(as_object(open->next));
-  Py_XDECREF(as_object(open->outer));
-  Py_XDECREF(open->kept);
+  PyObject *owned[] = {as_object(open->next), as_object(open->outer), open->kept};
+  for (PyObject *object : owned) {
+    Py_XDECREF(object);
+  }
+#if !defined(Py_GIL_DISABLED)
+  if (g_kept_count < kKept) [[likely]] {
+    g_kept[g_kept_count++] = open;
+    return;
+  }
+#endif
   PyObject_Free(o);
 }
 
@@ -42,14 +72,12 @@ Place place_of(PyThreadState *state) {
   for (int i = 0; frame != nullptr && i < 32; ++i) {
     const PyCodeObject *code = code_of(frame);
     const int flags = code->co_flags & kSuspends;
-    Frame *caller = python_caller_of(frame);
-    bool through = enters_for_caller(code);
-    if (!through && (flags & kGenerator) != 0 && (flags & kCoroutine) == 0) {
-      through = caller != nullptr && enters_for_caller(code_of(caller));
-    }
     place.owner = frame;
     place.flags = flags;
-    if (!through || caller == nullptr) {
+    const bool for_caller = enters_for_caller(code);
+    const bool maybe = (flags & kGenerator) != 0 && (flags & kCoroutine) == 0;
+    Frame *caller = for_caller || maybe ? python_caller_of(frame) : nullptr;
+    if (caller == nullptr || !(for_caller || enters_for_caller(code_of(caller)))) {
       break;
     }
     coroutine = (flags & kCoroutine) != 0 ? frame : coroutine;
@@ -91,7 +119,7 @@ Suspended *as_task(Frame *frame, const char *library, Owner *around) {
   }
   RangePoint parent;
   if (around != nullptr) {
-    const std::lock_guard<std::mutex> lock(g_mutex);
+    const Guard lock(g_mutex);
     parent = around->top != nullptr ? around->top->point : around->parent;
   }
   return add_suspended(frame, library, parent);
@@ -132,7 +160,7 @@ void start_in_task(Open *open, const Place &place, Event *event, int32_t state, 
   if (owner != nullptr) {
     open->suspended = suspended;
     open->kept = suspended == nullptr ? Py_NewRef(keeper_of(owner)) : nullptr;
-    const std::lock_guard<std::mutex> lock(g_mutex);
+    const Guard lock(g_mutex);
     open->owner = owner;
     open->below = owner->top;
     owner->top = open;
@@ -145,7 +173,7 @@ void start_in_task(Open *open, const Place &place, Event *event, int32_t state, 
 
 // Out of the task's list. Returns the frame's task whose last range it was.
 Suspended *unlink(Open *open) {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const Guard lock(g_mutex);
   Owner *owner = open->owner;
   if (owner == nullptr) {
     return nullptr;
@@ -200,7 +228,7 @@ void finish(Open *open, Event *saying = nullptr) {
 }
 
 void add(Entered *entered, Open *open) {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const Guard lock(g_mutex);
   open->next = entered->open.load(std::memory_order_relaxed);
   entered->open.store(open, std::memory_order_relaxed);
 }
@@ -228,7 +256,7 @@ bool of_thread(const Open *open, const Place &place, uint64_t thread) {
 
 // The open range that a frame leaves. The reference is the caller's; null where it left a plain push.
 Open *take(Entered *entered, const Place &place, uint64_t thread) {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const Guard lock(g_mutex);
   Open *before = nullptr;
   if (link_where(entered, of_frame, place, thread, &before) == nullptr &&
       link_where(entered, of_thread, place, thread, &before) == nullptr) {
@@ -275,12 +303,10 @@ void enter_slowly(Entered *entered, Event *event, int32_t state) {
     push(event, state);
     return;
   }
-  PyObject *made = OpenType.tp_alloc(&OpenType, 0);
-  if (made == nullptr) {
-    PyErr_Clear();
+  Open *open = make_open();
+  if (open == nullptr) {
     return;
   }
-  Open *open = reinterpret_cast<Open *>(made);
   open->frame = place.direct;
   open->domain = event->domain;
   open->state = state;

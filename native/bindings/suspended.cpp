@@ -1,6 +1,5 @@
 #include "suspended.h"
 
-#include <mutex>
 #include <new>
 
 #include "open.h"
@@ -16,7 +15,7 @@ constexpr int kMostFrames = 200;
 constexpr int kBuckets = 256;
 
 Suspended *g_buckets[kBuckets];
-std::mutex g_mutex;  // no Python runs while it is held
+Mutex g_mutex;  // no Python runs while it is held
 
 // Numbers that frames had a moment ago.
 struct Former {
@@ -49,7 +48,7 @@ bool is_shim(const PyCodeObject *code) {
 }  // namespace
 
 Suspended *find_suspended(Frame *frame) {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const Guard lock(g_mutex);
   Suspended *at = *bucket_of(frame);
   while (at != nullptr && at->frame != frame) {
     at = at->next;
@@ -105,7 +104,7 @@ Suspended *add_suspended(Frame *frame, const char *library, const RangePoint &pa
   made->parent = parent;
   made->frame = frame;
   made->code = code;
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const Guard lock(g_mutex);
   const Former &former = former_of(frame);
   if (former.frame == frame && former.code == code && former.parent == parent.id) {
     made->number = former.number;
@@ -122,7 +121,7 @@ Suspended *add_suspended(Frame *frame, const char *library, const RangePoint &pa
 
 void drop_suspended(Suspended *suspended) {
   {
-    const std::lock_guard<std::mutex> lock(g_mutex);
+    const Guard lock(g_mutex);
     Suspended **at = bucket_of(suspended->frame);
     while (*at != nullptr && *at != suspended) {
       at = &(*at)->next;
