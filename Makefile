@@ -56,7 +56,7 @@ types: $(STAMP) ## mypy --strict
 	@$(BIN)/mypy
 
 unit: native ## unit and conformance tests
-	$(PY) -m pytest -q tests/unit tests/conformance $(ARGS)
+	$(PY) -m pytest -q -n auto --maxprocesses=4 tests/unit tests/conformance $(ARGS)
 
 peers: $(STAMP) ## other tools and libraries for `bench` and `test`, into build/peers (several GB; optional)
 	@$(PY) tools/peers.py $(ARGS)
