@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <string_view>
 
 #include "spool/busy.h"
@@ -58,6 +59,10 @@ void note_attached(const void *address) {
     library->size = static_cast<uint32_t>(std::max<ssize_t>(n, 0));
   }
   ++g_count;
+}
+
+void renew_attached() {
+  new (&g_mutex) std::mutex;
 }
 
 uint64_t list_attached(char *paths, uint64_t size) {

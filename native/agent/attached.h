@@ -12,4 +12,7 @@ void note_attached(const void *address);
 //! [MT] See warpline_attached.
 uint64_t list_attached(char *paths, uint64_t size);
 
+//! [FORK] In a child: another thread may have held the lock.
+void renew_attached();
+
 }  // namespace warpline::agent

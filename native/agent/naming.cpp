@@ -16,7 +16,8 @@ Result with_names(const Action &action) {
     return Result{};
   }
   int saved = errno;
-  Result result = action(names());
+  Names *all = names();
+  Result result = all != nullptr ? action(*all) : Result{};
   errno = saved;
   return result;
 }

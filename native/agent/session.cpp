@@ -13,8 +13,10 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "attached.h"
 #include "facts.h"
 #include "heap.h"
 #include "source.h"
@@ -46,10 +48,10 @@ struct Spare {
 // Everything the agent knows about this process; never freed, because other threads may record until the very end.
 struct State {
   std::mutex mutex;
-  std::string directory;
-  bool launched = false;  // by a launcher: it records for as long as it lives
+  const char *directory = nullptr;  // replaced as a whole: a fork may come at any time
+  bool launched = false;            // by a launcher: it records for as long as it lives
   std::atomic<Mode> mode{Mode::idle};
-  ClockParams clock = kPlainClock;
+  std::atomic<const ClockParams *> clock{&kPlainClock};  // an earlier one may still be in use
   std::atomic<ControlPage *> control{nullptr};
   ProcessLog *process = nullptr;  // null before the first event
   uint32_t generation = 0;        // of the last recording
@@ -77,8 +79,12 @@ __thread ThreadLog *t_spare = nullptr;
 // On the forking thread, between the handlers of a fork.
 __thread Inherited *t_inherited = nullptr;
 
+// Values of Life::same_process in a child; a child of a raw clone may have several threads before the first one gets here.
+constexpr uint32_t kUnnoticed = 0;
+constexpr uint32_t kBeingNoticed = 2;
+
 bool forked_unnoticed() {
-  return g_life->same_process.load(std::memory_order_relaxed) == 0;
+  return g_life->same_process.load(std::memory_order_relaxed) != 1;
 }
 
 void keep_spare(State &state, ThreadLog *log) {
@@ -117,18 +123,30 @@ void become_child(State &state) {
   new (&state.mutex) std::mutex;
   state.names.become_child();
   renew_heap();
+  renew_attached();
   state.spares = nullptr;
   t_spare = std::exchange(t_log, nullptr);
   if (state.process != nullptr) {
-    state.fork_ns = now_ns(state.clock);
+    state.fork_ns = now_ns(*state.clock.load());
     state.process->file().become_child();
     state.last_turn = state.process->last_turn();
     state.process = nullptr;
-    state.inherited = t_inherited != nullptr ? std::move(*t_inherited) : Inherited{};
+    // In place: what was there may be half changed, and its memory in use already.
+    new (&state.inherited) Inherited(t_inherited != nullptr ? std::move(*t_inherited) : Inherited{});
     state.forked = true;
   }
   g_life->generation.store(0);
   g_life->same_process.store(1);
+}
+
+// False while another thread of the child is at it.
+bool notice_fork(State &state) {
+  uint32_t unnoticed = kUnnoticed;
+  if (g_life->same_process.compare_exchange_strong(unnoticed, kBeingNoticed)) {
+    become_child(state);
+    return true;
+  }
+  return unnoticed == 1;
 }
 
 // No lock is held while the process forks: other libraries' handlers run then, and may wait for threads that annotate.
@@ -156,16 +174,18 @@ void after_fork_parent() {
 
 void after_fork_child() {
   Busy busy;
-  if (forked_unnoticed() || !g_state->wiped_on_fork) {
+  if (!g_state->wiped_on_fork) {
     become_child(*g_state);
+  } else if (forked_unnoticed()) {
+    notice_fork(*g_state);
   }
   t_inherited = nullptr;
 }
 
 void open_control(State &state) {
   state.control.store(nullptr);
-  state.clock = kPlainClock;
-  std::string path = state.directory + "/control";
+  state.clock.store(&kPlainClock);
+  std::string path = std::string(state.directory) + "/control";
   int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) {
     return;  // no launcher: the plain clock, and nobody to report to
@@ -186,8 +206,14 @@ void open_control(State &state) {
   }
   control->chained.fetch_add(g_chained.load());
   control->not_chained.fetch_add(g_not_chained.load());
-  state.clock = control->clock;
+  state.clock.store(new ClockParams(control->clock));
   state.control.store(control);
+}
+
+void set_directory(State &state, std::string_view directory) {
+  char *copy = new char[directory.size() + 1];
+  copy[directory.copy(copy, directory.size())] = '\0';
+  delete[] std::exchange(state.directory, copy);
 }
 
 void start_once() {
@@ -204,7 +230,7 @@ void start_once() {
   state->has_key = pthread_key_create(&state->key, leave) == 0;
   const char *directory = secure_getenv("WARPLINE_SPOOL");
   if (directory != nullptr && *directory != '\0') {
-    state->directory = directory;
+    set_directory(*state, directory);
     state->launched = true;
     open_control(*state);
     state->mode.store(Mode::recording);
@@ -225,11 +251,12 @@ void turn_off(State &state, int error) {
 // Several programs can run one after the other under the same pid (exec), and one can record several times: each has its own
 // spool.
 int open_spool(State &state, ProcessLog &process) {
-  std::string base = state.directory + "/" + process_name();
+  const ClockParams &clock = *state.clock.load();
+  std::string base = std::string(state.directory) + "/" + process_name();
   std::string json =
-      "{" + process_json(now_ns(state.clock), state.forked ? state.fork_ns : 0) + ", " + schema_json() + "}";
+      "{" + process_json(now_ns(clock), state.forked ? state.fork_ns : 0) + ", " + schema_json() + "}";
   for (int i = 0; i < 1000; ++i) {
-    int error = process.open(base + (i == 0 ? "" : "-" + std::to_string(i)) + ".spool", json, state.clock);
+    int error = process.open(base + (i == 0 ? "" : "-" + std::to_string(i)) + ".spool", json, clock);
     if (error != EEXIST) {
       return error;
     }
@@ -322,19 +349,16 @@ ThreadLog *enter() {
     return lost(state);  // a signal handler, while the thread it interrupted is here
   }
   int saved = errno;
-  if (forked_unnoticed()) {
-    become_child(state);
+  if (forked_unnoticed() && !notice_fork(state)) {
+    return lost(state);
   }
   ThreadLog *log = enter_recording(state);
   errno = saved;
   return log;
 }
 
-Names &names() {
-  if (forked_unnoticed()) {
-    become_child(*g_state);
-  }
-  return g_state->names;
+Names *names() {
+  return forked_unnoticed() && !notice_fork(*g_state) ? nullptr : &g_state->names;
 }
 
 void count_chained(bool reached) {
@@ -348,7 +372,7 @@ void count_chained(bool reached) {
 }
 
 const ClockParams &process_clock() {
-  return g_state->clock;
+  return *g_state->clock.load(std::memory_order_acquire);
 }
 
 int start_recording(const char *directory) {
@@ -363,8 +387,8 @@ int start_recording(const char *directory) {
     return EAGAIN;
   }
   State &state = *g_state;
-  if (forked_unnoticed()) {
-    become_child(state);
+  if (forked_unnoticed() && !notice_fork(state)) {
+    return EAGAIN;
   }
   std::lock_guard lock(state.mutex);
   if (state.launched || state.mode.load() == Mode::recording) {
@@ -372,7 +396,7 @@ int start_recording(const char *directory) {
   }
   int error = ENOMEM;
   try {
-    state.directory = directory;
+    set_directory(state, directory);
     open_control(state);
     state.forked = false;
     state.inherited = {};
@@ -393,8 +417,8 @@ int stop_recording() {
     return EAGAIN;
   }
   State &state = *g_state;
-  if (forked_unnoticed()) {
-    become_child(state);
+  if (forked_unnoticed() && !notice_fork(state)) {
+    return EAGAIN;
   }
   std::lock_guard lock(state.mutex);
   if (state.launched || state.mode.load() == Mode::idle) {

@@ -14,7 +14,7 @@ extern __thread ThreadLog *t_log;
 // before it touches its parent's spool.
 struct Life {
   std::atomic<uint32_t> generation;    // of the recording that runs, 0 = none
-  std::atomic<uint32_t> same_process;  // 0 in a fork child that has not taken notice
+  std::atomic<uint32_t> same_process;  // 1, but in a fork child that has not taken notice
 };
 extern Life *g_life;
 
@@ -50,8 +50,9 @@ void describe(RecordHead head, const MetaRecord &record);
 bool define(uint16_t domain, uint32_t kind, uint64_t id, std::string_view json);
 void forget(uint16_t domain, uint32_t kind, uint64_t id);
 
-//! The names themselves, and the clock. The caller holds Busy, and has asked it.
-Names &names();
+//! The names themselves, and the clock. The caller holds Busy, and has asked it. Null while another thread of a fork child makes
+//! it a process of its own.
+Names *names();
 const ClockParams &process_clock();
 
 }  // namespace warpline::agent

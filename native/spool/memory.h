@@ -134,6 +134,12 @@ class HashIndex {
     --used_;
   }
 
+  //! [FORK] In a child: another thread may have been changing it, and the memory may be anybody's.
+  void abandon() {
+    entries_ = nullptr;
+    mask_ = used_ = 0;
+  }
+
   void clear() {
     if (entries_ != nullptr) {
       unmap_memory(entries_, (size_t{mask_} + 1) * sizeof(Entry));

@@ -149,8 +149,8 @@ void Names::check() {
   stale_ = false;
   room_size_ = 0;
   free_record_ = 0;
-  text_index_.clear();
-  record_index_.clear();
+  text_index_.abandon();
+  record_index_.abandon();
   for (uint32_t id = 1; id <= text_count_; ++id) {
     Text *text = texts_.at(id);
     if (text == nullptr || text->at == nullptr) {
@@ -180,11 +180,15 @@ void Names::check() {
 }
 
 uint32_t Names::intern(std::string_view text, size_t longest) {
+  std::lock_guard lock(mutex_);
+  check();
+  return intern_locked(text, longest);
+}
+
+uint32_t Names::intern_locked(std::string_view text, size_t longest) {
   bool too_long = text.size() > longest;
   text = cut(text, longest);
   uint64_t hash = hash_text(text.data(), text.size());
-  std::lock_guard lock(mutex_);
-  check();
   if (uint32_t id = find(text, hash)) {
     return id;
   }
@@ -206,8 +210,6 @@ uint32_t Names::intern(std::string_view text, size_t longest) {
 }
 
 uint32_t Names::write_once(std::string_view text) {
-  std::lock_guard lock(mutex_);
-  check();
   if (writer_ == nullptr) {
     return 0;
   }
@@ -221,8 +223,9 @@ uint32_t Names::write_once(std::string_view text) {
 }
 
 uint16_t Names::domain(std::string_view name) {
-  uint32_t text = intern(name);
   std::lock_guard lock(mutex_);
+  check();
+  uint32_t text = intern_locked(name, kLongest);
   Kept kept{};
   kept.record.head = {RecordType::domain, 0, 0, text};
   if (uint32_t found = find(subject_of(kept))) {
@@ -279,8 +282,10 @@ void Names::describe(RecordHead head, const MetaRecord &record) {
 }
 
 bool Names::define(uint16_t domain, uint32_t kind, const MetaRecord &record, std::string_view json) {
-  uint32_t text = kind == 0 ? write_once(json) : intern(json, kLongestDefinition);
   std::lock_guard lock(mutex_);
+  check();
+  // Under the same lock: the text must be in the recording that the record goes to.
+  uint32_t text = kind == 0 ? write_once(json) : intern_locked(json, kLongestDefinition);
   if (text == 0) {
     if (writer_ != nullptr) {
       writer_->file().drop(RecordType::define);

@@ -83,9 +83,6 @@ class Names {
   //! [MT] The number of `text` (from 1), or 0 when it cannot be stored now; then it is tried again next time.
   uint32_t intern(std::string_view text, size_t longest = kLongest);
 
-  //! [MT] The same for a text that will not come again: it is written to the recording (0 without one), but not kept.
-  uint32_t write_once(std::string_view text);
-
   //! [MT] The text of a number that `intern` gave; empty for another one.
   std::string_view text(uint32_t id) const {
     const Text *text = texts_.at(id);
@@ -146,6 +143,9 @@ class Names {
   uint32_t find(const Subject &subject) const;
   uint32_t store(std::string_view text, uint64_t hash);
   bool keep(const Kept &kept);
+  uint32_t intern_locked(std::string_view text, size_t longest);
+  // For a text that will not come again: written to the recording (0 without one), but not kept.
+  uint32_t write_once(std::string_view text);
   void check();
 
   std::mutex mutex_;

@@ -4,11 +4,13 @@
 #include "nvtx_chain.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 
 #include "agent/session.h"
 #include "nvtx_event.h"
@@ -586,6 +588,8 @@ struct OtherTool {
   bool named = false;
 };
 
+std::mutex g_install_mutex;
+
 OtherTool load_other_tool() {
   OtherTool tool;
   const char *path = secure_getenv("WARPLINE_NVTX_CHAIN");
@@ -593,6 +597,8 @@ OtherTool load_other_tool() {
     return tool;
   }
   tool.named = true;
+  // In a fork child another thread may have held the lock.
+  pthread_atfork(nullptr, nullptr, +[] { new (&g_install_mutex) std::mutex; });
   void *library = dlopen(path, RTLD_LAZY);
   if (library == nullptr) {
     return tool;
@@ -614,8 +620,6 @@ const OtherTool &other_tool() {
   static const OtherTool tool = load_other_tool();
   return tool;
 }
-
-std::mutex g_install_mutex;
 
 // Tables that are nobody's: what our own sources put there is called from the chained functions.
 Function g_captured[kExtension][kSlots];

@@ -23,13 +23,15 @@ void define(uint16_t domain, Kind kind, uint64_t id, const std::string &json) {
   record.id = id;
   record.start = now_ns(log == nullptr ? process_clock() : log->clock());
   record.thread = log == nullptr ? kNoThread : log->index();
-  names().define(domain, static_cast<uint32_t>(kind), record, json);
+  if (Names *all = names()) {
+    all->define(domain, static_cast<uint32_t>(kind), record, json);
+  }
 }
 
 void forget(uint16_t domain, Kind kind, uint64_t id) {
   Busy busy;
-  if (busy) {
-    names().forget(domain, static_cast<uint32_t>(kind), id);
+  if (Names *all = busy ? names() : nullptr) {
+    all->forget(domain, static_cast<uint32_t>(kind), id);
   }
 }
 

@@ -51,7 +51,9 @@ bool message_text(int32_t type, const nvtxMessageValue_t &message, std::string &
     return true;
   }
   if (type == NVTX_MESSAGE_TYPE_REGISTERED) {
-    out = names().text(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(message.registered)));
+    if (const Names *all = names()) {
+      out = all->text(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(message.registered)));
+    }
     return true;
   }
   return false;
