@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Sequence
+import sysconfig
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from tests.integration.conftest import SOURCES, nvtx_headers
 
 NATIVE = Path(__file__).resolve().parents[1] / "native"
 _INCLUDE = (f"-I{NATIVE / 'include'}", f"-I{NATIVE}", "-isystem")
-_AGENT = ("-fPIC", "-shared", "-fno-rtti", "-fvisibility=hidden", '-DWARPLINE_VERSION="test"')
+# As in the real build: with another TLS model, or its `operator new` exported, it would be another agent.
+_COMPILE = ("-O1", "-std=c++20", "-fPIC", "-fno-rtti", "-ftls-model=initial-exec", "-fvisibility=hidden", '-DWARPLINE_VERSION="test"')
+_LINK = ("-shared", f"-Wl,--version-script={NATIVE / 'agent' / 'exports.map'}")
 
 
 def sources(*folders: str) -> list[Path]:
@@ -18,17 +24,33 @@ def sources(*folders: str) -> list[Path]:
     return [path for folder in folders for path in sorted((NATIVE / folder).glob("*.cpp"))]
 
 
-def build_agent(out: Path, compiler: str = "g++", words: Sequence[str] = ()) -> Path:
-    """Build the agent library."""
-    files = sources("spool", "agent", "agent/sources")
-    subprocess.run([compiler, "-O1", "-std=c++20", *_INCLUDE, nvtx_headers(), *_AGENT, *words, *files, "-o", out], check=True)
+def _compile(folder: Path, compiler: str, words: Sequence[str], path: Path) -> Path:
+    out = folder / f"{path.parent.name}-{path.stem}.o"
+    if not out.exists():
+        subprocess.run([compiler, "-c", *_COMPILE, *_INCLUDE, nvtx_headers(), *words, path, "-o", out], check=True)
     return out
 
 
-def build_spool_test(out: Path, compiler: str = "g++", words: Sequence[str] = (), name: str = "spool_test") -> Path:
+def objects(folder: Path, paths: Iterable[Path], compiler: str = "g++", words: Sequence[str] = ()) -> list[Path]:
+    """Compile into `folder` what is not there yet, on all CPUs."""
+    folder.mkdir(exist_ok=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(partial(_compile, folder, compiler, words), paths))
+
+
+def build_agent(out: Path, compiler: str = "g++", words: Sequence[str] = (), folder: Path | None = None) -> Path:
+    """Build the agent library; `folder` keeps the objects, for other builds with the same compiler and words."""
+    made = objects(folder or out.with_suffix(".objects"), sources("spool", "agent", "agent/sources"), compiler, words)
+    subprocess.run([compiler, *_LINK, *words, *made, "-o", out], check=True)
+    return out
+
+
+def build_spool_test(
+    out: Path, compiler: str = "g++", words: Sequence[str] = (), name: str = "spool_test", folder: Path | None = None
+) -> Path:
     """Build unit tests of the spool writer: `native/tests/<name>.cpp`."""
-    files = [NATIVE / "tests" / f"{name}.cpp", *sources("spool")]
-    subprocess.run([compiler, "-O1", "-std=c++20", *_INCLUDE, nvtx_headers(), *words, *files, "-pthread", "-o", out], check=True)
+    made = objects(folder or out.with_suffix(".objects"), [NATIVE / "tests" / f"{name}.cpp", *sources("spool")], compiler, words)
+    subprocess.run([compiler, *words, *made, "-pthread", "-o", out], check=True)
     return out
 
 

@@ -10,8 +10,8 @@
 #include "heap.h"
 #include "spool/memory.h"
 
-// The sanitizers watch the usual heap.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// The address sanitizer watches the usual heap.
+#if defined(__SANITIZE_ADDRESS__)
 
 namespace warpline::agent {
 void renew_heap() {}

@@ -1,7 +1,7 @@
 // nvtx_life MODE …: how the agent lives in a process. The agent is the library that NVTX_INJECTION64_PATH names.
 //   restart FOLDER…    records once into each folder, with handles made before the first
 //   join early|late    forks while a fork handler of the program waits for a thread that annotates
-//   storm COUNT        a timer's handler annotates while threads annotate, end and fork
+//   storm COUNT [US]   a timer's handler annotates while threads annotate, end and fork
 //   busy FOLDER…       threads annotate all the time while recordings begin and end
 //   fork FOLDER        a child goes on with a recording that was begun by hand, and begins one of its own
 #define _GNU_SOURCE
@@ -81,6 +81,7 @@ static void *annotate(void *unused) {
     nvtxRangePushA(name);
     nvtxRangeEnd(nvtxRangeStartA(name));
     nvtxRangePop();
+    nvtxNameOsThreadA(i % 8, name);  // asks for the clock outside of recordings, too
   }
   return NULL;
 }
@@ -144,12 +145,14 @@ static void *short_life(void *number) {
   return NULL;
 }
 
-static void storm(long count) {
+static void storm(long count, long every) {
   struct sigaction action = {0};
   action.sa_handler = annotate_in_handler;
   action.sa_flags = SA_RESTART;
   sigaction(SIGALRM, &action, NULL);
-  struct itimerval often = {{0, 2000}, {0, 2000}};
+  // A handler that comes while the thread it interrupts is in NVTX's own first call would wait for that thread for ever.
+  nvtxInitialize(NULL);
+  struct itimerval often = {{0, every}, {0, every}};
   setitimer(ITIMER_REAL, &often, NULL);
   for (long i = 0; i < count; ++i) {
     pthread_t threads[3];
@@ -223,7 +226,7 @@ int main(int words, char **arguments) {
   } else if (strcmp(mode, "join") == 0) {
     join(arguments[2]);
   } else if (strcmp(mode, "storm") == 0) {
-    storm(atol(arguments[2]));
+    storm(atol(arguments[2]), words > 3 ? atol(arguments[3]) : 2000);
   } else if (strcmp(mode, "busy") == 0) {
     busy(words - 2, arguments + 2);
   } else if (strcmp(mode, "fork") == 0 && words > 3) {

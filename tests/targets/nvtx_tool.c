@@ -70,7 +70,7 @@ static void end(void) {
 
 static void put_bytes(const void *from, size_t n) {
   fputc('"', out);
-  for (size_t i = 0; i < n; ++i) fprintf(out, "%02x", ((const unsigned char *)from)[i]);
+  for (size_t i = 0; from != NULL && i < n; ++i) fprintf(out, "%02x", ((const unsigned char *)from)[i]);
   fputc('"', out);
 }
 
