@@ -215,8 +215,14 @@ PyObject *annotate_call(PyObject *self, PyObject *args, PyObject *kwargs) {
   if (module == nullptr) {
     return nullptr;
   }
-  PyObject *decorated = PyObject_CallMethod(module, "decorate", "OO", self, function);
+  PyObject *decorate = PyObject_GetAttrString(module, "decorate");
   Py_DECREF(module);
+  if (decorate == nullptr) {
+    return nullptr;
+  }
+  drives(decorate);
+  PyObject *decorated = PyObject_CallFunctionObjArgs(decorate, self, function, nullptr);
+  Py_DECREF(decorate);
   return decorated;
 }
 

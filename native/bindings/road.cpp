@@ -12,7 +12,8 @@ PyObject *g_enter_names[4] = {};
 
 namespace {
 
-Mutex g_mutex;  // the lists of open ranges; no Python runs while it is held
+PyObject *g_driving_file = nullptr;  // kept for good
+Mutex g_mutex;                       // the lists of open ranges; no Python runs while it is held
 
 PyObject *as_object(Open *open) {
   return reinterpret_cast<PyObject *>(open);
@@ -125,6 +126,17 @@ Suspended *as_task(Frame *frame, const char *library, Owner *around) {
   return add_suspended(frame, library, parent);
 }
 
+// Was `frame` called by `outer`, through nothing but generators that drive others?
+bool driven_by(Frame *frame, const Frame *outer) {
+  for (int i = 0; i < 32 && frame != outer; ++i) {
+    frame = python_caller_of(frame);
+    if (frame == nullptr || code_of(frame)->co_filename != g_driving_file) {
+      return false;
+    }
+  }
+  return frame == outer;
+}
+
 // Finds the task that the range belongs to.
 Owner *owner_at(const Place &place, PyThreadState *state, Suspended **suspended) {
   Owner *task = library_task(state);
@@ -136,7 +148,7 @@ Owner *owner_at(const Place &place, PyThreadState *state, Suspended **suspended)
     if (*suspended == nullptr && task == nullptr) {
       *suspended = as_task(root_of(place.owner), "coroutine", nullptr);
     }
-  } else if (*suspended == nullptr || (*suspended)->frame != place.owner) {
+  } else if (*suspended == nullptr || !driven_by(place.owner, (*suspended)->frame)) {
     *suspended = as_task(place.owner, "generator", *suspended != nullptr ? *suspended : task);
   }
   return *suspended != nullptr ? *suspended : task;
@@ -289,6 +301,15 @@ bool init_road() {
     }
   }
   return init_frames() && init_tasks();
+}
+
+void drives(PyObject *function) {
+  PyObject *code = g_driving_file == nullptr ? PyObject_GetAttrString(function, "__code__") : nullptr;
+  if (code != nullptr && PyCode_Check(code)) {
+    g_driving_file = Py_NewRef(reinterpret_cast<PyCodeObject *>(code)->co_filename);
+  }
+  Py_XDECREF(code);
+  PyErr_Clear();
 }
 
 void enter_slowly(Entered *entered, Event *event, int32_t state) {

@@ -28,6 +28,9 @@ inline bool enters_for_caller(const PyCodeObject *code) {
          name == g_enter_names[3];
 }
 
+// Generators of the file that `function` is from drive others, and are one task with them. Sets no exception.
+void drives(PyObject *function);
+
 void enter_slowly(Entered *entered, Event *event, int32_t state);
 void exit_slowly(Entered *entered, Domain *domain, int32_t state, Event *last);
 void abandon(Entered *entered);

@@ -17,20 +17,21 @@ constexpr int kBuckets = 256;
 Suspended *g_buckets[kBuckets];
 Mutex g_mutex;  // no Python runs while it is held
 
-// Numbers that frames had a moment ago.
+// The number of a generator that has ended, for the next one of its code within the same parent and on the same thread.
 struct Former {
-  const Frame *frame;
   const PyCodeObject *code;
+  const PyObject *name;
+  uint64_t parent;
+  uint64_t thread;
   uint32_t number;
   uint32_t recording;
-  uint64_t parent;
 };
 constexpr int kFormer = 512;
 Former g_former[kFormer];
 
-Former &former_of(const Frame *frame) {
-  const uintptr_t key = reinterpret_cast<uintptr_t>(frame);
-  return g_former[(key >> 4 ^ key >> 12) % kFormer];
+Former &former_of(const PyCodeObject *code, uint64_t parent, uint64_t thread) {
+  const uintptr_t key = reinterpret_cast<uintptr_t>(code);
+  return g_former[(key >> 4 ^ key >> 12 ^ parent ^ parent >> 32 ^ thread) % kFormer];
 }
 
 Suspended **bucket_of(const Frame *frame) {
@@ -105,10 +106,12 @@ Suspended *add_suspended(Frame *frame, const char *library, const RangePoint &pa
   made->frame = frame;
   made->code = code;
   const Guard lock(g_mutex);
-  const Former &former = former_of(frame);
-  if (former.frame == frame && former.code == code && former.parent == parent.id) {
+  Former &former = former_of(code, parent.id, t_task.state);
+  if (former.code == code && former.name == made->name && former.parent == parent.id &&
+      former.thread == t_task.state) {
     made->number = former.number;
     made->recording = former.recording;
+    former = {};
   }
   Suspended **bucket = bucket_of(frame);
   made->next = *bucket;
@@ -129,8 +132,9 @@ void drop_suspended(Suspended *suspended) {
     if (*at != nullptr) {
       *at = suspended->next;
     }
-    former_of(suspended->frame) = {suspended->frame, suspended->code, suspended->number, suspended->recording,
-                                   suspended->parent.id};
+    former_of(suspended->code, suspended->parent.id, t_task.state) = {
+        suspended->code, suspended->name,   suspended->parent.id,
+        t_task.state,    suspended->number, suspended->recording};
     g_suspended.fetch_sub(1, std::memory_order_relaxed);
   }
   t_task.told_at = kNever;  // this thread may have told its number

@@ -20,8 +20,8 @@ Suspended *suspended_around(Frame *frame, bool in_task);
 // The one for `frame`; null where there is none.
 Suspended *find_suspended(Frame *frame);
 
-// Makes it. Null without memory. A generator that opens one range after the other, each within the same parent, stays one
-// task.
+// Makes it. Null without memory. Ranges that come one after the other, of one generator or of calls of one generator function
+// by the same thread within the same parent, stay one task: a loop does not define a task per turn.
 Suspended *add_suspended(Frame *frame, const char *library, const RangePoint &parent);
 
 // Its last range has ended.

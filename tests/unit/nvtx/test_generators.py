@@ -134,6 +134,31 @@ def test_a_decorated_generator_holds_what_it_calls(heard: Heard) -> None:
         """
     )
     assert names(events) == [("numbers", None), ("call", "numbers"), ("inner", "numbers"), ("call", None)]
+    assert [event["name"] for event in events if event["event"] == "task"] == ["numbers"], "one task for both frames"
+
+
+def test_calls_of_a_generator_one_after_the_other_are_one_task(heard: Heard) -> None:
+    events = heard(
+        """
+        def numbers():
+            with nvtx.annotate("plain"): yield 1
+        @nvtx.annotate()
+        async def many():
+            with nvtx.annotate("inner"): yield 1
+        async def consume():
+            async for _ in many(): pass
+            async for _ in many(): pass
+        kept = []
+        for i in range(3):
+            kept.append(bytearray(100 * i))
+            for _ in numbers(): pass
+        one, two = numbers(), numbers()
+        next(one), next(two)
+        asyncio.run(consume())
+        """
+    )
+    made = [event["name"] for event in events if event["event"] == "task" and event["library"] == "generator"]
+    assert [name.split(".")[-1] for name in made] == ["numbers", "numbers", "many"]  # two at a time are two
 
 
 def test_async_generators_belong_to_neither_their_consumer_nor_its_task(heard: Heard) -> None:
