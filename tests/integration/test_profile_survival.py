@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.launching import COMMAND, alive, codes, environment, info, program, until, warpline
+from warpline.query import open as open_report
 
 pytestmark = pytest.mark.require("native")
 
@@ -145,3 +146,25 @@ def test_a_read_only_place_for_the_report_is_said_before_the_program_runs(tmp_pa
     done = warpline("profile", "-o", "y", "--spool-dir", disk, "true", cwd=tmp_path)
     assert done.returncode == 1
     assert "it is read-only" in done.stderr
+
+
+def test_a_range_that_a_killed_child_had_open_lasts_until_it_was_last_seen(tmp_path: Path) -> None:
+    (tmp_path / "child.py").write_text("from warpline import nvtx\nnvtx.push_range('open')\nprint(flush=True)\ninput()\n")
+    text = """
+import subprocess
+clocks = os.path.join(os.environ["WARPLINE_SPOOL"], "clocks.jsonl")
+lines = lambda: open(clocks).read().count("\\n")
+with subprocess.Popen([sys.executable, "child.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    child.stdout.readline()
+    with nvtx.annotate("meanwhile"):
+        before = lines()
+        while lines() < before + 2:  # the launcher looks several times a line
+            time.sleep(0.01)
+    child.kill()
+"""
+    done = warpline("profile", "-q", "-o", "x", program(tmp_path / "p.py", text), cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    with open_report(tmp_path / "x.warpline") as report:
+        (meanwhile,) = report.sql("SELECT start FROM nvtx_ranges WHERE message = 'meanwhile'").to_pylist()
+        (ended,) = report.sql("SELECT \"end\" FROM nvtx_ranges WHERE message = 'open' AND unfinished").to_pylist()
+    assert ended["end"] > meanwhile["start"]

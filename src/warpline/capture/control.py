@@ -25,6 +25,7 @@ _FAILED = ctypes.c_void_p(-1).value
 # FileHeader there
 FIRST_CHUNK = 12
 CHUNK_END = 64
+END_NS = 72
 # ChunkHeader there
 _CHUNK = struct.Struct("<IBBHQI")
 _RECORDS, _STRINGS, _NO_THREAD = 1, 2, 0xFFFFFFFF
@@ -86,6 +87,11 @@ class ControlPage:
         if address is None or address == _FAILED:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))
         return int(address)
+
+
+def ended_orderly(descriptor: int) -> bool:
+    """Whether the process of an open spool file noted when it ended. OSError where it cannot be read."""
+    return any(os.pread(descriptor, 8, END_NS))
 
 
 def holds_events(spool: Path) -> bool:

@@ -7,12 +7,14 @@ it is gone, so that processes started from then on record again, and at the end 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from pathlib import Path
 
-from warpline.capture.control import ControlPage
+from warpline.capture.control import ControlPage, ended_orderly
 
+_OWNER = re.compile(r".*-(\d+)-\d+\.spool")
 _SETTLE_NS = 50_000_000  # directory times are coarse: a listing younger than this may have missed a file
 
 
@@ -28,10 +30,13 @@ class SpoolKeeper:
         self._limit = limit
         self._held: dict[str, tuple[int, tuple[int, int]]] = {}
         self._seen: set[str] = set()
+        self._alive: dict[str, int] = {}
+        self._last_alive: dict[str, int] = {}
         self._listed_ns = 0
 
     def look(self) -> None:
-        """Open the spool files that are new, and bring the directory back if it is gone. Never raises OSError."""
+        """Open the spool files that are new, and bring the directory back if it is gone; see who lives. Never raises OSError."""
+        self._see_who_lives()
         try:
             changed_ns = self._spool.stat().st_mtime_ns
         except OSError:
@@ -52,8 +57,22 @@ class SpoolKeeper:
             try:
                 descriptor = os.open(self._spool / name, os.O_RDONLY | os.O_CLOEXEC)
                 self._held[name] = descriptor, _identity(descriptor)
+                if owner := _OWNER.fullmatch(name):
+                    self._alive[name] = int(owner[1])
             except OSError:
                 self.not_held += 1
+
+    def killed(self) -> dict[str, int]:
+        """Return when (ns, CLOCK_MONOTONIC) the processes of the spool files were last seen alive that did not say when they ended."""
+        found = {}
+        for name, time_ns in self._last_alive.items():
+            held = self._held.get(name)
+            try:
+                if held is not None and not ended_orderly(held[0]):
+                    found[name] = time_ns
+            except OSError:
+                continue
+        return found
 
     def rescue(self) -> int:
         """Copy deleted spool files back into the directory, release all, and return how many were brought back."""
@@ -82,6 +101,18 @@ class SpoolKeeper:
             except OSError:
                 continue
         self._held.clear()
+
+    def _see_who_lives(self) -> None:
+        for name, pid in list(self._alive.items()):
+            now = time.monotonic_ns()
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                del self._alive[name]
+                continue
+            except OSError:
+                pass  # another user's now: alive
+            self._last_alive[name] = now
 
     def _bring_back(self) -> None:
         try:

@@ -18,6 +18,7 @@ from warpline.errors import CaptureError
 from warpline.handover.wording import Wording
 
 CLOCK_SPAN_NS = 10_000_000
+_MOST_KILLED = 64  # launch.json has only so much room on a full disk
 _OTHER_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
@@ -74,6 +75,7 @@ class Run:
         """
         self.facts.set(end_ns=end_ns, primary_end_ns=primary_end_ns, exit_status=exit_status)
         self._monitor.stop()
+        self.facts.set(last_alive=dict(sorted(self._keeper.killed().items())[:_MOST_KILLED]))
         self._note_spool()
         self._note_counts(unheard)
         self._note_other_tool(other_tool)
@@ -123,12 +125,13 @@ class Run:
                 counts.lost,
             )
         elif counts.processes <= unheard and self.facts.traces("nvtx"):
-            self.facts.note(
-                "warning",
-                "no-nvtx",
-                "No process of the program called NVTX, so there is nothing to show. "
-                "Annotate it with warpline.nvtx, or any other NVTX library.",
+            off = os.environ.get("NVTX_DISABLE")
+            hint = (
+                f"NVTX_DISABLE is set (to {off!r}; any value counts), which switches warpline.nvtx and PyPI nvtx off: unset it."
+                if off
+                else "Annotate it with warpline.nvtx, or any other NVTX library."
             )
+            self.facts.note("warning", "no-nvtx", f"No process of the program called NVTX, so there is nothing to show. {hint}")
 
     def _note_other_tool(self, tool: str | None) -> None:
         if count := self._control.counts().not_chained:

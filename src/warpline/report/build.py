@@ -77,7 +77,8 @@ class Builder:
         for path, process in files:
             size = path.stat().st_size
             ended = self._launch.primary_end_ns if process.pid == self._launch.pid and process.start_ns == last else None
-            self._add_process(path, self.part.key(len(self._processes)), ended or 0, done / total, size / total)
+            ended = ended or self._launch.last_alive.get(path.name, 0)
+            self._add_process(path, self.part.key(len(self._processes)), ended, done / total, size / total)
             done += size
         self._link()
         facts = self._run_facts()

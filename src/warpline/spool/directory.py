@@ -27,6 +27,7 @@ class Launch:
     end_ns: int | None = None
     primary_end_ns: int | None = None
     exit_status: int | None = None
+    last_alive: dict[str, int] = field(default_factory=dict)
     sources: dict[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     target: dict[str, Any] = field(default_factory=dict)
@@ -69,6 +70,7 @@ def read_launch(directory: Path) -> Launch:
     notes = data.get("diagnostics")
     target = data.get("target")
     sources = data.get("sources")
+    alive = data.get("last_alive")
     return Launch(
         present=True,
         command=words(data.get("command")),
@@ -80,6 +82,7 @@ def read_launch(directory: Path) -> Launch:
         end_ns=number(data.get("end_ns")),
         primary_end_ns=number(data.get("primary_end_ns")),
         exit_status=status if isinstance(status, int) and -(1 << 31) <= status < 1 << 31 else None,
+        last_alive={name: number(time) or 0 for name, time in alive.items()} if isinstance(alive, Mapping) else {},
         sources={name: facts for name, facts in sources.items() if isinstance(facts, dict)} if isinstance(sources, Mapping) else {},
         notes=tuple(_note(item) for item in notes if isinstance(item, Mapping)) if isinstance(notes, list) else (),
         target=dict(target) if isinstance(target, Mapping) else {},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,3 +87,22 @@ def test_a_directory_that_cannot_come_back_loses_the_files(spool: Path, control:
     keeper.look()
     assert keeper.rescue() == 0
     assert keeper.lost == 1
+
+
+def test_it_sees_until_when_a_killed_process_lived(spool: Path, control: ControlPage) -> None:
+    keeper = SpoolKeeper(spool, control)
+    with subprocess.Popen(["sleep", "60"]) as killed, subprocess.Popen(["sleep", "60"]) as orderly:
+        header = bytearray(4096)
+        (spool / f"h-{killed.pid}-1.spool").write_bytes(header)
+        header[72] = 1  # FileHeader::end_ns
+        (spool / f"h-{orderly.pid}-1.spool").write_bytes(header)
+        begin = time.monotonic_ns()
+        keeper.look()
+        keeper.look()
+        seen = time.monotonic_ns()
+        killed.kill()
+        orderly.kill()
+    keeper.look()
+    assert list(keeper.killed()) == [f"h-{killed.pid}-1.spool"]
+    assert begin <= keeper.killed()[f"h-{killed.pid}-1.spool"] <= seen
+    keeper.rescue()
