@@ -1,8 +1,6 @@
-"""Colour arguments: the names of PyPI `nvtx`, hexadecimal, and matplotlib's where the program already uses it."""
+"""Colour arguments: the names of PyPI `nvtx`, hexadecimal, and matplotlib's where it is installed."""
 
 from __future__ import annotations
-
-import sys
 
 # Alpha is 0, as PyPI nvtx sends them; tools take that as opaque.
 NAMES: dict[str, int] = {
@@ -61,7 +59,7 @@ def color_to_hex(color: object = None) -> int:
         return number
     raise TypeError(
         f"unknown color {color!r}: give one of {', '.join(NAMES)}, '#rrggbb', or an int 0xAARRGGBB"
-        " (matplotlib's colors work once the program has imported matplotlib)"
+        " (matplotlib's colors work where matplotlib is installed)"
     )
 
 
@@ -79,11 +77,11 @@ def _hexadecimal(digits: str) -> int | None:
 
 
 def _matplotlib(color: object) -> int | None:
-    # Never imported from here: that would cost the traced program a second.
-    if "matplotlib" not in sys.modules:
+    # Costs the program a second, once, as with PyPI nvtx; only for colours that would be a TypeError without it.
+    try:
+        import matplotlib.colors
+    except ImportError:
         return None
-    import matplotlib.colors
-
     try:
         red, green, blue, alpha = matplotlib.colors.to_rgba(color)
     except (ValueError, TypeError):

@@ -1,9 +1,10 @@
-"""Colours: names, numbers, hexadecimal, and matplotlib's only where the program uses it."""
+"""Colours: names, numbers, hexadecimal, and matplotlib's where it is installed."""
 
 from __future__ import annotations
 
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -35,13 +36,20 @@ def test_numbers_and_hexadecimal(color: object, argb: int) -> None:
 
 @pytest.mark.parametrize("color", ["mauvish", "#12", "#ggg", "", (1, 0, 0), 1.5])
 def test_anything_else_names_the_choices(color: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "matplotlib", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # not installed
     with pytest.raises(TypeError, match=r"give one of blue, cyan, .*'#rrggbb', or an int"):
         color_to_hex(color)
-    assert "matplotlib" not in sys.modules
 
 
-def test_matplotlib_is_asked_where_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("color", ["green", "#123", "#11223344", 5, None])
+def test_matplotlib_is_not_imported_for_what_is_known_without(color: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delitem(sys.modules, "matplotlib", raising=False)
+    (tmp_path / "matplotlib.py").write_text("raise AssertionError('imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    color_to_hex(color)
+
+
+def test_matplotlib_is_asked_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def to_rgba(color: object) -> tuple[float, float, float, float]:
         if color != "tab:blue":
             raise ValueError(color)
