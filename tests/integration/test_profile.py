@@ -255,6 +255,12 @@ def test_a_program_without_nvtx_is_told_so(tmp_path: Path) -> None:
     assert codes(tmp_path / "x.warpline") == ["no-nvtx"]
 
 
+def test_a_program_with_nvtx_switched_off_is_told_so(tmp_path: Path) -> None:
+    done = warpline("profile", "-o", "x", program(tmp_path / "p.py", "nvtx.mark('x')"), cwd=tmp_path, env=environment(NVTX_DISABLE="0"))
+    assert codes(tmp_path / "x.warpline") == ["no-nvtx"]
+    assert "NVTX_DISABLE is set (to '0'" in done.stderr
+
+
 @pytest.mark.parametrize("trace", ["none", "cuda"])
 def test_tracing_nothing_is_told_and_leaves_the_programs_nvtx_alone(trace: str, tmp_path: Path) -> None:
     path = program(tmp_path / "p.py", "print(os.environ.get('NVTX_INJECTION64_PATH'))")
