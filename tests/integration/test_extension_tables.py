@@ -38,7 +38,7 @@ def test_structures(report: Report) -> None:
     both = report.sql("""SELECT r.payload_int, p.type, p.at_end
         FROM payloads p JOIN nvtx_ranges r ON p.event_type = 'range' AND p.event = r.id
         WHERE r.message = 'number' AND r.process = 0 ORDER BY at_end""")
-    assert [tuple(row.values()) for row in both.to_pylist()] == [(None, "int32", False), (None, "step", True)]
+    assert [tuple(row.values()) for row in both.to_pylist()] == [(77, "int32", False), (77, "step", True)]
 
 
 def test_pointers_and_lengths(report: Report) -> None:
