@@ -86,6 +86,6 @@ def test_recordings_begun_by_hand(words: tuple[str, ...], mode: str, count: int,
 def test_another_tool(words: tuple[str, ...], folder: Path, tmp_path: Path) -> None:
     tool = build_target("nvtx_tool", tmp_path / "tool.so", words=(*words, "-shared", "-fPIC", "-fvisibility=hidden"))
     environment = {"WARPLINE_NVTX_CHAIN": str(tool), "NVTX_TOOL_LOG": str(tmp_path / "log"), "WARPLINE_SPOOL": str(tmp_path)}
-    for name, arguments in (("nvtx_core", []), ("nvtx_extensions", []), ("nvtx_storm", ["4", "500"]), ("nvtx_fork", ["fork"])):
+    for name, arguments in (("nvtx_core", []), ("nvtx_storm", ["4", "500"]), ("nvtx_fork", ["fork"])):
         run(words, name, arguments, folder, **environment)
     assert (tmp_path / "log").read_text()
