@@ -1,0 +1,77 @@
+"""The Python binding under the sanitizers: every function with any argument, alone and from many threads."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.integration.conftest import SOURCES, nvtx_headers
+from tests.native_build import NATIVE, sources
+
+ROOT = NATIVE.parent
+PROGRAM = SOURCES / "nvtx_anything.py"
+pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(600)]  # an instrumented build on a busy machine
+
+MEMORY = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+THREADS = ("-g", "-fsanitize=thread", "-Wno-tsan")  # see test_sanitizers.py
+RUNTIMES: dict[tuple[str, ...], str] = {MEMORY: "libasan.so", THREADS: "libtsan.so"}
+# CPython keeps what it allocates until the very end, and its own allocator would hide what is used after it was freed.
+OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
+
+Package = Callable[[tuple[str, ...]], Path]
+
+
+def build(folder: Path, words: tuple[str, ...]) -> None:
+    """Build the binding for this interpreter as `folder/warpline/nvtx/_binding.*.so`, beside the package's Python files."""
+    package = folder / "warpline"
+    shutil.copytree(ROOT / "src" / "warpline", package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    include = ("-isystem", nvtx_headers(), "-isystem", sysconfig.get_path("include"), f"-I{NATIVE / 'include'}")
+    flags = ("-O1", "-std=c++20", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", *words)
+
+    def compile_one(source: Path) -> Path:
+        made = folder / f"{source.stem}.o"
+        subprocess.run(["g++", *flags, *include, "-c", source, "-o", made], check=True)
+        return made
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = list(pool.map(compile_one, sources("bindings")))
+    target = package / "nvtx" / f"_binding{sysconfig.get_config_var('EXT_SUFFIX')}"
+    subprocess.run(["g++", "-shared", *words, *objects, "-o", target, "-ldl"], check=True)
+
+
+@pytest.fixture(scope="module")
+def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    """The folder of a package whose binding is instrumented, built once for each sanitizer."""
+    made: dict[tuple[str, ...], Path] = {}
+
+    def folder(words: tuple[str, ...]) -> Path:
+        if words not in made:
+            made[words] = tmp_path_factory.mktemp("instrumented")
+            build(made[words], words)
+        return made[words]
+
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [(MEMORY, ["1", "6000", "0"]), (THREADS, ["3", "200", "3"])],
+    ids=["memory", "threads"],
+)
+def test_anything_goes(words: tuple[str, ...], arguments: list[str], instrumented: Package, tmp_path: Path) -> None:
+    runtime = subprocess.run(["gcc", f"-print-file-name={RUNTIMES[words]}"], capture_output=True, text=True, check=True).stdout.strip()
+    environment = os.environ | OPTIONS | {"LD_PRELOAD": runtime, "PYTHONPATH": str(instrumented(words)), "WARPLINE_SPOOL": str(tmp_path)}
+    environment["NVTX_INJECTION64_PATH"] = str(ROOT / "src" / "warpline" / "_lib" / "libwarpline_agent.so")
+    done = subprocess.run([sys.executable, PROGRAM, *arguments], env=environment, capture_output=True, text=True, check=False)
+    assert "Sanitizer" not in done.stderr, done.stderr[:6000]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("done ")
+    assert list(tmp_path.glob("*.spool"))
