@@ -131,7 +131,7 @@ HINTS: dict[str, list[Any]] = {
 }
 # fmt: on
 functions = [
-    getattr(nvtx, name) for name in sorted(nvtx.__all__) if callable(getattr(nvtx, name)) and name not in ("Profile", "look_again")
+    getattr(nvtx, name) for name in sorted(nvtx.__all__) if callable(getattr(nvtx, name)) and name not in ("Lock", "Profile", "look_again")
 ]
 
 
