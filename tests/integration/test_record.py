@@ -165,6 +165,32 @@ assert recording.wait()
 
 
 @pytest.mark.require("nvtx")
+def test_libraries_that_stay_silent_are_told_of_once(tmp_path: Path) -> None:
+    text = """
+import nvtx as peer
+peer.mark("too early")
+for name in ("x", "y"):
+    with warpline.record(name, wait=True) as recording:
+        nvtx.mark("m")
+    assert "nvtx._lib.lib" in {library.name for library in recording.silent_libraries}
+"""
+    (tmp_path / "p.py").write_text("import warpline\nfrom warpline import nvtx\n" + text)
+    done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("not heard") == 1
+    assert any(row["code"] == "late-library" for row in info(tmp_path / "y.warpline")["diagnostics"])
+
+
+def test_a_muted_binding_does_not_come_too_late(tmp_path: Path) -> None:
+    text = """
+with warpline.record("x", wait=True) as recording:
+    nvtx.mark("m")
+assert "warpline.nvtx._binding" not in {library.name for library in recording.silent_libraries}
+"""
+    run(tmp_path, text, said=None, NVTX_DISABLE="1")
+
+
+@pytest.mark.require("nvtx")
 def test_a_prepared_program_is_heard_whole(tmp_path: Path) -> None:
     text = """
 loaded = warpline.prepare()

@@ -19,6 +19,7 @@ from warpline.errors import UsageError
 _lock = threading.RLock()
 _current: Recording | None = None
 _finishing: list[Recording] = []
+_unheard_told: set[tuple[str, ...]] = set()
 _forked = False
 _registered = False
 
@@ -84,6 +85,11 @@ class Recording:
         if not told:  # by us, not by the child: a notebook shows only what its own process says
             for line in answer.get("said", ()):
                 _tell(str(line))
+            silent = tuple(answer.get("silent", ()))
+            if silent not in _unheard_told:  # the same libraries stay silent in every recording of a process
+                _unheard_told.add(silent)
+                for line in answer.get("unheard", ()):
+                    _tell(str(line))
             if died := self._finisher.died:
                 _tell(f"{self.path} is not finished: its child process ended ({died}). Nothing is lost: whatever opens it finishes it.")
         return answer

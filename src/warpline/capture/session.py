@@ -83,10 +83,11 @@ class Session:
         self._facts.save()
         self._run.close()
         lock = pending.end(self._place.note)
+        muted = _muted_binding()
         try:
             request = {
                 "note": str(self._place.note.path),
-                "before": self._before,
+                "before": [path for path in self._before if path != muted],
                 "attached": attached,
                 "agent": AGENT,
                 "prepared": prepared() is not None,
@@ -171,6 +172,12 @@ def _early_sample(agent: Agent) -> ClockSample:
     if _early is None or time.monotonic_ns() - _early.monotonic > _TOO_OLD_NS:
         _early = agent.clock_sample()
     return _early
+
+
+def _muted_binding() -> str | None:
+    """Return our binding's path where NVTX_DISABLE is why it is silent: it does not come too late."""
+    binding, nvtx = sys.modules.get("warpline.nvtx._binding"), sys.modules.get("warpline.nvtx")
+    return None if binding is None or nvtx is None or nvtx.enabled() else os.path.realpath(str(binding.__file__))
 
 
 def _command() -> list[str]:

@@ -26,6 +26,7 @@ def main(request: Mapping[str, Any]) -> None:
     note = pending.read(Path(request["note"]))
     late: list[str] = []
     said: list[str] = []
+    unheard: list[str] = []
     finished = False
     try:
         if note is not None:
@@ -37,7 +38,7 @@ def main(request: Mapping[str, Any]) -> None:
         if request["lock"] is not None:
             os.close(request["lock"])
         if note is not None:
-            finished = _finish(note, said)
+            finished = _finish(note, said, unheard)
     except WarplineError as error:
         if note is not None and note.path.exists():  # else somebody overwrote the report
             said.append(" ".join(str(error).split()))
@@ -45,7 +46,7 @@ def main(request: Mapping[str, Any]) -> None:
         path = request["note"] if note is None else short_path(note.report)
         said.append(f"{path} is not finished: {type(error).__name__}: {error}. Whatever opens it tries again.")
     finally:
-        json.dump({"silent": late, "finished": finished, "said": said}, sys.stdout)
+        json.dump({"silent": late, "finished": finished, "said": said, "unheard": unheard}, sys.stdout)
 
 
 def _add_facts(note: pending.Pending, late: list[str], request: Mapping[str, Any]) -> None:
@@ -66,7 +67,7 @@ def _add_facts(note: pending.Pending, late: list[str], request: Mapping[str, Any
     facts.save()
 
 
-def _finish(note: pending.Pending, said: list[str]) -> bool:
+def _finish(note: pending.Pending, said: list[str], unheard: list[str]) -> bool:
     try:
         import pyarrow.parquet as pq
 
@@ -80,11 +81,11 @@ def _finish(note: pending.Pending, said: list[str]) -> bool:
     late = [row for row in rows if row["code"] == "late-library"]
     others = [row for row in rows if row["code"] != "late-library"]
     texts = [row["message"] for row in others[:1]]
+    path = short_path(note.report)
     if late:
         names = ", ".join(row["message"].split(" ", 1)[0] for row in late[:4]) + (", …" if len(late) > 4 else "")
-        texts.append(f"{'libraries' if len(late) > 1 else 'library'} not heard: {names}")
+        unheard.append(f"{path}: {'libraries' if len(late) > 1 else 'library'} not heard: {names} (`warpline info {path}`)")
     if texts:
-        path = short_path(note.report)
-        more = f" ({counted(len(rows), 'diagnostic')}: `warpline info {path}`)"
+        more = f" ({counted(len(others), 'diagnostic')}: `warpline info {path}`)"
         said.append(f"{path}: {'; '.join(' '.join(text.split())[:_LINE] for text in texts)}{more}")
     return True
