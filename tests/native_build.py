@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sysconfig
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
