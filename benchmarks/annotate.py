@@ -111,11 +111,13 @@ def _measure_here(floor: str, mode: str, group: str, quick: bool) -> dict[str, l
                     candidates[f"{label} {case.what}"] = function
     if missing:
         print(f"annotate ({mode}): not there: {'; '.join(missing)}", file=sys.stderr)
-    calls, rounds = (5000, 41) if group == "main" else (2000, 31)
-    timings = interleave(candidates, calls=2000 if quick else calls, rounds=9 if quick else rounds)
+    # Blocks much smaller than the windows in which a spool's pages are provided (128 KiB): few rounds hold such a moment, and
+    # medians pass over them.
+    rounds = 41 if quick else 205 if group == "main" else 63
+    timings = interleave(candidates, calls=500 if quick else 1000, rounds=rounds)
     samples = {name: list(timing.rounds) for name, timing in timings.items()}
     if mode == "attached" and group == "main":
-        # Medians pass over the rounds in which the spool grows and its pages are first touched; long blocks do not.
+        # What the kernel takes for the pages is part of long blocks.
         chosen = (LOOP, R, "plain f()", "warpline with annotate('x')", "warpline @annotate f()")
         blocks = interleave({name: candidates[name] for name in chosen}, calls=50_000 if quick else 300_000, rounds=3 if quick else 7)
         samples |= {f"{SUSTAINED} {name}": list(timing.rounds) for name, timing in blocks.items()}
