@@ -13,6 +13,7 @@
 #include "agent/session.h"
 #include "spool/process_log.h"
 #include "spool/schema.h"
+#include "spool/window.h"
 #include "warpline/warpline.h"
 
 #define WARPLINE_EXPORT __attribute__((visibility("default")))
@@ -37,7 +38,7 @@ double time_pairs(ThreadLog &log, uint32_t pairs) {
 extern "C" {
 
 WARPLINE_EXPORT uint32_t warpline_abi_version(void) {
-  return 2;
+  return 4;
 }
 
 WARPLINE_EXPORT uint32_t warpline_clock_sample(uint64_t out[3]) {
@@ -49,14 +50,24 @@ WARPLINE_EXPORT uint32_t warpline_clock_sample(uint64_t out[3]) {
   return static_cast<uint32_t>(kind);
 }
 
-WARPLINE_EXPORT int warpline_control_create(const char *path, const uint64_t early[3]) {
+WARPLINE_EXPORT int warpline_control_create(const char *path, const uint64_t early[3],
+                                            const WarplineCapture *capture) {
+  const WarplineCapture everything{sizeof(WarplineCapture), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, 0, {}};
+  const WarplineCapture &wanted = capture != nullptr ? *capture : everything;
+  if (wanted.size < sizeof(WarplineCapture)) {
+    return EINVAL;
+  }
+  if (wanted.texts_size > kControlTextsSize) {
+    return E2BIG;
+  }
   int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) {
     return errno;
   }
-  int error = posix_fallocate(fd, 0, kPage);
-  void *page = error != 0 ? MAP_FAILED : mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (error == 0 && page == MAP_FAILED) {
+  int error = posix_fallocate(fd, 0, kControlSize);
+  void *pages =
+      error != 0 ? MAP_FAILED : mmap(nullptr, kControlSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (error == 0 && pages == MAP_FAILED) {
     error = errno;
   }
   close(fd);
@@ -64,14 +75,58 @@ WARPLINE_EXPORT int warpline_control_create(const char *path, const uint64_t ear
     unlink(path);
     return error;
   }
-  auto *control = new (page) ControlPage{};
+  auto *control = new (pages) ControlPage{};
   ClockKind kind = best_clock_kind();
-  control->version = kSpoolVersion;
+  control->version = kControlVersion;
   control->clock = calibrate(kind, {early[0], early[1], early[2]}, sample_clocks(kind));
+  control->trigger = static_cast<Trigger>(wanted.trigger);
+  control->window_limit = wanted.window_limit;
+  control->trigger_closes = wanted.trigger_closes;
+  control->any_domain = wanted.any_domain;
+  control->filter = static_cast<DomainFilter>(wanted.filter);
+  control->filter_count = wanted.filter_count;
+  control->keep_ns = wanted.keep_ns;
+  control->max_bytes = wanted.max_bytes;
+  static_assert(sizeof(control->cuda) == sizeof(wanted.cuda));
+  std::memcpy(&control->cuda, &wanted.cuda, sizeof(control->cuda));
+  if (wanted.texts_size != 0) {
+    std::memcpy(static_cast<char *>(pages) + kControlTexts, wanted.texts, wanted.texts_size);
+  }
+  if (wanted.open != 0) {
+    open_window(control, Cause::start, 0);
+  }
   std::atomic_thread_fence(std::memory_order_release);
   std::memcpy(control->magic, kControlMagic, sizeof(kControlMagic));
-  munmap(page, kPage);
+  munmap(pages, kControlSize);
   return 0;
+}
+
+WARPLINE_EXPORT int64_t warpline_window_open(void *control, uint32_t cause, uint64_t open_ns) {
+  auto *page = static_cast<ControlPage *>(control);
+  return open_window(page, static_cast<Cause>(cause), 0, open_ns);
+}
+
+WARPLINE_EXPORT int64_t warpline_window_close(void *control, uint32_t cause) {
+  auto *page = static_cast<ControlPage *>(control);
+  return close_window(page, static_cast<Cause>(cause));
+}
+
+WARPLINE_EXPORT int64_t warpline_window_keep(void *control, uint32_t cause, uint64_t span_ns,
+                                             uint32_t go_on) {
+  auto *page = static_cast<ControlPage *>(control);
+  return keep_window(page, static_cast<Cause>(cause), span_ns, go_on != 0, now_ns(page->clock));
+}
+
+WARPLINE_EXPORT int64_t warpline_window_close_abandoned(void *control) {
+  return close_abandoned_window(static_cast<ControlPage *>(control));
+}
+
+WARPLINE_EXPORT int warpline_profiler_start(void) {
+  return agent::profiler_start();
+}
+
+WARPLINE_EXPORT int warpline_profiler_stop(void) {
+  return agent::profiler_stop();
 }
 
 WARPLINE_EXPORT double warpline_pair_cost(const char *directory, uint32_t pairs) {

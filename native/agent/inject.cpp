@@ -1,5 +1,7 @@
 // The names that tool interfaces look for in an injected library.
 #include "agent/attached.h"
+#include "agent/hooks/cuda_chain.h"
+#include "agent/hooks/cupti.h"
 #include "agent/sources/nvtx_chain.h"
 #include "warpline/warpline.h"
 
@@ -23,6 +25,12 @@ WARPLINE_EXPORT int InitializeInjectionNvtx(void *get_export_table) {
 
 WARPLINE_EXPORT int InitializeInjectionNvtxExtension(void *module_info) {
   return warpline::agent::install_nvtx_extension_with_others(static_cast<nvtxExtModuleInfo_t *>(module_info));
+}
+
+WARPLINE_EXPORT int InitializeInjection(void) {
+  warpline::agent::start_other_cuda_tool();
+  warpline::agent::start_cupti();
+  return 1;
 }
 
 }  // extern "C"

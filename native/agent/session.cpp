@@ -19,8 +19,11 @@
 #include "attached.h"
 #include "facts.h"
 #include "heap.h"
+#include "hooks/cupti.h"
 #include "source.h"
 #include "spool/schema.h"
+#include "spool/window.h"
+#include "watch.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -107,6 +110,7 @@ void leave(void *) {
   if (!busy || forked_unnoticed()) {
     return;
   }
+  close_for_thread();
   ThreadLog *log = std::exchange(t_log, nullptr);
   std::lock_guard lock(state.mutex);
   if (log != nullptr && log->process() == state.process) {
@@ -124,6 +128,8 @@ void become_child(State &state) {
   state.names.become_child();
   renew_heap();
   renew_attached();
+  stop_closing();
+  abandon_cupti();
   state.spares = nullptr;
   t_spare = std::exchange(t_log, nullptr);
   if (state.process != nullptr) {
@@ -191,17 +197,17 @@ void open_control(State &state) {
     return;  // no launcher: the plain clock, and nobody to report to
   }
   off_t size = lseek(fd, 0, SEEK_END);
-  void *page = size < static_cast<off_t>(sizeof(ControlPage))
+  void *page = size < static_cast<off_t>(kControlSize)
                    ? MAP_FAILED
-                   : mmap(nullptr, sizeof(ControlPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+                   : mmap(nullptr, kControlSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   if (page == MAP_FAILED) {
     return;
   }
   auto *control = static_cast<ControlPage *>(page);
   if (std::memcmp(control->magic, kControlMagic, sizeof(kControlMagic)) != 0 ||
-      control->version != kSpoolVersion) {
-    munmap(page, sizeof(ControlPage));
+      control->version != kControlVersion) {
+    munmap(page, kControlSize);
     return;
   }
   control->chained.fetch_add(g_chained.load());
@@ -233,6 +239,7 @@ void start_once() {
     set_directory(*state, directory);
     state->launched = true;
     open_control(*state);
+    start_watching(state->control.load(), state->names);
     state->mode.store(Mode::recording);
   }
   g_state = state;
@@ -253,10 +260,11 @@ void turn_off(State &state, int error) {
 int open_spool(State &state, ProcessLog &process) {
   const ClockParams &clock = *state.clock.load();
   std::string base = std::string(state.directory) + "/" + process_name();
-  std::string json =
-      "{" + process_json(now_ns(clock), state.forked ? state.fork_ns : 0) + ", " + schema_json() + "}";
+  std::string json = "{" + process_json(now_ns(clock), state.forked ? state.fork_ns : 0) + ", " +
+                     schema_json() + ", " + cuda_schema_json() + "}";
   for (int i = 0; i < 1000; ++i) {
-    int error = process.open(base + (i == 0 ? "" : "-" + std::to_string(i)) + ".spool", json, clock);
+    int error = process.open(base + (i == 0 ? "" : "-" + std::to_string(i)) + ".spool", json, clock,
+                             state.control.load());
     if (error != EEXIST) {
       return error;
     }
@@ -293,27 +301,30 @@ ThreadLog *lost(State &state) {
   return nullptr;
 }
 
+// Begins the recording if it has not begun; false when it cannot. The caller holds the lock.
+bool begin(State &state) {
+  if (state.process == nullptr && state.mode.load() != Mode::failed) {
+    if (int error = open_process(state)) {
+      turn_off(state, error);
+    }
+  }
+  return state.process != nullptr;
+}
+
 // The calling thread's log in the recording that runs, which begins now if need be.
 ThreadLog *enter_recording(State &state) {
   std::lock_guard lock(state.mutex);
   if (state.mode.load() == Mode::idle) {
     return nullptr;
   }
-  bool first = state.process == nullptr;
-  if (first) {
-    int error = state.mode.load() == Mode::failed ? EAGAIN : open_process(state);
-    if (error != 0) {
-      if (state.mode.load() != Mode::failed) {
-        turn_off(state, error);
-      }
-      return lost(state);
-    }
+  if (!begin(state)) {
+    return lost(state);
   }
   ThreadLog *log = state.process->enter_thread(take_spare(state));
   if (log == nullptr) {
     return lost(state);
   }
-  if (first && state.forked) {
+  if (state.forked) {
     bool forked_here = syscall(SYS_gettid) == getpid();
     state.process->adopt_ranges(state.inherited, forked_here ? log : nullptr, state.fork_ns);
     state.inherited = {};
@@ -357,6 +368,24 @@ ThreadLog *enter() {
   return log;
 }
 
+ProcessLog *open_log() {
+  State &state = *g_state;
+  Busy busy;
+  if (!busy || (forked_unnoticed() && !notice_fork(state))) {
+    return nullptr;
+  }
+  std::lock_guard lock(state.mutex);
+  return state.mode.load() != Mode::idle && begin(state) ? state.process : nullptr;
+}
+
+ControlPage *control_page() {
+  return g_state->control.load();
+}
+
+bool is_unnoticed_child() {
+  return forked_unnoticed();
+}
+
 Names *names() {
   return forked_unnoticed() && !notice_fork(*g_state) ? nullptr : &g_state->names;
 }
@@ -375,18 +404,13 @@ const ClockParams &process_clock() {
   return *g_state->clock.load(std::memory_order_acquire);
 }
 
-int start_recording(const char *directory) {
-  if (directory == nullptr || *directory == '\0') {
-    return EINVAL;
-  }
-  if (!prepare()) {
-    return ENOMEM;
-  }
+namespace {
+
+int begin_recording(State &state, const char *directory) {
   Busy busy;
   if (!busy) {
     return EAGAIN;
   }
-  State &state = *g_state;
   if (forked_unnoticed() && !notice_fork(state)) {
     return EAGAIN;
   }
@@ -408,15 +432,11 @@ int start_recording(const char *directory) {
   return error;
 }
 
-int stop_recording() {
-  if (g_state == nullptr) {
-    return ENOENT;
-  }
+int end_recording(State &state) {
   Busy busy;
   if (!busy) {
     return EAGAIN;
   }
-  State &state = *g_state;
   if (forked_unnoticed() && !notice_fork(state)) {
     return EAGAIN;
   }
@@ -431,16 +451,85 @@ int stop_recording() {
     state.last_turn = process->last_turn();
   }
   if (ControlPage *control = state.control.exchange(nullptr)) {
-    forget_mapping(control, kPage);
+    forget_mapping(control, kControlSize);
   }
   return 0;
+}
+
+// The log of a recording that was begun by hand; null without one, and where this thread is on a slow path already.
+ProcessLog *log_begun_by_hand(State &state) {
+  Busy busy;
+  if (!busy || forked_unnoticed()) {
+    return nullptr;
+  }
+  std::lock_guard lock(state.mutex);
+  return state.launched ? nullptr : state.process;
+}
+
+}  // namespace
+
+// What CUPTI does for a recording, other threads write into it: no lock is held meanwhile.
+int start_recording(const char *directory) {
+  if (directory == nullptr || *directory == '\0') {
+    return EINVAL;
+  }
+  if (!prepare()) {
+    return ENOMEM;
+  }
+  int error = begin_recording(*g_state, directory);
+  ProcessLog *log = error == 0 ? log_begun_by_hand(*g_state) : nullptr;
+  if (log != nullptr) {
+    attach_cupti(*log);
+  }
+  return error;
+}
+
+int stop_recording() {
+  if (g_state == nullptr) {
+    return ENOENT;
+  }
+  if (ProcessLog *log = log_begun_by_hand(*g_state)) {
+    detach_cupti(log->generation());
+  }
+  return end_recording(*g_state);
+}
+
+int profiler_start() {
+  ControlPage *control = prepare() ? g_state->control.load() : nullptr;
+  if (control == nullptr || control->trigger != Trigger::profiler_api ||
+      open_window(control, Cause::profiler_api, static_cast<uint32_t>(getpid()), 0, control->window_limit) <=
+          0) {
+    return 0;
+  }
+  follow_windows();
+  return 1;
+}
+
+int profiler_stop() {
+  ControlPage *control = prepare() ? g_state->control.load() : nullptr;
+  if (control == nullptr || control->trigger != Trigger::profiler_api || control->trigger_closes == 0) {
+    return 0;
+  }
+  // What another command opened stays open.
+  uint32_t gate = control->gate.load(std::memory_order_acquire);
+  if (gate % 2 == 0 || gate / 2 >= kWindows ||
+      windows_of(control)[gate / 2].opened_by.load(std::memory_order_relaxed) !=
+          static_cast<uint32_t>(Cause::profiler_api)) {
+    return 0;
+  }
+  if (close_window(control, Cause::profiler_api, gate / 2 + 1) <= 0) {
+    return 0;
+  }
+  follow_windows();
+  return 1;
 }
 
 // The end of an orderly process; recording goes on for those who run after us.
 __attribute__((destructor)) static void at_exit() {
   if (g_state != nullptr && g_state->process != nullptr && !forked_unnoticed()) {
+    close_for_process();
     ProcessLog &process = *g_state->process;
-    process.file().header()->end_ns.store(now_ns(process.clock()));
+    process.file().note_end(now_ns(process.clock()));
   }
 }
 

@@ -2,6 +2,8 @@
 // renewed after fork.
 #pragma once
 
+#include "warpline/format.h"
+
 namespace warpline::agent {
 
 //! [MT] Reads the configuration, once. Callbacks may be installed afterwards; false when memory is out.
@@ -10,6 +12,16 @@ bool prepare();
 //! [MT] warpline_start and warpline_stop.
 int start_recording(const char *directory);
 int stop_recording();
+
+//! [MT] warpline_profiler_start and warpline_profiler_stop.
+int profiler_start();
+int profiler_stop();
+
+//! [MT] The control file of the recording that runs or begins with the next event; null without one. Stays mapped.
+ControlPage *control_page();
+
+//! Whether the process is one that a fork made, and that has not noticed.
+bool is_unnoticed_child();
 
 //! [MT] Another NVTX tool was configured before us: a client's calls reach it too, or they do not.
 void count_chained(bool reached);

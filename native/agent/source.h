@@ -38,6 +38,10 @@ inline ProcessLog *process_log() {
   return log != nullptr ? log->process() : nullptr;
 }
 
+//! [MT] The process's log, opened now if need be, for what belongs to no thread of the program: the calling one is not entered.
+//! Null when nothing is recorded, or nothing can be.
+ProcessLog *open_log();
+
 // What programs hold handles of has its number whether or not something is recorded, and keeps it from one recording to the
 // next: these work at any time. In a signal handler that interrupted this thread on a slow path they do nothing (0, false).
 

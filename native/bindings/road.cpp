@@ -121,7 +121,11 @@ Suspended *as_task(Frame *frame, const char *library, Owner *around) {
   RangePoint parent;
   if (around != nullptr) {
     const Guard lock(g_mutex);
-    parent = around->top != nullptr ? around->top->point : around->parent;
+    const Open *top = around->top;
+    while (top != nullptr && top->point.id == 0) {
+      top = top->below;
+    }
+    parent = top != nullptr ? top->point : around->parent;
   }
   return add_suspended(frame, library, parent);
 }
@@ -177,7 +181,7 @@ void start_in_task(Open *open, const Place &place, Event *event, int32_t state, 
     open->below = owner->top;
     owner->top = open;
   }
-  if ((place.flags & kCoroutine) != 0) {
+  if ((place.flags & kCoroutine) != 0 && open->point.id != 0) {  // else it is nobody's parent
     open->outer = context_range();
     set_context_range(open);
   }

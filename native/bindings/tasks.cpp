@@ -297,7 +297,7 @@ uint32_t number_of(Owner *owner, const WarplineTasks *tasks) {
     const char *name = owner->name != nullptr ? utf8(owner->name, &holder) : "";
     owner->number =
         tasks->create(name, owner->library, owner->parent.recording == now ? owner->parent.id : 0);
-    owner->recording = now;
+    owner->recording = now != 0 ? now : recording();  // it may have begun just now
     Py_XDECREF(holder);
   }
   return owner->number;

@@ -34,6 +34,7 @@
 OLD(int, pthread_create,
     (pthread_t * thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument),
     (thread, attributes, function, argument))
+OLD(int, pthread_attr_setstacksize, (pthread_attr_t * attributes, size_t size), (attributes, size))
 OLD(int, pthread_join, (pthread_t thread, void **result), (thread, result))
 OLD(int, pthread_detach, (pthread_t thread), (thread))
 OLD(int, pthread_once, (pthread_once_t * once, void (*function)(void)), (once, function))

@@ -15,17 +15,19 @@ BlobLog::Blob BlobLog::write(SpoolFile &file, uint32_t thread, const BlobHead &h
   }
   size_t need = (sizeof(BlobHead) + size + 7) / 8 * 8;
   if (static_cast<size_t>(end_ - cursor_) < need) {
-    uint64_t offset = 0;
-    ChunkHeader *chunk = file.allocate_for(need, ChunkKind::blobs, thread, next_chunk_, &offset);
-    if (chunk == nullptr) {
+    cursor_ = ready_ = end_ = nullptr;
+    Chunk chunk = ring_.next(file, ChunkKind::blobs, 0, thread, need, next_chunk_);
+    if (!chunk) {
       file.count(kLostPayloads);
       return {};
     }
     next_chunk_ = std::min(next_chunk_ * 4, size_t{1} << 20);
-    cursor_ = reinterpret_cast<char *>(chunk + 1);
-    end_ = reinterpret_cast<char *>(chunk) + chunk->size;
-    ready_ = chunk->size <= kSmallChunk ? end_ : cursor_;  // threads that write little should not cost memory
-    offset_ = offset + sizeof(ChunkHeader);
+    cursor_ = chunk.contents();
+    end_ = chunk.end();
+    ready_ = chunk.size <= kSmallChunk ? end_ : cursor_;  // threads that write little should not cost memory
+    // Where it lies, and which of those that have lain there.
+    uint64_t generation = chunk.header->generation;
+    begin_ = offset_ = (chunk.offset + sizeof(ChunkHeader)) | generation << kBlobGeneration;
   }
   if (static_cast<size_t>(ready_ - cursor_) < need) {
     char *begin = std::max(ready_, cursor_);
@@ -47,6 +49,29 @@ BlobLog::Blob BlobLog::write(SpoolFile &file, uint32_t thread, const BlobHead &h
   cursor_ += need;
   offset_ += need;
   return result;
+}
+
+void BlobLog::give_back(uint64_t first) {
+  if (cursor_ == nullptr) {
+    return;
+  }
+  uint64_t end = first;
+  for (uint64_t at = first; at >= begin_ && at < offset_;) {
+    const auto *blob = reinterpret_cast<const BlobHead *>(cursor_ - (offset_ - at));
+    end = at + (sizeof(BlobHead) + blob->size_plus_1 - 1 + 7) / 8 * 8;
+    if (blob->next <= at) {
+      break;
+    }
+    at = blob->next;
+  }
+  if (first < begin_ || end != offset_) {
+    return;  // in another chunk, or something else follows
+  }
+  cursor_ -= offset_ - first;
+  offset_ = first;
+  auto *blob = reinterpret_cast<BlobHead *>(cursor_);
+  std::atomic_ref(blob->size_plus_1).store(0, std::memory_order_release);
+  std::memset(cursor_ + sizeof(uint32_t), 0, end - first - sizeof(uint32_t));
 }
 
 }  // namespace warpline

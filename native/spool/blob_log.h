@@ -1,7 +1,7 @@
 // Payloads of one thread: bytes of any length, one behind the other, in chunks of the spool.
 #pragma once
 
-#include "file.h"
+#include "chunk_ring.h"
 
 namespace warpline {
 
@@ -17,14 +17,23 @@ class BlobLog {
   //! Copies a payload. The caller makes sure that no signal handler of its thread comes between (ThreadLog::Busy).
   Blob write(SpoolFile &file, uint32_t thread, const BlobHead &head, const void *bytes, size_t size);
 
+  //! The payloads of an event that is not recorded, from the first: where nothing was written behind them, their space is free
+  //! again. The caller holds Busy.
+  void give_back(uint64_t first);
+
+  //! The thread ends.
+  void leave(SpoolFile &file) { ring_.leave(file, ChunkKind::blobs); }
+
  private:
   static constexpr size_t kSmallChunk = size_t{16} << 10;
   static constexpr size_t kWindow = size_t{128} << 10;
 
+  ChunkRing ring_;
   char *cursor_ = nullptr;
   char *ready_ = nullptr;  // end of what is populated
   char *end_ = nullptr;
-  uint64_t offset_ = 0;  // of the cursor in the file
+  uint64_t begin_ = 0;   // of the chunk's contents in the file
+  uint64_t offset_ = 0;  // of the cursor
   size_t next_chunk_ = kPage;
 };
 

@@ -3,13 +3,16 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
+
+#include "space.h"
+#include "window.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -28,41 +31,27 @@ size_t round_to_page(size_t size) {
   return (size + kPage - 1) / kPage * kPage;
 }
 
-// Going past RLIMIT_FSIZE raises SIGXFSZ in the traced program: look before asking.
-bool over_file_limit(uint64_t size) {
-  rlimit limit;
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur;
-}
-
-int write_zeros(int fd, uint64_t offset, size_t size) {
-  static const char zeros[65536] = {};
-  while (size > 0) {
-    ssize_t n = pwrite(fd, zeros, std::min(size, sizeof(zeros)), static_cast<off_t>(offset));
-    if (n < 0) {
-      if (errno == EINTR) {
-        continue;
-      }
-      return errno;
+// Counts what the file takes against the limit of all files of the run; kMaxSizeReached when that would go over it.
+int charge(ControlPage *control, size_t size) {
+  uint64_t bytes = control->bytes.load(std::memory_order_relaxed);
+  do {
+    if (control->max_bytes != 0 && (size > control->max_bytes || bytes > control->max_bytes - size)) {
+      return kMaxSizeReached;
     }
-    offset += static_cast<uint64_t>(n);
-    size -= static_cast<size_t>(n);
-  }
+  } while (!control->bytes.compare_exchange_weak(bytes, bytes + size, std::memory_order_relaxed));
   return 0;
 }
 
-// After this, writing to a mapping of these bytes cannot run out of space.
-int reserve(int fd, uint64_t offset, size_t size) {
-  if (over_file_limit(offset + size)) {
-    return EFBIG;
+int write_whole(int fd, const char *from, size_t size) {
+  while (size > 0) {
+    ssize_t n = write(fd, from, size);
+    if (n < 0 && errno != EINTR) {
+      return errno;
+    }
+    from += std::max<ssize_t>(n, 0);
+    size -= static_cast<size_t>(std::max<ssize_t>(n, 0));
   }
-  int result;
-  do {
-    result = fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size));
-  } while (result != 0 && errno == EINTR);
-  if (result == 0) {
-    return 0;
-  }
-  return errno == EOPNOTSUPP || errno == ENOSYS ? write_zeros(fd, offset, size) : errno;
+  return 0;
 }
 
 char *map(int fd, uint64_t offset, size_t size) {
@@ -81,7 +70,35 @@ char *map(int fd, uint64_t offset, size_t size) {
 
 }  // namespace
 
-int SpoolFile::create(const std::string &path, std::string_view json, const ClockParams &clock) {
+int SpoolFile::take(int fd, uint64_t offset, size_t size) {
+  int error = control_ == nullptr ? 0 : charge(control_, size);
+  if (error == 0) {
+    error = buffers_ == nullptr ? reserve(fd, offset, size) : extend(fd, offset + size);
+    if (error != 0) {
+      give_back(size);
+    }
+  }
+  return error;
+}
+
+void SpoolFile::give_back(size_t size) {
+  if (control_ != nullptr) {
+    control_->bytes.fetch_sub(size, std::memory_order_relaxed);
+  }
+}
+
+void SpoolFile::note_limit(int error) {
+  if (error == kMaxSizeReached) {
+    control_->over.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+int SpoolFile::create(const std::string &path, std::string_view json, const ClockParams &clock,
+                      ControlPage *control) {
+  control_ = control;
+  keep_ns_ = control == nullptr ? 0 : control->keep_ns;
+  clock_ = clock;
+  path_ = path;
   size_t first_chunk = kPage + round_to_page(json.size());
   size_t size = std::max(kFirstStep, first_chunk + kFirstStep / 2);
   int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -89,38 +106,54 @@ int SpoolFile::create(const std::string &path, std::string_view json, const Cloc
     return errno;
   }
   int error = 0;
-  // A nearly full disk still gets the header, so that the loss is counted where it happens.
-  for (size_t least = first_chunk; (error = reserve(fd, 0, size)) != 0 && size > least;) {
-    size = std::max(least, round_to_page(size / 2));
-  }
   struct stat status{};
   char *base = nullptr;
-  if (error == 0 && (fstat(fd, &status) != 0 || (base = map(fd, 0, size)) == nullptr)) {
+  if (fstat(fd, &status) != 0) {
     error = errno;
+  } else if (!can_reserve(fd)) {
+    base = static_cast<char *>(map_memory(first_chunk));
+    buffers_.reset(base == nullptr ? nullptr
+                                   : new (std::nothrow) Buffers(path_, status.st_dev, status.st_ino,
+                                                                reinterpret_cast<FileHeader *>(base)));
+    error = buffers_ == nullptr ? ENOMEM : 0;
+  }
+  // A nearly full disk still gets the header, so that the loss is counted where it happens.
+  for (size_t least = first_chunk; error == 0 && (error = take(fd, 0, size)) != 0 && size > least;) {
+    size = std::max(least, round_to_page(size / 2));
+    error = 0;
+  }
+  if (error == 0 && buffers_ == nullptr && (base = map(fd, 0, size)) == nullptr) {
+    error = errno;
+    give_back(size);
+  }
+  if (error == 0) {
+    header_ = reinterpret_cast<FileHeader *>(base);
+    std::memcpy(base + kPage, json.data(), json.size());
+    header_->version = kSpoolVersion;
+    header_->first_chunk = static_cast<uint32_t>(first_chunk);
+    header_->json_offset = kPage;
+    header_->json_size = static_cast<uint32_t>(json.size());
+    header_->flags = buffers_ == nullptr ? 0 : kSpoolBuffered;
+    header_->clock = clock;
+    header_->file_size.store(size);
+    header_->chunk_end.store(first_chunk);
+    std::atomic_thread_fence(std::memory_order_release);
+    std::memcpy(header_->magic, kSpoolMagic, sizeof(kSpoolMagic));
+    if (buffers_ != nullptr && (error = write_whole(fd, base, first_chunk)) != 0) {
+      give_back(size);
+    }
   }
   close(fd);  // programs close descriptors that are not theirs; the file is opened again by name to grow
   if (error != 0) {
+    note_limit(error);
     unlink(path.c_str());
     return error;
   }
-  remember(base, size);
-  path_ = path;
+  remember(base, buffers_ == nullptr ? size : first_chunk);
   device_ = status.st_dev;
   inode_ = status.st_ino;
-  header_ = reinterpret_cast<FileHeader *>(base);
-  std::memcpy(base + kPage, json.data(), json.size());
-  header_->version = kSpoolVersion;
-  header_->first_chunk = static_cast<uint32_t>(first_chunk);
-  header_->json_offset = kPage;
-  header_->json_size = static_cast<uint32_t>(json.size());
-  header_->clock = clock;
-  header_->file_size.store(size);
-  header_->chunk_end.store(first_chunk);
-  std::atomic_thread_fence(std::memory_order_release);
-  std::memcpy(header_->magic, kSpoolMagic, sizeof(kSpoolMagic));
-  cursor_ = base + first_chunk;
-  cursor_offset_ = first_chunk;
-  step_end_ = base + size;
+  step_ = base;
+  cursor_ = first_chunk;
   file_size_ = size;
   return 0;
 }
@@ -132,10 +165,20 @@ void SpoolFile::remember(char *begin, size_t size) {
   }
 }
 
+void SpoolFile::note_end(uint64_t end_ns) {
+  header_->end_ns.store(end_ns, std::memory_order_release);
+  if (buffers_ != nullptr) {
+    buffers_->flush();
+  }
+}
+
 void SpoolFile::finish(uint64_t end_ns) {
   std::lock_guard lock(mutex_);
   closed_ = true;
   header_->end_ns.store(end_ns, std::memory_order_release);
+  if (buffers_ != nullptr) {
+    buffers_->finish();
+  }
   for (uint32_t i = 0; i < step_count_; ++i) {
     forget_mapping(steps_.at(i)->begin, steps_.at(i)->size);
   }
@@ -162,81 +205,199 @@ int SpoolFile::grow(size_t want) {
   if (fstat(fd, &status) != 0 || status.st_dev != device_ || status.st_ino != inode_) {
     error = ESTALE;
   } else {
-    while ((error = reserve(fd, file_size_, step)) != 0 && step > want && step > kPage) {
+    while ((error = take(fd, file_size_, step)) != 0 && step > want && step > kPage) {
       step = std::max(round_to_page(step / 2), kPage);
     }
     if (error != 0 && step > kPage) {
       step = kPage;
-      error = reserve(fd, file_size_, step);
+      error = take(fd, file_size_, step);
     }
-    if (error == 0 && (base = map(fd, file_size_, step)) == nullptr) {
+    if (error == 0 && buffers_ == nullptr && (base = map(fd, file_size_, step)) == nullptr) {
       error = errno;
+      give_back(step);
     }
   }
   close(fd);
   if (error != 0) {
+    note_limit(error);
     return error;
   }
-  remember(base, step);
-  cursor_ = base;
-  cursor_offset_ = file_size_;
-  step_end_ = base + step;
+  if (buffers_ == nullptr) {
+    remember(base, step);
+  }
+  step_ = base;
+  step_offset_ = file_size_;
+  cursor_ = file_size_;
   file_size_ += step;
   header_->file_size.store(file_size_, std::memory_order_release);
   return 0;
 }
 
-ChunkHeader *SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want,
-                                 uint64_t *offset) {
-  // With the disk full every record would pay for a failing system call: try again only now and then.
-  if (failing_.load(std::memory_order_relaxed) != 0 &&
-      failing_.fetch_add(1, std::memory_order_relaxed) % kRetryEvery != 0) {
-    return nullptr;
+// The memory for a chunk; the caller holds the lock.
+ChunkHeader *SpoolFile::place(uint64_t offset, size_t size, bool again) {
+  if (buffers_ == nullptr) {
+    return reinterpret_cast<ChunkHeader *>(step_ + (offset - step_offset_));
   }
-  std::lock_guard lock(mutex_);
-  if (closed_) {
-    return nullptr;
+  Chunk fresh;
+  ChunkHeader *chunk = buffers_->take(offset, size, again, &fresh);
+  if (fresh) {
+    remember(reinterpret_cast<char *>(fresh.header), fresh.size);
   }
-  want = round_to_page(want);
-  if (cursor_ == step_end_) {
-    int saved = errno;
-    int error = grow(want);
-    errno = saved;
-    if (error != 0) {
-      uint32_t none = 0;
-      header_->error.compare_exchange_strong(none, static_cast<uint32_t>(error));
-      failing_.store(1, std::memory_order_relaxed);
-      return nullptr;
-    }
-  }
-  failing_.store(0, std::memory_order_relaxed);
-  size_t size = std::min(want, static_cast<size_t>(step_end_ - cursor_));
-  auto *chunk = reinterpret_cast<ChunkHeader *>(cursor_);
-  chunk->kind = kind;
-  chunk->stride = stride;
-  chunk->size = size;
-  chunk->thread = thread;
-  chunk->sequence = sequence_++;
-  std::atomic_ref(chunk->magic).store(kChunkMagic, std::memory_order_release);
-  if (offset != nullptr) {
-    *offset = cursor_offset_;
-  }
-  cursor_ += size;
-  cursor_offset_ += size;
-  header_->chunk_end.store(cursor_offset_, std::memory_order_release);
   return chunk;
 }
 
-ChunkHeader *SpoolFile::allocate_for(size_t need, ChunkKind kind, uint32_t thread, size_t want,
-                                     uint64_t *offset) {
+Chunk SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want, RecordType type) {
+  // With the disk full every record would pay for a failing system call: try again only now and then.
+  if (failing_.load(std::memory_order_relaxed) != 0 &&
+      failing_.fetch_add(1, std::memory_order_relaxed) % kRetryEvery != 0) {
+    return {};
+  }
+  std::lock_guard lock(mutex_);
+  if (closed_) {
+    return {};
+  }
+  want = round_to_page(want);
+  int error = 0;
+  if (cursor_ == file_size_) {
+    int saved = errno;
+    error = grow(want);
+    errno = saved;
+  }
+  ChunkHeader *chunk = nullptr;
+  size_t size = std::min<uint64_t>(want, file_size_ - cursor_);
+  if (error == 0 && (chunk = place(cursor_, size, false)) == nullptr) {
+    error = ENOMEM;
+  }
+  if (error != 0) {
+    uint32_t none = 0;
+    header_->error.compare_exchange_strong(none, static_cast<uint32_t>(error));
+    failing_.store(1, std::memory_order_relaxed);
+    return {};
+  }
+  failing_.store(0, std::memory_order_relaxed);
+  Chunk result{chunk, size, cursor_};
+  chunk->kind = kind;
+  chunk->type = type;
+  chunk->stride = stride;
+  chunk->size = size;
+  chunk->thread = thread;
+  chunk->sequence = sequence_.fetch_add(1, std::memory_order_relaxed);
+  std::atomic_ref(chunk->magic).store(kChunkMagic, std::memory_order_release);
+  cursor_ += size;
+  header_->chunk_end.store(cursor_, std::memory_order_release);
+  return result;
+}
+
+Chunk SpoolFile::allocate_for(size_t need, ChunkKind kind, uint32_t thread, size_t want) {
   need += sizeof(ChunkHeader);
-  for (int i = 0; i < 2; ++i) {  // what is left of a mapped step may be too little; the next one is not
-    ChunkHeader *chunk = allocate(kind, 0, thread, std::max(want, need), offset);
-    if (chunk == nullptr || chunk->size >= need) {
+  for (int i = 0; i < 2; ++i) {  // what is left of a step may be too little; the next one is not
+    Chunk chunk = allocate(kind, 0, thread, std::max(want, need));
+    if (!chunk || chunk.size >= need) {
       return chunk;
     }
+    retire(chunk);
   }
-  return nullptr;
+  return {};
+}
+
+void SpoolFile::retire(const Chunk &chunk) {
+  if (buffers_ != nullptr && chunk) {
+    buffers_->write_out(chunk.header);
+  }
+}
+
+void SpoolFile::retire(const Chunk &chunk, uint64_t now, UsedChunks &used) {
+  if (keep_ns_ != 0) {
+    std::lock_guard lock(used_mutex_);
+    UsedChunk *entry = free_entries_;
+    if (entry != nullptr) {
+      free_entries_ = entry->next;
+    } else if ((entry = entries_.make(entry_count_)) != nullptr) {
+      ++entry_count_;
+    }
+    if (entry != nullptr) {  // else it is never written again
+      *entry = {chunk, chunk.header->generation, now, nullptr};
+      used.add(entry);
+    }
+  }
+  retire(chunk);
+}
+
+void SpoolFile::leave_used(UsedChunks &used, ChunkKind kind) {
+  std::lock_guard lock(used_mutex_);
+  (kind == ChunkKind::blobs ? used_blobs_ : used_records_).take_all(used);
+}
+
+// The caller holds the lock.
+UsedChunk *SpoolFile::old_of(UsedChunks &used, size_t need, uint64_t latest) {
+  for (;;) {
+    UsedChunk *entry = used.take(need, latest);
+    if (entry == nullptr || !in_closed_window(control_, entry->chunk.since, entry->newest)) {
+      return entry;
+    }
+    entry->next = free_entries_;  // it was asked for: nobody writes it anew
+    free_entries_ = entry;
+  }
+}
+
+Chunk SpoolFile::take_old(UsedChunks &used, ChunkKind kind, uint16_t stride, uint32_t thread, size_t need,
+                          uint64_t now, RecordType type) {
+  if (now <= keep_ns_) {
+    return {};
+  }
+  Chunk chunk;
+  uint16_t generation = 0;
+  {
+    std::lock_guard lock(used_mutex_);
+    UsedChunk *entry = old_of(used, need, now - keep_ns_);
+    if (entry == nullptr) {
+      entry = old_of(kind == ChunkKind::blobs ? used_blobs_ : used_records_, need, now - keep_ns_);
+    }
+    if (entry == nullptr) {
+      return {};
+    }
+    chunk = entry->chunk;
+    generation = static_cast<uint16_t>(entry->generation + 1);
+    entry->next = free_entries_;
+    free_entries_ = entry;
+  }
+  if (buffers_ != nullptr) {
+    std::lock_guard lock(mutex_);
+    chunk.header = closed_ ? nullptr : place(chunk.offset, chunk.size, true);
+    if (!chunk) {
+      return {};
+    }
+  } else {
+    populate(chunk.header, chunk.size);
+  }
+  ChunkHeader header{};
+  header.kind = kind;
+  header.type = type;
+  header.stride = stride;
+  header.thread = thread;
+  header.generation = generation;
+  renew(chunk, header);
+  return chunk;
+}
+
+// Whoever reads meanwhile, or after the process was killed here, sees by the number that the contents are no longer what they
+// were, or not yet what they will be.
+void SpoolFile::renew(const Chunk &chunk, const ChunkHeader &with) {
+  ChunkHeader *header = chunk.header;
+  std::atomic_ref number(header->sequence);
+  number.store(kRenewing, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (buffers_ == nullptr) {
+    std::memset(chunk.contents(), 0, chunk.size - sizeof(ChunkHeader));
+  }
+  header->kind = with.kind;
+  header->type = with.type;
+  header->stride = with.stride;
+  header->size = chunk.size;
+  header->thread = with.thread;
+  header->generation = with.generation;
+  number.store(sequence_.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
+  std::atomic_ref(header->magic).store(kChunkMagic, std::memory_order_release);
 }
 
 void SpoolFile::populate(void *begin, size_t size) {

@@ -4,11 +4,14 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 
+#include "buffers.h"
 #include "memory.h"
+#include "used_chunks.h"
 #include "warpline/format.h"
 
 namespace warpline {
@@ -19,20 +22,41 @@ class SpoolFile {
   SpoolFile(const SpoolFile &) = delete;
   SpoolFile &operator=(const SpoolFile &) = delete;
 
-  //! Creates the file with its header and JSON. Returns 0, or the errno of what failed (then nothing is left behind).
-  [[nodiscard]] int create(const std::string &path, std::string_view json, const ClockParams &clock);
+  //! Creates the file with its header and JSON, within the limits that `control` (null: none) sets. Returns 0, or the errno of
+  //! what failed, or kMaxSizeReached (then nothing is left behind).
+  [[nodiscard]] int create(const std::string &path, std::string_view json, const ClockParams &clock,
+                           ControlPage *control = nullptr);
 
-  //! [MT] A chunk of about `want` bytes (at least a page, less than asked where the mapped step ends), or nullptr when
-  //! there is no space. Its header is complete; its contents are zero. `offset` gets its place in the file.
-  [[nodiscard]] ChunkHeader *allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want,
-                                      uint64_t *offset = nullptr);
+  //! [MT] A chunk of about `want` bytes (at least a page, less than asked where the mapped step ends), or none when there is
+  //! no space. Its header is complete; its contents are zero.
+  [[nodiscard]] Chunk allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size_t want,
+                               RecordType type = RecordType::none);
 
-  //! [MT] The same for one thing of `need` bytes: a chunk that holds it behind its header, or nullptr.
-  [[nodiscard]] ChunkHeader *allocate_for(size_t need, ChunkKind kind, uint32_t thread, size_t want,
-                                          uint64_t *offset = nullptr);
+  //! [MT] The same for one thing of `need` bytes: a chunk that holds it behind its header, or none.
+  [[nodiscard]] Chunk allocate_for(size_t need, ChunkKind kind, uint32_t thread, size_t want);
+
+  //! [MT] A chunk is full, and the caller does not look into it again. Nothing in it is later than `now`; a flight recorder keeps
+  //! it in `used` until it is old.
+  void retire(const Chunk &chunk, uint64_t now, UsedChunks &used);
+  void retire(const Chunk &chunk);
+
+  //! [MT] For a flight recorder: a chunk of `used`, or of threads that ended, with nothing in it that is to be kept, and room for
+  //! `need` bytes. Empty again, with the next number; none if there is none. What a closed window holds is kept for ever.
+  [[nodiscard]] Chunk take_old(UsedChunks &used, ChunkKind kind, uint16_t stride, uint32_t thread,
+                               size_t need, uint64_t now, RecordType type = RecordType::none);
+
+  //! [MT] Full chunks of a thread that ended.
+  void leave_used(UsedChunks &used, ChunkKind kind);
+
+  //! How long records are kept for certain (ns); 0: for ever.
+  uint64_t keep_ns() const { return keep_ns_; }
+  const ClockParams &clock() const { return clock_; }
 
   //! [MT] Counts a record that could not be written.
   void drop(RecordType type) { count(static_cast<size_t>(type)); }
+  void undrop(RecordType type) {
+    header_->dropped[static_cast<size_t>(type)].fetch_sub(1, std::memory_order_relaxed);
+  }
   void count(size_t what) { header_->dropped[what].fetch_add(1, std::memory_order_relaxed); }
 
   FileHeader *header() const { return header_; }
@@ -40,6 +64,9 @@ class SpoolFile {
 
   //! Asks the kernel for the pages now, in one call, instead of one fault each on the recording path.
   static void populate(void *begin, size_t size);
+
+  //! [MT] The process ends, but more may come.
+  void note_end(uint64_t end_ns);
 
   //! [MT] The file is complete. Its mappings become memory that belongs to no file: late writers hit nothing.
   void finish(uint64_t end_ns);
@@ -53,22 +80,39 @@ class SpoolFile {
     size_t size;
   };
 
+  // Space on the disk and of the run's limit.
+  int take(int fd, uint64_t offset, size_t size);
+  void give_back(size_t size);
+  void note_limit(int error);
   int grow(size_t want);
+  UsedChunk *old_of(UsedChunks &used, size_t need, uint64_t latest);
+  void renew(const Chunk &chunk, const ChunkHeader &header);
+  ChunkHeader *place(uint64_t offset, size_t size, bool again);
   void remember(char *begin, size_t size);
 
   std::mutex mutex_;
   FileHeader *header_ = nullptr;
+  ControlPage *control_ = nullptr;
   std::string path_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  char *cursor_ = nullptr;      // next chunk in the mapped step
-  char *step_end_ = nullptr;    // end of the mapped step
-  uint64_t cursor_offset_ = 0;  // the same in the file
+  uint64_t keep_ns_ = 0;
+  ClockParams clock_{};
+  std::unique_ptr<Buffers> buffers_;  // where space cannot be reserved; nothing is mapped then
+  char *step_ = nullptr;              // the mapped step
+  uint64_t step_offset_ = 0;          // where it begins in the file
+  uint64_t cursor_ = 0;               // next chunk in the file
   uint64_t file_size_ = 0;
-  uint32_t sequence_ = 0;
+  std::atomic<uint32_t> sequence_{0};
   BlockArray<Step> steps_;  // all that was mapped
   uint32_t step_count_ = 0;
   bool closed_ = false;
+  std::mutex used_mutex_;
+  UsedChunks used_records_;  // of threads that ended
+  UsedChunks used_blobs_;
+  BlockArray<UsedChunk> entries_;
+  uint32_t entry_count_ = 0;
+  UsedChunk *free_entries_ = nullptr;
   std::atomic<uint32_t> failing_{0};  // 0 = fine, else attempts since space ran out
 };
 

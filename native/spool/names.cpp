@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <new>
+#include <utility>
 
 namespace warpline {
 namespace {
@@ -58,13 +59,14 @@ Names::Subject Names::subject_of(const Kept &kept) {
 bool NameWriter::text(std::string_view text, uint32_t id) {
   size_t size = (sizeof(StringHead) + text.size() + 7) / 8 * 8;
   if (static_cast<size_t>(text_end_ - text_) < size) {
-    ChunkHeader *chunk = file_.allocate_for(size, ChunkKind::strings, kNoThread, next_texts_);
-    if (chunk == nullptr) {
+    Chunk chunk = file_.allocate_for(size, ChunkKind::strings, kNoThread, next_texts_);
+    if (!chunk) {
       return false;
     }
+    file_.retire(std::exchange(texts_, chunk));
     next_texts_ = std::min(next_texts_ * 4, size_t{1} << 20);
-    text_ = reinterpret_cast<char *>(chunk + 1);
-    text_end_ = reinterpret_cast<char *>(chunk) + chunk->size;
+    text_ = chunk.contents();
+    text_end_ = chunk.end();
   }
   auto *head = reinterpret_cast<StringHead *>(text_);
   head->id = id;
@@ -78,14 +80,15 @@ bool NameWriter::text(std::string_view text, uint32_t id) {
 void NameWriter::record(RecordHead head, const MetaRecord &record) {
   std::lock_guard lock(mutex_);
   if (record_ == record_end_) {
-    ChunkHeader *chunk = file_.allocate(ChunkKind::records, sizeof(MetaRecord), kNoThread, next_records_);
-    if (chunk == nullptr) {
+    Chunk chunk = file_.allocate(ChunkKind::records, sizeof(MetaRecord), kNoThread, next_records_);
+    if (!chunk) {
       file_.drop(head.type);
       return;
     }
+    file_.retire(std::exchange(records_, chunk));
     next_records_ = std::min(next_records_ * 2, size_t{256} << 10);
-    record_ = reinterpret_cast<MetaRecord *>(chunk + 1);
-    record_end_ = record_ + (chunk->size - sizeof(ChunkHeader)) / sizeof(MetaRecord);
+    record_ = reinterpret_cast<MetaRecord *>(chunk.contents());
+    record_end_ = record_ + (chunk.size - sizeof(ChunkHeader)) / sizeof(MetaRecord);
   }
   std::memcpy(reinterpret_cast<char *>(record_) + sizeof(RecordHead),
               reinterpret_cast<const char *>(&record) + sizeof(RecordHead),

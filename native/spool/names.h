@@ -61,10 +61,12 @@ class NameWriter {
 
  private:
   SpoolFile &file_;
+  Chunk texts_;
   char *text_ = nullptr;
   char *text_end_ = nullptr;
   size_t next_texts_ = kPage;
   std::mutex mutex_;
+  Chunk records_;
   MetaRecord *record_ = nullptr;
   MetaRecord *record_end_ = nullptr;
   size_t next_records_ = kPage;

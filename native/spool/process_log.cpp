@@ -11,6 +11,9 @@
 namespace warpline {
 namespace {
 
+constexpr std::atomic<uint32_t> kAlwaysOpen{1};
+constexpr uint32_t kNotSeen = 0xffffffff;  // no value of a gate
+
 MetaRecord about_thread(uint32_t index) {
   MetaRecord record{};
   record.thread = index;
@@ -20,9 +23,11 @@ MetaRecord about_thread(uint32_t index) {
 
 }  // namespace
 
-int ProcessLog::open(const std::string &path, std::string_view json, const ClockParams &clock) {
+int ProcessLog::open(const std::string &path, std::string_view json, const ClockParams &clock,
+                     ControlPage *control) {
   clock_ = clock;
-  int error = file_.create(path, json, clock);
+  control_ = control;
+  int error = file_.create(path, json, clock, control);
   if (error == 0) {
     names_.attach(writer_);
   }
@@ -56,20 +61,18 @@ ThreadLog *ProcessLog::enter_thread(ThreadLog *spare) {
     log->process_ = this;
     log->clock_ = &clock_;
     log->generation_ = generation_;
+    log->gate_ = control_ == nullptr ? &kAlwaysOpen : &control_->gate;
+    log->open_gate_ = control_ == nullptr ? kAlwaysOpen.load() : kNotSeen;
   }
-  log->index_ = index;
-  uint64_t now = now_ns(clock_);
   MetaRecord record = about_thread(index);
-  record.start = now;
+  record.start = now_ns(clock_);
   char name[17] = {};
   prctl(PR_GET_NAME, name);
-  writer_.record({RecordType::thread, 0, 0, intern(name)}, record);
-  if (log->cursor_ != log->limit_) {
-    auto *turn = reinterpret_cast<MetaRecord *>(log->cursor_);
-    *turn = record;
-    commit(turn, {RecordType::thread_switch, 0, 0, 0});
-    ++log->cursor_;
+  uint32_t number = intern(name);
+  if (file_.keep_ns() == 0) {
+    writer_.record({RecordType::thread, 0, 0, number}, record);
   }
+  log->take_over(record, number);
   if (log->pieces_used_ != 0) {
     auto *chunk = reinterpret_cast<ChunkHeader *>(log->pieces_[0].begin) - 1;
     std::atomic_ref(chunk->thread).store(index, std::memory_order_release);
@@ -80,15 +83,19 @@ ThreadLog *ProcessLog::enter_thread(ThreadLog *spare) {
 void ProcessLog::leave_thread(ThreadLog *log) {
   // Ranges still open stay in the stack, marked as this thread's: the next owner starts a stack of its own.
   log->trim();
-  if (log->top_ != log->top_begin_ || log->pieces_used_ > 1) {
+  if (log->top_ != log->top_begin_ || log->pieces_used_ > 1 || log->keeps_closed_) {
     log->pieces_used_ = 0;
+    log->kept_ = nullptr;
+    log->keeps_closed_ = false;
     log->piece_ = 0;
     log->top_ = log->top_begin_ = log->top_end_ = nullptr;
   }
-  log->holes_ = log->unstored_ = log->task_ = 0;
+  log->holes_ = log->unstored_ = log->task_ = log->written_task_ = 0;
   std::fill(std::begin(log->level_), std::end(log->level_), 0u);
   // A chunk that is used up goes to nobody; small chunks again for the next owner, who may write little.
   log->chunk_size_ = std::min(log->chunk_size_, ThreadLog::kFirstChunk);
+  log->ring_.leave(file_, ChunkKind::records);
+  log->blobs_.leave(file_);
   std::lock_guard lock(threads_mutex_);
   log->next_free_ = free_threads_;
   free_threads_ = log;
@@ -106,18 +113,18 @@ bool ProcessLog::add_slots() {
   if (slots_.size() == kSlotChunks) {
     return false;
   }
-  ChunkHeader *chunk = file_.allocate(ChunkKind::open, sizeof(OpenSlot), kNoThread, 16384);
-  if (chunk == nullptr) {
+  Chunk chunk = file_.allocate(ChunkKind::open, sizeof(OpenSlot), kNoThread, 16384);
+  if (!chunk) {
     return false;
   }
   // A chunk cut short at the end of a step offers fewer slots; numbers stay regular.
-  size_t count = std::min(kSlotsPerChunk, (chunk->size - sizeof(ChunkHeader)) / sizeof(OpenSlot));
+  size_t count = std::min(kSlotsPerChunk, (chunk.size - sizeof(ChunkHeader)) / sizeof(OpenSlot));
   try {
     auto first = static_cast<uint32_t>(slots_.size() * kSlotsPerChunk);
     turns_.resize(std::max(turns_.size(), first + kSlotsPerChunk), first_turn_);
     is_parent_.resize(turns_.size());
     free_slots_.reserve(free_slots_.size() + turns_.size());
-    slots_.push_back({reinterpret_cast<OpenSlot *>(chunk + 1), count});
+    slots_.push_back({reinterpret_cast<OpenSlot *>(chunk.contents()), count});
     for (size_t i = count; i-- > 0;) {
       free_slots_.push_back(first + static_cast<uint32_t>(i));
     }
@@ -166,7 +173,9 @@ OpenSlot *ProcessLog::open_slot(uint64_t id) {
     return nullptr;
   }
   OpenSlot *open = slot(index);
-  return open->id == id && open->event.head.type != RecordType::none ? open : nullptr;
+  const RecordHead &head = open->event.head;
+  bool is_open = head.type != RecordType::none && (head.flags & kFlagClosed) == 0;
+  return open->id == id && is_open ? open : nullptr;
 }
 
 void ProcessLog::mark_as_parent(uint64_t id) {
@@ -191,14 +200,66 @@ bool ProcessLog::end_range(ThreadLog &log, uint64_t id, uint64_t end, const Chan
   if (open == nullptr) {
     return false;
   }
-  if (change != nullptr) {
-    log.apply(open->event, *change);
-  }
   auto index = static_cast<uint32_t>(id) - 1;
-  log.append_start_end(*open, end, is_parent_[index]);
+  uint8_t edge = 0;
+  if (log.keeps(open->event.start, end, edge, true)) {
+    if (change != nullptr) {
+      log.apply(open->event, *change);
+    }
+    if (!log.append_start_end(*open, end, edge, is_parent_[index])) {
+      keep_closed(index, edge, end);
+      return true;
+    }
+  } else {
+    if (change != nullptr) {
+      log.give_back(change->label.flags, change->label.payload);
+    }
+    log.give_back(open->event.head.flags, open->event.payload);
+  }
   commit(open, {});
   free_slots_.push_back(index);
   return true;
+}
+
+// The disk is full: the longest ranges stay in their slots.
+void ProcessLog::keep_closed(uint32_t index, uint8_t flags, uint64_t end) {
+  uint32_t free = index;
+  EventRecord &event = slot(index)->event;
+  uint32_t *place = &kept_slots_[0];
+  const auto kept = [this](uint32_t number) {
+    return number == 0 ? 0 : length(slot(number - 1)->event.start, slot(number - 1)->event.end);
+  };
+  for (uint32_t &number : kept_slots_) {
+    if (*place != 0 && (number == 0 || kept(number) < kept(*place))) {
+      place = &number;
+    }
+  }
+  if (*place == 0 || kept(*place) < length(event.start, end)) {
+    if (*place == 0) {
+      file_.undrop(RecordType::start_end);
+    }
+    event.end = end;
+    RecordHead head = event.head;
+    head.flags |= static_cast<uint8_t>(flags | kFlagClosed);
+    commit(&event, head);
+    free = *place - 1;
+    *place = index + 1;
+  }
+  if (free != kNoThread) {
+    slot(free)->event.end = 0;
+    commit(slot(free), {});
+    free_slots_.push_back(free);
+  }
+}
+
+uint64_t ProcessLog::begin_of(ThreadLog &log, uint64_t id) {
+  ThreadLog::Busy busy(log);
+  if (!busy) {
+    return 0;
+  }
+  std::lock_guard lock(slots_mutex_);
+  const OpenSlot *open = open_slot(id);
+  return open == nullptr ? 0 : open->event.start;
 }
 
 Inherited ProcessLog::inherited(ThreadLog *log) {
@@ -215,7 +276,8 @@ Inherited ProcessLog::inherited(ThreadLog *log) {
     std::lock_guard lock(slots_mutex_);
     for (const SlotChunk &chunk : slots_) {
       for (size_t i = 0; i < chunk.count; ++i) {
-        if (chunk.slots[i].event.head.type != RecordType::none) {
+        const RecordHead &head = chunk.slots[i].event.head;
+        if (head.type != RecordType::none && (head.flags & kFlagClosed) == 0) {
           result.ranges.push_back(chunk.slots[i]);
         }
       }

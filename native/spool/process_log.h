@@ -11,6 +11,7 @@
 #include "file.h"
 #include "names.h"
 #include "thread_log.h"
+#include "wide_log.h"
 
 namespace warpline {
 
@@ -28,8 +29,10 @@ class ProcessLog {
   ProcessLog(const ProcessLog &) = delete;
   ProcessLog &operator=(const ProcessLog &) = delete;
 
-  //! Opens the spool and writes all names into it; 0 or an errno.
-  [[nodiscard]] int open(const std::string &path, std::string_view json, const ClockParams &clock);
+  //! Opens the spool, within the limits of `control`, and writes all names into it; 0 or what SpoolFile::create says. Without
+  //! `control` everything is recorded at any time.
+  [[nodiscard]] int open(const std::string &path, std::string_view json, const ClockParams &clock,
+                         ControlPage *control = nullptr);
 
   //! [MT] Ends the recording: the file is complete, and whatever still comes goes nowhere.
   void finish();
@@ -46,6 +49,9 @@ class ProcessLog {
                        uint64_t parent = 0, uint64_t start = 0);
   bool end_range(ThreadLog &log, uint64_t id, uint64_t end, const Change *change = nullptr);
 
+  //! [MT] When an open start/end range began; 0 when it is not open.
+  uint64_t begin_of(ThreadLog &log, uint64_t id);
+
   //! [MT] An open start/end range is somebody's parent: readers must find it by its id. The caller holds Busy.
   void name_as_parent(uint64_t id);
 
@@ -55,11 +61,14 @@ class ProcessLog {
   void forget(uint16_t domain, uint32_t kind, uint64_t id) { names_.forget(domain, kind, id); }
   uint16_t domain(std::string_view name) { return names_.domain(name); }
   uint32_t intern(std::string_view text) { return names_.intern(text); }
+  std::string_view text(uint32_t number) const { return names_.text(number); }
 
   uint32_t generation() const { return generation_; }
   uint32_t last_turn() const { return last_turn_; }
   SpoolFile &file() { return file_; }
+  WideLog &wide() { return wide_; }
   const ClockParams &clock() const { return clock_; }
+  ControlPage *control() const { return control_; }
 
   //! [FORK] Before a fork: the open ranges of the process, and of the calling thread.
   Inherited inherited(ThreadLog *log);
@@ -78,6 +87,7 @@ class ProcessLog {
   };
   OpenSlot *slot(uint32_t index) { return slots_[index / kSlotsPerChunk].slots + index % kSlotsPerChunk; }
   OpenSlot *open_slot(uint64_t id);
+  void keep_closed(uint32_t index, uint8_t flags, uint64_t end);
   void mark_as_parent(uint64_t id);
   bool add_slots();
 
@@ -85,7 +95,9 @@ class ProcessLog {
   Names &names_;
   SpoolFile file_;
   NameWriter writer_{file_};
+  WideLog wide_{file_};
   ClockParams clock_{};
+  ControlPage *control_ = nullptr;
 
   std::mutex threads_mutex_;
   uint32_t next_thread_ = 0;
@@ -94,8 +106,9 @@ class ProcessLog {
   std::mutex slots_mutex_;
   std::vector<SlotChunk> slots_;
   std::vector<uint32_t> free_slots_;
-  std::vector<uint32_t> turns_;  // how often each slot was taken, counted over all recordings of the process
-  std::vector<bool> is_parent_;  // of the range in each slot
+  uint32_t kept_slots_[16] = {};  // closed, but not written: their numbers + 1
+  std::vector<uint32_t> turns_;   // how often each slot was taken, counted over all recordings of the process
+  std::vector<bool> is_parent_;   // of the range in each slot
   uint32_t last_turn_;
   const uint32_t first_turn_;
 };

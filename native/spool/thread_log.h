@@ -2,11 +2,13 @@
 // but at the end of a window.
 #pragma once
 
+#include <atomic>
 #include <cstring>
 #include <string_view>
 
 #include "blob_log.h"
 #include "busy.h"
+#include "chunk_ring.h"
 #include "clock.h"
 #include "names.h"
 
@@ -59,8 +61,26 @@ inline void copy_details(EventRecord *record, const EventRecord &from) {
   store_word(&record->color, words[1]);
 }
 
+//! Of a range; programs may give an end that lies before its start.
+inline uint64_t length(uint64_t start, uint64_t end) {
+  return end > start ? end - start : 0;
+}
+
+//! Sets `place` from `from` to `to`; false when a signal handler came in between. One instruction, for no other thread writes here.
+[[gnu::always_inline]] inline bool advance(EventRecord *&place, EventRecord *&from, EventRecord *to) {
+#if defined(__x86_64__)
+  bool done;
+  asm volatile("cmpxchgq %3, %1" : "=@ccz"(done), "+m"(place), "+a"(from) : "r"(to));
+  return done;
+#else
+  return __atomic_compare_exchange_n(&place, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+#endif
+}
+
 class ProcessLog;
 
+// Signal handlers annotate as well, between any two instructions of the thread's own calls. So a record's place is taken before it
+// is written, there is none while the limits move, and what a handler pushed it has popped when it returns, with the stack as it was.
 class ThreadLog {
  public:
   //! Held on the slow paths, which take locks: a signal handler that annotates must not wait for the thread it interrupted.
@@ -78,24 +98,46 @@ class ThreadLog {
   //! Closes the innermost open range of `domain`, changed.
   int pop(uint16_t domain, uint64_t end, const Change &change);
 
-  //! [HOT] Writes a finished record; false when there is no space (then it is counted as lost).
+  //! [HOT] Whether what happens at `time` is recorded: marks, samples and operations are, in an open window.
+  bool records(uint64_t time) {
+    uint8_t flags = 0;
+    return keeps(time, time, flags);
+  }
+
+  //! [HOT] Whether a range is recorded: one that overlaps a window is. `flags` gets kFlagClipped where it crosses an edge.
+  //! `busy`: the caller holds Busy.
+  bool keeps(uint64_t start, uint64_t end, uint8_t &flags, bool busy = false) {
+    return open_since(start) || keeps_at_edge(start, end, flags, busy);
+  }
+
+  //! The innermost open range of `domain`, or null.
+  const EventRecord *innermost(uint16_t domain) const;
+
+  //! [HOT] Writes a finished record that is to be recorded; false when there is no space (then it is counted as lost).
   bool append(RecordHead head, uint64_t start, uint64_t end, const Label &label);
 
-  //! [HOT] Writes what was done to an object. False when there is no space.
+  //! [HOT] Writes what was done to an object, in an open window. False when there is no space.
   bool operate(uint16_t domain, OperationAction action, uint64_t object, uint64_t value, uint64_t now);
 
-  //! [HOT] What comes from here on belongs to `task`, 0 = none.
+  //! [HOT] What comes from here on belongs to `task`, 0 = none. Written before the next record in an open window.
   void switch_task(uint32_t task, uint64_t now);
 
   //! Writes a payload; see BlobLog. The caller holds Busy.
   BlobLog::Blob write_blob(const BlobHead &head, const void *bytes, size_t size);
 
+  //! The payload of what is not recorded: its space is used again where that is easy. The caller holds Busy.
+  void give_back(uint8_t flags, uint64_t payload) {
+    if ((flags & kPayloadMask) == kPayloadMask) {
+      blobs_.give_back(payload);
+    }
+  }
+
   //! Puts a change into an open range. The caller holds Busy.
   void apply(EventRecord &open, const Change &change);
 
-  //! Writes a start/end range, and its origin: if another thread began it, or a task, or if it is named as a parent (`named`).
-  //! The caller holds Busy.
-  bool append_start_end(const OpenSlot &slot, uint64_t end, bool named = false);
+  //! Writes a start/end range that is to be recorded, and its origin: if another thread began it, or a task, or if it is named as
+  //! a parent (`named`). `flags` are added to its own. The caller holds Busy.
+  bool append_start_end(const OpenSlot &slot, uint64_t end, uint8_t flags, bool named = false);
 
   //! Writes a record about the process, and the number of a domain; see ProcessLog.
   void describe(RecordHead head, const MetaRecord &record);
@@ -131,17 +173,29 @@ class ThreadLog {
     EventRecord *end;
   };
   static constexpr size_t kPieces = 32;
+  static constexpr size_t kKept =
+      16;  // slots of the first piece where the longest ranges stay when the disk is full
   static constexpr size_t kLargestPiece = size_t{4}
                                           << 20;  // deeper than some 2.5 million, pushes are only counted
 
   uint64_t number_blob(uint8_t type, uint64_t payload, uint32_t flags, uint64_t next);
-  EventRecord *innermost(uint16_t domain);
-  EventRecord *more(RecordType type);
-  EventRecord *more_while_busy(RecordType type);
+  EventRecord *take(RecordType type, bool busy = false, size_t count = 1);
+  bool more(RecordType type, size_t count);
+  bool more_while_busy(RecordType type, size_t count);
   EventRecord *deeper();
   EventRecord *deeper_while_busy();
+  void enter_piece(uint32_t piece, EventRecord *top);
+  void open_chunk(EventRecord *cursor, char *end);
   bool next_chunk();
-  void write(RecordHead head, uint64_t start, uint64_t end, const Label &label);
+  void keep_closed(RecordHead head, const EventRecord &range, uint64_t end);
+  void introduce();
+  // A thread begins, perhaps in the chunk that another one left. `about` has no head.
+  void take_over(const MetaRecord &about, uint32_t name);
+  bool open_since(uint64_t time) const;
+  [[gnu::cold]] bool keeps_at_edge(uint64_t start, uint64_t end, uint8_t &flags, bool busy);
+  bool notice_opening(bool busy);
+  bool write_task(uint64_t now, bool busy);
+  void finish_slowly(const EventRecord &open, uint64_t end);
   int pop_slow(uint16_t domain, uint64_t end);
   uint32_t intern_new(const char *text, size_t size, uint64_t hash);
   int finish(EventRecord *slot, uint64_t end);
@@ -149,11 +203,15 @@ class ThreadLog {
 
   ProcessLog *process_ = nullptr;
   const ClockParams *clock_ = nullptr;
-  EventRecord *cursor_ = nullptr;  // next free record
-  EventRecord *limit_ = nullptr;   // end of the populated window
-  EventRecord *top_ = nullptr;     // next free slot of the open ranges
-  EventRecord *top_begin_ = nullptr;
+  EventRecord *cursor_ = nullptr;     // next free record
+  EventRecord *limit_ = nullptr;      // end of the populated window
+  EventRecord *top_ = nullptr;        // next free slot of the open ranges
+  EventRecord *top_begin_ = nullptr;  // below it, leaving the piece included, pops are slow
   EventRecord *top_end_ = nullptr;
+  const std::atomic<uint32_t> *gate_ = nullptr;  // ControlPage::gate, or one that is always open
+  uint64_t window_begin_ = 0;                    // of the window that this thread has seen open, …
+  uint32_t open_gate_ = 0;                       // … and the gate's value while it is
+  uint32_t written_task_ = 0;                    // of the last task_switch record
   char *chunk_end_ = nullptr;
   size_t chunk_size_ = 0;
   uint32_t generation_ = 0;
@@ -164,40 +222,55 @@ class ThreadLog {
   uint32_t pieces_used_ = 0;
   uint32_t level_[kLevels] = {};
   Piece pieces_[kPieces] = {};
+  EventRecord *kept_ = nullptr;  // the first of kKept slots
+  bool keeps_closed_ = false;    // some of them are taken
   uint32_t task_ = 0;
   ThreadLog *next_free_ = nullptr;
+  ChunkRing ring_;
+  MetaRecord about_{};
+  uint32_t about_name_ = 0;
   BlobLog blobs_;
   CachedName cache_[kCacheSize] = {};
 };
 
-inline int ThreadLog::push(uint16_t domain, const Label &label) {
+[[gnu::always_inline]] inline int ThreadLog::push(uint16_t domain, const Label &label) {
   EventRecord *slot = top_;
-  if (slot == top_end_) [[unlikely]] {
+  if (slot >= top_end_) [[unlikely]] {
     slot = deeper();
     if (slot == nullptr) {
       ++unstored_;
       return level(domain);
     }
+  } else {
+    top_ = slot + 1;
+    std::atomic_signal_fence(std::memory_order_release);  // a handler's ranges go above this one
   }
   copy_details(slot, label);  // slot->end is 0 from the start and never written
   slot->start = now_ns(*clock_);
   commit(slot, {RecordType::range, label.flags, domain, label.name});
-  top_ = slot + 1;
   if (domain < kLevels) [[likely]] {
     return static_cast<int>(level_[domain]++);
   }
   return level(domain) - 1;
 }
 
-inline int ThreadLog::finish(EventRecord *slot, uint64_t end) {
+// The gate is as this thread saw it last, and the window began before `time`: then nothing else needs to be looked at.
+inline bool ThreadLog::open_since(uint64_t time) const {
+  return gate_->load(std::memory_order_relaxed) == open_gate_ && time >= window_begin_;
+}
+
+[[gnu::always_inline]] inline int ThreadLog::finish(EventRecord *slot, uint64_t end) {
   uint16_t domain = slot->head.domain;
+  uint64_t start = slot->start;
   EventRecord *record = cursor_;
-  if (record != limit_ || (record = more(RecordType::range)) != nullptr) [[likely]] {
-    record->start = slot->start;
+  std::atomic_signal_fence(std::memory_order_acquire);  // the limit after it: what changes that changes both
+  if (open_since(start) && record < limit_ && advance(cursor_, record, record + 1)) [[likely]] {
+    record->start = start;
     record->end = end;
     copy_details(record, *slot);
     commit(record, slot->head);
-    cursor_ = record + 1;
+  } else {
+    finish_slowly(*slot, end);
   }
   commit(slot, {});
   if (domain < kLevels) [[likely]] {
@@ -206,7 +279,7 @@ inline int ThreadLog::finish(EventRecord *slot, uint64_t end) {
   return level(domain);
 }
 
-inline int ThreadLog::pop(uint16_t domain, uint64_t end) {
+[[gnu::always_inline]] inline int ThreadLog::pop(uint16_t domain, uint64_t end) {
   if (top_ == top_begin_ || top_[-1].head.domain != domain || (holes_ | unstored_) != 0) [[unlikely]] {
     return pop_slow(domain, end);
   }

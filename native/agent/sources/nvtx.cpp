@@ -3,6 +3,7 @@
 #include "nvtx.h"
 
 #include "agent/session.h"
+#include "agent/watch.h"
 #include "nvtx_event.h"
 #include "nvtx_table.h"
 
@@ -11,70 +12,91 @@ namespace {
 
 constexpr int kNotRecorded = NVTX_NO_PUSH_POP_TRACKING;
 
-inline int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event) {
-  ThreadLog *log = thread_log();
-  return log == nullptr ? kNotRecorded
-                        : log->push(domain_of(domain), label_of(*log, domain_of(domain), event));
+// Each of these comes in two kinds: `watchful` ones look at what watch.h says.
+template <bool watchful>
+inline ThreadLog *log_for(uint16_t domain) {
+  if constexpr (watchful) {
+    if (is_left_out(domain)) {
+      return nullptr;
+    }
+  }
+  return thread_log();
 }
 
-template <typename Char>
-inline int push_name(const Char *name) {
-  ThreadLog *log = thread_log();
+template <bool watchful>
+[[gnu::always_inline]] inline int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event) {
+  ThreadLog *log = log_for<watchful>(domain_of(domain));
+  return log == nullptr
+             ? kNotRecorded
+             : push_range<watchful>(*log, domain_of(domain), label_of(*log, domain_of(domain), event));
+}
+
+template <bool watchful, typename Char>
+[[gnu::always_inline]] inline int push_name(const Char *name) {
+  ThreadLog *log = log_for<watchful>(0);
   if (log == nullptr) {
     return kNotRecorded;
   }
   Label label;
   label.name = name_of(*log, name);
-  return log->push(0, label);
+  return push_range<watchful>(*log, 0, label);
 }
 
-inline int pop(nvtxDomainHandle_t domain) {
-  ThreadLog *log = thread_log();
-  return log == nullptr ? kNotRecorded : log->pop(domain_of(domain), now_ns(log->clock()));
+template <bool watchful>
+[[gnu::always_inline]] inline int pop(nvtxDomainHandle_t domain) {
+  ThreadLog *log = log_for<watchful>(domain_of(domain));
+  return log == nullptr ? kNotRecorded : pop_range<watchful>(*log, domain_of(domain), now_ns(log->clock()));
 }
 
 void mark(ThreadLog &log, uint16_t domain, const Label &label, uint64_t now) {
   log.append({RecordType::mark, label.flags, domain, label.name}, now, now, label);
 }
 
+template <bool watchful>
 void mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event) {
-  if (ThreadLog *log = thread_log()) {
+  if (ThreadLog *log = log_for<watchful>(domain_of(domain))) {
     uint64_t now = now_ns(log->clock());
-    mark(*log, domain_of(domain), label_of(*log, domain_of(domain), event), now);
+    if (log->records(now)) [[likely]] {
+      mark(*log, domain_of(domain), label_of(*log, domain_of(domain), event), now);
+    }
   }
 }
 
-template <typename Char>
+template <bool watchful, typename Char>
 void mark_name(const Char *name) {
-  if (ThreadLog *log = thread_log()) {
+  if (ThreadLog *log = log_for<watchful>(0)) {
     uint64_t now = now_ns(log->clock());
-    Label label;
-    label.name = name_of(*log, name);
-    mark(*log, 0, label, now);
+    if (log->records(now)) [[likely]] {
+      Label label;
+      label.name = name_of(*log, name);
+      mark(*log, 0, label, now);
+    }
   }
 }
 
+template <bool watchful>
 nvtxRangeId_t start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event) {
-  ThreadLog *log = thread_log();
+  ThreadLog *log = log_for<watchful>(domain_of(domain));
   return log == nullptr
              ? 0
-             : log->process()->start_range(*log, domain_of(domain), label_of(*log, domain_of(domain), event));
+             : start_range<watchful>(*log, domain_of(domain), label_of(*log, domain_of(domain), event));
 }
 
-template <typename Char>
+template <bool watchful, typename Char>
 nvtxRangeId_t start_name(const Char *name) {
-  ThreadLog *log = thread_log();
+  ThreadLog *log = log_for<watchful>(0);
   if (log == nullptr) {
     return 0;
   }
   Label label;
   label.name = name_of(*log, name);
-  return log->process()->start_range(*log, 0, label);
+  return start_range<watchful>(*log, 0, label);
 }
 
+template <bool watchful>
 void end(nvtxRangeId_t id) {
   if (ThreadLog *log = thread_log(); log != nullptr && id != 0) {
-    log->process()->end_range(*log, id, now_ns(log->clock()));
+    end_range<watchful>(*log, id, now_ns(log->clock()));
   }
 }
 
@@ -111,7 +133,14 @@ nvtxStringHandle_t register_string(nvtxDomainHandle_t, const Char *text) {
 
 nvtxDomainHandle_t create_domain(const char *name) {
   thread_log();  // the process is to be seen in the recording, though it may do no more than this
-  return to_handle<nvtxDomainHandle_t>(name == nullptr ? 0 : domain_number(name));
+  if (name == nullptr) {
+    return nullptr;
+  }
+  uint16_t number = domain_number(name);
+  if (is_watchful()) {
+    meet_domain(number, name);
+  }
+  return to_handle<nvtxDomainHandle_t>(number);
 }
 
 nvtxDomainHandle_t create_domain(const wchar_t *name) {
@@ -122,18 +151,22 @@ nvtxDomainHandle_t create_domain(const wchar_t *name) {
   }
 }
 
+template <bool watchful>
 void fill_core(Table table) {
-  table.set(NVTX_CBID_CORE_MarkEx, +[](const nvtxEventAttributes_t *e) { mark(nullptr, e); });
-  table.set(NVTX_CBID_CORE_MarkA, +[](const char *name) { mark_name(name); });
-  table.set(NVTX_CBID_CORE_MarkW, +[](const wchar_t *name) { mark_name(name); });
-  table.set(NVTX_CBID_CORE_RangeStartEx, +[](const nvtxEventAttributes_t *e) { return start(nullptr, e); });
-  table.set(NVTX_CBID_CORE_RangeStartA, +[](const char *name) { return start_name(name); });
-  table.set(NVTX_CBID_CORE_RangeStartW, +[](const wchar_t *name) { return start_name(name); });
-  table.set(NVTX_CBID_CORE_RangeEnd, +[](nvtxRangeId_t id) { end(id); });
-  table.set(NVTX_CBID_CORE_RangePushEx, +[](const nvtxEventAttributes_t *e) { return push(nullptr, e); });
-  table.set(NVTX_CBID_CORE_RangePushA, +[](const char *name) { return push_name(name); });
-  table.set(NVTX_CBID_CORE_RangePushW, +[](const wchar_t *name) { return push_name(name); });
-  table.set(NVTX_CBID_CORE_RangePop, +[]() { return pop(nullptr); });
+  table.set(NVTX_CBID_CORE_MarkEx, +[](const nvtxEventAttributes_t *e) { mark<watchful>(nullptr, e); });
+  table.set(NVTX_CBID_CORE_MarkA, +[](const char *name) { mark_name<watchful>(name); });
+  table.set(NVTX_CBID_CORE_MarkW, +[](const wchar_t *name) { mark_name<watchful>(name); });
+  table.set(
+      NVTX_CBID_CORE_RangeStartEx,
+      +[](const nvtxEventAttributes_t *e) { return start<watchful>(nullptr, e); });
+  table.set(NVTX_CBID_CORE_RangeStartA, +[](const char *name) { return start_name<watchful>(name); });
+  table.set(NVTX_CBID_CORE_RangeStartW, +[](const wchar_t *name) { return start_name<watchful>(name); });
+  table.set(NVTX_CBID_CORE_RangeEnd, +[](nvtxRangeId_t id) { end<watchful>(id); });
+  table.set(
+      NVTX_CBID_CORE_RangePushEx, +[](const nvtxEventAttributes_t *e) { return push<watchful>(nullptr, e); });
+  table.set(NVTX_CBID_CORE_RangePushA, +[](const char *name) { return push_name<watchful>(name); });
+  table.set(NVTX_CBID_CORE_RangePushW, +[](const wchar_t *name) { return push_name<watchful>(name); });
+  table.set(NVTX_CBID_CORE_RangePop, +[]() { return pop<watchful>(nullptr); });
   table.set(
       NVTX_CBID_CORE_NameCategoryA, +[](uint32_t id, const char *name) { name_category(nullptr, id, name); });
   table.set(
@@ -143,17 +176,19 @@ void fill_core(Table table) {
   table.set(NVTX_CBID_CORE_NameOsThreadW, +[](uint32_t tid, const wchar_t *name) { name_thread(tid, name); });
 }
 
+template <bool watchful>
 void fill_core2(Table table) {
   using Domain = nvtxDomainHandle_t;
-  table.set(NVTX_CBID_CORE2_DomainMarkEx, +[](Domain d, const nvtxEventAttributes_t *e) { mark(d, e); });
+  table.set(
+      NVTX_CBID_CORE2_DomainMarkEx, +[](Domain d, const nvtxEventAttributes_t *e) { mark<watchful>(d, e); });
   table.set(
       NVTX_CBID_CORE2_DomainRangeStartEx,
-      +[](Domain d, const nvtxEventAttributes_t *e) { return start(d, e); });
-  table.set(NVTX_CBID_CORE2_DomainRangeEnd, +[](Domain, nvtxRangeId_t id) { end(id); });
+      +[](Domain d, const nvtxEventAttributes_t *e) { return start<watchful>(d, e); });
+  table.set(NVTX_CBID_CORE2_DomainRangeEnd, +[](Domain, nvtxRangeId_t id) { end<watchful>(id); });
   table.set(
       NVTX_CBID_CORE2_DomainRangePushEx,
-      +[](Domain d, const nvtxEventAttributes_t *e) { return push(d, e); });
-  table.set(NVTX_CBID_CORE2_DomainRangePop, +[](Domain d) { return pop(d); });
+      +[](Domain d, const nvtxEventAttributes_t *e) { return push<watchful>(d, e); });
+  table.set(NVTX_CBID_CORE2_DomainRangePop, +[](Domain d) { return pop<watchful>(d); });
   table.set(
       NVTX_CBID_CORE2_DomainNameCategoryA,
       +[](Domain d, uint32_t id, const char *name) { name_category(d, id, name); });
@@ -189,8 +224,8 @@ int install_nvtx(NvtxGetExportTableFunc_t get_export_table) {
   if (version != nullptr && version->struct_size >= sizeof(*version)) {  // absent before NVTX 3
     version->SetInjectionNvtxVersion(NVTX_VERSION);
   }
-  fill_core(Table(*callbacks, NVTX_CB_MODULE_CORE));
-  fill_core2(Table(*callbacks, NVTX_CB_MODULE_CORE2));
+  (is_watchful() ? fill_core<true> : fill_core<false>)(Table(*callbacks, NVTX_CB_MODULE_CORE));
+  (is_watchful() ? fill_core2<true> : fill_core2<false>)(Table(*callbacks, NVTX_CB_MODULE_CORE2));
   fill_resources(Table(*callbacks, NVTX_CB_MODULE_CORE2));
   fill_cuda_names(Table(*callbacks, NVTX_CB_MODULE_CUDA));
   fill_cudart_names(Table(*callbacks, NVTX_CB_MODULE_CUDART));

@@ -445,7 +445,10 @@ OtherTool load_other_tool() {
 }
 
 const OtherTool &other_tool() {
-  static const OtherTool tool = load_other_tool();
+  // Not a static with an initializer: a child that another thread forks meanwhile would wait for it for ever.
+  static OtherTool tool;
+  static std::once_flag once;
+  std::call_once(once, [] { tool = load_other_tool(); });
   return tool;
 }
 

@@ -1,6 +1,7 @@
 // The counters extension: counters of one number or a structure of them, sampled one by one or in batches.
 #include <algorithm>
 
+#include "agent/watch.h"
 #include "nvtx_define.h"
 #include "nvtx_event.h"
 #include "nvtx_extension.h"
@@ -50,12 +51,21 @@ void append(ThreadLog &log, uint16_t domain, uint64_t counter, uint64_t time, La
   log.append({RecordType::sample, value.flags, domain, 0}, time, time, value);
 }
 
+template <bool watchful>
 void sample_number(nvtxDomainHandle_t domain, uint64_t counter, uint8_t type, uint64_t bits) {
+  if constexpr (watchful) {
+    if (is_left_out(domain_of(domain))) {
+      return;
+    }
+  }
   if (ThreadLog *log = thread_log()) {
-    Label value;
-    value.flags = type;
-    value.payload = bits;
-    append(*log, domain_of(domain), counter, now_ns(log->clock()), value);
+    uint64_t now = now_ns(log->clock());
+    if (log->records(now)) [[likely]] {
+      Label value;
+      value.flags = type;
+      value.payload = bits;
+      append(*log, domain_of(domain), counter, now, value);
+    }
   }
 }
 
@@ -143,15 +153,21 @@ void sample(nvtxDomainHandle_t handle, uint64_t counter, const void *at, size_t 
   if (log != nullptr && at != nullptr && size != 0) {
     uint64_t now = now_ns(log->clock());
     uint16_t domain = domain_of(handle);
+    if (is_left_out(domain) || !log->records(now)) {
+      return;
+    }
     append(*log, domain, counter, now, value_of(*log, domain, g_counters.find(domain, counter), at, size));
   }
 }
 
 void sample_nothing(nvtxDomainHandle_t domain, uint64_t counter, uint8_t reason) {
   if (ThreadLog *log = thread_log()) {
-    Label value;
-    value.color = reason;
-    append(*log, domain_of(domain), counter, now_ns(log->clock()), value);
+    uint64_t now = now_ns(log->clock());
+    if (!is_left_out(domain_of(domain)) && log->records(now)) {
+      Label value;
+      value.color = reason;
+      append(*log, domain_of(domain), counter, now, value);
+    }
   }
 }
 
@@ -184,6 +200,9 @@ void submit_batch(nvtxDomainHandle_t handle, const nvtxCounterBatch_t *batch) {
     return;
   }
   uint16_t domain = domain_of(handle);
+  if (is_left_out(domain)) {
+    return;
+  }
   const Counter *counter = g_counters.find(domain, batch->counterId);
   BatchTimes times{batch->timestamps,
                    batch->timestamps == nullptr ? 0 : batch->timestampsSize / sizeof(int64_t),
@@ -211,25 +230,34 @@ void submit_batch(nvtxDomainHandle_t handle, const nvtxCounterBatch_t *batch) {
     } else if (facts.has_time[0]) {  // in the samples themselves
       odd += TimeConversion(log->clock(), domain, facts.time_domain[0])(facts.time[0], ours) ? 0 : 1;
     }
-    append(*log, domain, batch->counterId, ours, value);
+    if (log->records(ours)) {
+      append(*log, domain, batch->counterId, ours, value);
+    } else if (ThreadLog::Busy busy(*log); busy) {
+      log->give_back(value.flags, value.payload);
+    }
   }
   for (; odd > 0; --odd) {
     log->process()->file().count(kMisplaced);
   }
 }
 
+template <bool watchful>
+void fill_numbers(Slots slots) {
+  slots.set(
+      NVTX3EXT_CBID_nvtxCounterSampleInt64, +[](nvtxDomainHandle_t domain, uint64_t counter, int64_t value) {
+        sample_number<watchful>(domain, counter, NVTX_PAYLOAD_TYPE_INT64, static_cast<uint64_t>(value));
+      });
+  slots.set(
+      NVTX3EXT_CBID_nvtxCounterSampleFloat64, +[](nvtxDomainHandle_t domain, uint64_t counter, double value) {
+        sample_number<watchful>(domain, counter, NVTX_PAYLOAD_TYPE_DOUBLE, bits_of<double>(&value, false));
+      });
+}
+
 }  // namespace
 
 void fill_counters(Slots slots) {
   slots.set(NVTX3EXT_CBID_nvtxCounterRegister, register_counter);
-  slots.set(
-      NVTX3EXT_CBID_nvtxCounterSampleInt64, +[](nvtxDomainHandle_t domain, uint64_t counter, int64_t value) {
-        sample_number(domain, counter, NVTX_PAYLOAD_TYPE_INT64, static_cast<uint64_t>(value));
-      });
-  slots.set(
-      NVTX3EXT_CBID_nvtxCounterSampleFloat64, +[](nvtxDomainHandle_t domain, uint64_t counter, double value) {
-        sample_number(domain, counter, NVTX_PAYLOAD_TYPE_DOUBLE, bits_of<double>(&value, false));
-      });
+  (is_watchful() ? fill_numbers<true> : fill_numbers<false>)(slots);
   slots.set(NVTX3EXT_CBID_nvtxCounterSample, sample);
   slots.set(NVTX3EXT_CBID_nvtxCounterSampleNoValue, sample_nothing);
   slots.set(NVTX3EXT_CBID_nvtxCounterBatchSubmit, submit_batch);

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "agent/watch.h"
 #include "nvtx_event.h"
 #include "nvtx_extension.h"
 #include "nvtx_schemas.h"
@@ -79,7 +80,11 @@ class Submitted {
         begin = time(kAny, begin) ? begin : now_;
         log_.process()->file().count(kUndecoded);
       }
-      log_.append({RecordType::mark, label.flags, domain_, label.name}, begin, begin, label);
+      if (log_.records(begin)) {
+        log_.append({RecordType::mark, label.flags, domain_, label.name}, begin, begin, label);
+      } else if (ThreadLog::Busy busy(log_); busy) {
+        log_.give_back(label.flags, label.payload);
+      }
     }
   }
 
@@ -104,10 +109,13 @@ class Submitted {
     copy_details(&slot.event, label);
     slot.thread = log_.index();
     ThreadLog::Busy busy(log_);
-    if (busy) {
-      log_.append_start_end(slot, end);
-    } else {
+    uint8_t edge = 0;
+    if (!busy) {
       log_.process()->file().count(kInSignal);
+    } else if (log_.keeps(begin, end, edge, true)) {
+      log_.append_start_end(slot, end, edge);
+    } else {
+      log_.give_back(label.flags, label.payload);
     }
   }
 
@@ -138,7 +146,7 @@ uint64_t kind_of(uint16_t domain, uint64_t schema) {
 
 void submit(nvtxDomainHandle_t handle, const nvtxPayloadData_t *payloads, size_t count) {
   ThreadLog *log = thread_log();
-  if (log == nullptr || payloads == nullptr || count == 0) {
+  if (log == nullptr || payloads == nullptr || count == 0 || is_left_out(domain_of(handle))) {
     return;
   }
   uint16_t domain = domain_of(handle);
@@ -168,7 +176,7 @@ size_t next_size(ThreadLog &log, uint16_t domain, const Schema &schema, const ch
 
 void submit_batch(nvtxDomainHandle_t handle, const nvtxEventBatch_t *batch) {
   ThreadLog *log = thread_log();
-  if (log == nullptr || batch == nullptr || batch->events == nullptr) {
+  if (log == nullptr || batch == nullptr || batch->events == nullptr || is_left_out(domain_of(handle))) {
     return;
   }
   uint16_t domain = domain_of(handle);

@@ -1,6 +1,7 @@
 // Definitions and operations go to the calling thread's log.
 #include "nvtx_define.h"
 
+#include "agent/watch.h"
 #include "nvtx_registry.h"
 
 namespace warpline::agent {
@@ -36,7 +37,7 @@ void forget(uint16_t domain, Kind kind, uint64_t id) {
 }
 
 void operate(uint16_t domain, OperationAction action, uint64_t object, uint64_t value) {
-  if (ThreadLog *log = thread_log()) {
+  if (ThreadLog *log = is_left_out(domain) ? nullptr : thread_log()) {
     log->operate(domain, action, object, value, now_ns(log->clock()));
   }
 }

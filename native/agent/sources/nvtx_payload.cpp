@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "agent/watch.h"
 #include "nvtx_define.h"
 #include "nvtx_event.h"
 #include "nvtx_extension.h"
@@ -102,48 +103,83 @@ Label label_of(ThreadLog &log, uint16_t domain, const nvtxPayloadData_t *payload
   return label;
 }
 
+// Whether the payload of a range's end is recorded: while no window is open, nothing is written for ranges that lie outside all
+// of them. `begin` says when the range began, 0 where it is not open: then the loss is counted.
+template <typename Begin>
+bool is_wanted(ThreadLog &log, uint64_t now, const Begin &begin) {
+  uint8_t edge = 0;
+  uint64_t start = log.records(now) ? 0 : begin();
+  return start == 0 || log.keeps(start, now, edge);
+}
+
 using Domain = nvtxDomainHandle_t;
 using Payloads = const nvtxPayloadData_t *;
 
+template <bool watchful>
+ThreadLog *log_of(Domain domain) {
+  if constexpr (watchful) {
+    if (is_left_out(domain_of(domain))) {
+      return nullptr;
+    }
+  }
+  return thread_log();
+}
+
+template <bool watchful>
 void mark(Domain domain, Payloads payloads, size_t count) {
-  if (ThreadLog *log = thread_log()) {
+  if (ThreadLog *log = log_of<watchful>(domain)) {
     uint64_t now = now_ns(log->clock());
+    if (!log->records(now)) {
+      return;
+    }
     uint16_t number = domain_of(domain);
     Label label = label_of(*log, number, payloads, count);
     log->append({RecordType::mark, label.flags, number, label.name}, now, now, label);
   }
 }
 
+template <bool watchful>
 int push(Domain domain, Payloads payloads, size_t count) {
-  ThreadLog *log = thread_log();
+  ThreadLog *log = log_of<watchful>(domain);
   uint16_t number = domain_of(domain);
   return log == nullptr ? NVTX_NO_PUSH_POP_TRACKING
-                        : log->push(number, label_of(*log, number, payloads, count));
+                        : push_range<watchful>(*log, number, label_of(*log, number, payloads, count));
 }
 
+template <bool watchful>
 int pop(Domain domain, Payloads payloads, size_t count) {
-  ThreadLog *log = thread_log();
+  ThreadLog *log = log_of<watchful>(domain);
   if (log == nullptr) {
     return NVTX_NO_PUSH_POP_TRACKING;
   }
   uint64_t now = now_ns(log->clock());
   uint16_t number = domain_of(domain);
-  return log->pop(number, now, change_at_end(*log, number, payloads, count));
+  bool wanted = is_wanted(*log, now, [&] {
+    const EventRecord *open = log->innermost(number);
+    return open == nullptr ? 0 : open->start;
+  });
+  return wanted ? pop_range<watchful>(*log, number, now, change_at_end(*log, number, payloads, count))
+                : pop_range<watchful>(*log, number, now);
 }
 
+template <bool watchful>
 nvtxRangeId_t start(Domain domain, Payloads payloads, size_t count) {
-  ThreadLog *log = thread_log();
+  ThreadLog *log = log_of<watchful>(domain);
   uint16_t number = domain_of(domain);
-  return log == nullptr ? 0
-                        : log->process()->start_range(*log, number, label_of(*log, number, payloads, count));
+  return log == nullptr ? 0 : start_range<watchful>(*log, number, label_of(*log, number, payloads, count));
 }
 
+template <bool watchful>
 void end(Domain domain, nvtxRangeId_t id, Payloads payloads, size_t count) {
-  ThreadLog *log = thread_log();
+  ThreadLog *log = log_of<watchful>(domain);
   if (log != nullptr && id != 0) {
     uint64_t now = now_ns(log->clock());
+    if (!is_wanted(*log, now, [&] { return log->process()->begin_of(*log, id); })) {
+      end_range<watchful>(*log, id, now);
+      return;
+    }
     Change change = change_at_end(*log, domain_of(domain), payloads, count);
-    if (!log->process()->end_range(*log, id, now, &change) &&
+    if (!end_range<watchful>(*log, id, now, &change) &&
         (change.last_blob != nullptr || change.has_number())) {
       log->process()->file().count(kLostPayloads);
     }
@@ -163,18 +199,25 @@ uint64_t register_scope(Domain domain, const nvtxScopeAttr_t *attributes) {
   });
 }
 
+template <bool watchful>
+void fill_events(Slots slots) {
+  slots.set(NVTX3EXT_CBID_nvtxMarkPayload, mark<watchful>);
+  slots.set(NVTX3EXT_CBID_nvtxRangePushPayload, push<watchful>);
+  slots.set(NVTX3EXT_CBID_nvtxRangePopPayload, pop<watchful>);
+  slots.set(NVTX3EXT_CBID_nvtxRangeStartPayload, start<watchful>);
+  slots.set(NVTX3EXT_CBID_nvtxRangeEndPayload, end<watchful>);
+}
+
 }  // namespace
 
 void fill_payload(Slots slots) {
   slots.set(NVTX3EXT_CBID_nvtxPayloadSchemaRegister, register_schema);
   slots.set(NVTX3EXT_CBID_nvtxPayloadEnumRegister, register_enum);
-  slots.set(NVTX3EXT_CBID_nvtxMarkPayload, mark);
-  slots.set(NVTX3EXT_CBID_nvtxRangePushPayload, push);
-  slots.set(NVTX3EXT_CBID_nvtxRangePopPayload, pop);
-  slots.set(NVTX3EXT_CBID_nvtxRangeStartPayload, start);
-  slots.set(NVTX3EXT_CBID_nvtxRangeEndPayload, end);
-  // Always: clients ask once and remember, and recording may begin later.
-  slots.set(NVTX3EXT_CBID_nvtxDomainIsEnabled, +[](Domain) -> uint8_t { return 1; });
+  (is_watchful() ? fill_events<true> : fill_events<false>)(slots);
+  // Whether or not something is recorded now: clients ask once and remember.
+  slots.set(
+      NVTX3EXT_CBID_nvtxDomainIsEnabled,
+      +[](Domain domain) -> uint8_t { return is_left_out(domain_of(domain)) ? 0 : 1; });
   slots.set(NVTX3EXT_CBID_nvtxScopeRegister, register_scope);
 }
 

@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "agent/session.h"
+#include "agent/watch.h"
 #include "nvtx_chain.h"
 #include "nvtx_define.h"
 #include "nvtx_event.h"
@@ -36,11 +37,9 @@ void enter(uint32_t task) {
 
 uint64_t start(nvtxDomainRegistration_st *domain, const nvtxEventAttributes_v2 *event, uint32_t task,
                uint64_t parent) {
-  ThreadLog *log = thread_log();
   uint16_t number = domain_of(domain);
-  return log == nullptr
-             ? 0
-             : log->process()->start_range(*log, number, label_of(*log, number, event), task, parent);
+  ThreadLog *log = is_left_out(number) ? nullptr : thread_log();
+  return log == nullptr ? 0 : start_range<true>(*log, number, label_of(*log, number, event), task, parent);
 }
 
 }  // namespace

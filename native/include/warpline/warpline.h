@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* 2; a launcher refuses an agent with another number. */
+/* 4; a launcher refuses an agent with another number. */
 uint32_t warpline_abi_version(void);
 
 /* Reads the clocks together, bracketed so that they agree to some tens of ns:
@@ -16,9 +16,59 @@ uint32_t warpline_abi_version(void);
  * Returns the ClockKind (0 monotonic, 1 tsc, 2 cntvct). */
 uint32_t warpline_clock_sample(uint64_t out[3]);
 
-/* Creates the control page at `path`: clock constants from `early` (an earlier sample, some ms ago) to now.
- * Returns 0, or an errno. */
-int warpline_control_create(const char *path, const uint64_t early[3]);
+/* What is recorded of CUDA: CudaSettings in format.h. */
+typedef struct WarplineCuda {
+  uint32_t flags;
+  uint32_t flush_ms;
+  uint32_t backtrace;
+  uint32_t backtrace_ns[4];
+  uint32_t reserved;
+} WarplineCuda;
+
+/* What a recording captures and how much of it it keeps; see ControlPage in format.h, whose fields these become. */
+typedef struct WarplineCapture {
+  uint64_t size; /* of this structure */
+  uint32_t open; /* 1: the first window opens at once */
+  uint32_t trigger;
+  uint32_t window_limit;
+  uint32_t trigger_closes;
+  uint32_t any_domain;
+  uint32_t filter;
+  uint32_t filter_count;
+  uint32_t reserved;
+  uint64_t keep_ns;
+  uint64_t max_bytes;
+  const char *texts; /* message, domain, names of the filter: NUL-terminated each */
+  uint64_t texts_size;
+  WarplineCuda cuda;
+} WarplineCapture;
+
+/* Creates the control file at `path`: clock constants from `early` (an earlier sample, some ms ago) to now, and what is to be
+ * captured (null: everything, from now on). Returns 0, an errno, or E2BIG when the texts are too long. */
+int warpline_control_create(const char *path, const uint64_t early[3], const WarplineCapture *capture);
+
+/* Opens or closes a window in a mapped control file, whatever its trigger says; `cause` as in format.h. Returns the number of the
+ * window (from 1) when this call did it, 0 when one was open (closed) already, -ENOSPC when there is no room for another.
+ * An `open_ns` other than 0 is when the window is said to have begun. */
+int64_t warpline_window_open(void *control, uint32_t cause, uint64_t open_ns);
+int64_t warpline_window_close(void *control, uint32_t cause);
+
+/* Closes the open window and lets it begin no earlier than `span_ns` before now: only its last part is wanted. With `go_on` 1 the
+ * next window begins at once. Returns the number of the window that was closed, 0 when none was open, or -ENOSPC. */
+int64_t warpline_window_keep(void *control, uint32_t cause, uint64_t span_ns, uint32_t go_on);
+
+/* Closes the open window if the process that opened it is gone, which nobody else will do. Returns as warpline_window_close does.
+ * Only for a launcher that sees the pids of the program. */
+int64_t warpline_window_close_abandoned(void *control);
+
+/* cudaProfilerStart and cudaProfilerStop, for the run that records this process; they count only where its capture range says
+ * so. Returns 1 when a window was opened (closed), else 0. */
+int warpline_profiler_start(void);
+int warpline_profiler_stop(void);
+
+/* Says what kind of program running the file would start, "#!" lines included: a WarplineForeign of registry.h; 0 when nothing
+ * speaks against preloading our stub. */
+int warpline_examine_program(const char *path);
 
 /* Records `pairs` push/pop ranges into a scratch spool in `directory` (removed again) and returns the cost of one pair
  * in ns, or a negative errno. */
@@ -61,6 +111,9 @@ const WarplineTasks *warpline_tasks(void);
 int InitializeInjectionNvtx2(void *get_export_table);
 int InitializeInjectionNvtx(void *get_export_table);
 int InitializeInjectionNvtxExtension(void *module_info);
+
+/* The entry point that the CUDA driver looks for, in cuInit (name fixed by it); see CUDA_INJECTION64_PATH. Returns 1. */
+int InitializeInjection(void);
 
 #ifdef __cplusplus
 }

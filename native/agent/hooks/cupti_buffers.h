@@ -1,0 +1,52 @@
+// Memory that CUPTI fills with records. It is never given back to the system: CUPTI may write into a buffer until the process ends.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace warpline::agent {
+
+class CuptiBuffers {
+ public:
+  static constexpr size_t kSize = size_t{1} << 20;
+  static constexpr size_t kDiscardSize = size_t{64} << 10;
+
+  //! [MT] A zeroed buffer of kSize bytes, or null when memory (or their number) is out.
+  uint8_t *take();
+
+  //! [MT] One of a few buffers of kDiscardSize bytes for what nobody wants: never null. Where many are out at once, some are shared.
+  uint8_t *take_discard();
+
+  //! [MT] CUPTI is done with a buffer: it is the caller's until give_back(). False where CUPTI does not have it from take(), or where
+  //! another thread was told the same.
+  bool claim(const uint8_t *buffer);
+
+  //! [MT] The first `used` bytes of a claimed buffer were records.
+  void give_back(uint8_t *buffer, size_t used);
+
+  //! [MT] Whether it is from take_discard(), and whether nobody else writes into it.
+  bool is_discard(const uint8_t *buffer, bool *alone) const;
+  void give_back_discard(uint8_t *buffer);
+
+  //! [MT] Buffers that CUPTI has.
+  uint32_t taken() const { return taken_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr uint32_t kMost = 4096;
+  enum State : uint32_t { kNone, kFree, kTaken, kClaimed };
+  struct Slot {
+    std::atomic<uint32_t> state;
+    uint8_t *memory = nullptr;  // null: there was none for it yet
+  };
+
+  uint8_t *hand_out(Slot &slot);
+  Slot *find(const uint8_t *buffer, State state);
+  uint32_t made() const;
+
+  Slot slots_[kMost];
+  std::atomic<uint32_t> made_;  // slots from here on were never used
+  std::atomic<uint32_t> taken_;
+};
+
+}  // namespace warpline::agent

@@ -1,0 +1,26 @@
+/* A program that is about to forbid itself system calls. One that it does not expect of itself may then be its end, at the latest
+ * when it exits: so we make none from there on. libseccomp hides that step from us, but says before that it wants no new rights;
+ * then we still look after the programs that it starts, for whose loading it must allow as much. */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <sys/prctl.h>
+
+#include "stub.h"
+#include "system.h"
+
+WRAPPER int prctl(int option, ...) {
+  unsigned long values[4];
+  va_list list;
+  va_start(list, option);
+  for (int i = 0; i < 4; ++i) {
+    values[i] = va_arg(list, unsigned long);
+  }
+  va_end(list);
+  if (option == PR_SET_SECCOMP) {
+    __atomic_store_n(&g_stub.sandbox, CLOSED, __ATOMIC_RELAXED);
+  } else if (option == PR_SET_NO_NEW_PRIVS && g_stub.sandbox == NO_SANDBOX) {
+    __atomic_store_n(&g_stub.sandbox, CLOSING, __ATOMIC_RELAXED);
+  }
+  return next()->prctl != NULL ? next()->prctl(option, values[0], values[1], values[2], values[3])
+                               : (int)syscall(SYS_prctl, option, values[0], values[1], values[2], values[3]);
+}

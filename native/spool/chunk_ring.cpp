@@ -1,0 +1,36 @@
+// Which chunk comes next.
+#include "chunk_ring.h"
+
+#include <utility>
+
+#include "clock.h"
+
+namespace warpline {
+
+Chunk ChunkRing::next(SpoolFile &file, ChunkKind kind, uint16_t stride, uint32_t thread, size_t need,
+                      size_t want, RecordType type) {
+  uint64_t now = file.keep_ns() == 0 ? 0 : now_ns(file.clock());
+  Chunk full = current_;
+  if (kind == ChunkKind::blobs && current_) {
+    full = std::exchange(before_, current_);
+  }
+  current_ = {};
+  if (full) {
+    file.retire(full, now, used_);
+  }
+  if (file.keep_ns() != 0) {
+    current_ = file.take_old(used_, kind, stride, thread, need, now, type);
+  }
+  if (!current_) {
+    current_ = need == 0 ? file.allocate(kind, stride, thread, want, type)
+                         : file.allocate_for(need, kind, thread, want);
+  }
+  current_.since = now;
+  return current_;
+}
+
+void ChunkRing::leave(SpoolFile &file, ChunkKind kind) {
+  file.leave_used(used_, kind);
+}
+
+}  // namespace warpline

@@ -1,0 +1,27 @@
+// The chunks that one writer fills one after the other. A flight recorder fills those again whose contents are too old to keep.
+#pragma once
+
+#include "file.h"
+
+namespace warpline {
+
+class ChunkRing {
+ public:
+  //! The next chunk, the last one being full; none when there is no space. It has room for `need` bytes and `want` is its size
+  //! where nothing else decides. The caller holds Busy.
+  Chunk next(SpoolFile &file, ChunkKind kind, uint16_t stride, uint32_t thread, size_t need, size_t want,
+             RecordType type = RecordType::none);
+
+  //! What is written into the current chunk happened at `time`, before it was taken.
+  void reaches_back(uint64_t time) { current_.since = time < current_.since ? time : current_.since; }
+
+  //! The writer's thread ends: its full chunks are anybody's. The last one stays with the writer.
+  void leave(SpoolFile &file, ChunkKind kind);
+
+ private:
+  Chunk current_;
+  Chunk before_;  // of blobs: what was written last may still be told which blob follows it
+  UsedChunks used_;
+};
+
+}  // namespace warpline

@@ -1,0 +1,63 @@
+// Full chunks in the order in which they became full.
+#pragma once
+
+#include "warpline/format.h"
+
+namespace warpline {
+
+// A piece of the file. Callers keep its size: the header belongs to no file once the recording has ended.
+struct Chunk {
+  ChunkHeader *header = nullptr;
+  size_t size = 0;
+  uint64_t offset = 0;  // in the file
+  uint64_t since = 0;   // nothing in it was written earlier; a flight recorder wants to know
+
+  char *contents() const { return reinterpret_cast<char *>(header + 1); }
+  char *end() const { return reinterpret_cast<char *>(header) + size; }
+  explicit operator bool() const { return header != nullptr; }
+};
+
+struct UsedChunk {
+  Chunk chunk;
+  uint16_t generation;  // as its header says, which may be gone by now
+  uint64_t newest;      // nothing in it is later
+  UsedChunk *next;
+};
+
+class UsedChunks {
+ public:
+  void add(UsedChunk *used) {
+    used->next = nullptr;
+    (last_ == nullptr ? first_ : last_->next) = used;
+    last_ = used;
+  }
+
+  //! The first one with room for `need` bytes behind its header, if nothing in it is later than `latest`.
+  UsedChunk *take(size_t need, uint64_t latest) {
+    UsedChunk *before = nullptr;
+    for (UsedChunk *used = first_; used != nullptr && used->newest < latest;
+         before = used, used = used->next) {
+      if (used->chunk.size - sizeof(ChunkHeader) >= need) {
+        (before == nullptr ? first_ : before->next) = used->next;
+        last_ = last_ == used ? before : last_;
+        return used;
+      }
+    }
+    return nullptr;
+  }
+
+  //! All of the other's, behind ours.
+  void take_all(UsedChunks &other) {
+    if (other.first_ != nullptr) {
+      (last_ == nullptr ? first_ : last_->next) = other.first_;
+      last_ = other.last_;
+      other = {};
+    }
+  }
+
+ private:
+  UsedChunk *first_ = nullptr;
+  UsedChunk *last_ = nullptr;
+};
+
+}  // namespace warpline

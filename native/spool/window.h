@@ -1,0 +1,45 @@
+// Windows of the capture, in a control file that processes share: any of them may open and close one, and die while at it.
+#pragma once
+
+#include "warpline/format.h"
+
+namespace warpline {
+
+inline CaptureWindow *windows_of(ControlPage *control) {
+  return reinterpret_cast<CaptureWindow *>(reinterpret_cast<char *>(control) + kControlWindows);
+}
+inline const CaptureWindow *windows_of(const ControlPage *control) {
+  return windows_of(const_cast<ControlPage *>(control));
+}
+
+// The gate moves first, and its time is taken after: whoever finds a time missing takes it (settle_windows). So whatever ended
+// before somebody saw the gate move lies on the near side of the edge, and what begins after on the far side.
+
+//! [MT] Opens a window; its number from 1, 0 when one is open or `cause` has opened `limit` of them (0 = any number), -ENOSPC
+//! when there is no room for another. `pid` is the opener, 0 for the launcher. It begins now, or at `open_ns` where that is not 0.
+int64_t open_window(ControlPage *control, Cause cause, uint32_t pid, uint64_t open_ns = 0,
+                    uint32_t limit = 0);
+
+//! [MT] Closes the open one, or only window `number` where that is not 0; its number, or 0 when it is not open.
+int64_t close_window(ControlPage *control, Cause cause, int64_t number = 0);
+
+//! [MT] The gate, after the times of its last move were taken if they were missing.
+uint32_t settle_windows(ControlPage *control);
+
+//! [MT] Closes the open window if the process that opened it is gone: nobody else will. Its number, or 0. For the launcher, whose
+//! pids are those of the windows.
+int64_t close_abandoned_window(ControlPage *control);
+
+//! [MT] Closes the open one at `now`, and lets it begin no earlier than `span` ns before: what was recorded until then is not
+//! wanted. With `go_on` the next one begins at `now`, opened by Cause::start, and the gate is never seen closed in between.
+//! The number of the window that was closed; 0 when none is open; -ENOSPC when there is no room for the next one (none is closed).
+int64_t keep_window(ControlPage *control, Cause cause, uint64_t span, bool go_on, uint64_t now);
+
+//! [MT] The last window that begins before `end` and ends after `start`, from 1, else 0: what says whether a range from `start`
+//! to `end` is recorded. `clipped` is set where the range crosses an edge of it.
+uint32_t window_around(const ControlPage *control, uint64_t start, uint64_t end, bool *clipped);
+
+//! [MT] Whether something from `start` to `end` overlaps a window that is closed.
+bool in_closed_window(const ControlPage *control, uint64_t start, uint64_t end);
+
+}  // namespace warpline
