@@ -83,6 +83,15 @@ def exporters() -> Iterator[str]:
     )
 
 
+def importers() -> Iterator[str]:
+    """Describe the import formats."""
+    return family(
+        "importers.formats",
+        "Import formats",
+        "`warpline import FILE` makes a report of what another tool recorded; every command that takes a report takes such a file too.",
+    )
+
+
 def parameter(option: click.Option) -> tuple[str, str]:
     """Describe one option: its names with what it takes, and its meaning with the default."""
     takes = option.metavar or ("" if option.is_flag else option.type.name.upper())
@@ -113,7 +122,13 @@ def cli() -> Iterator[str]:
         yield rows(("option", "meaning"), [parameter(option) for option in options])
 
 
-WRITERS: dict[str, Callable[[], Iterator[str]]] = {"tables": tables, "stats": stats, "exporters": exporters, "cli": cli}
+WRITERS: dict[str, Callable[[], Iterator[str]]] = {
+    "tables": tables,
+    "stats": stats,
+    "exporters": exporters,
+    "importers": importers,
+    "cli": cli,
+}
 
 
 def page(write: Callable[[], Iterator[str]]) -> str:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs tests/gpu with the machine's own Python packages and tools and without a network.
+# Runs tests/gpu, and the benchmarks that need a GPU, with the machine's own Python packages and tools and without a network.
 # usage: gpu.sh PYTHON WHEELS [pytest arguments]   WHEELS: folder of wheels to install what is missing from, or ""
 set -eu
 python=$1 wheels=$2
@@ -24,4 +24,7 @@ $cmake -S . -B build/gpu/native -G "$generator" -DPython_EXECUTABLE="$(command -
 $cmake --build build/gpu/native --parallel
 $cmake --install build/gpu/native --prefix src >build/gpu/install.log
 
-exec "$python" -m pytest -rs tests/gpu "$@"
+status=0
+"$python" -m pytest -rs tests/gpu "$@" || status=$?
+[ $# -ne 0 ] || "$python" benchmarks/run.py gpu_launch || status=$?
+exit $status
