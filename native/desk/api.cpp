@@ -48,7 +48,7 @@ int64_t guarded(const Work &work) noexcept {
 }  // namespace
 
 WARPLINE_API uint32_t warpline_desk_abi_version() {
-  return 2;
+  return 4;
 }
 
 WARPLINE_API Timeline *warpline_desk_new(const Layout *layout) {
@@ -61,6 +61,15 @@ WARPLINE_API Timeline *warpline_desk_new(const Layout *layout) {
 
 WARPLINE_API void warpline_desk_free(Timeline *timeline) {
   delete timeline;
+}
+
+// Only events that overlap one of `count` times are wanted.
+WARPLINE_API int64_t warpline_desk_choose(Timeline *timeline, const uint64_t *begins, const uint64_t *ends,
+                                          uint64_t count) {
+  return guarded([&] {
+    timeline->events.choose(begins, ends, count);
+    return 0;
+  });
 }
 
 WARPLINE_API int64_t warpline_desk_scan(Timeline *timeline, const uint8_t *base, uint64_t offset,
@@ -249,9 +258,11 @@ WARPLINE_API void warpline_desk_counts(Timeline *timeline, int64_t *out) {
   out[1] = counts.last;
 }
 
-WARPLINE_API int64_t warpline_desk_strings(const uint8_t *chunk, uint64_t size, uint32_t *ids, int64_t *ends,
-                                           uint8_t *data, uint64_t *bytes, uint32_t *broken) {
-  return static_cast<int64_t>(warpline::desk::read_strings(chunk, size, ids, ends, data, bytes, broken));
+// At most `most` strings of at most `*bytes` bytes together; `*bytes` becomes what they have.
+WARPLINE_API int64_t warpline_desk_strings(const uint8_t *chunk, uint64_t size, uint64_t most, uint32_t *ids,
+                                           int64_t *ends, uint8_t *data, uint64_t *bytes, uint32_t *broken) {
+  return static_cast<int64_t>(
+      warpline::desk::read_strings(chunk, size, most, ids, ends, data, bytes, broken));
 }
 
 WARPLINE_API int64_t warpline_desk_unite(const int64_t *start, const int64_t *end, uint64_t count,

@@ -8,6 +8,11 @@ namespace warpline::desk {
 namespace {
 
 constexpr uint32_t kAtEnd = 1;
+constexpr unsigned kGeneration =
+    48;  // the bits of an offset from here on say which contents of the chunk are meant …
+constexpr uint64_t kOffset = (uint64_t{1} << kGeneration) - 1;
+constexpr uint64_t kGenerationAt =
+    64 - 24;                     // … and the chunk's header, in front of the contents, which are there now
 constexpr int kMostLooked = 64;  // payloads of one range that are looked at for a number
 
 // Which type of a record's payload (docs/dev/formats/spool.md) a blob of one of NVTX's types is; 0: none.
@@ -37,7 +42,8 @@ void BlobReader::set_chunks(const uint64_t *offsets, const uint64_t *sizes, uint
   }
 }
 
-const BlobReader::Chunk *BlobReader::find(const uint8_t *base, uint64_t offset, Head *head) const {
+const BlobReader::Chunk *BlobReader::find(const uint8_t *base, uint64_t named, Head *head) const {
+  const uint64_t offset = named & kOffset;
   auto chunk = std::upper_bound(chunks_.begin(), chunks_.end(), offset,
                                 [](uint64_t at, const Chunk &one) { return at < one.offset; });
   if (chunk == chunks_.begin()) {
@@ -47,6 +53,11 @@ const BlobReader::Chunk *BlobReader::find(const uint8_t *base, uint64_t offset, 
   const uint64_t within = offset - chunk->offset;
   if (within >= chunk->size || chunk->size - within < sizeof(Head) || within % 8 != 0) {
     return nullptr;
+  }
+  uint16_t generation = 0;
+  std::memcpy(&generation, base + chunk->offset - kGenerationAt, sizeof generation);
+  if (named >> kGeneration != generation) {
+    return nullptr;  // a flight recorder has overwritten it
   }
   std::memcpy(head, base + offset, sizeof *head);
   const bool whole = head->size_plus_1 != 0 && head->size_plus_1 - 1 <= chunk->size - within - sizeof(Head);
@@ -62,7 +73,7 @@ std::optional<PayloadNumber> BlobReader::number_at_end(const uint8_t *base, uint
   for (int looked = 0; looked < kMostLooked && at != 0 && find(base, at, &head) != nullptr; ++looked) {
     if (const uint8_t type = number_type(head.schema, head.size_plus_1 - 1); type != 0) {
       PayloadNumber number{type, 0};
-      std::memcpy(&number.payload, base + at + sizeof(Head), head.size_plus_1 - 1);
+      std::memcpy(&number.payload, base + (at & kOffset) + sizeof(Head), head.size_plus_1 - 1);
       return number;
     }
     at = head.next;
@@ -70,9 +81,10 @@ std::optional<PayloadNumber> BlobReader::number_at_end(const uint8_t *base, uint
   return {};
 }
 
-bool BlobReader::take(const uint8_t *base, uint64_t offset, uint32_t event, uint64_t *next) {
+bool BlobReader::take(const uint8_t *base, uint64_t named, uint32_t event, uint64_t *next) {
   Head head{};
-  const Chunk *found_in = find(base, offset, &head);
+  const uint64_t offset = named & kOffset;
+  const Chunk *found_in = find(base, named, &head);
   if (found_in == nullptr) {
     return false;
   }

@@ -16,6 +16,27 @@ Events::Events(const Layout &layout) : layout_(layout) {
   }
 }
 
+void Events::choose(const uint64_t *begins, const uint64_t *ends, uint64_t count) {
+  choosy_ = true;
+  for (uint64_t index = 0; index < count; ++index) {
+    windows_.push_back({begins[index], ends[index]});
+  }
+}
+
+const Events::Window *Events::last_around(const uint8_t *record) const {
+  const auto start = load<uint64_t>(record, layout_.start);
+  const auto end = kind(record[0]) == Kind::operation ? start : load<uint64_t>(record, layout_.end);
+  const auto behind = std::lower_bound(windows_.begin(), windows_.end(), std::max(end, start + 1),
+                                       [](const Window &one, uint64_t time) { return one.begin < time; });
+  return behind == windows_.begin() || behind[-1].end <= start ? nullptr : &behind[-1];
+}
+
+bool Events::crosses_edge(const uint8_t *record) const {
+  const Window *window = last_around(record);
+  return window != nullptr && (load<uint64_t>(record, layout_.start) < window->begin ||
+                               load<uint64_t>(record, layout_.end) > window->end);
+}
+
 void Events::see_task(uint32_t task, uint32_t thread, uint64_t start) {
   if (task != 0) {
     tasks_.try_emplace(task, TaskSeen{static_cast<int64_t>(std::min(start, kLatest)), thread});
@@ -38,6 +59,7 @@ uint64_t Events::scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint
   Segment segment = begin(offset, std::min(thread, kUnknownThread));
   LastEvent last{0, 0, 0, 0, 0};
   ThreadSeen seen{INT64_MAX, 0};
+  bool any = false;
   const auto close = [&] {
     if (segment.count != 0) {
       segments_.push_back(segment);
@@ -46,10 +68,13 @@ uint64_t Events::scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint
       auto &known = threads_.try_emplace(segment.thread, ThreadSeen{INT64_MAX, 0}).first->second;
       known.first = std::min(known.first, seen.first);
       known.events += seen.events;
+    }
+    if (any) {
       last.thread = segment.thread;
       last_events_.push_back(last);
     }
     seen = {INT64_MAX, 0};
+    any = false;
   };
   uint64_t *const totals[] = {nullptr,        &counts_.ranges,  &counts_.start_ends,
                               &counts_.marks, &counts_.samples, &counts_.operations};
@@ -69,12 +94,16 @@ uint64_t Events::scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint
       }
       const auto start = load<uint64_t>(record, layout_.start);
       const auto end = kind(type) == Kind::operation ? start : load<uint64_t>(record, layout_.end);
+      any = true;
+      last = {start, load<uint32_t>(record, layout_.name), 0, load<uint16_t>(record, layout_.domain), type};
+      counts_.last = std::max(counts_.last, static_cast<int64_t>(std::max(start, end)));
+      if (!wanted(record)) {
+        continue;
+      }
       ++*totals[static_cast<size_t>(kind(type))];
       counts_.first = std::min(counts_.first, static_cast<int64_t>(start));
-      counts_.last = std::max(counts_.last, static_cast<int64_t>(std::max(start, end)));
       seen.first = std::min(seen.first, static_cast<int64_t>(start));
       ++seen.events;
-      last = {start, load<uint32_t>(record, layout_.name), 0, load<uint16_t>(record, layout_.domain), type};
       if (seen_++ % kSampleEvery == 0) {
         samples_.push_back(start);
       }
@@ -148,7 +177,7 @@ void Events::assign(const uint8_t *base, uint64_t first, uint64_t last) {
     for (uint64_t index = 0; index < segment.count; ++index) {
       const uint64_t at = segment.offset + index * stride;
       const uint8_t *record = base + at;
-      if (!is_event(record[0]) || !plausible(record)) {
+      if (!is_event(record[0]) || !wanted(record)) {
         task = record[0] == layout_.task_switch_type ? switched_task(record) : task;
         continue;
       }

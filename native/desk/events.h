@@ -117,6 +117,8 @@ class Events {
  public:
   explicit Events(const Layout &layout);
 
+  // Before the first pass: only events that overlap one of these times (sorted, disjoint) are wanted.
+  void choose(const uint64_t *begins, const uint64_t *ends, uint64_t count);
   // First pass, chunk by chunk: returns how many records were there. Other records' offsets go to `meta()`,
   // but for those that only explain their neighbours (thread_switch, task_switch, origin).
   uint64_t scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint32_t thread);
@@ -133,6 +135,11 @@ class Events {
     return load<uint64_t>(record, layout_.start) <= kLatest &&
            (load<uint64_t>(record, layout_.end) <= kLatest || kind(record[0]) == Kind::operation);
   }
+  // An event that becomes a row.
+  bool wanted(const uint8_t *record) const { return plausible(record) && (!choosy_ || chosen(record)); }
+  bool choosy() const { return choosy_; }
+  // Whether a range goes over an edge of the last of the wanted times that it overlaps.
+  bool crosses_edge(const uint8_t *record) const;
   uint32_t switched_task(const uint8_t *record) const {
     return static_cast<uint32_t>(std::min<uint64_t>(load<uint64_t>(record, layout_.switch_task), kNone));
   }
@@ -157,14 +164,23 @@ class Events {
   Counts &counts() { return counts_; }
 
  private:
+  struct Window {
+    uint64_t begin;
+    uint64_t end;
+  };
+
   static constexpr uint64_t kLatest = uint64_t{1} << 62;  // 146 years of uptime
   static constexpr uint64_t kSampleEvery = 64;
   static constexpr uint64_t kJoinGap = 16;
 
+  const Window *last_around(const uint8_t *record) const;
+  bool chosen(const uint8_t *record) const { return last_around(record) != nullptr; }
   uint64_t slice_of(uint64_t start) const;
   void see_task(uint32_t task, uint32_t thread, uint64_t start);
 
   Layout layout_;
+  bool choosy_ = false;
+  std::vector<Window> windows_;
   std::array<Kind, 256> kinds_{};
   std::vector<Segment> segments_;
   std::vector<uint64_t> meta_;

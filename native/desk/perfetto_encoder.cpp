@@ -18,6 +18,17 @@
 
 namespace {
 
+// A column of annotations: `values` are int64, double, bool or int32 codes of interned texts, whose ids are in
+// `ids[code + 1]`. Without `has` each row has one.
+struct Notes {
+  uint64_t name;
+  const void *values;
+  const uint8_t *has;
+  const uint64_t *ids;
+  int32_t kind;
+};
+enum NoteKind : int32_t { kInt = 0, kDouble = 1, kBool = 2, kText = 3 };
+
 // One batch of rows; a null pointer is a column without values. `name`, `domain` and `category` are dictionary codes (-1: null),
 // whose interned ids are in `*_ids[code + 1]` (0: nothing to write).
 struct Batch {
@@ -43,6 +54,10 @@ struct Batch {
   // Encoded fields that are put behind each event: those of row i lie at [more_offsets[i], more_offsets[i + 1]).
   const char *more;
   const int64_t *more_offsets;
+  const Notes *notes;
+  int64_t note_columns;
+  const uint64_t *flow;  // an arrow's id, 0: none
+  int64_t flow_ends;     // 1: arrows end at these rows, 0: they begin there
 };
 
 // Samples of counters: each row's value is in `whole` or, where `is_float` says so, in `real`.
@@ -213,14 +228,43 @@ class Encoder {
         annotate(event, static_cast<Annotation>(kUnfinished + bit), [](Message &note) { note.field(2, 1); });
       }
     }
+    if (batch.flow != nullptr && batch.flow[i] != 0) {
+      event.fixed64(batch.flow_ends != 0 ? 48 : 47, std::bit_cast<double>(batch.flow[i]));
+    }
     std::string_view more;
     if (batch.more_offsets != nullptr) {
       const int64_t first = batch.more_offsets[i];
       more = {batch.more + first, static_cast<size_t>(batch.more_offsets[i + 1] - first)};
+    } else if (batch.note_columns > 0) {
+      notes_.clear();
+      for (int64_t column = 0; column < batch.note_columns; ++column) note(batch.notes[column], i);
+      more = notes_;
     }
     packet(batch.start[i], event, more);
   }
 
+  void note(const Notes &column, int64_t i) {
+    if (column.has != nullptr && column.has[i] == 0) return;
+    Message event;
+    annotate(event, static_cast<Annotation>(column.name), [&](Message &note) {
+      switch (column.kind) {
+        case kInt:
+          note.field(4, static_cast<uint64_t>(static_cast<const int64_t *>(column.values)[i]));
+          break;
+        case kDouble:
+          note.fixed64(5, static_cast<const double *>(column.values)[i]);
+          break;
+        case kBool:
+          note.field(2, static_cast<const uint8_t *>(column.values)[i]);
+          break;
+        default:
+          note.field(17, column.ids[static_cast<const int32_t *>(column.values)[i] + 1]);
+      }
+    });
+    notes_.append(reinterpret_cast<const char *>(event.data), event.size);
+  }
+
+  std::string notes_;  // of one event
   std::vector<warpline::Lanes> lanes_;
   std::vector<std::vector<uint64_t>> uuids_;
   uint64_t next_uuid_;

@@ -12,6 +12,7 @@ constexpr uint8_t kExtended = 7;
 constexpr uint8_t kColor = 0x08;
 constexpr uint8_t kInherited = 0x10;
 constexpr uint8_t kClipped = 0x20;
+constexpr uint8_t kClosed = 0x40;  // of a slot: the range has ended
 
 }  // namespace
 
@@ -66,7 +67,7 @@ void Slicer::gather(const uint8_t *base, uint64_t slice) {
     const uint32_t nest = nest_of(segment.thread);
     uint32_t task = run.task;
     for (uint32_t index = 0; index < run.count; ++index, record += layout.stride) {
-      if (!events_.is_event(record[0]) || !events_.plausible(record)) {
+      if (!events_.is_event(record[0]) || !events_.wanted(record)) {
         task = record[0] == layout.task_switch_type ? events_.switched_task(record) : task;
         continue;
       }
@@ -98,7 +99,9 @@ void Slicer::gather(const uint8_t *base, uint64_t slice) {
       extra = static_cast<uint32_t>(extras_.size());
       extras_.push_back({facts.id, facts.parent, facts.task, kNone});
     }
-    add_row(events_.open_record(index), facts.thread, nest_of(facts.thread), extra, true);
+    const uint8_t *record = events_.open_record(index);
+    const bool unfinished = (record[events_.layout().flags] & kClosed) == 0;
+    add_row(record, facts.thread, nest_of(facts.thread), extra, unfinished);
   }
 }
 
@@ -166,7 +169,7 @@ void Slicer::emit_event(EventColumns &out, size_t at, const Row &row, int64_t id
 int64_t Slicer::explicit_parent(uint64_t parent, int64_t id) {
   const int64_t row = events_.parents().row(parent);
   if (row < 0 || row >= id) {
-    ++events_.counts().lost_parents;
+    events_.counts().lost_parents += events_.choosy() ? 0 : 1;  // it may have been left out
     return -1;
   }
   return row;
@@ -224,7 +227,7 @@ void Slicer::emit_range(size_t at, const Row &row) {
   if ((flags & kInherited) != 0) {
     ranges_.inherited.set(at);
   }
-  if ((flags & kClipped) != 0) {
+  if ((flags & kClipped) != 0 || (events_.choosy() && events_.crosses_edge(row.record))) {
     ranges_.clipped.set(at);
   }
 }

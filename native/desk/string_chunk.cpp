@@ -4,11 +4,13 @@
 
 namespace warpline::desk {
 
-uint64_t read_strings(const uint8_t *chunk, uint64_t size, uint32_t *ids, int64_t *ends, uint8_t *data,
-                      uint64_t *bytes, uint32_t *broken) {
+uint64_t read_strings(const uint8_t *chunk, uint64_t size, uint64_t most, uint32_t *ids, int64_t *ends,
+                      uint8_t *data, uint64_t *bytes, uint32_t *broken) {
+  const uint64_t room = *bytes;
+  *bytes = 0;
   uint64_t count = 0;
   uint64_t at = 0;
-  while (size - at >= 8) {
+  while (count < most && size - at >= 8) {
     uint32_t length_plus_1;
     uint32_t id;
     std::memcpy(&length_plus_1, chunk + at, 4);
@@ -20,6 +22,9 @@ uint64_t read_strings(const uint8_t *chunk, uint64_t size, uint32_t *ids, int64_
     if (length > size - at - 8) {
       *broken = 1;
       break;
+    }
+    if (length > room - *bytes) {
+      break;  // the program goes on, and has added it since they were counted
     }
     if (ids != nullptr) {
       ids[count] = id;

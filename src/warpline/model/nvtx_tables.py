@@ -45,6 +45,7 @@ NVTX_RANGES = Table(
         Column("clipped", "bool", "Crosses an edge of the capture."),
     ),
     ("process", "start"),
+    happens=True,
 )
 NVTX_MARKS = Table(
     "nvtx_marks",
@@ -63,6 +64,7 @@ NVTX_MARKS = Table(
         _TASK,
     ),
     ("process", "start"),
+    happens=True,
 )
 TASKS = Table(
     "tasks",
@@ -145,6 +147,7 @@ NVTX_COUNTER_SAMPLES = Table(
         _TASK,
     ),
     ("process", "start"),
+    happens=True,
 )
 NVTX_OBJECTS = Table(
     "nvtx_objects",
@@ -178,6 +181,7 @@ NVTX_OPERATIONS = Table(
         _TASK,
     ),
     ("process", "start"),
+    happens=True,
 )
 
 NVTX_TABLES = (

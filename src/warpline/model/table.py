@@ -26,12 +26,23 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """One table of a report; rows are sorted by `sort`."""
+    """One table of a report; rows are sorted by `sort`. `happens`: they are events, so that `--window` chooses among them.
+
+    `launched`: events on a GPU, which belong to the window in which their call (column `api`) began.
+    Tables whose rows are there for long, such as processes, are whole whatever is chosen.
+    """
 
     name: str
     text: str
     columns: tuple[Column, ...]
     sort: tuple[str, ...] = ()
+    happens: bool = False
+    launched: bool = False
+
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """The columns that say when a row begins and, where it does not happen in an instant, ends."""
+        return tuple(column.name for column in self.columns if column.name in ("start", "end"))
 
     def column(self, name: str) -> Column:
         """Return the column called `name`; KeyError if there is none."""

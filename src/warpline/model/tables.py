@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from warpline.model.capture_tables import CAPTURE_WINDOWS
+from warpline.model.cuda_tables import CUDA_TABLES
 from warpline.model.nvtx_tables import NVTX_TABLES
 from warpline.model.table import PROCESS, THREAD, Column, Table, time
 
@@ -9,22 +11,43 @@ __all__ = ["TABLES", "Column", "Table"]
 
 PROCESSES = Table(
     "processes",
-    "The traced processes, one row each; the primary process is the one that was launched.",
+    "Every process of the program, one row for each program that ran in it; the primary process is the one that was launched.",
     (
         PROCESS,
         Column("pid", "int32", "System process id."),
-        Column("parent", "int64", "Key of the parent process, where it was traced too.", nullable=True),
+        Column(
+            "parent",
+            "int64",
+            "Key of the process that it comes from, where that is known; of what another program became by exec, that program's.",
+            nullable=True,
+        ),
         Column("parent_pid", "int32", "System id of the parent process."),
         Column("host", "string", "Host name."),
         Column("rank", "int32", "Global rank (MPI, Slurm, torchelastic).", nullable=True),
         Column("local_rank", "int32", "Rank on its host.", nullable=True),
         Column("executable", "string", "Path of the program."),
         Column("command", "string", "Command line, shell-quoted. The environment is never recorded."),
-        time("start", "When the agent started in this process."),
-        time("end", "When the process was last seen to write, or ended."),
+        time("start", "When the process began; where that is not known, when the agent started in it."),
+        time("end", "When the process ended, or became another program; else when it was last seen to write, or the recording ended."),
         Column("primary", "bool", "True for the launched process."),
-        Column("exit_status", "int32", "Exit status, 128+signal when killed; primary process only.", nullable=True),
+        Column("exit_status", "int32", "Exit status, 128+signal when killed; null where it is not known.", nullable=True),
         Column("exited", "bool", "True when the process ran its exit handlers; false: killed, `os._exit`, or still running."),
+        Column("name", "string", "Short name: of the program, or of the script that it interprets.", nullable=True),
+        Column(
+            "began",
+            "string",
+            "`launch`, `fork` (goes on with its parent's program), `spawn` (a new process with a program of its own) or `exec` (the "
+            "program of a process made way for this one). Null: not known.",
+            nullable=True,
+        ),
+        Column(
+            "ended",
+            "string",
+            "`exit`, `signal`, `exec` (it became another program, in another row) or `running` when the recording ended. Null: not known.",
+            nullable=True,
+        ),
+        Column("recorded", "bool", "True when it recorded something; false: its row is all that there is.", nullable=True),
+        Column("not_recorded", "string", "Why nothing was recorded: `made no NVTX or CUDA call`, `musl`, …", nullable=True),
     ),
     ("process",),
 )
@@ -81,4 +104,6 @@ TARGETS = Table(
     ("host",),
 )
 
-TABLES: dict[str, Table] = {table.name: table for table in (PROCESSES, THREADS, *NVTX_TABLES, CLOCKS, DIAGNOSTICS, TARGETS)}
+TABLES: dict[str, Table] = {
+    table.name: table for table in (PROCESSES, THREADS, CAPTURE_WINDOWS, *NVTX_TABLES, *CUDA_TABLES, CLOCKS, DIAGNOSTICS, TARGETS)
+}

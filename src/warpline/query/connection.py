@@ -10,6 +10,8 @@ import duckdb
 
 from warpline.errors import ReportError
 from warpline.model.tables import TABLES, Column, Table
+from warpline.query.cutting import Calls, Window, payload_condition
+from warpline.query.selection import overlap
 from warpline.report.store import Piece, Stored
 
 _MEMORY_SHARE = 0.5
@@ -38,9 +40,9 @@ def connect(store: Stored, *, threads: int | None = None, memory: int | None = N
     )
     connection.execute(f"SET allowed_directories=[{_quote(str(tables) + os.sep)}]")
     connection.execute("SET enable_external_access=false")
-    for table in TABLES.values():
+    for table in sorted(TABLES.values(), key=lambda table: table.name == "payloads"):  # the last one: it may look at others
         try:
-            connection.execute(f"CREATE VIEW {table.name} AS {_relation(table, store.pieces(table.name))}")
+            connection.execute(f"CREATE VIEW {table.name} AS {_chosen(table, store)}")
         except duckdb.Error as error:
             connection.close()
             raise ReportError(f"cannot read the table {table.name} of {store.path}: {str(error).splitlines()[0]}") from error
@@ -48,26 +50,50 @@ def connect(store: Stored, *, threads: int | None = None, memory: int | None = N
     return connection
 
 
+def _chosen(table: Table, store: Stored) -> str:
+    """Return the SELECT over a table; where one window is chosen, payloads are those of the events that are left."""
+    relation = _relation(table, store.pieces(table.name))
+    return f"SELECT * FROM ({relation}) WHERE {payload_condition()}" if table.name == "payloads" and store.cuts is not None else relation
+
+
 def _relation(table: Table, pieces: list[Piece]) -> str:
-    """Return the SELECT over a table's files; those of other hosts are shifted onto the first one's clock."""
+    """Return the SELECT over a table's files; those of other hosts are shifted onto the first one's clock, then all are cut."""
     if not pieces:
-        columns = ", ".join(_column(column, 0, True) for column in table.columns)
+        columns = ", ".join(_column(column, 0, True, None) for column in table.columns)
         return f"SELECT {columns} WHERE false"
-    groups: dict[tuple[int, tuple[str, ...]], list[str]] = {}
+    groups: dict[tuple[int, Window | None, Calls | None, tuple[str, ...]], list[str]] = {}
     for piece in pieces:
-        groups.setdefault((piece.shift, piece.missing), []).append(_quote(str(piece.file.resolve())))
+        groups.setdefault((piece.shift, piece.cut, piece.calls, piece.missing), []).append(_quote(str(piece.file.resolve())))
     selects = []
-    for (shift, missing), files in groups.items():
-        columns = ", ".join(_column(column, 0 if not column.clock else shift, column.name in missing) for column in table.columns)
-        selects.append(f"SELECT {columns} FROM read_parquet([{', '.join(files)}])")
+    for (shift, cut, calls, missing), files in groups.items():
+        columns = ", ".join(
+            _column(column, shift if column.clock else 0, column.name in missing, cut if calls is None else None)
+            for column in table.columns
+        )
+        select = f"SELECT {columns} FROM read_parquet([{', '.join(files)}]) AS file"
+        selects.append(select if cut is None else f"{select} WHERE {_inside(table, cut[0] - shift, cut[1] - shift, calls)}")
     return " UNION ALL ".join(selects)
 
 
-def _column(column: Column, shift: int, missing: bool) -> str:
+def _inside(table: Table, begin: int, end: int, calls: Calls | None) -> str:
+    """Return the condition for a row of a file, before it is shifted, that overlaps [begin, end), or has one of the calls."""
+    # The names alone would mean the columns of the view, which are cut already.
+    own = overlap(begin, end, "file.") if "end" in table.edges else f'file."start" >= {begin} AND file."start" < {end}'
+    if calls is None:
+        return own
+    return " OR ".join([f"(file.api IS NULL AND {own})", *(f"(file.api >= {first} AND file.api < {behind})" for first, behind in calls)])
+
+
+def _column(column: Column, shift: int, missing: bool, cut: Window | None) -> str:
     name = _name(column.name)
     if missing:
         return f"NULL::{_SQL_TYPES[column.type]} AS {name}"
-    return f"{name} + {shift} AS {name}" if shift else name
+    shifted = f"file.{name} + {shift}" if shift else f"file.{name}"
+    if cut is not None and column.name == "start":
+        shifted = f"greatest({shifted}, {cut[0]})"
+    elif cut is not None and column.name == "end":
+        shifted = f"least({shifted}, {cut[1]})"
+    return f"{shifted} AS {name}"
 
 
 _SQL_TYPES = {

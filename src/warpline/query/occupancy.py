@@ -32,7 +32,7 @@ WITH shown AS (
          greatest("start", {{begin}}) AS first, greatest(least("end", {{end}}), greatest("start", {{begin}})) AS last,
          ((greatest("start", {{begin}}) - {{begin}}) * {{columns}}) // {{length}} AS c0,
          ((greatest(least("end", {{end}}) - 1, greatest("start", {{begin}})) - {{begin}}) * {{columns}}) // {{length}} AS c1
-  FROM nvtx_ranges WHERE {_INSIDE} AND depth < {{depth}} {{only}}
+  FROM {{source}} WHERE {_INSIDE} AND depth < {{depth}} {{only}}
 ),
 pieces AS (
   SELECT process, thread, task, depth, c0 AS col, domain, message, (last - first)::DOUBLE AS time, id, color, unfinished, 1 AS begun
@@ -99,7 +99,12 @@ def cells(
         only += f" AND (task IS NOT NULL OR style = 'StartEnd' OR thread IN ({_list(threads)}))"
     if tasks is not None:
         only += f" AND (task IS NULL OR task IN ({_list(tasks)}))"
-    return report.sql(_CELLS.format(**_numbers(window, columns), depth=depth, only=only))
+    return cells_of(report, "nvtx_ranges", window, columns, only, depth)
+
+
+def cells_of(report: Report, source: str, window: Window, columns: int, only: str, depth: int = 1) -> pa.Table:
+    """Return what `cells` does, of any SQL relation with the columns of `nvtx_ranges` that it needs. `only`: `AND …`, or nothing."""
+    return report.sql(_CELLS.format(**_numbers(window, columns), source=source, depth=depth, only=only))
 
 
 def crowd(report: Report, window: Window, columns: int, but: Sequence[int]) -> pa.Table:
@@ -108,7 +113,7 @@ def crowd(report: Report, window: Window, columns: int, but: Sequence[int]) -> p
     The tasks `but` do not count.
     """
     only = f"AND task IS NOT NULL AND task NOT IN ({_list(but)})" if but else "AND task IS NOT NULL"
-    return report.sql(_CROWD.format(**_numbers(window, columns), depth=1, only=only))
+    return report.sql(_CROWD.format(**_numbers(window, columns), source="nvtx_ranges", depth=1, only=only))
 
 
 def mark_cells(report: Report, window: Window, columns: int, tasks: Sequence[int] = ()) -> pa.Table:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from warpline.errors import MissingData, QueryError, ReportError
 from warpline.handover.naming import SUFFIX
 from warpline.model.tables import TABLES
+from warpline.query import cutting
+from warpline.query.launched import launched
 from warpline.report import schema
 from warpline.report.manifest import Manifest
 from warpline.report.store import Piece, Stored, open_store
@@ -31,10 +35,15 @@ _WITH_GAPS = {
 
 
 class Report:
-    """An open report. Times in its tables are ns on the clock of its first part; `origin` is where it begins."""
+    """An open report, or one window of its capture (`window`).
+
+    Times in its tables are ns on the clock of its first part; `origin` is where it begins.
+    """
 
     def __init__(self, store: Stored) -> None:
         self._store = store
+        self._tables: dict[str, int] | None = None
+        self._parts: dict[int, int] | None = None
         self._connection: duckdb.DuckDBPyConnection | None = None
 
     @property
@@ -58,6 +67,41 @@ class Report:
         return self._store.end
 
     @property
+    def span(self) -> tuple[int, int]:
+        """Begin and end of what is asked about, ns: of the run, or of the chosen window in all parts and the GPU work launched in it."""
+        begin, end = self._store.span
+        for name in (table.name for table in TABLES.values() if self.windowed and table.launched and "end" in table.edges):
+            if self._store.rows(name):
+                end = max(end, pc.max(self.table(name, ["end"]).column(0)).as_py() or end)
+        return begin, end
+
+    @property
+    def windowed(self) -> bool:
+        """Whether this is one window of the capture only."""
+        return self._store.cuts is not None
+
+    def window(self, number: int) -> Report:
+        """Return window `number` (from 1) of the capture as a report of its own: close it as well.
+
+        Its ranges, marks, samples, operations and payloads are those that overlap the window of their part; times are cut to it, so
+        that a range across an edge counts with the piece inside. GPU work and CUDA events are those whose API call began in the window,
+        with their true times. All else is as in the whole report. Raises MissingData, which lists the windows (table `capture_windows`).
+        """
+        cuts = cutting.windows(self, number)
+        return Report(replace(self._store, cuts=cuts, calls=launched(replace(self._store, cuts=None).pieces("cuda_api"), cuts)))
+
+    def window_of(self, process: int) -> tuple[int, int] | None:
+        """Return begin and end (ns) of the chosen window in the part of a process; None without a choice, or where that part lacks it."""
+        if self._store.cuts is None:
+            return None
+        if self._parts is None:
+            self._parts = {}
+            for piece in self._store.pieces("processes"):
+                keys = pq.read_table(piece.file, columns=["process"], partitioning=None).column(0).to_pylist()
+                self._parts.update(dict.fromkeys(keys, piece.part))
+        return self._store.cuts.get(self._parts.get(process, -1))
+
+    @property
     def manifests(self) -> tuple[Manifest, ...]:
         """The facts of each part: command, host, exit status, sources."""
         return tuple(part.manifest for part in self._store.parts)
@@ -68,9 +112,22 @@ class Report:
         return self._store.waiting
 
     @property
+    def snapshots(self) -> tuple[str, ...]:
+        """One sentence for each recording that goes on and is in the report as it was at its last snapshot."""
+        return self._store.snapshots
+
+    @property
     def tables(self) -> dict[str, int]:
         """The tables and how many rows each has."""
-        return {name: self._store.rows(name) for name in TABLES}
+        if self._tables is None:
+            counts = {name: self._store.rows(name) for name in TABLES}
+            for name in [name for name in TABLES if counts[name] and self._store.cuts is not None]:
+                if TABLES[name].happens:
+                    counts[name] = self.table(name, cutting.keys(TABLES[name])).num_rows
+                elif name == "payloads":
+                    counts[name] = self.table(name, ["event_type", "event"]).num_rows
+            self._tables = counts
+        return dict(self._tables)
 
     def pieces(self, table: str) -> list[Piece]:
         """Return the Parquet files that hold a table, and what each one's clock columns are shifted by."""
@@ -94,15 +151,26 @@ class Report:
             if unknown:
                 raise MissingData(f"the table {name} has no column {unknown[0]!r}; it has {', '.join(wanted.names)}")
             wanted = pa.schema([wanted.field(column) for column in columns], metadata=wanted.metadata)
+        full = self._with_keys(name, wanted)
         parts = []
         for piece in self._store.pieces(name):
             try:
-                present = [column for column in wanted.names if column not in piece.missing]
-                part = schema.complete(pq.read_table(piece.file, columns=present, partitioning=None), wanted)
+                present = [column for column in full.names if column not in piece.missing]
+                part = schema.complete(pq.read_table(piece.file, columns=present, partitioning=None), full)
             except (pa.ArrowException, OSError) as error:
                 raise ReportError(f"cannot read {piece.file}: {error}") from error
-            parts.append(_shifted(name, part, piece.shift))
-        return pa.concat_tables(parts) if parts else wanted.empty_table()
+            part = _shifted(name, part, piece.shift)
+            parts.append(part if piece.cut is None else cutting.chosen(part, piece.cut, piece.calls))
+        rows = pa.concat_tables(parts) if parts else full.empty_table()
+        if self.windowed and name == "payloads":
+            rows = cutting.payloads(self, rows)
+        return rows.select(wanted.names) if full is not wanted else rows
+
+    def _with_keys(self, name: str, wanted: pa.Schema) -> pa.Schema:
+        """Return the columns of a table that must be read so that those wanted can be cut to a window."""
+        needed = cutting.keys(TABLES[name]) if TABLES[name].happens else ("event_type", "event") if name == "payloads" else ()
+        more = [column for column in needed if self.windowed and column not in wanted.names]
+        return pa.schema([*wanted, *(schema.schema(name).field(column) for column in more)], wanted.metadata) if more else wanted
 
     def payloads(self, name: str | None = None) -> pa.Table:
         """Return the extended payloads of one type, a column for each field; beside them process, event_type, event, at_end, cut.
@@ -177,11 +245,13 @@ def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None]
     """Open a report directory; recordings that were interrupted before they were finished are finished first.
 
     `path` may lack its `.warpline`. `progress` hears what is done and how far it is (0 to 1). Warns (UserWarning) of recordings that
-    are missing, see `Report.waiting`. Raises NotAReport, NewerReport, ReportError.
+    are missing, see `Report.waiting`, or go on, see `Report.snapshots`. Raises NotAReport, NewerReport, ReportError.
     """
     report = Report(open_store(path, progress))
     for text in report.waiting:
         warnings.warn(f"{report.path} lacks {text}", stacklevel=2)
+    for text in report.snapshots:
+        warnings.warn(f"{report.path} is not complete: {text}", stacklevel=2)
     return report
 
 

@@ -43,6 +43,10 @@ class Selection:
             begin, end = max(begin, first), min(end, last)
         return begin, max(begin, end)
 
+    def place(self, report: Report) -> str:
+        """Return what to put behind "there is no data": nothing, unless only a part of the report was asked about."""
+        return " in the selected part" if self.time or self.nvtx or report.windowed else ""
+
 
 def selected_ranges(report: Report, selection: Selection) -> str:
     """Return the SQL relation (in parentheses) of the rows of `nvtx_ranges` that overlap the selection.
@@ -55,9 +59,9 @@ def selected_ranges(report: Report, selection: Selection) -> str:
     return f"(SELECT * FROM nvtx_ranges WHERE {overlap(*window)})"
 
 
-def overlap(begin: int | str, end: int | str) -> str:
-    """Return the SQL condition for a range that overlaps [begin, end), or lies in it without duration."""
-    return f'"start" < {end} AND ("end" > {begin} OR "start" >= {begin})'
+def overlap(begin: int | str, end: int | str, of: str = "") -> str:
+    """Return the SQL condition for a range that overlaps [begin, end), or lies in it without duration. `of`: `table.`, where needed."""
+    return f'{of}"start" < {end} AND ({of}"end" > {begin} OR {of}"start" >= {begin})'
 
 
 def parse_duration(text: str) -> int:

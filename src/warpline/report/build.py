@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,11 @@ from typing import Any
 import numpy as np
 
 from warpline.errors import SpoolError
+from warpline.handover import pending
+from warpline.report.family import Family
+from warpline.report.gpu_metrics import GpuMetrics
 from warpline.report.process_tables import ProcessTables
+from warpline.report.windows import Windows
 from warpline.report.writer import THREADS_PER_PROCESS, Facts, PartWriter
 from warpline.spool import clock as clocks
 from warpline.spool import desk
@@ -23,6 +26,7 @@ from warpline.spool.process import Process
 from warpline.spool.reader import UNKNOWN_THREAD, SpoolFile
 
 ROWS_PER_SLICE = 1 << 20
+_LATE_S = 0.2  # buffered files are less than that behind what their processes have recorded
 
 Progress = Callable[[str, float], None]
 
@@ -55,8 +59,9 @@ class Builder:
     progress: Progress | None = None
     timings: Timings = field(default_factory=Timings)
     unreadable: list[Path] = field(default_factory=list)
+    as_of: int | None = None  # ns: the recording goes on, and this is when we look at it
+    _late: bool = False
     _processes: list[dict[str, Any]] = field(default_factory=list)
-    _facts: list[Process] = field(default_factory=list)
     _threads: list[dict[str, Any]] = field(default_factory=list)
     _notes: list[tuple[Note, int | None]] = field(default_factory=list)
 
@@ -64,24 +69,38 @@ class Builder:
         """Write every table of the part and return the facts for its manifest."""
         self._launch = spools.read_launch(self.directory)
         self._control = spools.read_control(self.directory)
+        self._windows = Windows(self._control.capture if self._control else None, self.as_of)
         self._samples = clocks.read_samples(self.directory / "clocks.jsonl")
         self._notes += [(note, None) for note in self._launch.notes]
         files = self._sorted_files()
+        if self._late:
+            time.sleep(_LATE_S)
+        if self._windows.keeps_last:
+            self._windows.keep_last(self.as_of or self._launch.end_ns or _last_seen([path for path, _ in files]))
         total = sum(path.stat().st_size for path, _ in files) or 1
         done = 0
-        first = self.part.first_process
-        if self._launch.pid is not None and all(facts.pid != self._launch.pid for _, facts in files):
-            self._add_silent_primary(first)
+        spools_of = [facts for _, facts in files]
+        family = Family.of(self.directory, self._launch, self._control, self.part.host, spools_of, self.unreadable)
+        if self.as_of is not None:
+            family.go_on(self.as_of)
+        self._family, self._processes = family, family.rows
+        if self._launch.pid is not None and all(facts.pid != self._launch.pid for facts in spools_of):
+            family.add_silent_primary(self.part.first_process)
         # Of several programs that ran under the launched process's id, one after the other, the last one ended with it.
         last = max((process.start_ns for _, process in files if process.pid == self._launch.pid), default=0)
-        for path, process in files:
+        for number, (path, process) in enumerate(files):
             size = path.stat().st_size
             ended = self._launch.primary_end_ns if process.pid == self._launch.pid and process.start_ns == last else None
-            ended = ended or self._launch.last_alive.get(path.name, 0)
-            self._add_process(path, self.part.key(len(self._processes)), ended, done / total, size / total)
+            ended = family.end_of(number) or ended or self._launch.last_alive.get(path.name, 0)
+            if self.as_of is not None and pending.living_writer(path):
+                ended = self.as_of
+            self._add_process(path, number, ended, done / total, size / total)
             done += size
-        self._link()
+        family.add_silent(self.part.key)
+        family.link()
+        self._notes += [(note, None) for note in family.notes]
         facts = self._run_facts()
+        self._notes += [(note, None) for note in self._windows.notes({note.code for note in self._launch.notes})]
         self._write_small(facts)
         if self.progress is not None:
             self.progress("write", 1.0)
@@ -94,6 +113,7 @@ class Builder:
             try:
                 with SpoolFile(path) as spool:
                     found.append((path, spool.process))
+                    self._late |= self.as_of is not None and spool.head.buffered
             except SpoolError as error:
                 self.unreadable.append(path)
                 message = f"{error}; the file is kept in the report's raw directory"
@@ -102,48 +122,28 @@ class Builder:
         found.sort(key=lambda item: (item[1].pid != primary if primary is not None else False, item[1].start_ns, item[0].name))
         return found
 
-    def _add_silent_primary(self, key: int) -> None:
-        """The launched program itself recorded nothing (a shell, say); it still has the command line and the exit status."""
-        launch = self._launch
-        command = launch.command
-        start = launch.start_ns or 0
-        self._facts.append(Process(pid=launch.pid or 0, host=launch.host, boot_id=launch.boot_id, start_ns=start, command=command))
-        self._processes.append(
-            {
-                "process": key,
-                "pid": launch.pid,
-                "parent": None,
-                "parent_pid": 0,
-                "host": launch.host or self.part.host,
-                "executable": command[0] if command else "",
-                "command": shlex.join(command),
-                "start": launch.start_ns or 0,
-                "end": max(launch.end_ns or 0, launch.start_ns or 0),
-                "primary": True,
-                "exit_status": launch.exit_status,
-                "exited": launch.exit_status is not None and launch.exit_status < 128,
-            }
-        )
-
-    def _add_process(self, path: Path, key: int, ended: int, done: float, share: float) -> None:
-        with SpoolFile(path) as spool:
+    def _add_process(self, path: Path, number: int, ended: int, done: float, share: float) -> None:
+        key = self.part.key(len(self._processes))
+        with SpoolFile(path, changing=self.as_of is not None and self._windows.capture.keep_ns > 0) as spool:
             spool.ended = ended
+            spool.until = self._family.running_at(number) or spool.until
+            spool.windows, spool.only = self._windows.spans(), self._windows.only()
+            spool.capture = self._control.capture if self._control else None
             timings = self.timings
             fixed = clocks.correction(spool.head.clock, self._samples)
             with timings.stage("decode"):
                 events = spool.events
                 mapped = _Map(fixed)
                 slices = events.plan(ROWS_PER_SLICE)
-                tables = ProcessTables(spool, key, self.part.write, mapped)
+                tables = ProcessTables(spool, key, self.part.write, mapped, mapped.all)
                 if fixed:
                     events.set_clock(fixed[0], fixed[1])
-            for number in range(slices):
+            for block in range(slices):
                 with timings.stage("order"):
-                    rows = events.slice(number)
+                    rows = events.slice(block)
                 with timings.stage("write"):
                     tables.add(rows)
-                if self.progress is not None:
-                    self.progress("events", done + share * (number + 1) / slices)
+                self._tell(done + share * (1 - tables.left) * (block + 1) / slices)
             if fixed:
                 message = (
                     f"the counter's conversion was up to {fixed[2]} ns off CLOCK_MONOTONIC in process {spool.process.pid}; "
@@ -151,37 +151,21 @@ class Builder:
                 )
                 self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
             with timings.stage("write"):
-                tables.finish()
+                tables.finish(lambda part: self._tell(done + share * (1 - tables.left * (1 - part))))
             self._notes += [(note, key) for note in (*spool.notes(), *tables.notes())]
-            self._process_row(spool, key, mapped)
+            self._process_row(spool, number, key, mapped)
             self._thread_rows(spool, key, mapped)
 
-    def _process_row(self, spool: SpoolFile, key: int, mapped: _Map) -> None:
-        facts, launch = spool.process, self._launch
-        primary = launch.pid is not None and facts.pid == launch.pid and not any(row["primary"] for row in self._processes)
+    def _tell(self, done: float) -> None:
+        if self.progress is not None:
+            self.progress("events", done)
+
+    def _process_row(self, spool: SpoolFile, number: int, key: int, mapped: _Map) -> None:
+        facts = spool.process
         first = spool.events.counts().first
         begin = facts.start_ns or (first if first < 1 << 62 else 0)
-        end = max(spool.head.end_ns if spool.head.end_ns <= 1 << 62 else 0, spool.last_seen, begin)
-        command = facts.command or (launch.command if primary else ())
-        self._facts.append(facts)
-        self._processes.append(
-            {
-                "process": key,
-                "pid": facts.pid,
-                "parent": None,
-                "parent_pid": facts.ppid,
-                "host": facts.host or launch.host or self.part.host,
-                "rank": facts.rank,
-                "local_rank": facts.local_rank,
-                "executable": facts.executable,
-                "command": shlex.join(command),
-                "start": mapped(begin),
-                "end": mapped(end),
-                "primary": primary,
-                "exit_status": launch.exit_status if primary else None,
-                "exited": spool.head.end_ns != 0,
-            }
-        )
+        end = max(min(spool.head.end_ns, spool.until) if spool.head.end_ns <= 1 << 62 else 0, spool.last_seen, begin)
+        self._family.add_spool(number, key, facts, mapped(begin), mapped(end), spool.head.end_ns != 0)
 
     def _thread_rows(self, spool: SpoolFile, key: int, mapped: _Map) -> None:
         names, strings = spool.names, spool.strings
@@ -200,37 +184,20 @@ class Builder:
                 }
             )
 
-    def _link(self) -> None:
-        """Find parents among the traced processes; name a primary where the launcher could not."""
-        by_pid: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
-        for row, facts in zip(self._processes, self._facts, strict=True):
-            by_pid.setdefault((facts.boot_id, facts.host, facts.pid), []).append((facts.start_ns, row["process"]))
-        for row, facts in zip(self._processes, self._facts, strict=True):
-            # Process ids are reused: the parent is the last one of that id that was there before.
-            older = by_pid.get((facts.boot_id, facts.host, facts.ppid), []) if facts.ppid else []
-            row["parent"] = max((entry for entry in older if entry[0] <= facts.start_ns and entry[1] != row["process"]), default=(0, None))[
-                1
-            ]
-        if self._processes and not any(row["primary"] for row in self._processes):
-            root = next((row for row in self._processes if row["parent"] is None), self._processes[0])
-            root["primary"] = True
-            message = f"the launcher did not note which process it started; taking the first one, {root['pid']}, for it"
-            self._notes.append((Note("warning", "no-launch-record", "report", message), root["process"]))
-
     def _run_facts(self) -> Facts:
         launch = self._launch
         starts = [row["start"] for row in self._processes if row["start"]]
         ends = [row["end"] for row in self._processes]
         origin = launch.start_ns or min(starts, default=0)
         offset = clocks.realtime_offset(self._samples)
-        known = next((facts for facts in self._facts if facts.boot_id), Process())
+        known = self._family.known()
         boot = launch.boot_id or known.boot_id
         if offset is None:
             offset = 0
             message = "the clock log is missing: this part cannot be put on the clock of other hosts"
             self._notes.append((Note("warning", "no-clock-log", "report", message), None))
         kind = self._control.clock.kind if self._control else "monotonic"
-        primary = next((facts for row, facts in zip(self._processes, self._facts, strict=True) if row["primary"]), Process())
+        primary = self._family.primary()
         return Facts(
             id=self.part.id,
             host=launch.host or known.host or self.part.host,
@@ -249,6 +216,9 @@ class Builder:
         with self.timings.stage("write"):
             self.part.write("processes", self._processes)
             self.part.write("threads", self._threads)
+            clock = _Map(clocks.correction(self._control.clock, self._samples) if self._control else None)
+            windows = self._windows.rows(self.part.part, facts.host, facts.end, clock, self._processes)
+            self.part.write("capture_windows", windows)
             self.part.write(
                 "clocks",
                 [
@@ -257,11 +227,15 @@ class Builder:
                 ],
             )
             self.part.write("targets", [_target(self._launch.target, facts)])
+            sampled = GpuMetrics(self.directory, facts.host)
+            for columns in sampled.tables(self._windows.includes()):
+                self.part.write("gpu_metrics", columns)
+            self._notes += [(note, None) for note in sampled.notes()]
             self.part.write("diagnostics", [_diagnostic(note, process) for note, process in self._notes])
 
 
 class _Map:
-    """The clock correction for single times."""
+    """The clock correction for single times, and for many."""
 
     def __init__(self, fixed: tuple[desk.Times, desk.Times, int] | None) -> None:
         self._fixed = fixed
@@ -269,7 +243,20 @@ class _Map:
     def __call__(self, time_ns: int) -> int:
         if self._fixed is None or not time_ns:
             return time_ns
-        return int(desk.map_times(self._fixed[0], self._fixed[1], np.array([time_ns], np.int64))[0])
+        return int(self.all(np.array([time_ns], np.int64))[0])
+
+    def all(self, times: desk.Times) -> desk.Times:
+        return times if self._fixed is None else desk.map_times(self._fixed[0], self._fixed[1], np.ascontiguousarray(times))
+
+
+def _last_seen(files: list[Path]) -> int:
+    """Return when anything was last recorded (ns): the end of a recording whose launcher could not note it."""
+    last = 0
+    for path in files:
+        with SpoolFile(path) as spool:
+            spool.events.counts()
+            last = max(last, spool.last_seen)
+    return last
 
 
 def _target(target: dict[str, Any], facts: Facts) -> dict[str, Any]:

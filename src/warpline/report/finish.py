@@ -1,16 +1,19 @@
-"""Finishes a recording: its spool becomes a part of a report, once, whatever interrupts it."""
+"""Finishes a recording: its spool becomes a part of a report, once, whatever interrupts it. Before that, snapshots."""
 
 from __future__ import annotations
 
 import errno
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pyarrow as pa
 
 from warpline.errors import ReportError
 from warpline.handover import pending as pendings
+from warpline.handover import spool_files
+from warpline.report import generations
 from warpline.report import manifest as manifests
 from warpline.report.build import Builder, Progress, Timings
 from warpline.report.manifest import Manifest
@@ -35,16 +38,14 @@ def finish(
     note = source if isinstance(source, pendings.Pending) else _adopt(Path(source), directory)
     with pendings.locked(note) as mine:
         committed = manifests.path_of(directory, note.id)
-        if not mine or committed.exists():
-            if not committed.exists():
-                raise ReportError(f"{note.path} is gone, {committed} is not there: somebody removed the recording")
-            manifest = manifests.read(committed)
+        there = manifests.read(committed) if committed.exists() else None
+        if there is not None and (there.snapshot is None or not mine):
             if mine:
                 _clean(note, directory, [])
-            return manifest
-        spool = Path(note.spool)
-        if not spool.is_dir():
-            raise ReportError(f"the spool {spool} of {directory} is not there; remove {note.path} to give this recording up")
+            return there
+        if not mine:
+            raise ReportError(f"{note.path} is gone, {committed} is not there: somebody removed the recording")
+        spool = _spool(note, directory)
         try:
             with PartWriter(directory, note.id, note.host) as part:
                 builder = Builder(part, spool, note.job, progress, timings or Timings())
@@ -53,9 +54,48 @@ def finish(
                     manifest = part.commit(facts)
         except (OSError, pa.ArrowException) as error:
             raise _failed(error, directory, spool) from error
+        generations.sweep(directory, _manifests(directory))
         kept = None if keep_raw or note.keep_raw else builder.unreadable
         _clean(note, directory, kept)
         return manifest
+
+
+def snapshot(note: pendings.Pending, report: str | os.PathLike[str] | None = None, *, progress: Progress | None = None) -> Manifest:
+    """Make a part of `report` (default: the note's) of what is recorded by now, while the recording goes on.
+
+    The spool is only read. The next snapshot replaces this one in one step, and so does `finish`; who has the report open keeps
+    what was there. Where the recording was finished meanwhile, that is returned. Raises ReportError; nothing has changed then.
+    """
+    directory = Path(note.report if report is None else report)
+    with pendings.locked(note) as mine:
+        committed = manifests.path_of(directory, note.id)
+        there = manifests.read(committed) if committed.exists() else None
+        if there is not None and (there.snapshot is None or not mine):
+            return there
+        if not mine:
+            raise ReportError(f"the recording {note.id} of {directory} is over: its report is being written")
+        spool = _spool(note, directory)
+        generations.sweep(directory, _manifests(directory))
+        try:
+            with PartWriter(directory, note.id, note.host, snapshot=True) as part:
+                builder = Builder(part, spool, note.job, progress, as_of=time.monotonic_ns())
+                facts = builder.build()
+                manifest = part.commit(facts, snapshot=time.time_ns())
+        except (OSError, pa.ArrowException) as error:
+            raise _failed(error, directory, spool, live=True) from error
+        generations.sweep(directory, _manifests(directory))
+        return manifest
+
+
+def _spool(note: pendings.Pending, report: Path) -> Path:
+    spool = Path(note.spool)
+    if not spool.is_dir():
+        raise ReportError(f"the spool {spool} of {report} is not there; remove {note.path} to give this recording up")
+    return spool
+
+
+def _manifests(report: Path) -> list[Manifest]:
+    return [manifests.read(path) for path in (report / manifests.DIRECTORY).glob("*.json")]
 
 
 def _adopt(spool: Path, report: Path) -> pendings.Pending:
@@ -78,10 +118,11 @@ def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> Non
     if spool.is_dir():
         raw = report / "raw" / note.id
         try:
-            for path in pendings.files(spool) if kept is None else kept:
+            ours = spool_files.files(spool)
+            for path in ours if kept is None else [path for path in kept if path in ours]:
                 raw.mkdir(parents=True, exist_ok=True)
                 shutil.move(path, raw / path.name)  # one by one: whenever it is interrupted, each file is whole in one place
-            pendings.remove(spool)
+            spool_files.remove(spool)
         except OSError:
             return
         if spool.parent.name == "spool" and spool.parent.parent.resolve() == report.resolve():
@@ -97,11 +138,15 @@ def _remove_empty(directory: Path) -> None:
         pass
 
 
-def _failed(error: BaseException, report: Path, spool: Path) -> ReportError:
+def _failed(error: BaseException, report: Path, spool: Path, *, live: bool = False) -> ReportError:
+    """Say what is wrong and what to do. `live`: the recording goes on, only what it is by now could not be written."""
     again = f"the spool {spool} is untouched: any command that opens {report} finishes it"
+    if live:
+        again = "the recording goes on, and nothing is lost"
+    then = "then try" if live else "then open it"
     number = getattr(error, "errno", None)
     if number in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error):
-        return ReportError(f"no space left while writing {report}; free some, then open it again ({again})")
+        return ReportError(f"no space left while writing {report}; free some, {then} again ({again})")
     if number in (errno.EACCES, errno.EROFS, errno.EPERM):
-        return ReportError(f"cannot write {report}: {error}; make it writable, then open it again ({again})")
-    return ReportError(f"cannot finish {report}: {error}; {again}")
+        return ReportError(f"cannot write {report}: {error}; make it writable, {then} again ({again})")
+    return ReportError(f"cannot {'write' if live else 'finish'} {report}: {error}; {again}")

@@ -11,17 +11,22 @@ from typing import Any
 
 from warpline._version import __version__
 from warpline.errors import NewerReport, ReportError
+from warpline.handover import untrusted
 from warpline.handover.naming import MANIFESTS
 
 FORMAT = "warpline-report"
 VERSION = 1
 DIRECTORY = MANIFESTS
+_LONGEST = 1 << 26  # bytes
 PARTS = 1 << 15  # that many, at most: the range ids of more would not fit into 64 bits
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """Facts of one part. Times are ns of its host's CLOCK_MONOTONIC; `tables` maps a name to `{"file", "rows"}`."""
+    """Facts of one part. Times are ns of its host's CLOCK_MONOTONIC; `tables` maps a name to `{"file", "rows"}`.
+
+    `snapshot`: when it was written, ns since 1970, where the recording went on; None: it is finished.
+    """
 
     part: int
     id: str
@@ -36,6 +41,7 @@ class Manifest:
     clock: str = "monotonic"
     sources: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+    snapshot: int | None = None
     warpline: str = __version__
 
     def rows(self, table: str) -> int:
@@ -64,9 +70,9 @@ def write(report: Path, manifest: Manifest) -> None:
 def read(path: Path) -> Manifest:
     """Read a manifest. Raises NewerReport for a later version, ReportError when it is broken; both name the file."""
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(untrusted.read(path, _LONGEST))
     except OSError as error:
-        raise ReportError(f"cannot read {path}: {error.strerror}") from error
+        raise ReportError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise ReportError(f"{path} is broken ({error}); the part of the report it describes cannot be read") from error
     return parse(data, path)
@@ -125,5 +131,6 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "clock": _text,
     "sources": lambda value: isinstance(value, dict) and all(isinstance(source, dict) for source in value.values()),
     "tables": lambda value: isinstance(value, dict),
+    "snapshot": lambda value: value is None or _whole(value, 0, 1 << 62),
     "warpline": _text,
 }

@@ -9,12 +9,14 @@ import pyarrow as pa
 
 from warpline.report import columns, schema, tasks
 from warpline.report.counters import Counters
+from warpline.report.cuda.tables import CudaTables
 from warpline.report.domains import Domains
 from warpline.report.objects import Objects
 from warpline.report.payloads import Payloads
 from warpline.report.samples import Samples
 from warpline.report.schemas import Schemas
 from warpline.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS
+from warpline.spool import desk
 from warpline.spool.events import MARKS, RANGES, Rows
 from warpline.spool.notes import Note
 from warpline.spool.reader import SpoolFile
@@ -23,9 +25,16 @@ _PAYLOADS_OF = {RANGES: "range", MARKS: "mark"}
 
 
 class ProcessTables:
-    """Writes what a spool holds as the rows of process `key`. `clock` corrects a time of the spool."""
+    """Writes what a spool holds as the rows of process `key`. `clock` corrects a time of the spool, `clocks` an array of them."""
 
-    def __init__(self, spool: SpoolFile, key: int, write: Callable[[str, pa.Table], None], clock: Callable[[int], int]) -> None:
+    def __init__(
+        self,
+        spool: SpoolFile,
+        key: int,
+        write: Callable[[str, pa.Table], None],
+        clock: Callable[[int], int],
+        clocks: Callable[[desk.Times], desk.Times],
+    ) -> None:
         first = key * RANGES_PER_PROCESS
         self._spool, self._key, self._first, self._write, self._clock = spool, key, first, write, clock
         events, definitions = spool.events, spool.definitions
@@ -38,6 +47,7 @@ class ProcessTables:
         self._payloads = Payloads(key, events, self._schemas, spool.strings, write)
         self._samples = Samples(first, events, self._counters, self._payloads, write)
         self._objects = Objects(first, key, definitions, self._domains, events, spool.actions, write, clock)
+        self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks)
 
     def add(self, rows: Rows) -> None:
         """Write the current slice."""
@@ -53,14 +63,23 @@ class ProcessTables:
             self._samples.add(rows.samples)
         if rows.operations:
             self._objects.add(rows.operations)
+        self._cuda.pass_by(rows.ranges)
 
-    def finish(self) -> None:
-        """Write what was defined, after the last slice."""
+    @property
+    def left(self) -> float:
+        """Which part of the records is written by `finish`, not slice by slice."""
+        counts = self._spool.events.counts()
+        events = counts.ranges + counts.start_ends + counts.marks + counts.samples + counts.operations
+        return self._cuda.records / max(self._cuda.records + events, 1)
+
+    def finish(self, progress: Callable[[float], None] = lambda _: None) -> None:
+        """Write what was defined and all of CUDA, after the last slice. `progress` hears which part of that is done."""
         threads = self._key * THREADS_PER_PROCESS
         self._write("tasks", tasks.table(self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock))
         self._write("nvtx_schemas", schema.build("nvtx_schemas", self._schemas.rows(self._key, self._domains)))
         self._write("nvtx_counters", schema.build("nvtx_counters", self._counters.rows))
         self._write("nvtx_objects", schema.build("nvtx_objects", self._objects.finish()))
+        self._cuda.finish(progress)
 
     def notes(self) -> list[Note]:
         """What was met that could not be used."""
@@ -77,4 +96,4 @@ class ProcessTables:
             count = self._samples.undecoded
             message = f"{count} counter samples of process {pid} hold no number that is known: their bytes are in the table payloads"
             notes.append(Note("warning", "undecoded-samples", "report", message, count))
-        return notes
+        return notes + self._cuda.notes()

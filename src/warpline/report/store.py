@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,10 +15,13 @@ from warpline.errors import NotAReport, ReportError, WarplineError
 from warpline.handover import pending as pendings
 from warpline.handover.naming import located
 from warpline.model.tables import TABLES
+from warpline.report import generations, schema
 from warpline.report import manifest as manifests
-from warpline.report import schema
 from warpline.report.finish import finish
+from warpline.report.generations import Held
 from warpline.report.manifest import Manifest
+
+_TRIES = 50
 
 
 @dataclass(frozen=True)
@@ -30,21 +34,38 @@ class Part:
 
 @dataclass(frozen=True)
 class Piece:
-    """One file of a table. `missing`: columns that the model got after the file was written; they read as null."""
+    """One file of a table. `missing`: columns that the model got after the file was written; they read as null.
+
+    `cut`: only rows that overlap this time count (ns, after the shift), and only what of them lies in it; None: all do.
+    `calls`: instead, rows count whole whose call has an id in one of these ranges; those without a call, where they overlap `cut`.
+    """
 
     file: Path
     rows: int
     shift: int
+    part: int = 0
     missing: tuple[str, ...] = ()
+    cut: tuple[int, int] | None = None
+    calls: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A report as it lies on disk; `waiting` has a sentence for each recording that is not in it yet."""
+    """A report as it lies on disk; `waiting` has a sentence for each recording that is not in it yet.
+
+    `snapshots`: one for each that is in it as it was some time ago; `held` keeps the files of those from being replaced.
+
+    `cuts`: where one window of the capture is chosen, its time in each part that has it (ns, after the shift), and in `calls` the ids
+    of the calls of CUDA that began then: the first, and the one behind the last, of each process.
+    """
 
     path: Path
     parts: tuple[Part, ...]
     waiting: tuple[str, ...]
+    snapshots: tuple[str, ...] = ()
+    cuts: Mapping[int, tuple[int, int]] | None = None
+    calls: Mapping[int, tuple[tuple[int, int], ...]] | None = None
+    held: tuple[Held, ...] = ()
     _checked: dict[Path, tuple[str, ...]] = field(default_factory=dict, compare=False)  # file -> missing columns
 
     @property
@@ -57,8 +78,15 @@ class Stored:
         """Where the report ends: ns on the clock of the first part."""
         return max(part.manifest.end + part.shift for part in self.parts)
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """Begin and end of what is chosen: of the whole report, or of the window in all parts."""
+        if not self.cuts:
+            return self.origin, self.end
+        return min(begin for begin, _ in self.cuts.values()), max(end for _, end in self.cuts.values())
+
     def rows(self, table: str) -> int:
-        """Return how many rows a table has."""
+        """Return how many rows a table has, a window or not."""
         return sum(part.manifest.rows(table) for part in self.parts)
 
     def pieces(self, table: str) -> list[Piece]:
@@ -69,11 +97,16 @@ class Stored:
         found = []
         for part in self.parts:
             entry = part.manifest.tables.get(table)
-            if entry is not None:
+            chosen = self.cuts is not None and TABLES[table].happens
+            cut = self.cuts.get(part.manifest.part) if chosen and self.cuts is not None else None
+            if entry is not None and (cut is not None or not chosen):
                 file, rows = self.path / str(entry["file"]), part.manifest.rows(table)
                 if file not in self._checked:
                     self._checked[file] = _check_file(table, file, rows)
-                found.append(Piece(file, rows, part.shift, self._checked[file]))
+                missing = self._checked[file]
+                by_call = cut is not None and TABLES[table].launched and "api" not in missing and self.calls is not None
+                calls = self.calls.get(part.manifest.part, ()) if by_call and self.calls is not None else None
+                found.append(Piece(file, rows, part.shift, part.manifest.part, missing, cut, calls))
         return found
 
 
@@ -87,7 +120,8 @@ def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], No
     if not report.is_dir():
         what = "is a file, not a report directory" if report.exists() else "does not exist"
         raise NotAReport(f"{report} {what}")
-    waiting = []
+    waiting: dict[str, str] = {}
+    recording: dict[str, str] = {}
     failed: WarplineError | None = None
     for pending in pendings.listed(report):
         busy = pendings.runner(pending)
@@ -96,18 +130,21 @@ def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], No
                 finish(pending, report, progress=progress)
             except WarplineError as error:
                 failed = failed or error
-                waiting.append(f"{pending.id}: {error}")
+                waiting[pending.id] = str(error)
         else:
-            waiting.append(f"{pending.id}: {busy} is still recording into {pending.spool}")
-    files = sorted((report / manifests.DIRECTORY).glob("*.json"))
-    if not files:
+            waiting[pending.id] = f"{busy} is still recording into {pending.spool}"
+            recording[pending.id] = f"{busy} is still recording"
+    found, held = _read(report)
+    if not found:
         if failed is not None:
             raise failed
-        if waiting:
-            raise ReportError(f"{report} is still being recorded ({waiting[0]}); open it when that has ended")
+        for name, text in waiting.items():
+            raise ReportError(f"{report} is still being recorded ({name}: {text}).\nOpen it when that has ended, or after `warpline stop`.")
         raise NotAReport(f"{report} is not a report: it has no {manifests.DIRECTORY}/*.json")
-    found = sorted((manifests.read(file) for file in files), key=lambda manifest: (manifest.part, manifest.id))
-    _check(report, found)
+    failed = None  # its traceback leads here, and would keep what is held
+    if not waiting:  # else somebody may be writing one
+        generations.sweep(report, found)
+    shown = {manifest.id: manifest for manifest in found}
     first = found[0]
     parts = tuple(
         Part(manifest, 0 if manifest.boot_id == first.boot_id else manifest.realtime_offset - first.realtime_offset) for manifest in found
@@ -115,7 +152,38 @@ def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], No
     for part in parts:
         if abs(part.shift) >= 1 << 62:
             raise ReportError(f"{report}: the clock of the part {part.manifest.id} is too far from that of {first.id}")
-    return Stored(report, parts, tuple(waiting))
+    return Stored(
+        report,
+        parts,
+        tuple(f"{name}: {text}" for name, text in waiting.items() if name not in shown),
+        tuple(
+            f"{name}: {(waiting | recording).get(name, 'the recording was given up')}, this is as of {_clock_time(manifest.snapshot)}"
+            for name, manifest in shown.items()
+            if manifest.snapshot is not None
+        ),
+        held=held,
+    )
+
+
+def _read(report: Path) -> tuple[list[Manifest], tuple[Held, ...]]:
+    """Return the manifests of all parts, by number, and what keeps the files of snapshots in place."""
+    for _ in range(_TRIES):
+        files = sorted((report / manifests.DIRECTORY).glob("*.json"))
+        found = sorted((manifests.read(file) for file in files), key=lambda manifest: (manifest.part, manifest.id))
+        fleeting = [manifest for manifest in found if manifest.snapshot is not None]
+        try:
+            held = tuple(generations.Held(report, manifest) for manifest in fleeting)
+        except OSError:
+            continue  # replaced at this moment
+        if all(manifests.read(manifests.path_of(report, manifest.id)) == manifest for manifest in fleeting):
+            _check(report, found)
+            return found, held
+    raise ReportError(f"{report} is being replaced again and again, or its files are gone: {fleeting[0].tables}")
+
+
+def _clock_time(ns: int) -> str:
+    then, now = time.localtime(ns / 1e9), time.localtime()
+    return time.strftime("%H:%M:%S" if then[:3] == now[:3] else "%Y-%m-%d %H:%M:%S", then)
 
 
 def _check(report: Path, found: list[Manifest]) -> None:

@@ -13,15 +13,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warpline.handover import pending
+from warpline.model.cuda_tables import CUDA_TABLES
 from warpline.model.tables import TABLES
+from warpline.report import generations, schema
 from warpline.report import manifest as manifests
-from warpline.report import schema
 
 PROCESSES_PER_PART = 1 << 16
 THREADS_PER_PROCESS = 1 << 24
 RANGES_PER_PROCESS = 1 << 32
 _VALUES = ("payload_int", "payload_float", "value_int", "value_float", "data", "json")
-_DELTAS = ("id", "start", "end", "parent", "event")  # of large tables: nearly sorted, and without few distinct values
+# Of large tables: nearly sorted, and without few distinct values.
+_DELTAS = ("id", "start", "end", "parent", "event", "api", "correlation", "range")
+_LARGE = {"payloads", *(table.name for table in CUDA_TABLES if table.happens)}
 _STATISTICS = ("id", "process", "start", "end", "unfinished", "inherited", "clipped")  # what row groups are picked by
 
 
@@ -43,18 +46,21 @@ class Facts:
 
 
 class PartWriter:
-    """Collects the tables of one part; nothing is visible to readers before `commit`."""
+    """Collects the tables of one part; nothing is visible to readers before `commit`. A `snapshot` has files of its own."""
 
-    def __init__(self, report: str | os.PathLike[str], part_id: str, host: str) -> None:
+    def __init__(self, report: str | os.PathLike[str], part_id: str, host: str, *, snapshot: bool = False) -> None:
         self.report = Path(report)
         self.id = part_id
         self.host = pending.safe(host)
         (self.report / manifests.DIRECTORY).mkdir(parents=True, exist_ok=True)
         self.part = _claim(self.report, part_id)
+        self._generation = generations.next_number(self.report, self.host, self.part) if snapshot else 0
         self._more_parts: list[int] = []
         self._writers: dict[str, pq.ParquetWriter] = {}
         self._files: dict[str, BinaryIO] = {}
         self._rows: dict[str, int] = {}
+        if snapshot:
+            self._writer(generations.FIRST)
 
     @property
     def first_process(self) -> int:
@@ -75,8 +81,8 @@ class PartWriter:
             self._writer(table).write_table(data, row_group_size=max(data.num_rows, 1))
         self._rows[table] = self._rows.get(table, 0) + data.num_rows
 
-    def commit(self, facts: Facts) -> manifests.Manifest:
-        """Finish every file, give it its name, and write the manifest: now the part exists."""
+    def commit(self, facts: Facts, snapshot: int | None = None) -> manifests.Manifest:
+        """Finish every file, give it its name, and write the manifest: now the part exists. `snapshot`: as in the manifest."""
         tables = {}
         for name in TABLES:
             self._writer(name).close()
@@ -100,6 +106,7 @@ class PartWriter:
             clock=facts.clock,
             sources=dict(facts.sources or {}),
             tables=tables,
+            snapshot=snapshot,
         )
         manifests.write(self.report, manifest)
         return manifest
@@ -127,7 +134,7 @@ class PartWriter:
             self.abandon()
 
     def _file(self, table: str) -> str:
-        return f"tables/{table}/{self.host}-{self.part}.parquet"
+        return generations.file_name(table, self.host, self.part, self._generation)
 
     def _temporary(self, table: str) -> Path:
         return self.report / f"{self._file(table)}.tmp"
@@ -146,8 +153,8 @@ class PartWriter:
 def open_parquet(file: BinaryIO | Path, table: str) -> pq.ParquetWriter:
     """Open a Parquet file for a table of the model, with the encodings that suit its columns."""
     wanted = schema.schema(table)
-    large = table.startswith("nvtx") or table == "payloads"
-    deltas = [name for name in wanted.names if name in _DELTAS] if large else []
+    large = table.startswith("nvtx") or table in _LARGE
+    deltas = [item.name for item in wanted if item.name in _DELTAS and pa.types.is_integer(item.type)] if large else []
     plain = [*deltas, *_VALUES] if large else []
     return pq.ParquetWriter(
         file,

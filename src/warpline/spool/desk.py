@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from warpline.errors import WarplineError
 
-ABI = 2
+ABI = 4
 Times = npt.NDArray[np.int64]
 
 _P, _U32, _U64, _I64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
@@ -21,6 +21,7 @@ _SIGNATURES: dict[str, tuple[list[Any], Any]] = {
     "abi_version": ([], _U32),
     "new": ([_P], _P),
     "free": ([_P], None),
+    "choose": ([_P, _P, _P, _U64], _I64),
     "scan": ([_P, _P, _U64, _U64, _U32], _I64),
     "open": ([_P, _P, _P, _U64], _I64),
     "plan": ([_P, _U64], _I64),
@@ -42,11 +43,15 @@ _SIGNATURES: dict[str, tuple[list[Any], Any]] = {
     "blobs_found": ([_P, *[_P] * 5], None),
     "gather": ([_P, _P, _P, _U64, _P], None),
     "counts": ([_P, _P], None),
-    "strings": ([_P, _U64, _P, _P, _P, _P, _P], _I64),
+    "strings": ([_P, _U64, _U64, _P, _P, _P, _P, _P], _I64),
     "unite": ([_P, _P, _U64, _P, _P], _I64),
     "map_times": ([_P, _P, _U64, _P, _P, _U64], _I64),
     "nest": ([_P, _P, _P, _U64, _P, _P], _I64),
     "lanes": ([_P, _P, _U64, _P], _I64),
+    "demangle": ([ctypes.c_char_p, _P, _U64], _I64),
+    "enclosing_new": ([_P, _U64], _P),
+    "enclosing_free": ([_P], None),
+    "enclosing_add": ([_P, _P, _P, _P, _U64, _P], _I64),
 }
 
 
@@ -116,3 +121,16 @@ def lanes(start: Times, end: Times) -> npt.NDArray[np.int32]:
     lane = np.empty(len(start), np.int32)
     call("lanes", address(start), address(end), len(start), address(lane))
     return lane
+
+
+LONGEST_NAME = 8192  # bytes, mangled or not
+
+
+def demangle(name: str) -> str | None:
+    """Return a C++ name as people write it, cut where it gets too long; None where it is no mangled name, or too long a one."""
+    raw = name.encode("utf-8", errors="replace")
+    if not raw.startswith(b"_Z") or len(raw) > LONGEST_NAME or b"\0" in raw:
+        return None
+    out = ctypes.create_string_buffer(LONGEST_NAME)
+    size = call("demangle", raw, out, LONGEST_NAME)
+    return out.raw[:size].decode("utf-8", errors="replace") if size else None

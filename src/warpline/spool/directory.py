@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from warpline.handover import untrusted
 from warpline.spool import layout
 from warpline.spool.notes import Note
 from warpline.spool.process import number, text, words
+from warpline.spool.windows import Capture, read_capture, read_file
+
+_LONGEST = 1 << 26  # bytes of launch.json
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,13 @@ class Launch:
 
 @dataclass(frozen=True)
 class Control:
-    """The control page: which counter, how many agents started and failed."""
+    """The control page: which counter, how many agents started and failed; what was captured, where this version can read that."""
 
     clock: layout.Clock
     started: int
     failed: int
     error: int
+    capture: Capture | None = None
 
 
 def spool_files(directory: Path) -> list[Path]:
@@ -50,17 +55,15 @@ def spool_files(directory: Path) -> list[Path]:
 
 def read_control(directory: Path) -> Control | None:
     """Read the control page; None where there is none or it is damaged."""
-    try:
-        page = layout.read_control((directory / "control").read_bytes()[: layout.PAGE])
-    except OSError:
-        return None
-    return Control(*page) if page else None
+    data = read_file(directory / "control")
+    page = layout.read_control(data[: layout.PAGE])
+    return Control(*page, read_capture(data)) if page else None
 
 
 def read_launch(directory: Path) -> Launch:
     """Read `launch.json`, taking what fits."""
     try:
-        data = json.loads((directory / "launch.json").read_bytes().decode("utf-8", errors="replace"))
+        data = json.loads(untrusted.read(directory / "launch.json", _LONGEST).decode("utf-8", errors="replace"))
     except (OSError, ValueError, RecursionError):
         return Launch()
     if not isinstance(data, Mapping):

@@ -83,6 +83,11 @@ class Events:
             desk.library()["free"](self._handle)
             self._handle = None
 
+    def choose(self, windows: Sequence[tuple[int, int]]) -> None:
+        """Before `scan`: only events that overlap one of these times (ns, the raw clock; sorted and disjoint) become rows."""
+        begins, ends = (np.array([window[edge] for window in windows], np.uint64) for edge in (0, 1))
+        desk.call("choose", self._handle, desk.address(begins), desk.address(ends), len(windows))
+
     def scan(self, chunks: Iterable[Chunk]) -> None:
         """First pass: count, find the time span and the records that are no events."""
         for chunk in chunks:

@@ -6,7 +6,7 @@ import json
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -18,11 +18,11 @@ from warpline.spool.process import text
 
 MAGIC = b"WARPSPL1"
 CONTROL_MAGIC = b"WARPCTL1"
-VERSION = 2
+VERSION = 3
 PAGE = 4096
 CLOCKS = ("monotonic", "tsc", "cntvct")
 
-_HEAD = struct.Struct("<8sIIII II QQQ QQQ II 32Q")
+_HEAD = struct.Struct("<8sIIII II QQQ QQQ II 64Q")
 _CONTROL = struct.Struct("<8sII II QQQ QQI")
 _EVENT = {"flags": 1, "domain": 2, "name": 4, "start": 8, "end": 8, "payload": 8, "color": 4, "category": 4}
 _META = {"domain": 2, "name": 4, "start": 8, "id": 8, "thread": 4, "tid": 4, "category": 4}
@@ -32,6 +32,7 @@ _ORIGIN = {"id": 8, "parent": 8, "thread": 4, "task": 4}
 _OPERATION = {"domain": 2, "start": 8, "object": 8, "value": 8, "action": 4}
 _OTHERS = ("origin", "operation")
 _LARGEST = 4096  # bytes of a record
+_BUFFERED = 1  # in the header's flags
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Head:
     end_ns: int
     error: int
     dropped: tuple[int, ...]
+    buffered: bool = False  # no space was reserved: the file was up to 100 ms behind
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class Layouts:
     dtypes: Mapping[str, np.dtype[Any]]
     slot: np.dtype[Any]
     stride: int
+    wide: Mapping[int, tuple[str, np.dtype[Any]]] = field(default_factory=dict)  # those of wide chunks, by id
 
     def native(self) -> npt.NDArray[np.uint32]:
         """Return the numbers of the native `Layout`, in its order."""
@@ -95,7 +98,9 @@ def read_head(data: bytes, file: str) -> Head:
         raise SpoolError(f"{file}: offset 8: version {fields[1]} of the spool format; this warpline reads {VERSION}")
     first, json_offset, json_size = fields[2:5]
     size, chunk_end, end_ns, error = fields[10:14]
-    return Head(first, json_offset, json_size, _clock(fields[5:10]), size, chunk_end, end_ns, error, fields[15:47])
+    return Head(
+        first, json_offset, json_size, _clock(fields[5:10]), size, chunk_end, end_ns, error, fields[15:79], bool(fields[14] & _BUFFERED)
+    )
 
 
 def read_control(data: bytes) -> tuple[Clock, int, int, int] | None:
@@ -148,7 +153,21 @@ def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
         _need(slot, {**_EVENT, **_ORIGIN}, "slot")
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise SpoolError(f"{file}: offset {offset}: the description of the records is broken: {error!r}") from error
-    return Layouts(ids, dtypes, slot, stride)
+    return Layouts(ids, dtypes, slot, stride, _read_wide(facts.get("wide")))
+
+
+def _read_wide(given: Any) -> dict[int, tuple[str, np.dtype[Any]]]:
+    """Read the layouts of wide chunks; what is broken is left out: its chunks are then of an unknown type."""
+    found = {}
+    for name, one in given.items() if isinstance(given, Mapping) else ():
+        try:
+            number = int(one["id"])
+            dtype = _dtype(one["fields"], int(one["size"]))
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+            continue
+        if dtype.itemsize % 8 == 0 and 0 < number < 256:
+            found[number] = (text(name), dtype)
+    return found
 
 
 def read_actions(facts: Any) -> dict[int, str]:
@@ -161,7 +180,7 @@ def _dtype(fields: Any, size: int) -> np.dtype[Any]:
     return _known_dtype(tuple((str(name), str(kind), int(offset)) for name, kind, offset in fields), size)
 
 
-@lru_cache(maxsize=64)  # a run of a thousand processes describes the same ten layouts a thousand times
+@lru_cache(maxsize=64)  # a run of a thousand processes describes the same layouts a thousand times
 def _known_dtype(fields: tuple[tuple[str, str, int], ...], size: int) -> np.dtype[Any]:
     if not 8 <= size <= _LARGEST:
         raise ValueError(f"a record of {size} bytes")

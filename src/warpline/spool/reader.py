@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,18 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.errors import SpoolError
+from warpline.handover import untrusted
 from warpline.spool import chunks as chunking
-from warpline.spool import definitions, layout, losses
+from warpline.spool import definitions, layout, losses, wide
 from warpline.spool.chunks import Chunk
 from warpline.spool.definitions import Definitions, Row
 from warpline.spool.events import OPEN_FACTS, Events
 from warpline.spool.notes import Note
 from warpline.spool.process import Process, read_process
 from warpline.spool.strings import Strings
+from warpline.spool.wide import WideRecords
+from warpline.spool.windows import Capture
 
+Span = tuple[int, int]
 UNKNOWN_THREAD = (1 << 24) - 1
 _LATEST = 1 << 62
+_CLIPPED = 0x20  # of a record's flags
 _BLOCK = 1 << 16
+_CLOSED = 0x40  # flag of a slot whose range has ended; there was no space to write it elsewhere
 
 
 @dataclass
@@ -41,16 +48,21 @@ class Names:
 
 
 class SpoolFile:
-    """An open spool file. Raises SpoolError (file and offset) when it is none; anything less is read and noted."""
+    """An open spool file. Raises SpoolError (file and offset) when it is none; anything less is read and noted.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    `changing`: a flight recorder may be writing its chunks anew, so a copy in memory is read; so it is where no space was reserved, because
+    the pages of a file with holes may need space even to be read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, changing: bool = False) -> None:
         self.path = Path(path)
         try:
-            with open(path, "rb") as file:
+            with untrusted.opened(self.path) as file:
                 self.length = os.fstat(file.fileno()).st_size
                 self.head = layout.read_head(file.read(layout.PAGE), str(path))
-                self._mapped = mmap.mmap(file.fileno(), self.length, access=mmap.ACCESS_READ)
-        except (OSError, ValueError) as error:
+                copied = chunking.copy(file, self.head, self.length) if changing or self.head.buffered else None
+                self._mapped = copied or mmap.mmap(file.fileno(), self.length, access=mmap.ACCESS_READ)
+        except (OSError, ValueError, MemoryError) as error:
             raise SpoolError(f"cannot read {path}: {error}") from error
         self._memory: npt.NDArray[np.uint8] = np.frombuffer(self._mapped, np.uint8)
         self._events: Events | None = None
@@ -64,7 +76,16 @@ class SpoolFile:
         self.process: Process = read_process(facts.get("process"))
         self.actions = layout.read_actions(facts.get("actions"))
         self._notes: list[Note] = []
-        self.ended = 0  # ns, when the process ended, where the caller knows it; set it before `events` is read
+        # Set before `events` is read. ns, when the process ended, where the caller knows it:
+        self.ended = 0
+        # When the recording was over that the process went on after: what it did later counts only as the end of a range.
+        self.until = _LATEST
+        # The windows of the capture (ns, the raw clock): ranges that were open at the end and overlap none are left out.
+        self.windows: Sequence[Span] | None = None
+        # Times that all events have to overlap one of; sorted and disjoint.
+        self.only: Sequence[Span] | None = None
+        # What was asked for, where that is known.
+        self.capture: Capture | None = None
         self.last_seen = 0  # ns on the spool's clock, known once `events` was read
 
     def close(self) -> None:
@@ -108,16 +129,34 @@ class SpoolFile:
         """The events, with the first pass and the open ranges done."""
         events = Events(self._memory, self._mapped, self.layouts)
         self._events = events
-        events.scan(chunk for chunk in self.chunks if chunk.kind == chunking.RECORDS)
+        if self.only is not None:
+            events.choose(self.only)
+        records = [chunk for chunk in self.chunks if chunk.kind == chunking.RECORDS]
+        events.scan(sorted(records, key=lambda chunk: chunk.sequence))
         slots, facts = self._open_slots(events)
-        last = events.counts().last
+        closed = (slots["flags"] & _CLOSED) != 0
+        last = max(events.counts().last, int(slots["end"].max(where=closed, initial=0)), min(self._last_call(), self.until))
         starts = slots["start"]
-        ended = min(self.head.end_ns or self.ended, _LATEST)
-        self.last_seen = max(last, int(starts.max()) if len(starts) else 0, ended, self.process.start_ns)
-        slots["end"] = self.last_seen
-        events.add_open(slots, facts)
+        seen = max(int(starts.max()) if len(starts) else 0, self.head.end_ns or self.ended)
+        self.last_seen = max(last, min(seen, self.until), self.process.start_ns)
+        slots["end"][~closed] = np.maximum(starts[~closed], self.last_seen)
+        kept = self._inside(slots)
+        events.add_open(slots[kept], facts[kept])
         events.set_blob_chunks([chunk for chunk in self.chunks if chunk.kind == chunking.BLOBS])
         return events
+
+    @cached_property
+    def wide(self) -> dict[str, WideRecords]:
+        """The records of wide chunks, by the names of their types; of types without any there is nothing."""
+        some = [chunk for chunk in self.chunks if chunk.kind == chunking.WIDE]
+        found, unknown = wide.read(self._memory, self._mapped, self.layouts.wide, some)
+        if unknown:
+            message = f"{unknown} chunks of {self.path.name} hold records that this version of warpline cannot read; they are left out"
+            self._note("warning", "unknown-records", message, unknown)
+        damaged = sum(records.damaged for records in found.values())
+        if damaged:
+            self._note("warning", "spool-damaged", f"{damaged} records in {self.path.name} are damaged", damaged)
+        return found
 
     @cached_property
     def names(self) -> Names:
@@ -147,11 +186,18 @@ class SpoolFile:
     def notes(self) -> list[Note]:
         """What was lost or damaged, as far as it has been read; call it last."""
         pid = self.process.pid
-        unread = losses.unread(self.events.counts(), self.names.unknown, self.definitions.broken, pid)
+        recorder = any(chunk.generation for chunk in self.chunks)
+        unread = losses.unread(self.events.counts(), self.names.unknown, self.definitions.broken, pid, recorder=recorder)
         return [*self._notes, *losses.dropped(self.head, self.layouts, pid), *unread]
 
     def _note(self, severity: str, code: str, message: str, count: int) -> None:
         self._notes.append(Note(severity, code, "spool", message, count))
+
+    def _last_call(self) -> int:
+        """When the last call of the CUDA API returned; 0 without any. GPUs' times say little: they may be of a wrong clock."""
+        calls = self.wide.get("cuda_api")
+        ends = calls.column("end") if calls is not None else np.empty(0, np.int64)
+        return int(ends[(ends >= 0) & (ends <= _LATEST)].max(initial=0))
 
     def _fits(self, chunk: Chunk) -> bool:
         if chunk.kind == chunking.RECORDS:
@@ -159,6 +205,18 @@ class SpoolFile:
         if chunk.kind == chunking.OPEN:
             return chunk.stride == (self.layouts.slot.itemsize if chunk.thread == chunking.NO_THREAD else self.layouts.stride)
         return True
+
+    def _inside(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Say which open ranges overlap a window, and flag those that cross an edge of it."""
+        kept = np.ones(len(slots), bool)
+        for spans in (self.only, self.windows):
+            if spans is None:
+                continue
+            begin, close = _last_around(spans, slots["start"], slots["end"])
+            kept &= close > slots["start"]
+        if self.windows is not None:
+            slots["flags"][kept & ((slots["start"] < begin) | (slots["end"] > close))] |= _CLIPPED
+        return kept
 
     def _open_slots(self, events: Events) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return the ranges that were open at the end, innermost first, and their `OPEN_FACTS`; those already closed are left out."""
@@ -174,9 +232,12 @@ class SpoolFile:
                 continue
             shared = chunk.thread == chunking.NO_THREAD
             dtype = self.layouts.slot if shared else event
-            table = np.frombuffer(self._mapped, dtype, chunk.size // dtype.itemsize, chunk.offset)
+            # A copy: the program may go on.
+            table = np.frombuffer(self._mapped, dtype, chunk.size // dtype.itemsize, chunk.offset).copy()
             wanted = ids["start_end"] if shared else ids["range"]
+            closed_here = (table["flags"] & _CLOSED) != 0
             sane = (table["start"] <= _LATEST) & ((table["type"] == wanted) | (table["type"] == ids["range"]))
+            sane &= ~closed_here | (table["end"] <= _LATEST)
             broken += int(((table["type"] != 0) & ~sane).sum())
             table = table[sane & (table["type"] != 0)]
             facts = np.zeros(len(table), OPEN_FACTS)
@@ -198,6 +259,13 @@ class SpoolFile:
             self._note("warning", "spool-damaged", f"{broken} open ranges in {self.path.name} are damaged", broken)
         nothing = np.zeros(0, event)
         return np.concatenate([nothing, *found[::-1]]), np.concatenate([np.empty(0, OPEN_FACTS), *owners[::-1]])
+
+
+def _last_around(spans: Sequence[Span], start: npt.NDArray[Any], end: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return begin and end of the last span that begins before each range ends; an end of 0 where none does."""
+    begins, ends = (np.array([0, *(span[edge] for span in sorted(spans))], np.uint64) for edge in (0, 1))
+    place = np.searchsorted(begins[1:], np.maximum(end, start + 1), side="left")
+    return begins[place], np.maximum.accumulate(ends)[place]
 
 
 def _collect(names: Names, kind: str, rows: npt.NDArray[Any]) -> None:

@@ -13,6 +13,7 @@ from warpline.spool import desk
 from warpline.spool.chunks import Chunk
 
 NONE = 0xFFFFFFFF
+_ALL = (1 << 64) - 1
 
 
 class Strings:
@@ -44,13 +45,13 @@ class Strings:
 
 def _block(memory: npt.NDArray[np.uint8], chunk: Chunk) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint8], int]:
     start = desk.address(memory) + chunk.offset
-    total, broken = np.zeros(1, np.uint64), np.zeros(1, np.uint32)
+    total, broken = np.full(1, _ALL, np.uint64), np.zeros(1, np.uint32)
     tally = (desk.address(total), desk.address(broken))
-    count = desk.call("strings", start, chunk.size, None, None, None, *tally)
-    ids, ends, data = np.empty(count, np.uint32), np.zeros(count + 1, np.int64), np.empty(int(total[0]), np.uint8)
-    total[0] = 0
-    desk.call("strings", start, chunk.size, desk.address(ids), desk.address(ends[1:]), desk.address(data), *tally)
-    return ids, ends, data, int(broken[0])
+    count = desk.call("strings", start, chunk.size, _ALL, None, None, None, *tally)
+    ids, ends, data = np.zeros(count, np.uint32), np.zeros(count + 1, np.int64), np.zeros(int(total[0]), np.uint8)
+    # A program that goes on may add some meanwhile: no more than there were.
+    found = desk.call("strings", start, chunk.size, count, desk.address(ids), desk.address(ends[1:]), desk.address(data), *tally)
+    return ids[:found], ends[: found + 1], data, int(broken[0])
 
 
 def _texts(ends: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.Array:

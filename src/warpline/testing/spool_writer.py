@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from warpline.testing.wide_records import WIDE, wide_record
+
 PAGE = 4096
 NO_THREAD = 0xFFFFFFFF
 TYPES = {
@@ -46,7 +48,7 @@ def description(process: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON object behind the header."""
     fields = dict.fromkeys(TYPES, _META) | dict.fromkeys(_EVENTS, EVENT_FIELDS) | {"origin": _ORIGIN, "operation": _OPERATION}
     records = {name: {"id": number, "size": 40, "fields": fields[name]} for name, number in TYPES.items()}
-    return {"process": dict(process), "records": records, "slot": {"size": 64, "fields": _SLOT}, "actions": ACTIONS}
+    return {"process": dict(process), "records": records, "slot": {"size": 64, "fields": _SLOT}, "actions": ACTIONS, "wide": WIDE}
 
 
 def event(
@@ -109,16 +111,22 @@ def definition(kind: str, **members: Any) -> str:
     return json.dumps({"kind": kind, **members})
 
 
-def chunk(kind: int, stride: int, thread: int, contents: bytes, size: int | None = None, sequence: int = 0) -> bytes:
-    """Return a chunk of `size` bytes (default: the pages its contents need)."""
+def chunk(kind: int, stride: int, thread: int, contents: bytes, size: int | None = None, sequence: int = 0, record: int = 0) -> bytes:
+    """Return a chunk of `size` bytes (default: the pages its contents need); `record`: the type of all its records, where it is wide."""
     whole = size or (64 + len(contents) + PAGE - 1) // PAGE * PAGE
-    header = struct.pack("<IBBHQII", 0x4B484357, kind, 0, stride, whole, thread, sequence) + bytes(40)
+    header = struct.pack("<IBBHQII", 0x4B484357, kind, record, stride, whole, thread, sequence) + bytes(40)
     return (header + contents).ljust(whole, b"\0")
 
 
 def records(thread: int, items: Sequence[bytes]) -> bytes:
     """Return a chunk of records."""
     return chunk(1, 40, thread, b"".join(items))
+
+
+def wide(kind: str, items: Sequence[Mapping[str, int]], sequence: int = 0) -> bytes:
+    """Return a wide chunk: `items` are records of type `kind` by field; those not named are 0."""
+    contents = b"".join(wide_record(kind, item) for item in items)
+    return chunk(5, WIDE[kind]["size"], NO_THREAD, contents, sequence=sequence, record=WIDE[kind]["id"])
 
 
 def strings(texts: Mapping[int, str | bytes]) -> bytes:
@@ -149,10 +157,30 @@ def spool(
     first = first_chunk(process)
     body = b"".join(chunks)
     end = first + len(body)
-    losses = [(dropped or {}).get(number, 0) for number in range(32)]
-    head = struct.pack("<8sIIII", b"WARPSPL1", 2, first, PAGE, len(text)) + struct.pack("<IIQQQ", *clock)
-    head += struct.pack("<QQQII32Q", end, end, end_ns, error, 0, *losses)
+    losses = [(dropped or {}).get(number, 0) for number in range(64)]
+    head = struct.pack("<8sIIII", b"WARPSPL1", 3, first, PAGE, len(text)) + struct.pack("<IIQQQ", *clock)
+    head += struct.pack("<QQQII64Q", end, end, end_ns, error, 0, *losses)
     return head.ljust(PAGE, b"\0") + text.ljust(first - PAGE, b"\0") + body
+
+
+def control(
+    windows: Sequence[tuple[int, int, int, int, int]] = (),
+    *,
+    gate: int | None = None,
+    clock: tuple[int, int, int, int, int] = (0, 0, 0, 0, 1),
+    keep_ns: int = 0,
+    max_bytes: int = 0,
+    over: int = 0,
+    cuda_flags: int = 0,
+    flush_ms: int = 0,
+) -> bytes:
+    """Return a control file. `windows`: open_ns, close_ns (0: open), opened_by, closed_by (causes), pid; `gate` defaults to theirs."""
+    moved = 2 * len(windows) - (bool(windows) and windows[-1][1] == 0)
+    page = struct.pack("<8sII", b"WARPCTL1", 4, 0) + struct.pack("<IIQQQ", *clock) + bytes(40)
+    page += struct.pack("<II", moved if gate is None else gate, 0) + bytes(24) + struct.pack("<QQQQ", keep_ns, max_bytes, 0, over)
+    page += struct.pack("<II", cuda_flags, flush_ms)
+    table = b"".join(struct.pack("<QQIIII", *window, 0) for window in windows)
+    return page.ljust(2 * PAGE, b"\0") + table.ljust(8192 * 32, b"\0")
 
 
 def first_chunk(process: Mapping[str, Any] | None = None) -> int:
@@ -171,3 +199,16 @@ def write(directory: Path, data: bytes, *, host: str = "host", pid: int = 10, ti
     path = directory / f"{host}-{pid}-{ticks}.spool"
     path.write_bytes(data)
     return path
+
+
+PROCESS_KINDS = {"program": 1, "fork": 2, "exec": 3, "exit": 4, "waited": 5, "foreign": 6, "running": 7}
+
+
+def process_record(
+    kind: str, pid: int, ppid: int, time: int, *texts: str, status: int = 0, rank: int = -1, local_rank: int = -1, cut: bool = False
+) -> bytes:
+    """Return one record of the register of processes, `processes.log`; `texts` are the executable and the command line."""
+    body = b"".join(text.encode() + b"\0" for text in texts)
+    body += bytes(-len(body) % 8)
+    numbers = (64 + len(body), PROCESS_KINDS[kind], pid, ppid, status, time, rank, local_rank, len(texts), int(cut))
+    return struct.pack("<4sIIiiiQiiII16x", b"WPRC", *numbers) + body

@@ -12,6 +12,23 @@ A line is `[process/]thread[#task][@domain] |picture`. `[name ]` is a push/pop r
 start/end range, `!name` a mark, `<name` a range that is still open at the end (`unfinished`). A name ends at the first
 space; what follows in the brackets only gives the length. Lines may repeat a thread (nesting, crossing domains, tasks).
 `thread~counter[@domain] |picture` holds the samples of a counter: each number where it begins, `?` where there was no value.
+`windows |[start   ]  [nvtx ]` draws the windows of the capture, called by what opened and closed them; without it, one lasts throughout.
+Ranges across an edge are flagged; nothing drawn is left out.
+
+CUDA has rows of its own, in round brackets; what has one `#label` belongs to one API call of the process (a label of digits is the
+correlation itself; GPU work whose label no call has is that of a call which was not recorded, without a label it has none):
+
+    main:api      |(cudaLaunchKernel#1)(cudaMemcpyAsync#2)(cuCtxSynchronize )
+    gpu0.7        |   (gemm#1   )(HtoD#2 )(memset )(graph#9 )  !3#4
+    :sync         |                                (Context )
+    main:overhead |(Buffer_flush )
+    :um           |(HtoD ) (CPU_page_fault )
+    gpu0:memory   |+4096#5   -4096
+    gpu0~SM_Active|0    55.5
+
+`gpu0.7` is stream 7 of device 0, whose context is 1 (device + 1): `HtoD DtoH DtoD PtoP HtoH` are copies, `memset` and `graph` what they
+are called, `!3` is CUDA event 3, all else a kernel. Functions `cuXxx` are the driver's, others the runtime's. `_` in kinds and metrics
+stands for a space. `cuda` sets columns, by name or by `#label`: `{"gemm": {"grid_x": 8}, "#2": {"bytes": 4096}, "gpu0": {"name": "H100"}}`.
 """
 
 from __future__ import annotations
@@ -29,10 +46,13 @@ import numpy as np
 from warpline.report.manifest import Manifest
 from warpline.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, write_part
 from warpline.spool import desk
+from warpline.testing import cuda_pictures
+from warpline.testing.cuda_pictures import Op, Scene
 
 _MACHINE = {"os": "Linux", "kernel": "6", "machine": "x86_64", "cpu": "CPU", "cpus": 2, "memory": 1 << 30}
 _Extra = Mapping[str, Mapping[str, Any]]
 _TASKS_PER_PROCESS = _COUNTERS_PER_PROCESS = 1 << 32
+_WINDOWS = "windows"
 _SAMPLE = re.compile(r"(?P<sample>\?|[+-]?\d[\d.]*)")
 _PIECE = re.compile(r"\[(?P<push>[^\]]*)\]|\{(?P<start>[^}]*)\}|!(?P<mark>[^\s!<\[{]*)|<(?P<open>[^\s!<\[{]*)")
 
@@ -53,8 +73,12 @@ class Drawn:
 
 
 def draw(picture: str) -> list[Drawn]:
-    """Read a picture; raises ValueError for a line without a `|`."""
-    drawn = []
+    """Read a picture, but for its rows of CUDA; raises ValueError for a line without a `|`."""
+    return [item for item in _read(picture) if isinstance(item, Drawn)]
+
+
+def _read(picture: str) -> list[Drawn | Op]:
+    drawn: list[Drawn | Op] = []
     lines = [line for line in picture.splitlines() if line.strip()]
     width = max((len(line.partition("|")[2]) for line in lines), default=0)
     for line in lines:
@@ -62,6 +86,10 @@ def draw(picture: str) -> list[Drawn]:
         if not bar:
             raise ValueError(f"a line of a timeline is `thread |picture`: {line!r}")
         process, slash, thread = head.strip().rpartition("/")
+        ops = cuda_pictures.read(process if slash else "", thread, track)
+        if ops is not None:
+            drawn += ops
+            continue
         thread, _, domain = thread.partition("@")
         thread, _, counter = thread.partition("~")
         thread, _, task = thread.partition("#")
@@ -95,25 +123,31 @@ def timeline(
     payloads: Mapping[str, Sequence[Any]] | None = None,
     end_payloads: Mapping[str, Sequence[Any]] | None = None,
     tables: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    cuda: _Extra | None = None,
 ) -> Manifest:
     """Write the drawn ranges and marks as a part of the report directory `path`; returns its manifest.
 
     `tick_ns`: ns per column; column 0 is `origin`. `ranks`: process -> rank. `diagnostics`: rows of that table.
     `extra`: range name -> columns to set, such as `{"step": {"color": 0xFF0000, "payload_int": 3, "category": "io"}}`; `tasks` and
     `counters` do the same for those. `payloads`: name of ranges or marks -> what the first, second, … of them carry (the last
-    repeats), written as JSON; `end_payloads`: the same, given at the end. `tables`: more rows, as they are.
+    repeats), written as JSON; `end_payloads`: the same, given at the end. `tables`: more rows, as they are. `cuda`: columns of CUDA's rows.
     """
-    drawn = draw(picture)
+    read = _read(picture)
+    everything = [item for item in read if isinstance(item, Drawn)]
+    ops = [item for item in read if isinstance(item, Op)]
+    drawn = [item for item in everything if item.thread != _WINDOWS]
+    shown = [item for item in read if item.thread != _WINDOWS]
     report = Path(path)
     first = _next_part(report, part) << 16
-    processes = list(dict.fromkeys(item.process for item in drawn)) or [""]
-    threads = list(dict.fromkeys((item.process, item.thread) for item in drawn))
+    processes = list(dict.fromkeys(item.process for item in shown)) or [""]
+    threads = list(dict.fromkeys((item.process, item.thread) for item in shown if item.thread is not None))
     keys = {name: first + number for number, name in enumerate(processes)}
     numbers = {name: [thread for process, thread in threads if process == name] for name in processes}
     thread_keys = {(p, t): keys[p] * THREADS_PER_PROCESS + numbers[p].index(t) for p, t in threads}
-    end = origin + max((item.last for item in drawn), default=0) * tick_ns
+    end = origin + max((item.last for item in shown), default=0) * tick_ns
     times = {"start": origin, "end": end, "host": host}
-    facts = Facts(part, host, boot_id, job, list(command), origin, end, realtime_offset, exit_status, sources={"nvtx": {"on": True}})
+    sources = {"nvtx": {"on": True}, **({"cuda": {"on": True}} if ops else {})}
+    facts = Facts(part, host, boot_id, job, list(command), origin, end, realtime_offset, exit_status, sources=sources)
     rows_processes = [
         {
             **times,
@@ -149,6 +183,9 @@ def timeline(
     ]
     common = [(item, _labels(item, keys, thread_keys, task_keys, origin, tick_ns, extra or {})) for item in drawn if not item.counter]
     ranges = _ranges([(item, row) for item, row in common if item.kind != "mark"], origin, tick_ns)
+    windows = _windows([item for item in everything if item.thread == _WINDOWS], first >> 16, facts, tick_ns)
+    for row in ranges:
+        row["clipped"] = any(_crosses(row, window) for window in windows)
     marks = _identified([row for item, row in common if item.kind == "mark"])
     carried = [
         *_payloads("range", ranges, payloads or {}, at_end=False),
@@ -157,12 +194,15 @@ def timeline(
     ]
     rows_counters, samples = _counters(drawn, keys, thread_keys, origin, tick_ns, counters or {})
     more = {name: list(rows) for name, rows in (tables or {}).items()}
+    for name, rows in cuda_pictures.rows(ops, Scene(keys, thread_keys, ranges, origin, tick_ns, host, cuda or {})).items():
+        more[name] = rows + more.get(name, [])
     return write_part(
         report,
         facts,
         {
             "processes": rows_processes,
             "threads": rows_threads,
+            "capture_windows": windows,
             "nvtx_ranges": ranges,
             "nvtx_marks": marks,
             "tasks": rows_tasks,
@@ -174,6 +214,27 @@ def timeline(
             **more,
         },
     )
+
+
+def _windows(drawn: list[Drawn], part: int, facts: Facts, tick: int) -> list[dict[str, Any]]:
+    spans = [(facts.origin + item.first * tick, facts.origin + item.last * tick, item.name) for item in drawn]
+    return [
+        {
+            "part": part,
+            "number": number,
+            "host": facts.host,
+            "start": begin,
+            "end": end,
+            "opened_by": cause,
+            "closed_by": "end" if cause == "start" else cause,
+        }
+        for number, (begin, end, cause) in enumerate(spans or [(facts.origin, facts.end, "start")], 1)
+    ]
+
+
+def _crosses(row: Mapping[str, Any], window: Mapping[str, Any]) -> bool:
+    begin, end = window["start"], window["end"]
+    return bool(row["start"] < end and row["end"] > begin and (row["start"] < begin or row["end"] > end))
 
 
 def _labels(

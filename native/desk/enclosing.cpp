@@ -1,0 +1,71 @@
+#include "enclosing.h"
+
+#include <new>
+
+#if defined(_WIN32)
+#define WARPLINE_EXPORT extern "C" __declspec(dllexport)
+#else
+#define WARPLINE_EXPORT extern "C" __attribute__((visibility("default")))
+#endif
+
+namespace warpline::desk {
+
+void Enclosing::push(const Ranges &ranges, size_t row) {
+  const auto found = threads_.find(ranges.thread[row]);
+  if (ranges.style[row] != 0 || found == threads_.end()) {
+    return;
+  }
+  // Whatever ended before is gone, so a stack is never deeper than the ranges are nested.
+  close(found->second, ranges.start[row]);
+  found->second.push_back({ranges.end[row], ranges.id[row]});
+}
+
+void Enclosing::add(const Ranges &ranges, const int64_t *thread, const int64_t *time, size_t count,
+                    int64_t *out) {
+  size_t next = 0;
+  for (size_t point = 0; point < count; ++point) {
+    for (; next < ranges.count && ranges.start[next] <= time[point]; ++next) {
+      push(ranges, next);
+    }
+    const auto found = threads_.find(thread[point]);
+    out[point] = -1;
+    if (found != threads_.end()) {
+      close(found->second, time[point]);
+      out[point] = found->second.empty() ? -1 : found->second.back().id;
+    }
+  }
+  for (; next < ranges.count; ++next) {
+    push(ranges, next);
+  }
+}
+
+}  // namespace warpline::desk
+
+using warpline::desk::Enclosing;
+
+WARPLINE_EXPORT Enclosing *warpline_desk_enclosing_new(const int64_t *threads, uint64_t count) {
+  try {
+    auto *made = new Enclosing;
+    for (uint64_t index = 0; index < count; ++index) {
+      made->watch(threads[index]);
+    }
+    return made;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+WARPLINE_EXPORT void warpline_desk_enclosing_free(Enclosing *enclosing) {
+  delete enclosing;
+}
+
+WARPLINE_EXPORT int64_t warpline_desk_enclosing_add(Enclosing *enclosing, const Enclosing::Ranges *ranges,
+                                                    const int64_t *thread, const int64_t *time,
+                                                    uint64_t count, int64_t *out) {
+  try {
+    enclosing->add(*ranges, thread, time, count, out);
+    return 0;
+  } catch (...) {
+    return -1;
+  }
+}

@@ -1,0 +1,50 @@
+"""The least or greatest value of many stretches of one array, each in a few steps however long it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.int64]
+_BLOCK = 32
+
+
+class Extremes:
+    """Answers for stretches of `values`; `greatest` says which end is asked for.
+
+    Blocks of 32 values keep the memory at about three times that of the values: stretches within a block are gone through, for
+    others there are the extremes from each value to the edges of its block, and of 1, 2, 4, … whole blocks.
+    """
+
+    def __init__(self, values: Numbers, *, greatest: bool) -> None:
+        self._better = np.maximum if greatest else np.minimum
+        self._values = values
+        blocks = max(-(-len(values) // _BLOCK), 1)
+        filled = np.full(blocks * _BLOCK, np.iinfo(np.int64).min if greatest else np.iinfo(np.int64).max)
+        filled[: len(values)] = values
+        grid = filled.reshape(blocks, _BLOCK)
+        self._before = self._better.accumulate(grid, axis=1).ravel()  # from the begin of the block up to the value
+        self._behind = self._better.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()  # from the value to the end of the block
+        self._levels = [self._behind[::_BLOCK].copy()]
+        while 2 << (len(self._levels) - 1) <= blocks:
+            last, half = self._levels[-1], 1 << (len(self._levels) - 1)
+            self._levels.append(self._better(last[:-half], last[half:]))
+
+    def of(self, first: Numbers, last: Numbers) -> Numbers:
+        """Return the extreme of values[first:last] of each pair. Stretches must not be empty, nor reach over the ends."""
+        result = self._values[first]
+        low, high = first // _BLOCK, (last - 1) // _BLOCK
+        inside = np.flatnonzero(low == high)
+        for step in range(1, _BLOCK):
+            inside = inside[first[inside] + step < last[inside]]
+            if not len(inside):
+                break
+            result[inside] = self._better(result[inside], self._values[first[inside] + step])
+        across = np.flatnonzero(low < high)
+        result[across] = self._better(self._behind[first[across]], self._before[last[across] - 1])
+        between = high - low - 1  # whole blocks
+        for level, extremes in enumerate(self._levels):
+            some = across[(between[across] >= 1 << level) & (between[across] < 2 << level)]
+            edges = self._better(extremes[low[some] + 1], extremes[high[some] - (1 << level)])
+            result[some] = self._better(result[some], edges)
+        return result

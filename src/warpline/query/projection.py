@@ -1,0 +1,120 @@
+"""NVTX ranges on the GPU: which operations were launched in which ranges, and from when to when those ran.
+
+A range contains an operation when the call that launched it began in the range, on the range's thread. Ranges that cross threads
+contain nothing. The ranges are streamed; what is kept are those that contain something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warpline.query.extremes import Extremes, Numbers
+from warpline.query.row_groups import Reader, RowGroup, row_groups, threads
+
+if TYPE_CHECKING:
+    from warpline.query.report import Report
+    from warpline.query.selection import Selection
+
+_NEEDED = ("thread", "end_thread", "start", "end")
+TABLES = ("kernels", "memcpys", "memsets", "graphs")
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Operations in order of thread and begin of their call. `rows`: the other columns that were asked for."""
+
+    thread: Numbers
+    called: Numbers
+    start: Numbers
+    end: Numbers
+    rows: pa.Table
+
+    @classmethod
+    def of(cls, report: Report, tables: Sequence[str] = TABLES, columns: Sequence[str] = ()) -> Launches:
+        """Read the operations whose call was recorded; what `columns` names, all `tables` have."""
+        parts = [report.table(name, ["api", "start", "end", *columns]) for name in tables if report.tables[name]]
+        rows = pa.concat_tables(parts) if parts else report.table(tables[0], ["api", "start", "end", *columns])
+        calls = report.table("cuda_api", ["id", "thread", "start"])
+        ids = _numbers(calls, "id")
+        order = np.argsort(ids, kind="stable")  # sorted within a part already: next to nothing to do
+        wanted = np.asarray(pc.fill_null(rows.column("api"), -1).to_numpy(), np.int64)
+        place = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)] if len(ids) else np.empty(0, np.int64)
+        known = np.flatnonzero(ids[place] == wanted) if len(ids) else np.empty(0, np.int64)
+        place = place[known]
+        thread, called = _numbers(calls, "thread")[place], _numbers(calls, "start")[place]
+        sequence = np.lexsort((called, thread))
+        kept = known[sequence]
+        start, end = _numbers(rows, "start")[kept], _numbers(rows, "end")[kept]
+        return cls(thread[sequence], called[sequence], start, end, rows.select(list(columns)).take(pa.array(kept)))
+
+
+class Containment:
+    """Finds the launches in ranges: positions in `launches`, which are next to one another."""
+
+    def __init__(self, launches: Launches) -> None:
+        edges = np.flatnonzero(np.diff(launches.thread, prepend=launches.thread[:1] - 1))
+        self._threads = launches.thread[edges]
+        self._times = np.sort(launches.called)
+        # One number in which threads and times sort alike: times by their rank, which is never too large.
+        self._width = len(self._times) + 1
+        self._keys = self._key(np.searchsorted(self._threads, launches.thread), launches.called)
+
+    def find(self, thread: Numbers, start: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the first position and the one behind the last; ranges without launches have none between."""
+        place = np.minimum(np.searchsorted(self._threads, thread), max(len(self._threads) - 1, 0))
+        known = self._threads[place] == thread if len(self._threads) else np.zeros(len(thread), bool)
+        first = np.searchsorted(self._keys, self._key(place, start))
+        last = np.searchsorted(self._keys, self._key(place, end))
+        return first, np.where(known, np.maximum(last, first), first)
+
+    def _key(self, thread: Numbers, time: Numbers) -> Numbers:
+        return thread * self._width + np.searchsorted(self._times, time)
+
+
+def containing(report: Report, selection: Selection, launches: Launches, columns: Sequence[str]) -> tuple[pa.Table, Numbers, Numbers]:
+    """Return the ranges that overlap the selection and contain launches, and the positions of those: first, and behind the last."""
+    inside = Containment(launches)
+    wanted = [*columns, *(name for name in _NEEDED if name not in columns)]
+    window = selection.window(report)
+    reader = Reader("nvtx_ranges", window)
+
+    def one(group: RowGroup) -> tuple[pa.Table, Numbers, Numbers]:
+        rows = reader.read(group, wanted)
+        thread = _numbers(rows, "thread")
+        first, last = inside.find(thread, _numbers(rows, "start"), _numbers(rows, "end"))
+        ended = np.asarray(pc.fill_null(rows.column("end_thread"), -1).to_numpy(), np.int64)
+        kept = np.flatnonzero((last > first) & ((ended < 0) | (ended == thread)))
+        return rows.select(list(columns)).take(pa.array(kept)), first[kept], last[kept]
+
+    groups = row_groups(report, "nvtx_ranges", window) if len(launches.thread) else []
+    if not groups:
+        return report.table("nvtx_ranges", columns).slice(0, 0), np.empty(0, np.int64), np.empty(0, np.int64)
+    with ThreadPoolExecutor(min(threads(), len(groups))) as pool:
+        tables, begins, ends = zip(*pool.map(one, groups), strict=True)
+    return pa.concat_tables(tables).unify_dictionaries().combine_chunks(), np.concatenate(begins), np.concatenate(ends)
+
+
+def projected(report: Report, selection: Selection, columns: Sequence[str]) -> pa.Table:
+    """Return the ranges that contain operations: `columns` of `nvtx_ranges`, then `first`, `last` and `operations`.
+
+    `first`: when the first operation began, `last`: when the last one ended (ns); `operations`: how many there are. In order of `first`.
+    """
+    launches = Launches.of(report)
+    rows, begin, end = containing(report, selection, launches, columns)
+    first = Extremes(launches.start, greatest=False).of(begin, end)
+    last = Extremes(launches.end, greatest=True).of(begin, end)
+    for name, values in (("first", first), ("last", last), ("operations", end - begin)):
+        rows = rows.append_column(name, pa.array(values))
+    order = np.lexsort((*(_numbers(rows, name) for name in ("id", "start") if name in columns), first))
+    return rows.take(pa.array(order))
+
+
+def _numbers(table: pa.Table, name: str) -> Numbers:
+    return np.asarray(table.column(name).to_numpy(), np.int64)
