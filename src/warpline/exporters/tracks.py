@@ -64,7 +64,9 @@ class Tracks:
     """
 
     def __init__(self, report: Report) -> None:
-        rows = report.table("processes", ["process", "pid", "host", "rank", "executable", "command"]).to_pylist()
+        columns = ["process", "pid", "host", "rank", "executable", "command", "recorded"]
+        # of a large build there are thousands that have nothing to show
+        rows = [row for row in report.table("processes", columns).to_pylist() if row["recorded"] is not False]
         hosts = {row["host"] for row in rows}
         seen: dict[int, int] = {}
         steps = []
@@ -157,10 +159,9 @@ class Tracks:
 class Lanes:
     """Places ranges on lanes within their family, so that each lane's ranges nest; lane 0 is the family's own track."""
 
-    def __init__(self, tracks: Tracks) -> None:
-        self._tracks = tracks
+    def __init__(self, families: int) -> None:
         self._library = library()
-        self._handle = self._library.warpline_lanes_new(tracks.families)
+        self._handle = self._library.warpline_lanes_new(families)
 
     def __enter__(self) -> Lanes:
         return self
@@ -170,16 +171,13 @@ class Lanes:
 
     def add(self, batch: pa.RecordBatch, family: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Return the lane of each row; batches come in the order of the report."""
-        lane = np.empty(batch.num_rows, np.int32)
-        columns: list[npt.NDArray[Any]] = [
-            family,
-            values(batch, "id"),
-            values(batch, "parent", -1),
-            values(batch, "start"),
-            values(batch, "end"),
-            lane,
-        ]
-        self._library.warpline_lanes_add(self._handle, batch.num_rows, *(column.ctypes.data for column in columns))
+        return self.place(family, values(batch, "id"), values(batch, "parent", -1), values(batch, "start"), values(batch, "end"))
+
+    def place(self, family: npt.NDArray[np.int32], *columns: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Return the lane of each event, from id, parent (-1: none), start and end."""
+        lane = np.empty(len(family), np.int32)
+        arrays: list[npt.NDArray[Any]] = [family, *columns, lane]
+        self._library.warpline_lanes_add(self._handle, len(family), *(array.ctypes.data for array in arrays))
         return lane
 
 

@@ -24,7 +24,7 @@ def nvtx_summary(report: Report, selection: Selection, *, style: str | None = No
     if style is not None:
         groups = groups.filter(pc.equal(groups.column("style"), style))
     if not groups.num_rows:
-        raise MissingData(f"does not contain {_what(style)} data{' in the selected part' if selection.time or selection.nvtx else ''}.")
+        raise MissingData(f"does not contain {_what(style)} data{selection.place(report)}.")
     names = range_names(groups.column("domain"), groups.column("message"))
     groups = groups.append_column("range", names)
     groups = groups.sort_by([("total", "descending"), ("range", "ascending"), ("style", "ascending")])

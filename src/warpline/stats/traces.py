@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warpline.query.row_groups import overlaps
+from warpline.query.cutting import overlaps
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -54,7 +54,7 @@ def traced(report: Report, selection: Selection, style: str) -> Traced:
     order = np.lexsort((ids, _numbers(table, "process"), starts))
     of_style = pc.equal(pc.cast(table.column("style"), pa.string()), style).combine_chunks()
     above = pc.fill_null(pc.index_in(table.column("parent"), value_set=table.column("id").combine_chunks()), -1)
-    nest = _Nest(np.asarray(above, np.int64), ids)
+    nest = Nest(np.asarray(above, np.int64), ids)
     inside = np.asarray(of_style) & (nest.above >= 0)
     length = _numbers(table, "end") - starts
     number, time = np.bincount(nest.above[inside], minlength=len(ids)), np.zeros(len(ids), np.int64)
@@ -80,7 +80,7 @@ def system_ids(report: Report, rows: pa.Table, table: str, column: str, key: str
     return known.column(column).combine_chunks().take(places.combine_chunks())
 
 
-class _Nest:
+class Nest:
     """Goes through the ranges from the outermost inwards: `above` has the position of each one's parent, -1 for none."""
 
     def __init__(self, above: _Numbers, ids: _Numbers) -> None:

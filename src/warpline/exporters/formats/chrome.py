@@ -7,6 +7,10 @@
 - Tasks (asyncio, trio, generators): threads of their own, named after them, sorted behind the thread they were first seen on.
 - Marks: instants (`i`) of their thread or task.
 - Counters: counter events (`C`) of their process, the unit behind the name; those of changes (`delta`) are summed up.
+- CUDA API calls: a thread `NAME CUDA API` of their process. Each GPU of a process: a process of its own with a thread for each stream
+  (kernels, and graphs where no kernel is shown), for its copies by direction, memsets and graphs. Arrows (`s`, `f`) lead from a call
+  to the first piece of work that it started. Waits, unified memory and overhead of the recording: threads. Details: `args`.
+- GPU memory and GPU metrics: counter events, the latter of a process for each device.
 - Domain (`nvtx` for the default one) and category: `cat`, comma-separated. Payload, colour, and what is unusual: `args`; what was
   given with the end of a range is its `end payload`.
 
@@ -24,9 +28,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from warpline.errors import ReportError
+from warpline.exporters.chrome_cuda import cuda
+from warpline.exporters.chrome_json import arguments, microseconds, named, sort_index
 from warpline.exporters.samples import counters, samples
 from warpline.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Lanes, Tracks, batches, values
 from warpline.query.carried import Carried, carried
@@ -44,6 +49,8 @@ LOSES: tuple[str, ...] = (
     "the range that was open where a task was made",
     "named objects and what was done to them, layouts of payloads",
     "clocks: times count from the begin of the report, which is in `otherData`",
+    "of an API call that started several pieces of GPU work, the arrows to all but the first",
+    "single allocations of GPU memory, numbers that frameworks gave to API calls, mangled names of kernels",
     "diagnostics and targets",
 )
 # Above the thread ids; viewers read them as 32 bits.
@@ -68,11 +75,11 @@ def write(report: Report, out: Path) -> None:
 
 
 def _events(report: Report, tracks: Tracks) -> Iterator[list[str]]:
-    yield [_named("process_name", process.pid, None, process.name) for process in tracks.processes]
-    yield [_named("thread_name", tracks.processes[thread.process].pid, thread.tid, thread.name) for thread in tracks.threads]
+    yield [named("process_name", process.pid, None, process.name) for process in tracks.processes]
+    yield [named("thread_name", tracks.processes[thread.process].pid, thread.tid, thread.name) for thread in tracks.threads]
     yield list(_tasks(tracks))
     crossing: set[tuple[int, int]] = set()
-    with Lanes(tracks) as lanes:
+    with Lanes(tracks.families) as lanes:
         for batch in batches(report, "nvtx_ranges", tracks.columns(RANGE_COLUMNS), most=_ROWS):
             family = tracks.family(batch)
             lane = lanes.add(batch, family)
@@ -81,11 +88,12 @@ def _events(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     for batch in batches(report, "nvtx_marks", tracks.columns(MARK_COLUMNS), most=_ROWS):
         yield _marks(batch, _args(batch, _payloads(report, "mark", batch)), tracks, report.origin)
     yield from _counters(report, tracks)
+    yield from cuda(report, tracks)
     for number, lane_number in sorted(crossing):
         process, thread = tracks.owner(number)
         assert thread is not None
         name = getattr(tracks.task(number), "name", thread.name)
-        yield [_named("thread_name", process.pid, _tid(tracks, number) + lane_number * _OVERLAP, f"{name} (overlapping)")]
+        yield [named("thread_name", process.pid, _tid(tracks, number) + lane_number * _OVERLAP, f"{name} (overlapping)")]
 
 
 def _tid(tracks: Tracks, family: int) -> int:
@@ -106,11 +114,11 @@ def _tasks(tracks: Tracks) -> Iterator[str]:
     place = count()
     for number, thread in enumerate(tracks.threads):
         pid = tracks.processes[thread.process].pid
-        yield _sorted(pid, thread.tid, next(place))
+        yield sort_index(pid, thread.tid, next(place))
         for index in of_thread.get(number, []):
             tid = _tid(tracks, tracks.first_task + index)
-            yield _named("thread_name", pid, tid, tracks.tasks[index].name)
-            yield _sorted(pid, tid, next(place))
+            yield named("thread_name", pid, tid, tracks.tasks[index].name)
+            yield sort_index(pid, tid, next(place))
 
 
 def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
@@ -131,7 +139,7 @@ def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
             if known[index].delta:
                 value = sums[index] = sums[index] + value
             shown = f'"{value}"' if is_float and not math.isfinite(value) else repr(value)
-            lines.append(f'{heads[index]},"ts":{_us(time)},"args":{{"value":{shown}}}}}')
+            lines.append(f'{heads[index]},"ts":{microseconds(time)},"args":{{"value":{shown}}}}}')
         yield lines
 
 
@@ -152,13 +160,15 @@ def _ranges(
         process, thread, tid = owners[family]
         if thread is None:
             where = f'"id":"{id}","pid":{process.pid},"tid":{process.pid}'
-            lines.append(f'{{"ph":"b",{head},"ts":{_us(start)},{where}{said}}}')
-            lines.append(f'{{"ph":"e",{head},"ts":{_us(end)},{where}}}')
+            lines.append(f'{{"ph":"b",{head},"ts":{microseconds(start)},{where}{said}}}')
+            lines.append(f'{{"ph":"e",{head},"ts":{microseconds(end)},{where}}}')
             continue
         if lane:
             crossing.add((family, lane))
         tid += lane * _OVERLAP
-        lines.append(f'{{"ph":"X",{head},"ts":{_us(start)},"dur":{_us(end - start)},"pid":{process.pid},"tid":{tid}{said}}}')
+        lines.append(
+            f'{{"ph":"X",{head},"ts":{microseconds(start)},"dur":{microseconds(end - start)},"pid":{process.pid},"tid":{tid}{said}}}'
+        )
     return lines
 
 
@@ -168,13 +178,8 @@ def _marks(batch: pa.RecordBatch, args: Iterator[str], tracks: Tracks, origin: i
     owners = {family: (tracks.owner(family)[0].pid, _tid(tracks, family)) for family in set(families)}
     for start, family, head, said in zip(starts, families, _heads(batch), args, strict=True):
         pid, tid = owners[family]
-        lines.append(f'{{"ph":"i","s":"t",{head},"ts":{_us(start)},"pid":{pid},"tid":{tid}{said}}}')
+        lines.append(f'{{"ph":"i","s":"t",{head},"ts":{microseconds(start)},"pid":{pid},"tid":{tid}{said}}}')
     return lines
-
-
-def _us(ns: int) -> str:
-    sign, ns = ("-", -ns) if ns < 0 else ("", ns)
-    return f"{sign}{ns // 1000}.{ns % 1000:03d}"
 
 
 def _heads(batch: pa.RecordBatch) -> Iterator[str]:
@@ -199,7 +204,7 @@ def _args(batch: pa.RecordBatch, payloads: list[str]) -> Iterator[str]:
     """The `args` of each row, with a leading comma; empty where there is nothing to say."""
     columns = [payloads]
     for name, write in _ARGS:
-        texts = _texts(batch.column(name), write)
+        texts = arguments(batch.column(name), write)
         if payloads and texts and name.startswith("payload"):  # a number given at the end is among the payloads, too
             texts = ["" if whole else text for whole, text in zip(payloads, texts, strict=True)]
         columns.append(texts)
@@ -239,19 +244,6 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _texts(column: pa.Array, write: Callable[[Any], str]) -> list[str]:
-    """Each value as an argument, empty where null; empty altogether where all are null."""
-    if column.null_count == len(column):
-        return []
-    filled = pc.fill_null(column, 0) if column.null_count else column
-    texts = list(map(write, filled.to_numpy(zero_copy_only=False).tolist()))
-    if column.null_count:
-        texts = [
-            text if there else "" for text, there in zip(texts, column.is_valid().to_numpy(zero_copy_only=False).tolist(), strict=True)
-        ]
-    return texts
-
-
 def _float(value: float) -> str:
     # JSON has no words for infinite and not-a-number
     return f'"payload":{value!r}' if math.isfinite(value) else f'"payload":"{value}"'
@@ -262,11 +254,3 @@ _ARGS: tuple[tuple[str, Callable[[Any], str]], ...] = (
     ("payload_float", _float),
     ("color", lambda value: f'"color":"#{value & 0xFFFFFF:06X}"'),
 )
-
-
-def _sorted(pid: int, tid: int, place: int) -> str:
-    return json.dumps({"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": place}})
-
-
-def _named(kind: str, pid: int, tid: int | None, name: str) -> str:
-    return json.dumps({"ph": "M", "name": kind, "pid": pid, **({} if tid is None else {"tid": tid}), "args": {"name": name}})

@@ -7,6 +7,11 @@
 - Tasks (asyncio, trio, generators): tracks under the thread they were first seen on, with the ranges and marks made in them.
 - Marks: instants on their thread's or task's track.
 - Counters: counter tracks of their process, with unit and description; `delta` counters are incremental.
+- CUDA API calls: a track `CUDA API` below their thread. What GPUs did: below the process a track for each GPU, its contexts, their
+  streams (kernels, and graphs where no kernel is shown), and below a stream its copies by direction, memsets and graphs; CUDA events
+  are instants. An arrow (flow) leads from a call to the first piece of work that it started. Waits, unified memory and overhead of
+  the recording have tracks of their own. Sizes, rates, registers and full names: debug annotations.
+- GPU memory: a counter of the process for each device and kind. GPU metrics: counters below a track of the device.
 - Domain (`nvtx` for the default one) and category: the event's categories. Colour, payload (also structured
   ones, and those given at the end: `end payload`), unfinished, inherited, clipped: debug annotations.
 - Times: ns of CLOCK_MONOTONIC with snapshots of CLOCK_REALTIME, so that a trace of another recorder can be merged.
@@ -22,19 +27,22 @@ import hashlib
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from warpline.errors import ReportError
+from warpline.exporters.cuda_events import API, Events, events
+from warpline.exporters.cuda_tracks import CudaTracks, Row
 from warpline.exporters.debug_annotations import NAMES, encoded
+from warpline.exporters.gpu_counters import GpuCounters
+from warpline.exporters.perfetto_batch import Columns, Interned, SampleBatch
 from warpline.exporters.protobuf import message, number, text
-from warpline.exporters.samples import counters, samples
+from warpline.exporters.samples import Samples, counters, samples
 from warpline.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Tracks, batches, values
-from warpline.query.native import codes, library
+from warpline.query.native import library
 
 if TYPE_CHECKING:
     from warpline.query import Report
@@ -47,6 +55,8 @@ LOSES: tuple[str, ...] = (
     "when a counter had no value, and what holds between its samples",
     "the range that was open where a task was made",
     "named objects and what was done to them, layouts of payloads",
+    "of an API call that started several pieces of GPU work, the arrows to all but the first",
+    "single allocations of GPU memory, numbers that frameworks gave to API calls, mangled names of kernels",
     "diagnostics and targets",
 )
 
@@ -54,26 +64,11 @@ LOSES: tuple[str, ...] = (
 _PACKET = 1
 _CLOCK_SNAPSHOT, _SEQUENCE, _INTERNED, _FLAGS, _DEFAULTS, _DESCRIPTOR = 6, 10, 12, 13, 59, 60
 _REALTIME, _MONOTONIC = 1, 3
-_CATEGORY, _NAME, _ANNOTATION = 1, 2, 3
+_CATEGORY, _NAME, _ANNOTATION, _TEXT = 1, 2, 3, 29
 _BYTES, _NS = 3, 1  # of CounterDescriptor.unit
 _MERGE_BY_KEY = 3
-
-
-class _Batch(ctypes.Structure):
-    _fields_ = [
-        ("rows", ctypes.c_int64),
-        *(
-            (name, ctypes.c_void_p)
-            for name in (
-                *("family", "id", "parent", "start", "end", "name", "name_ids", "domain", "domain_ids", "category", "category_ids"),
-                *("color", "has_color", "payload_int", "has_int", "payload_float", "has_float", "flags", "more", "more_offsets"),
-            )
-        ),
-    ]
-
-
-class _Samples(ctypes.Structure):
-    _fields_ = [("rows", ctypes.c_int64), *((name, ctypes.c_void_p) for name in ("track", "time", "whole", "real", "is_float"))]
+_EXPLICIT = 3  # order of tracks
+_ODD = 0x9E3779B97F4A7C15
 
 
 def write(report: Report, out: Path) -> None:
@@ -87,41 +82,62 @@ class _Writer:
         self.report = report
         self.file = file
         self.tracks = Tracks(report)
-        self.names = _Interned(_NAME)
-        self.categories = _Interned(_CATEGORY)
+        self.names = Interned(_NAME)
+        self.categories = Interned(_CATEGORY)
+        self.notes = Interned(_ANNOTATION)
+        self.texts = Interned(_TEXT)
+        self.cuda = CudaTracks(report, self.tracks)
+        self.gpu = GpuCounters(report)
         # Ids that differ between reports, so that concatenated traces stay apart; small, for they come with every event.
         digest = int.from_bytes(hashlib.blake2b(" ".join(m.id for m in report.manifests).encode(), digest_size=8).digest(), "little")
         self.first_uuid = (digest & 0xFFFFF) << 14 | 1
         self.family_tracks: dict[int, int] = {}
         self.counters = counters(report)
         self.first_counter = self.first_uuid + len(self.tracks.processes)
+        self.first_gpu = self.first_counter + len(self.counters)
+        self.flow = digest
         self.payloads = report.tables["payloads"] > 0
         self.sequence = 1 + (digest >> 20) % 16000
 
     def run(self) -> None:
         native = library()
-        encoder = native.warpline_perfetto_new(self.tracks.families, self.first_counter + len(self.counters), self.sequence)
+        families = self.tracks.families + len(self.cuda.rows)
+        first = self.first_gpu + len(self.gpu.all) + len({counter.gpu for counter in self.gpu.all})
+        encoder = native.warpline_perfetto_new(families, first, self.sequence)
         try:
             self._head()
-            for thread in sorted({task.thread for task in self.tracks.tasks}):  # tasks go below their threads
+            parents = {task.thread for task in self.tracks.tasks} | {row.thread for row in self.cuda.rows if row.thread is not None}
+            for thread in sorted(parents):  # tasks and API calls go below their threads
                 native.warpline_perfetto_touch(encoder, thread)
+            for index in range(len(self.cuda.rows)):
+                native.warpline_perfetto_touch(encoder, self.tracks.families + index)
             for batch in batches(self.report, "nvtx_ranges", self.tracks.columns(RANGE_COLUMNS)):
                 columns = self._columns(batch, "range")
                 native.warpline_perfetto_ranges(encoder, ctypes.byref(columns.struct))
+                self._drain(native, encoder)
+            for piece in events(self.report, self.cuda):
+                columns = self._cuda(piece)
+                place = native.warpline_perfetto_marks if piece.end is None else native.warpline_perfetto_ranges
+                place(encoder, ctypes.byref(columns.struct))
                 self._drain(native, encoder)
             native.warpline_perfetto_finish(encoder)
             for batch in batches(self.report, "nvtx_marks", self.tracks.columns(MARK_COLUMNS)):
                 columns = self._columns(batch, "mark")
                 native.warpline_perfetto_marks(encoder, ctypes.byref(columns.struct))
                 self._drain(native, encoder)
-            for piece in samples(self.report, self.counters) if self.counters else ():
-                arrays = [(piece.counter + self.first_counter).astype(np.uint64), piece.time, piece.whole, piece.real, piece.is_float]
-                given = _Samples(len(piece.time), *(array.ctypes.data for array in arrays))
-                native.warpline_perfetto_samples(encoder, ctypes.byref(given))
-                self._drain(native, encoder)
+            for sampled in samples(self.report, self.counters) if self.counters else ():
+                self._samples(native, encoder, sampled, self.first_counter)
+            for sampled in self.gpu.samples():
+                self._samples(native, encoder, sampled, self.first_gpu)
             self._drain(native, encoder)
         finally:
             native.warpline_perfetto_free(encoder)
+
+    def _samples(self, native: ctypes.CDLL, encoder: int, piece: Samples, first: int) -> None:
+        arrays = [(piece.counter + first).astype(np.uint64), piece.time, piece.whole, piece.real, piece.is_float]
+        given = SampleBatch(len(piece.time), *(array.ctypes.data for array in arrays))
+        native.warpline_perfetto_samples(encoder, ctypes.byref(given))
+        self._drain(native, encoder)
 
     def _packet(self, *parts: bytes) -> None:
         self.file.write(message(_PACKET, *parts, number(_SEQUENCE, self.sequence)))
@@ -131,8 +147,9 @@ class _Writer:
             clocks = (message(1, number(1, clock), number(2, time)) for clock, time in ((_MONOTONIC, monotonic), (_REALTIME, realtime)))
             primary = number(2, _MONOTONIC) if index == 0 else b""
             self.file.write(message(_PACKET, message(_CLOCK_SNAPSHOT, *clocks, primary), number(_SEQUENCE, self.sequence)))
-        notes = (message(_ANNOTATION, number(1, index), text(2, name)) for index, name in enumerate(NAMES, 1))
-        self._packet(number(_FLAGS, 1), message(_DEFAULTS, number(58, _MONOTONIC)), message(_INTERNED, *notes))
+        for name in NAMES:  # they have the numbers that the encoder knows them by
+            self.notes.id(name)
+        self._packet(number(_FLAGS, 1), message(_DEFAULTS, number(58, _MONOTONIC)), message(_INTERNED, *self.notes.take_new()))
         for index, process in enumerate(self.tracks.processes):
             words = (text(2, word) for word in _words(process.command))
             described = message(3, number(1, process.pid), *words, text(6, process.name))
@@ -145,6 +162,21 @@ class _Writer:
             about = (text(2, counter.name), *([text(14, counter.description)] if counter.description else []))
             described = message(8, *_unit(counter.unit), *([number(5, 1)] if counter.delta else []))
             self._packet(message(_DESCRIPTOR, number(1, self.first_counter + index), parent, *about, described))
+        self._gpu_counters(places)
+
+    def _gpu_counters(self, places: dict[int, int]) -> None:
+        """Describe the counters of GPUs: those of a process below it, those of a whole device below a track of its own."""
+        headings = {counter.gpu: None for counter in self.gpu.all if counter.process is None}
+        first = self.first_gpu + len(self.gpu.all)
+        above = {name: first + index for index, name in enumerate(headings)}
+        for name, uuid in above.items():
+            self._packet(message(_DESCRIPTOR, number(1, uuid), text(2, name)))
+        for index, counter in enumerate(self.gpu.all):
+            if counter.process is not None and counter.process not in places:
+                raise ReportError(f"{self.report.path} is broken: its GPU memory is of the process {counter.process}, which it lacks")
+            parent = above[counter.gpu] if counter.process is None else self.first_uuid + places[counter.process]
+            described = message(8, *_unit(counter.unit))
+            self._packet(message(_DESCRIPTOR, number(1, self.first_gpu + index), number(5, parent), text(2, counter.name), described))
 
     def _clocks(self) -> list[tuple[int, int]]:
         first = self.report.manifests[0]
@@ -154,7 +186,7 @@ class _Writer:
 
     def _drain(self, native: ctypes.CDLL, encoder: int) -> None:
         """Write what describes the batch, then the batch."""
-        new = [entry for interned in (self.names, self.categories) for entry in interned.take_new()]
+        new = [entry for interned in (self.names, self.categories, self.notes, self.texts) for entry in interned.take_new()]
         if new:
             self._packet(number(_FLAGS, 2), message(_INTERNED, *new))
         size = ctypes.c_uint64()
@@ -169,6 +201,9 @@ class _Writer:
         native.warpline_perfetto_clear(encoder)
 
     def _described(self, family: int, lane: int) -> Iterator[bytes]:
+        if family >= self.tracks.families:
+            yield from self._described_cuda(self.cuda.rows[family - self.tracks.families])
+            return
         process, thread = self.tracks.owner(family)
         task = self.tracks.task(family)
         if task is not None:
@@ -187,8 +222,35 @@ class _Writer:
         else:
             yield text(2, f"{thread.name} (overlapping)")
 
-    def _columns(self, batch: pa.RecordBatch, kind: str) -> _Columns:
-        columns = _Columns(batch.num_rows)
+    def _described_cuda(self, row: Row) -> Iterator[bytes]:
+        """Describe a row of CUDA. Its further lanes have the same name and parent: viewers show them as one."""
+        if row.above is not None:
+            yield number(5, self.family_tracks[self.tracks.families + row.above])
+            yield number(12, row.place)
+        else:
+            yield number(5, self.first_uuid + row.process if row.thread is None else self.family_tracks[row.thread])
+        yield text(2, row.name)
+        yield number(11, _EXPLICIT)
+
+    def _cuda(self, piece: Events) -> Columns:
+        columns = Columns(len(piece.id))
+        columns.put("family", (piece.row + self.tracks.families).astype(np.int32))
+        columns.put("id", piece.id)
+        columns.put("parent", piece.parent)
+        columns.put("start", piece.start)
+        if piece.end is not None:
+            columns.put("end", piece.end)
+        columns.codes("name", piece.name, self.names, None)
+        columns.codes("domain", pa.nulls(len(piece.id), pa.string()), self.categories, piece.kind.category)
+        columns.notes(piece.details, self.notes, self.texts)
+        if (piece.arrow >= 0).any():
+            # one to one, and different between reports; 0 is none
+            arrows = (piece.arrow.astype(np.uint64) * np.uint64(_ODD)) ^ np.uint64(self.flow)
+            columns.flow(np.where(piece.arrow >= 0, arrows, 0).astype(np.uint64), ends=piece.kind is not API)
+        return columns
+
+    def _columns(self, batch: pa.RecordBatch, kind: str) -> Columns:
+        columns = Columns(batch.num_rows)
         columns.put("family", self.tracks.family(batch))
         columns.put("start", values(batch, "start"))
         columns.codes("name", batch.column("message"), self.names, None)
@@ -208,61 +270,6 @@ class _Writer:
             flags = [batch.column(name).to_numpy(zero_copy_only=False) for name in ("unfinished", "inherited", "clipped")]
             columns.put("flags", (flags[0] | flags[1] * 2 | flags[2] * 4).astype(np.uint8))
         return columns
-
-
-class _Columns:
-    """A `_Batch`, and the arrays it points into."""
-
-    def __init__(self, rows: int) -> None:
-        self.struct = _Batch(rows=rows)
-        self._kept: list[npt.NDArray[Any]] = []
-
-    def put(self, name: str, array: npt.NDArray[Any]) -> None:
-        self._kept.append(array)
-        setattr(self.struct, name, array.ctypes.data)
-
-    def codes(self, name: str, column: pa.Array, interned: _Interned, missing: str | None) -> None:
-        if column.null_count == len(column) and missing is None:
-            return
-        numbers, texts = codes(column)
-        self.put(name, numbers)
-        self.put(f"{name}_ids", np.array([interned.id(text) for text in [missing, *texts.to_pylist()]], np.uint64))
-
-    def optional(self, name: str, column: pa.Array, mask: str, kind: type[np.generic]) -> None:
-        if column.null_count == len(column):
-            return
-        filled = pc.fill_null(column, 0) if column.null_count else column
-        self.put(name, np.ascontiguousarray(filled.to_numpy(zero_copy_only=False), kind))
-        if column.null_count:
-            self.put(mask, column.is_valid().to_numpy(zero_copy_only=False).view(np.uint8))
-
-    def more(self, texts: list[bytes]) -> None:
-        """Put encoded fields behind the events of the rows."""
-        if any(texts):
-            self.put("more_offsets", np.cumsum([0, *map(len, texts)], dtype=np.int64))
-            self.put("more", np.frombuffer(b"".join(texts), np.uint8))
-
-
-class _Interned:
-    """Numbers strings from 1 in one list of InternedData; 0 is none."""
-
-    def __init__(self, field: int) -> None:
-        self._field = field
-        self._ids: dict[str, int] = {}
-        self._new: list[bytes] = []
-
-    def id(self, value: str | None) -> int:
-        if value is None:
-            return 0
-        known = self._ids.get(value)
-        if known is None:
-            known = self._ids[value] = len(self._ids) + 1
-            self._new.append(message(self._field, number(1, known), text(2, value)))
-        return known
-
-    def take_new(self) -> list[bytes]:
-        new, self._new = self._new, []
-        return new
 
 
 def _category(batch: pa.RecordBatch) -> pa.Array:

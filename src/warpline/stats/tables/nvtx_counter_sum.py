@@ -19,7 +19,8 @@ Values are multiplied by the counter's scale, so that they are in its unit. A sa
 `unchanged` as the value before it; one without a value counts nowhere, and a note says how many there are. TimeAvg weighs each value
 with the time for which it holds: until the next sample (`until_next`, the last one to the end of the process), since the one before
 (`since_last`), or on a straight line between samples (`linear`). Rate divides by the time from the first to the last sample; with
---filter-time, by the selected time. A filter keeps the samples within its time; TimeAvg also knows what held when it began.
+--filter-time or --window, by the selected time. A filter keeps the samples within its time; TimeAvg also knows what held when it began,
+but not what held before a window.
 
 ## Traps
 - Avg is the mean of the samples, not over time: a counter that is sampled when something happens is seen in special moments.
@@ -53,15 +54,16 @@ def table(report: Report, selection: Selection) -> pa.Table:
         process = processes.get(series.facts["process"])
         if process is None:
             raise ReportError(f"{report.path} is broken: the counter {counter_name(series.facts)} is of no process of the report")
-        begin, end = window or (int(series.times[0]), max(process["end"], int(series.times[-1])))
+        chosen = window or report.window_of(series.facts["process"])
+        begin, end = chosen or (int(series.times[0]), max(process["end"], int(series.times[-1])))
         inside = series.within(*window) if window else series
         gaps += int(np.isnan(inside.values).sum())
         with np.errstate(invalid="ignore", over="ignore"):  # the program's own infinities
-            row = _row(series, inside, begin, end, 0 if window is None else end - begin)
+            row = _row(series, inside, begin, end, 0 if chosen is None else end - begin)
         if row:
             rows.append({**row, "PID": process["pid"], "Counter": counter_name(series.facts)})
     if not rows:
-        raise MissingData(f"does not contain NVTX counter data{'' if window is None else ' in the selected part'}.")
+        raise MissingData(f"does not contain NVTX counter data{selection.place(report)}.")
     names = [name for name in rows[0] if name not in _WHEN_THERE or any(row[name] is not None for row in rows)]
     columns = {name: _column([row[name] for row in rows]) for name in names}
     return noted(pa.table(columns), f"{gaps:,} without a value, not counted." if gaps else "")

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from warpline.errors import MissingData
 from warpline.query.counters import counter_name, sample_values
-from warpline.query.row_groups import overlaps
+from warpline.query.cutting import overlaps
 from warpline.stats.trace_columns import task_column
 from warpline.stats.traces import system_ids
 
@@ -46,7 +46,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
     if window is not None:
         rows = rows.filter(overlaps(rows, window))
     if not rows.num_rows:
-        raise MissingData(f"does not contain NVTX counter data{'' if window is None else ' in the selected part'}.")
+        raise MissingData(f"does not contain NVTX counter data{selection.place(report)}.")
     rows = rows.take(pc.sort_indices(rows, [("start", "ascending"), ("process", "ascending"), ("id", "ascending")]))
     counters = report.table("nvtx_counters")
     facts = counters.to_pylist()

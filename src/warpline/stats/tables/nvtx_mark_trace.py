@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warpline.errors import MissingData
-from warpline.query.row_groups import overlaps
+from warpline.query.cutting import overlaps
 from warpline.stats.summary import range_names
 from warpline.stats.trace_columns import payload_columns, task_column
 from warpline.stats.traces import system_ids
@@ -44,7 +44,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
     if window is not None:
         rows = rows.filter(overlaps(rows, window))
     if not rows.num_rows:
-        raise MissingData(f"does not contain NVTX mark data{'' if window is None else ' in the selected part'}.")
+        raise MissingData(f"does not contain NVTX mark data{selection.place(report)}.")
     rows = rows.take(pc.sort_indices(rows, [("start", "ascending"), ("process", "ascending"), ("id", "ascending")]))
     columns = {
         "Time (ns)": pc.subtract(rows.column("start"), report.origin),

@@ -50,8 +50,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
     found = traced(report, selection, "PushPop")
     rows = found.rows
     if not rows.num_rows:
-        chosen = " in the selected part" if selection.time or selection.nvtx else ""
-        raise MissingData(f"does not contain NVTX push/pop range data{chosen}.")
+        raise MissingData(f"does not contain NVTX push/pop range data{selection.place(report)}.")
     duration = pc.subtract(rows.column("end"), rows.column("start"))
     names = range_names(rows.column("domain"), rows.column("message"))
     columns = {

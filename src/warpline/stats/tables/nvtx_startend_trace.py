@@ -47,8 +47,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
     found = traced(report, selection, "StartEnd")
     rows = found.rows
     if not rows.num_rows:
-        chosen = " in the selected part" if selection.time or selection.nvtx else ""
-        raise MissingData(f"does not contain NVTX start/end range data{chosen}.")
+        raise MissingData(f"does not contain NVTX start/end range data{selection.place(report)}.")
     columns = {
         "Start (ns)": pc.subtract(rows.column("start"), report.origin),
         "End (ns)": pc.subtract(rows.column("end"), report.origin),

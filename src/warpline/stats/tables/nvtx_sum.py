@@ -12,7 +12,8 @@ How often each NVTX range ran, and how long it took: one row per name and style.
 
 ## How it is computed
 Every range counts with its whole length from start to end; all figures are exact, the median too. With a filter, ranges that
-overlap the selected time count, still with their whole length. The greatest total comes first.
+overlap the selected time count, still with their whole length; with --window, the piece of them that lies in the window. The greatest
+total comes first.
 
 ## Traps
 - Totals are not additive: an outer range's time holds that of the ranges inside, so the same second is counted once per level.
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from warpline.query import Report, Selection
+
+DEFAULT = 1  # its place among the tables that `warpline stats` prints unasked, as in nsys
 
 
 def table(report: Report, selection: Selection) -> pa.Table:

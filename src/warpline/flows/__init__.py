@@ -1,0 +1,1 @@
+"""What joins several parts of the desk."""

@@ -1,0 +1,1 @@
+"""Importers: what other tools recorded, as a report."""

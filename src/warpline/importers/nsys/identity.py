@@ -1,0 +1,170 @@
+"""Processes and threads: nsys' 64-bit global ids become keys of the report."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from warpline.importers.nsys.database import Database
+from warpline.importers.nsys.rows import Ints
+from warpline.report.writer import THREADS_PER_PROCESS, PartWriter
+
+# A global id is hardware:8 virtual machine:8 process:24 thread:24.
+_PROCESS_BITS = ~0xFFFFFF
+_NVTX_EVENTS = "eventType IN (34, 59, 60, 65, 70, 71)"
+_OF_THREADS = (
+    ("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid", None),
+    ("NVTX_EVENTS", "globalTid", _NVTX_EVENTS),
+    ("NVTX_EVENTS", "endGlobalTid", f"{_NVTX_EVENTS} AND endGlobalTid IS NOT NULL"),
+    ("CUPTI_ACTIVITY_KIND_OVERHEAD", "globalTid", None),
+    ("CUPTI_ACTIVITY_KIND_JIT", "globalTid", None),
+    ("PROFILER_OVERHEAD", "globalTid", None),
+)
+_OF_PROCESSES = (
+    *(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION", "GRAPH_TRACE")),
+    *(f"CUDA_{kind}_EVENTS" for kind in ("GPU_MEMORY_USAGE", "GPU_MEMORY_POOL", "UM_CPU_PAGE_FAULT", "UM_GPU_PAGE_FAULT")),
+)
+_LAUNCHED = "Process was launched by the profiler%"
+
+
+@dataclass
+class Span:
+    """When a process or thread was first and last seen (ns)."""
+
+    first: int
+    last: int
+
+    def add(self, first: int, last: int) -> None:
+        """Let it reach to these times too."""
+        self.first, self.last = min(self.first, first), max(self.last, last)
+
+
+@dataclass
+class Identity:
+    """The processes and threads that did something; the others of the machine, which nsys lists too, are not taken over."""
+
+    database: Database
+    part: PartWriter
+    threads: dict[int, Span] = field(default_factory=dict)
+    processes: dict[int, Span] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for table, column, where in _OF_THREADS:
+            if where is not None and not self.database.has(table, "eventType", *(["endGlobalTid"] if column == "endGlobalTid" else [])):
+                continue
+            for key, first, last in self.database.grouped(table, column, "start", "end", where):
+                self._add(self.threads, key, first, last)
+                self._add(self.processes, key & _PROCESS_BITS, first, last)
+        for table in _OF_PROCESSES:
+            for key, first, last in self.database.grouped(table, "globalPid", "start", "end"):
+                self._add(self.processes, key & _PROCESS_BITS, first, last)
+        events = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"  # older versions do not say when the GPU came to it
+        for key, first, last in self.database.grouped(events, "globalPid", "timestamp", "timestamp"):
+            self._add(self.processes, key & _PROCESS_BITS, first, last)
+        for (key,) in self.database.distinct(events, ("globalPid",)):
+            self.processes.setdefault(key & _PROCESS_BITS, Span(self.first, self.last))
+        launched = self._launched()
+        self._known = launched in self.processes
+        order = sorted(self.processes, key=lambda pid: (pid != launched, self.processes[pid].first, pid))
+        self.keys = {pid: self.part.key(number) for number, pid in enumerate(order)}
+        self._pids = np.array(sorted(self.keys), np.int64)
+        self._process_keys = np.array([self.keys[pid] for pid in self._pids.tolist()], np.int64)
+        self.thread_keys: dict[int, int] = {}
+        for pid in order:
+            mine = sorted((tid for tid in self.threads if tid & _PROCESS_BITS == pid), key=lambda tid: (not _is_main(tid), tid))
+            self.thread_keys.update({tid: self.keys[pid] * THREADS_PER_PROCESS + number for number, tid in enumerate(mine)})
+        self._tids = np.array(sorted(self.thread_keys), np.int64)
+        self._keys_of_tids = np.array([self.thread_keys[tid] for tid in self._tids.tolist()], np.int64)
+
+    @property
+    def first(self) -> int:
+        """When anything was first seen; 0 where nothing was."""
+        return min((span.first for span in self.processes.values()), default=0)
+
+    @property
+    def last(self) -> int:
+        """When anything was last seen; 0 where nothing was."""
+        return max((span.last for span in self.processes.values()), default=0)
+
+    def process(self, global_ids: Ints) -> Ints:
+        """Return the process keys of global process or thread ids, all of which must have been seen."""
+        return self._process_keys[np.searchsorted(self._pids, global_ids & _PROCESS_BITS)]
+
+    def thread(self, global_ids: Ints) -> Ints:
+        """Return the thread keys of global thread ids, all of which must have been seen."""
+        return self._keys_of_tids[np.searchsorted(self._tids, global_ids)]
+
+    def key_of(self, hardware: int, machine: int, pid: int) -> int | None:
+        """Return the key of a process given in parts; None where it did nothing."""
+        return self.keys.get(hardware << 56 | machine << 48 | pid << 24)
+
+    def process_rows(self, hosts: dict[int, str], command: list[str]) -> list[dict[str, Any]]:
+        """Return the rows of `processes`. `hosts`: by machine; `command`: of the launched process, which comes first."""
+        named = self.database.read("PROCESSES", ["globalPid"], texts=["name"])
+        names = dict(zip(named.ints("globalPid").tolist(), named.texts("name").to_pylist(), strict=True))
+        ranks = self._ranks()
+        rows = []
+        for pid, key in self.keys.items():
+            span, primary = self.processes[pid], key == self.part.key(0)
+            name = names.get(pid) or ""
+            # What nsys launched may be a shell that did nothing itself: then the command is not this process's.
+            mine = primary and bool(command) and (self._known or command[0].rpartition("/")[2] == name.rpartition("/")[2])
+            rows.append(
+                {
+                    "process": key,
+                    "pid": pid >> 24 & 0xFFFFFF,
+                    "parent_pid": 0,
+                    "host": hosts.get(pid & ~0xFFFFFFFFFFFF, self.part.host),
+                    "rank": ranks.get(pid),
+                    "executable": command[0] if mine else name,
+                    "command": shlex.join(command) if mine else name,
+                    "start": span.first,
+                    "end": span.last,
+                    "primary": primary,
+                    "exited": True,
+                    "name": name.rpartition("/")[2] or None,
+                    "recorded": True,
+                }
+            )
+        return rows
+
+    def thread_rows(self, given: dict[int, str]) -> list[dict[str, Any]]:
+        """Return the rows of `threads`. `given`: names through NVTX, by global id."""
+        rows = self.database.read("ThreadNames", ["nameId", "globalTid"])
+        ids, tids = rows.ints("nameId"), rows.ints("globalTid")
+        known = np.isin(tids, self._tids)
+        strings = self.database.strings(np.unique(ids[known]))
+        names = {tid: strings.get(number) for tid, number in zip(tids[known].tolist(), ids[known].tolist(), strict=True)}
+        return [
+            {
+                "thread": key,
+                "process": self.keys[tid & _PROCESS_BITS],
+                "tid": tid & 0xFFFFFF,
+                "name": given.get(tid) or names.get(tid),
+                "start": self.threads[tid].first,
+            }
+            for tid, key in self.thread_keys.items()
+        ]
+
+    def _add(self, spans: dict[int, Span], key: int, first: int, last: int) -> None:
+        if key in spans:
+            spans[key].add(first, last)
+        else:
+            spans[key] = Span(first, last)
+
+    def _launched(self) -> int | None:
+        if not self.database.has("DIAGNOSTIC_EVENT", "text", "globalPid"):
+            return None
+        rows = self.database.read("DIAGNOSTIC_EVENT", ["globalPid"], where=f"text LIKE '{_LAUNCHED}'")
+        return int(rows.ints("globalPid")[0]) & _PROCESS_BITS if len(rows) else None
+
+    def _ranks(self) -> dict[int, int]:
+        rows = self.database.read("MPI_RANKS", ["globalTid", "rank"])
+        return {tid & _PROCESS_BITS: rank for tid, rank in zip(rows.ints("globalTid").tolist(), rows.ints("rank").tolist(), strict=True)}
+
+
+def _is_main(tid: int) -> bool:
+    return tid & 0xFFFFFF == tid >> 24 & 0xFFFFFF

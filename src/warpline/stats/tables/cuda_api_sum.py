@@ -1,0 +1,40 @@
+"""CUDA API Summary.
+
+## What it shows
+How often each function of the CUDA runtime and driver was called, and how long the calls took.
+
+## Columns
+- Time (%): the row's share of all rows' Total Time; not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): of the calls; StdDev is that of a sample (n-1), 0 for one call.
+- Num Calls: how many calls.
+- Name: the function.
+
+## How it is computed
+Every call counts with its whole length, of all threads and processes together; with a filter, calls that overlap the selected time,
+with --window the piece of them that lies in the window. The greatest total comes first.
+
+## Traps
+- The time of a call is not work of the CPU: cudaStreamSynchronize and blocking copies mostly wait for the GPU, launches for a full queue.
+- A call of the runtime may hold calls of the driver; where both were recorded, that time is in two rows.
+- Threads and processes run side by side: a total may exceed the run's wall time.
+- The first calls load modules and create the context; a Max far above the Med is often that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warpline.stats.sums import grouped, summary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warpline.query import Report, Selection
+
+DEFAULT = 2  # its place among the tables that `warpline stats` prints unasked, as in nsys
+
+
+def table(report: Report, selection: Selection) -> pa.Table:
+    """Return the summary; MissingData where no call was recorded."""
+    rows = grouped(report, selection, "cuda_api", {"Name": "name"}, missing="CUDA trace data", per=())
+    return summary(report, rows, ["Name"], count="Num Calls")

@@ -1,0 +1,59 @@
+"""CUDA GPU Kernel Summary.
+
+## What it shows
+How often each kernel ran, and how long it took on the GPU: one row per kernel, and per GPU and process where there are several.
+
+## Columns
+- Time (%): the row's share of the Total Time of the rows of its GPU and process; not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): of the runs; StdDev is that of a sample (n-1), 0 for one run.
+- Instances: how often it ran.
+- Host, Rank, PID, Device: where it ran; each only where rows differ in it. A device is `name (number)`, as CUDA numbers it in the process.
+- Name: the kernel's full name; with `:base` the function alone, with `:mangled` as in the binary.
+
+## How it is computed
+Every kernel counts with its whole length on the GPU; with a filter, kernels that overlap the selected time, with --window those
+launched in the window. The greatest total comes first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does.
+
+## Traps
+- Kernels of several streams may run side by side: the total may exceed the time in which the GPU was busy.
+- A kernel that waits for other GPUs, as those of NCCL do, takes time without doing work.
+- `:base` puts all instances of a template into one row: what differs may be the type, and the time.
+- Of graphs that were recorded as a whole there are no kernels here, and a note says so; cuda_gpu_sum has the graphs.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from warpline.query.gpu_ops import kernels
+from warpline.stats.base import noted
+from warpline.stats.launches import no_kernels, whole_graphs
+from warpline.stats.sums import PLACE, grouped, naming, summary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warpline.query import Report, Selection
+
+DEFAULT = 3  # its place among the tables that `warpline stats` prints unasked, as in nsys
+
+
+def table(
+    report: Report, selection: Selection, *, nvtx_name: bool = False, base: bool = False, mangled: bool = False, all_gpus: bool = False
+) -> pa.Table:
+    """Return the summary; MissingData where no kernel was recorded.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a slash.
+        base: the function's name alone, without namespaces, template arguments and parameters.
+        mangled: the name as in the binary.
+        all_gpus: sum over all GPUs and processes.
+    """
+    relation = kernels(naming(base, mangled), nvtx_name)
+    rows = grouped(
+        report, selection, relation, {"Name": "operation"}, missing=partial(no_kernels, report, selection), per=() if all_gpus else PLACE
+    )
+    return noted(summary(report, rows, ["Name"]), whole_graphs(report, selection))

@@ -1,0 +1,48 @@
+"""CUDA GPU MemOps Summary (by Size).
+
+## What it shows
+How much memory was copied and set by the GPU: one row per kind of operation, and per GPU and process where there are several.
+
+## Columns
+- Total, Avg, Med, Min, Max, StdDev (MB): of the operations' sizes, in 10^6 bytes; StdDev is that of a sample (n-1), 0 for one.
+- Count: how many operations.
+- Host, Rank, PID, Device: where; each only where the rows differ in it. A device is `name (number)`, as CUDA numbers it in the process.
+- Operation: e.g. `[CUDA memcpy Host-to-Device]`, `[CUDA memset]`; migrations of unified memory are `[CUDA memcpy Unified …]`.
+
+## How it is computed
+Every operation that overlaps the selected time, or was launched in the window, counts with its whole size. The greatest total comes
+first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does.
+
+## Traps
+- Many small copies cost more than one large one of the same size: look at Count and Med, and at cuda_gpu_mem_time_sum.
+- A copy between two GPUs is one operation, of the GPU that did it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from warpline.query.gpu_ops import MEMORY, operations
+from warpline.stats.sums import MEGABYTE, PLACE, block, grouped, where
+
+if TYPE_CHECKING:
+    from warpline.query import Report, Selection
+
+DEFAULT = 5  # its place among the tables that `warpline stats` prints unasked, as in nsys
+
+
+def table(report: Report, selection: Selection, *, all_gpus: bool = False) -> pa.Table:
+    """Return the summary; MissingData where nothing was copied or set.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        all_gpus: sum over all GPUs and processes.
+    """
+    relation = operations(categories=[MEMORY])
+    per = () if all_gpus else PLACE
+    rows = grouped(report, selection, relation, {"Operation": "operation"}, missing="GPU memory data", value="bytes", per=per)
+    figures = block(rows, "Total (MB)", "MB", "Count", scale=MEGABYTE)
+    return pa.table({**figures, **where(report, rows), "Operation": rows.column("Operation")})
