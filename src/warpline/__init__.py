@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from warpline import nvtx
+    from warpline.capture.marking import capture
     from warpline.capture.prepare import prepare
+    from warpline.capture.profiler_api import CudaProfiler
     from warpline.capture.record import record, start, stop
     from warpline.errors import (
         CaptureError,
@@ -32,10 +34,12 @@ if TYPE_CHECKING:
         UsageError,
         WarplineError,
     )
-    from warpline.query import Report, Selection, open
+    from warpline.flows.foreign import open
+    from warpline.query import Report, Selection
 
 __all__ = [
     "CaptureError",
+    "CudaProfiler",
     "MissingData",
     "NewerReport",
     "NotAReport",
@@ -47,6 +51,7 @@ __all__ = [
     "UsageError",
     "WarplineError",
     "__version__",
+    "capture",
     "nvtx",
     "open",
     "prepare",
@@ -56,9 +61,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CudaProfiler": "warpline.capture.profiler_api",
     "Report": "warpline.query",
     "Selection": "warpline.query",
-    "open": "warpline.query",
+    "open": "warpline.flows.foreign",
     "prepare": "warpline.capture.prepare",
     "record": "warpline.capture.record",
     "start": "warpline.capture.record",
@@ -69,8 +75,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name == "nvtx":
-        return import_module("warpline.nvtx")
+    if name in ("capture", "nvtx"):
+        return import_module(f"warpline.{name}")
     if name in __all__:
         value = getattr(import_module(_HOMES.get(name, "warpline.errors")), name)
         globals()[name] = value

@@ -42,7 +42,13 @@ FAMILIES: dict[str, Family] = {
     for family in (
         Family("stats.tables", "stat", "table", ("What it shows", "Columns", "How it is computed", "Traps")),
         Family("exporters.formats", "export format", "write", ("What maps to what", "What is lost"), ("SUFFIX", "LOSES")),
-        Family("importers.formats", "import format", "read", ("Made by", "What maps to what", "What is dropped")),
+        Family(
+            "importers.formats",
+            "import format",
+            "read",
+            ("Made by", "What maps to what", "What is dropped"),
+            ("SUFFIXES", "CONTENT", "DROPS"),
+        ),
         Family("rules.checks", "rule", "check", ("What it looks for", "Why it costs time", "What to do", "When it is wrong")),
         Family("capture.hooks", "capture hook", "attach", ("What it records", "Cost", "Needs", "Limits")),
         Family("intrakernel.dsl", "in-kernel language", "bind", ("Install", "Example", "Overhead", "What the compiler may move")),

@@ -10,8 +10,10 @@ import ctypes
 import errno
 import os
 import signal
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from warpline.capture.options import Wait
@@ -32,12 +34,17 @@ _WATCHED = frozenset(signal.valid_signals()) - _OURS
 _RESET = (signal.SIGPIPE, signal.SIGXFSZ)
 _GRACE_S = 5.0
 _PATIENCE_S = 1.0
+_ROUNDS = 20
 
 
 def children() -> list[int]:
     """Return the ids of our direct children (with the subreaper set: also of orphans of their descendants)."""
+    return _children_of("self")
+
+
+def _children_of(process: int | str) -> list[int]:
     pids: list[int] = []
-    for path in Path("/proc/self/task").glob("*/children"):
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
         try:
             pids += [int(pid) for pid in path.read_text(encoding="ascii").split()]
         except OSError:
@@ -52,14 +59,23 @@ def exit_status(wait_status: int) -> int:
 
 
 class Child:
-    """One program, from `start` to `wait`. Use from the main thread, before other threads start: it blocks signals."""
+    """One program, from `start` to `wait`. Use from the main thread, before other threads start: it blocks signals.
 
-    def __init__(self) -> None:
+    `reaped` hears the ids and exit statuses of the program and of orphans that it left behind.
+    """
+
+    def __init__(self, reaped: Callable[[int, int], None] = lambda pid, status: None) -> None:
         self.pid = 0
+        self._reaped = reaped
         self.status: int | None = None
         self.end_ns = 0
+        self.killed_by = 0
+        self.killed_all_by = 0
+        self._kill_deadline: float | None = None
         self._interrupts = 0
         self._deadline: float | None = None
+        self._hears: dict[int, Callable[[], None]] = {}
+        self._starting = threading.Lock()
         self._ours = set(children())
         self._ignored = {number for number in _STOPPING if signal.getsignal(number) == signal.SIG_IGN}
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
@@ -82,25 +98,66 @@ class Child:
             reason = "its interpreter, named in its first line, does not exist" if code == NOT_FOUND else error.strerror
             raise NotStarted(f"Cannot run {path}: {reason}.", code) from error
 
-    def wait(self, mode: Wait, waiting: Callable[[list[int]], None]) -> list[int]:
-        """Wait for the program, with `mode` "all" for its descendants too; return the descendants that still run.
+    def wait(self, mode: Wait, waiting: Callable[[list[int]], None], over: Callable[[], bool] = lambda: False) -> list[int]:
+        """Wait for the program, with `mode` "all" for its descendants too; return what still runs of them, the program first.
 
         `waiting` is told once, when descendants outlive the program by more than a second. A second Ctrl-C then ends the
-        waiting; after a SIGTERM or hang-up it ends within five seconds.
+        waiting; after a SIGTERM or hang-up it ends within five seconds. Once `over` says so, the waiting ends, of what was
+        killed after five seconds at the latest; `wake` makes it look.
         """
         told = False
         while True:
             if not self._reap():
                 return []
+            if over() and (self._kill_deadline is None or time.monotonic() > self._kill_deadline):
+                return ([self.pid] if self.status is None else []) + self._others()
             if self.status is not None:
                 if mode == "primary" or self._enough():
                     return self._others()
                 if not told and time.monotonic_ns() - self.end_ns > _PATIENCE_S * 1e9:
                     told = True
                     waiting(self._others())
-            info = signal.sigtimedwait(_WATCHED, 0.2 if self.status is not None else 3600.0)
-            if info is not None and info.si_signo != signal.SIGCHLD:
+            soon = self.status is not None or self._kill_deadline is not None
+            info = signal.sigtimedwait(_WATCHED, 0.2 if soon else 3600.0)
+            if info is None or info.si_signo == signal.SIGCHLD:
+                continue
+            if info.si_signo in self._hears:
+                self._hears[info.si_signo]()
+            else:
                 self._pass_on(info)
+
+    def kill(self, number: int) -> None:
+        """Send a signal to the program and all its descendants, from any thread. `killed_by` is it if the program had not ended yet."""
+        self._kill_deadline = time.monotonic() + _GRACE_S
+        self.killed_all_by = number
+        if self.status is None:
+            self.killed_by = number
+        sent: set[int] = set()
+        for _ in range(_ROUNDS if number == signal.SIGKILL else 1):  # what dies of it cannot start others: soon there are none
+            new = [pid for pid in self._descendants() if pid not in sent]
+            if not new:
+                break
+            for pid in new:
+                try:
+                    os.kill(pid, number)
+                except (ProcessLookupError, PermissionError):
+                    continue
+            sent.update(new)
+
+    def hear(self, number: int, call: Callable[[], None]) -> None:
+        """Have `wait` call `call` for the signal `number`, instead of passing it on."""
+        self._hears[number] = call
+
+    @contextmanager
+    def aside(self) -> Iterator[Callable[[int], None]]:
+        """Yield what is told the pid of a child of ours that the block starts: it is none of the program's. From any thread."""
+        with self._starting:
+            yield self._ours.add
+
+    @staticmethod
+    def wake() -> None:
+        """Make `wait` look at what has changed; may be called from any thread."""
+        os.kill(os.getpid(), signal.SIGCHLD)
 
     def release(self) -> None:
         """Take the signals that are left and let them through again."""
@@ -112,7 +169,16 @@ class Child:
         return os.posix_spawn(path, list(command), dict(environment), setsigmask=self._mask, setsigdef=_RESET)
 
     def _others(self) -> list[int]:
-        return [pid for pid in children() if pid != self.pid and pid not in self._ours]
+        with self._starting:
+            return [pid for pid in children() if pid != self.pid and pid not in self._ours]
+
+    def _descendants(self) -> list[int]:
+        """All of them, parents before their children: those start no others then."""
+        with self._starting:
+            found = [pid for pid in children() if pid not in self._ours]
+        for pid in found:
+            found += [child for child in _children_of(pid) if child not in found]
+        return found
 
     def _reap(self) -> bool:
         while True:
@@ -122,6 +188,11 @@ class Child:
                 return False
             if pid == 0:
                 return self.status is None or not self._ours or bool(self._others())
+            with self._starting:
+                ours = pid in self._ours
+                self._ours.discard(pid)  # another process may get the number
+            if not ours:
+                self._reaped(pid, exit_status(status))
             if pid == self.pid:
                 self.status = exit_status(status)
                 self.end_ns = time.monotonic_ns()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from warpline.capture.announce import SPOOL, announce
@@ -31,11 +31,17 @@ def launch_environment(initial: Path = Path("/proc/self/environ")) -> dict[str, 
     return environ
 
 
-def child_environment(base: Mapping[str, str], *, agent: Path | None, spool: Path, extra: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
-    """Return `base` plus `extra` and what the agent needs; `agent` None records nothing from NVTX."""
+def child_environment(
+    base: Mapping[str, str],
+    *,
+    agent: Path,
+    spool: Path,
+    sources: Collection[str] = ("nvtx", "cuda"),
+    extra: Iterable[tuple[str, str]] = (),
+) -> dict[str, str]:
+    """Return `base` plus `extra` and what the agent needs to record `sources`."""
     environ = dict(base)
     environ.update(extra)
     environ[SPOOL] = str(spool)
-    if agent is not None:
-        announce(environ, str(agent))
+    announce(environ, str(agent), sources)
     return environ

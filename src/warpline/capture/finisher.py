@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from warpline.capture.announce import CHAIN, INJECTION, SPOOL
+from warpline.capture.announce import CUPTI, CUPTI_SEARCH, SPOOL, TOOLS
 
 # The child finds this very warpline, then what its own interpreter finds, then what the program had added to sys.path.
 _CHILD = """
-import importlib.util, json, sys
+import importlib, importlib.util, json, sys
 request = json.load(sys.stdin)
 sys.path[:] = [path for path in sys.path if path]
 sys.path += [path for path in request["search"] if path and path not in sys.path]
@@ -25,22 +25,24 @@ spec = importlib.util.spec_from_file_location(
 )
 sys.modules["warpline"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules["warpline"])
-from warpline.cli.finish_child import main
-main(request)
+importlib.import_module(request["module"]).main(request)
 """
 # What says where modules are; the others could make the child talk, wait or fail.
 _KEPT = {f"PYTHON{name}" for name in ("HOME", "PATH", "PLATLIBDIR", "NOUSERSITE", "USERBASE", "UTF8", "DONTWRITEBYTECODE", "PYCACHEPREFIX")}
 
 
 class Finisher:
-    """One child that finishes one report. OSError where it cannot be started. `died` says how, where it ended without an answer."""
+    """One child that finishes one report. OSError where it cannot be started. `died` says how, where it ended without an answer.
 
-    def __init__(self, request: Mapping[str, Any], lock: int | None) -> None:
+    `module` is the one whose `main` the child calls.
+    """
+
+    def __init__(self, request: Mapping[str, Any], lock: int | None, *, module: str = "warpline.cli.finish_child") -> None:
         self.died: str | None = None
         self._answer: dict[str, Any] | None = None
         self._lock = threading.Lock()
         package = str(Path(__file__).resolve().parents[1])
-        text = json.dumps({**request, "lock": lock, "package": package, "search": sys.path})
+        text = json.dumps({**request, "module": module, "lock": lock, "package": package, "search": sys.path})
         with _scratch() as question:
             question.write(text.encode())
             question.flush()
@@ -60,6 +62,16 @@ class Finisher:
                 self._output.close()
                 self._errors.close()
                 raise
+
+    @property
+    def pid(self) -> int:
+        """The child's process id."""
+        return self._child.pid
+
+    def kill(self) -> None:
+        """End it at once; what it would have done stays undone."""
+        self._child.kill()
+        self.wait()
 
     def done(self) -> bool:
         """Say whether it has ended, without waiting."""
@@ -100,7 +112,7 @@ def python() -> str:
 
 def clean_environment(base: Mapping[str, str]) -> dict[str, str]:
     """Return `base` without what would record the child, or change how Python behaves in it."""
-    recording = (INJECTION, CHAIN, SPOOL)
+    recording = (*TOOLS, CUPTI, CUPTI_SEARCH, SPOOL)
     return {name: value for name, value in base.items() if name not in recording and (not name.startswith("PYTHON") or name in _KEPT)}
 
 

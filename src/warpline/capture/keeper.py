@@ -7,14 +7,12 @@ it is gone, so that processes started from then on record again, and at the end 
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import time
 from pathlib import Path
 
 from warpline.capture.control import ControlPage, ended_orderly
+from warpline.handover.pending import writer_of
 
-_OWNER = re.compile(r".*-(\d+)-\d+\.spool")
 _SETTLE_NS = 50_000_000  # directory times are coarse: a listing younger than this may have missed a file
 
 
@@ -57,8 +55,8 @@ class SpoolKeeper:
             try:
                 descriptor = os.open(self._spool / name, os.O_RDONLY | os.O_CLOEXEC)
                 self._held[name] = descriptor, _identity(descriptor)
-                if owner := _OWNER.fullmatch(name):
-                    self._alive[name] = int(owner[1])
+                if writer := writer_of(Path(name)):
+                    self._alive[name] = writer[0]
             except OSError:
                 self.not_held += 1
 
@@ -127,7 +125,8 @@ class SpoolKeeper:
     def _copy(descriptor: int, path: Path) -> None:
         with os.fdopen(os.dup(descriptor), "rb") as source, path.open("xb") as target:
             source.seek(0)
-            shutil.copyfileobj(source, target, 1 << 20)
+            while block := source.read(1 << 20):
+                target.write(block)
 
 
 def _identity(descriptor: int) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from warpline.capture.agent import Agent, ClockSample
@@ -23,8 +24,9 @@ class Monitor:
     Its thread is none of `threading`'s, because it may run inside a program that counts, traces or profiles those.
     """
 
-    def __init__(self, spool: Path, agent: Agent, keeper: SpoolKeeper) -> None:
+    def __init__(self, spool: Path, agent: Agent, keeper: SpoolKeeper, also_look: Callable[[], None] | None = None) -> None:
         self.missed_lines = 0
+        self._also_look = also_look
         self._path = spool / "clocks.jsonl"
         self._agent = agent
         self._keeper = keeper
@@ -76,6 +78,8 @@ class Monitor:
         try:
             while not self._stop.wait(LOOK_S):
                 self._keeper.look()
+                if self._also_look is not None:
+                    self._also_look()
                 looks += 1
                 if looks % LOOKS_PER_LINE == 0:
                     self._write(self._agent.clock_sample())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,8 @@ class Place:
 
     def give_up(self) -> None:
         """Remove all traces of a recording that never began."""
+        import shutil  # slow to load, and hardly ever needed
+
         shutil.rmtree(self.spool.path, ignore_errors=True)
         self.note.path.unlink(missing_ok=True)
         if self.created:
@@ -40,11 +42,19 @@ def take_place(
     output: str | None, *, force: bool, job: str | None, spool_dir: Path | None, keep_raw: bool, part: str, wording: Wording
 ) -> Place:
     """Choose and create the directories of the recording `part`; ReportError, CaptureError or UsageError where that is refused."""
-    with destination(output, force=force, job=job, wording=wording) as (report, created):
-        spool = choose_spool(report, part, explicit=spool_dir, wording=wording)
-        try:
-            note = pending.begin(report, spool.path, job=job, keep_raw=keep_raw, name=part, wording=wording)
-        except WarplineError:
-            spool.path.rmdir()
-            raise
+    # before anything is overwritten: a slip in an option must not cost a report
+    named = None if spool_dir is None else choose_spool(Path(), part, explicit=spool_dir, wording=wording)
+    try:
+        with destination(output, force=force, job=job, wording=wording) as (report, created):
+            spool = named or choose_spool(report, part, wording=wording)
+            try:
+                note = pending.begin(report, spool.path, job=job, keep_raw=keep_raw, name=part, wording=wording)
+            except WarplineError:
+                spool.path.rmdir()
+                raise
+    except BaseException:
+        if named is not None:
+            with contextlib.suppress(OSError):
+                named.path.rmdir()
+        raise
     return Place(report, created, spool, note)

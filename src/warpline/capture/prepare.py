@@ -20,7 +20,7 @@ def prepare() -> tuple[str, ...]:
     global _before
     if os.environ.get(SPOOL) or not os.path.exists(AGENT):  # the launcher has done it; or nothing can be recorded here
         return loaded_libraries()
-    announce(os.environ, AGENT)
+    announce(os.environ, AGENT, ("nvtx",))  # to CUDA a recording attaches at any time
     now = loaded_libraries()
     if _before is None:
         _before = now

@@ -27,7 +27,8 @@ def find_program(name: str, environment: Mapping[str, str] | None = None) -> str
         try:
             _check(path, name)
         except NotStarted as error:
-            if error.exit_code == NOT_EXECUTABLE and not Path(path).is_dir():
+            # what lies behind a directory that we may not enter is as good as not there, as for shells
+            if os.access(path, os.F_OK) and not Path(path).is_dir():
                 refused = refused or error
             continue
         return path

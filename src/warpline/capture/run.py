@@ -5,15 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from warpline.capture import facts
 from warpline.capture.agent import Agent, ClockSample
-from warpline.capture.control import ControlPage
+from warpline.capture.control import MAX_SIZE_REACHED, ControlPage
+from warpline.capture.director import Director
 from warpline.capture.keeper import SpoolKeeper
 from warpline.capture.monitor import Monitor
+from warpline.capture.options import DEFAULTS, CaptureOptions
 from warpline.capture.run_facts import RunFacts
+from warpline.capture.settings import settings
+from warpline.capture.window_notes import note_windows
 from warpline.errors import CaptureError
 from warpline.handover.wording import Wording
 
@@ -26,22 +30,39 @@ class Run:
     """One recording into the existing directory `spool`: `begin`, `watch`, `end`, and `close` whatever happens.
 
     `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known. At most `files`
-    spool files are held open, in case somebody deletes them. CaptureError where the control page cannot be written.
+    spool files are held open, in case somebody deletes them; whenever they are looked at, `also_look` is called. `director` opens and
+    closes the windows, as `options` say; `kill` and `wake` are for it. CaptureError where the control page cannot be written.
     """
 
-    def __init__(self, spool: Path, agent: Agent, early: ClockSample, written: RunFacts, wording: Wording, *, files: int = 256) -> None:
+    def __init__(
+        self,
+        spool: Path,
+        agent: Agent,
+        early: ClockSample,
+        written: RunFacts,
+        wording: Wording,
+        *,
+        files: int = 256,
+        also_look: Callable[[], None] | None = None,
+        options: CaptureOptions = DEFAULTS,
+        kill: Callable[[int], None] = lambda number: None,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
         self.facts = written
+        self._options = options
         self._spool = spool
         self._agent = agent
         self._early = early
         self._wording = wording
         self._control = self._create_control()
+        self.director = Director(self._control, agent, options, kill, wake=wake)
         self._keeper = SpoolKeeper(spool, self._control, limit=files)
-        self._monitor = Monitor(spool, agent, self._keeper)
+        self._monitor = Monitor(spool, agent, self._keeper, also_look)
 
     def begin(self, pid: int | None = None) -> int:
         """Note that the recording begins now, with the primary process `pid` where there is one already; return the time in ns."""
-        now = time.monotonic_ns()
+        windows = self._control.windows()
+        now = windows[0].open_ns if windows else time.monotonic_ns()  # the first one may be open by now
         self.facts.set(start_ns=now, pid=pid)
         self.facts.save()
         return now
@@ -49,6 +70,10 @@ class Run:
     def watch(self) -> None:
         """Start the thread that reads the clocks and keeps the spool files."""
         self._monitor.start(self._early)
+
+    def is_recording(self) -> bool:
+        """Say whether a window is open."""
+        return self._control.gate() % 2 == 1
 
     def pause(self) -> None:
         """Stop watching until `watch_again`."""
@@ -62,7 +87,7 @@ class Run:
         self,
         *,
         end_ns: int,
-        primary_end_ns: int,
+        primary_end_ns: int | None,
         exit_status: int | None,
         still_running: Sequence[int],
         unheard: int = 0,
@@ -73,13 +98,15 @@ class Run:
         `unheard` processes have a spool although none of their libraries calls NVTX. `other_tool` is the NVTX tool that was
         configured before.
         """
+        self.director.end()
         self.facts.set(end_ns=end_ns, primary_end_ns=primary_end_ns, exit_status=exit_status)
         self._monitor.stop()
+        note_windows(self.facts, self.director.state(), self._options, end_ns, self._spool)
         self.facts.set(last_alive=dict(sorted(self._keeper.killed().items())[:_MOST_KILLED]))
         self._note_spool()
         self._note_counts(unheard)
         self._note_other_tool(other_tool)
-        if still_running:
+        if still_running and not self.director.finished.is_set():
             names = ", ".join(f"{facts.process_name(pid)} ({pid})" for pid in still_running[:5]) + (", …" if len(still_running) > 5 else "")
             self.facts.note(
                 "warning",
@@ -96,7 +123,8 @@ class Run:
         self._control.close()
 
     def close(self) -> None:
-        """Let go of the control page."""
+        """Let go of the control page; nobody watches any more."""
+        self._monitor.pause()
         self._control.close()
 
     def _create_control(self) -> ControlPage:
@@ -105,7 +133,7 @@ class Run:
             time.sleep(short / 1e9)
         path = self._spool / "control"
         try:
-            self._agent.create_control(path, self._early)
+            self._agent.create_control(path, self._early, settings(self._options))
             return ControlPage(path)
         except OSError as error:
             raise CaptureError(
@@ -116,6 +144,7 @@ class Run:
         counts = self._control.counts()
         if counts.failed:
             reason = os.strerror(counts.error) if counts.error else "unknown reason"
+            reason = "--max-size was reached before they began" if counts.error == MAX_SIZE_REACHED else reason
             hint = f" Name another directory with {self._wording.spool_dir}." if counts.error in _OTHER_PLACE else ""
             self.facts.note(
                 "error",
@@ -124,14 +153,15 @@ class Run:
                 f"{reason}. {counts.lost:,} calls of NVTX were lost.{hint}",
                 counts.lost,
             )
-        elif counts.processes <= unheard and self.facts.traces("nvtx"):
+        elif counts.processes <= unheard and (called := [name for name in ("nvtx", "cuda") if self.facts.traces(name)]):
             off = os.environ.get("NVTX_DISABLE")
-            hint = (
-                f"NVTX_DISABLE is set (to {off!r}; any value counts), which switches warpline.nvtx and PyPI nvtx off: unset it."
-                if off
-                else "Annotate it with warpline.nvtx, or any other NVTX library."
-            )
-            self.facts.note("warning", "no-nvtx", f"No process of the program called NVTX, so there is nothing to show. {hint}")
+            hint = "Annotate it with warpline.nvtx, or any other NVTX library."
+            if "nvtx" not in called:
+                hint = "Record NVTX, too, with -t cuda,nvtx."
+            elif off:
+                hint = f"NVTX_DISABLE is set (to {off!r}; any value counts), which switches warpline.nvtx and PyPI nvtx off: unset it."
+            what = " or ".join(name.upper() for name in called)
+            self.facts.note("warning", f"no-{called[0]}", f"No process of the program called {what}, so there is nothing to show. {hint}")
 
     def _note_other_tool(self, tool: str | None) -> None:
         if count := self._control.counts().not_chained:

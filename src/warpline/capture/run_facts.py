@@ -10,6 +10,7 @@ from typing import Any
 
 from warpline.capture import facts
 
+_MEASURED = ("nvtx",)  # sources whose cost for one record is measured where they record
 ROOM = 16384  # launch.json is padded to it, so that its end can be written even when the disk has become full
 
 
@@ -31,7 +32,7 @@ class RunFacts:
             "end_ns": 0,
             "primary_end_ns": 0,
             "exit_status": None,
-            "sources": {name: {"on": True, "cost_ns": None} for name in traces},
+            "sources": {name: {"on": True, **({"cost_ns": None} if name in _MEASURED else {})} for name in traces},
             "diagnostics": self.diagnostics,
             "target": facts.target(),
         }
@@ -47,6 +48,11 @@ class RunFacts:
             return None
         loaded.saved, loaded._path, loaded._source, loaded._facts = True, spool / "launch.json", source, saved
         return loaded
+
+    @property
+    def start_ns(self) -> int:
+        """When the recording began, 0 before that."""
+        return int(self._facts["start_ns"])
 
     def set(self, **values: Any) -> None:
         """Change facts by their names."""

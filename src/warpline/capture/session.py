@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 import time
 from pathlib import Path
@@ -151,12 +150,8 @@ class Session:
         return sum(not holds_events(path) for path in self._place.spool.path.glob(f"*-{self.pid}-*.spool"))
 
     def _still_running(self) -> list[int]:
-        found = []
-        for path in self._place.spool.path.glob("*.spool"):
-            match = re.fullmatch(r".*-(\d+)-(\d+)", path.stem)
-            if match and int(match[1]) != self.pid and pending.start_ticks(int(match[1])) == int(match[2]):
-                found.append(int(match[1]))
-        return found
+        writers = map(pending.living_writer, self._place.spool.path.glob("*.spool"))
+        return [pid for pid in writers if pid and pid != self.pid]
 
 
 def _part(pid: int) -> str:

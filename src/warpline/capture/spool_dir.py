@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,13 +115,13 @@ def choose_spool(
     )
 
 
-def _candidates(report: Path, environment: Mapping[str, str] | None) -> list[tuple[Path, bool]]:
+def _candidates(report: Path, environment: Mapping[str, str] | None) -> Iterator[tuple[Path, bool]]:
+    yield report.absolute() / "spool", True
+    import tempfile  # slow to load, and hardly ever needed
+
     environ = os.environ if environment is None else environment
-    places = [(report.absolute() / "spool", True)]
-    for text in (environ.get("TMPDIR"), tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"):
-        if text and (Path(text).absolute(), False) not in places:
-            places.append((Path(text).absolute(), False))
-    return places
+    texts = (environ.get("TMPDIR"), tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm")
+    yield from ((path, False) for path in dict.fromkeys(Path(text).absolute() for text in texts if text))
 
 
 def _create(path: Path) -> None:

@@ -25,8 +25,11 @@ class Arguments:
     command: list[str] = field(default_factory=list)
 
 
-def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]]) -> Arguments:
-    """Split `words`; `own` maps each name of our options to its long name and whether it is a flag. UsageError if wrong."""
+def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]], command: str = "profile") -> Arguments:
+    """Split the words after `command`; `own` maps each name of our options to its long name and whether it is a flag.
+
+    UsageError if wrong.
+    """
     result = Arguments()
     rest = list(words)
     while rest:
@@ -43,7 +46,7 @@ def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]]) -> Argument
         elif later is not None:
             long, flag = later.name, later.flag
         else:
-            raise UsageError(_unknown(name, [*own, *LATER_OPTIONS]))
+            raise UsageError(_unknown(name, [*own, *LATER_OPTIONS], command))
         if flag:
             # "-f true prog" is a value, "--stats true" is the program called true
             if value is None and len(rest) > 1 and rest[0].lower() in ("true", "false"):
@@ -51,7 +54,7 @@ def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]]) -> Argument
             value = "true" if boolean(name, value or "true") else "false"
         elif value is None:
             if not rest:
-                raise UsageError(f"{name} needs a value.\n`warpline profile --help` explains the options.")
+                raise UsageError(f"{name} needs a value.\n`warpline {command} --help` explains the options.")
             value = rest.pop(0)
         if later is not None and name not in own:
             result.later.append((later, value))
@@ -78,9 +81,9 @@ def boolean(name: str, value: str) -> bool:
     raise UsageError(f"{name} is either on or off: write {name}=true or {name}=false, not {value!r}.")
 
 
-def _unknown(name: str, known: Sequence[str]) -> str:
+def _unknown(name: str, known: Sequence[str], command: str) -> str:
     import difflib
 
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"There is no option {name}.{hint}\n`warpline profile --help` lists what there is."
+    return f"`{command}` has no option {name}.{hint}\n`warpline {command} --help` lists what there is."

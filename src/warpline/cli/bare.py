@@ -1,4 +1,4 @@
-"""The command line without click: `profile` alone, with the standard library, for `pip install --no-deps warpline`."""
+"""The command line without click: recording alone, with the standard library, for `pip install --no-deps warpline`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from pathlib import Path
 
 from warpline import catalog
 from warpline._version import __version__
+from warpline.cli import bare_sessions, capture_arguments
 from warpline.cli.arguments import split
-from warpline.cli.recording import OPTIONS, Request, record
+from warpline.cli.recording import OPTIONS, Kind, Request, record
 from warpline.cli.telling import INTERRUPTED, complain
 from warpline.errors import UsageError, WarplineError
 
 _HELP = """\
-Usage: warpline profile [OPTIONS] [--] PROGRAM [ARGS]…
+Usage: warpline profile|launch [OPTIONS] [--] PROGRAM [ARGS]…
+       warpline start|stop|status|sessions|shutdown [--session NAME]
 
 Only recording works here, because warpline is installed without its dependencies. The report is finished by any command
 that opens it where they are installed.
 
   -o NAME  -f  -t LIST  -e A=B[,C=D]  --wait primary|all  --spool-dir DIR  --keep-raw  -q
 """
+_CAPTURE = "".join(f"  {'  '.join(argument.names)}  {argument.value}".rstrip() + "\n" for argument in capture_arguments.ARGUMENTS)
 
 
 def run(arguments: Sequence[str] | None) -> int:
@@ -37,19 +40,22 @@ def run(arguments: Sequence[str] | None) -> int:
 
 def _run(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help"):
-        print(_HELP, end="")
+        print(_HELP + _CAPTURE, end="")
         return 0
     if words[0] in ("-v", "-V", "--version"):
         print(f"warpline {__version__}")
         return 0
-    if words[0] == "profile":
+    kind: Kind = "launch" if words[0] == "launch" else "profile"
+    if words[0] in bare_sessions.COMMANDS:
+        return bare_sessions.run(words[0], words[1:])
+    if words[0] == kind:
         del words[0]
     elif any(unit.id.replace("_", "-") == words[0] for unit in catalog.units("cli.commands")):
         raise UsageError(f"`warpline {words[0]}` needs packages that are not installed here.\nInstall them with: pip install warpline")
-    arguments = split(words, OPTIONS)
+    arguments = split(words, OPTIONS, kind)
     given = dict(option.split("=", 1) for option in arguments.options)
     if given.get("--help") == "true":
-        print(_HELP, end="")
+        print(_HELP + _CAPTURE, end="")
         return 0
     wait = given.get("--wait", "all")
     if wait not in ("primary", "all"):
@@ -66,5 +72,7 @@ def _run(words: list[str]) -> int:
         spool_dir=Path(given["--spool-dir"]) if "--spool-dir" in given else None,
         quiet=given.get("--quiet") == "true",
         later=arguments.later,
+        capture={name: value for name, value in given.items() if name in capture_arguments.NAMES},
+        kind=kind,
     )
     return record(request).exit_status

@@ -12,7 +12,7 @@ from typing import Any
 from warpline.capture.agent import load_agent
 from warpline.capture.libraries import named, package_of, silent
 from warpline.capture.run_facts import RunFacts
-from warpline.cli.recording import leave_for_later
+from warpline.cli.unfinished import leave_for_later
 from warpline.cli.words import counted, short_path
 from warpline.errors import WarplineError
 from warpline.handover import pending

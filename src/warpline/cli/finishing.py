@@ -4,44 +4,51 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from warpline.capture.launch import Outcome
 from warpline.cli.summary import summary
-from warpline.cli.telling import tell
+from warpline.cli.telling import complain, tell
 from warpline.cli.words import short_path
-from warpline.errors import WarplineError
 from warpline.handover import pending
 from warpline.query import open as open_report
+from warpline.report import manifest as manifests
 from warpline.report.finish import finish
 
 _PATIENCE_S = 0.3
 
 
-def finish_and_summarise(note: pending.Pending, outcome: Outcome, *, quiet: bool) -> None:
-    """Finish the recording `note` and print its summary; errors keep the program's exit code."""
+def finish_and_summarise(note: pending.Pending, *, quiet: bool) -> None:
+    """Finish the recording `note` and print its summary; where that cannot be made, say why. Raises what `finish` does."""
+    report = note.report
+    if not note.path.exists():  # somebody deleted the report while the program ran
+        note = pending.begin(report, note.spool, job=note.job, keep_raw=note.keep_raw)
+    with progress_bar(quiet) as progress:
+        manifest = finish(note, report, keep_raw=note.keep_raw, progress=progress)
+    if not quiet:
+        _summarise(note, manifest)
+
+
+def _summarise(note: pending.Pending, manifest: manifests.Manifest) -> None:
     report = note.report
     try:
-        if not note.path.exists():  # somebody deleted the report while the program ran
-            note = pending.begin(report, note.spool, job=note.job, keep_raw=note.keep_raw)
-        with progress_bar(quiet) as progress:
-            manifest = finish(note, report, keep_raw=note.keep_raw, progress=progress)
-        if quiet:
-            return
-        with open_report(report) as opened:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # other ranks of the job still record: that is as it should be
+            opened = open_report(report)
+        with opened:
             for line in summary(opened, manifest):
                 tell(line)
-        if note.path.exists():
-            tell(f"\nwarpline: the spool {short_path(Path(note.spool))} could not be removed; whatever opens the report tries again.")
-    except KeyboardInterrupt:
-        tell(f"\nwarpline: interrupted. Nothing is lost: `warpline info {short_path(report)}` finishes the report.")
-        raise
-    except WarplineError as error:
-        error.exit_code = outcome.exit_status or error.exit_code
-        raise
+    except Exception as error:
+        if manifests.path_of(report, manifest.id).exists():
+            complain(f"{short_path(report)} is finished, but cannot be summed up: {error}")
+        else:
+            complain(f"{short_path(report)} was finished, and has been removed or overwritten since.\nName another report with -o.")
+        return
+    if note.path.exists():
+        tell(f"\nwarpline: the spool {short_path(Path(note.spool))} could not be removed; whatever opens the report tries again.")
 
 
 @contextmanager

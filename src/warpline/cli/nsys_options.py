@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from warpline.capture.library_ranges import SWITCHES, VERBOSE
+
 _TABLE = """
 -b --backtrace                           value  none
--c --capture-range                       value  none
--d --duration                            value  0
 -n --inherit-environment                 flag   true
--p --nvtx-capture                        value
 -w --show-output                         flag   true
 -x --stop-on-exit                        flag   true
--y --delay                               value  0
--Y --start-later                         flag   false
 --accelerator-trace                      value  none
 --after-collection-start                 value
 --after-report-ready                     value
 --auto-report-name                       flag   false
---capture-range-end                      value  none stop stop-shutdown
 --command-file                           value
 --cpu-cluster-events                     value  none
 --cpu-core-events                        value  none
@@ -31,15 +27,7 @@ _TABLE = """
 --cpu-socket-events                      value  none
 --cpu-socket-metrics                     value  none
 --cpuctxsw                               value  none
---cuda-event-trace                       value  false
---cuda-flush-interval                    value
---cuda-graph-trace                       value
---cuda-memory-usage                      flag   false
---cuda-trace-all-apis                    flag   false
 --cuda-trace-scope                       value  process-tree
---cuda-um-cpu-page-faults                flag   false
---cuda-um-gpu-page-faults                flag   false
---cudabacktrace                          value  none false
 --dask                                   value  none
 --debug-symbols                          value
 --discard-environment                    flag   true false
@@ -59,9 +47,6 @@ _TABLE = """
 --ftrace                                 value  none
 --ftrace-keep-user-config                flag   false
 --gds-metrics                            value  none
---gpu-metrics-device                     value  none
---gpu-metrics-devices                    value  none
---gpu-metrics-frequency                  value
 --gpu-metrics-set                        value
 --gpu-video-device                       value  none
 --gpu-video-devices                      value  none
@@ -78,12 +63,9 @@ _TABLE = """
 --ib-switch-metrics-device               value  none
 --ib-switch-metrics-devices              value  none
 --isr                                    value  false
---kill                                   value  none
 --mpi-impl                               value
 --nccl-trace                             value  none
 --nic-metrics                            value  none false
---nvtx-domain-exclude                    value
---nvtx-domain-include                    value
 --opengl-gpu-workload                    flag   true false
 --os-events                              value  none
 --osrt-backtrace-depth                   value
@@ -108,7 +90,6 @@ _TABLE = """
 --sampling-period                        value
 --sampling-trigger                       value
 --session                                value
---session-new                            value
 --show-source-info                       flag   true false
 --soc-metrics                            flag   false
 --soc-metrics-frequency                  value
@@ -125,14 +106,17 @@ _TABLE = """
 --xhv-trace-events                       value
 """
 
-BUILT_TRACES = ("nvtx",)
+LIBRARY_TRACES = (*SWITCHES, *VERBOSE)
+BUILT_TRACES = ("cuda", "nvtx", *LIBRARY_TRACES)
 _LATER_TRACES = """
-cuda cuda-hw cuda-sw osrt gc python-gil nvml
-cublas cublas-verbose cudla cudla-verbose cudnn cusolver cusolver-verbose cusparse cusparse-verbose
-dx11 dx11-annotations dx12 dx12-annotations gds mpi nccl nvvideo openacc opengl opengl-annotations openmp
+cuda-hw osrt gc python-gil nvml
+cudla cudla-verbose
+dx11 dx11-annotations dx12 dx12-annotations gds mpi nvvideo openacc opengl opengl-annotations openmp
 openxr openxr-annotations oshmem s3 s3-verbose syscall tegra-accelerators ucx vulkan vulkan-annotations wddm
 """
 LATER_TRACES = frozenset(_LATER_TRACES.split())
+HARDWARE = "cuda-hw"
+ALIASES = {"cuda-sw": "cuda"}  # CUPTI's instrumented trace, which nsys prefers to the hardware's only where it must
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Opens the report that a command asks about: behind a progress bar, and saying which recordings it lacks."""
+"""Opens the report, or the window of it, that a command asks about: behind a progress bar, and saying which recordings it lacks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from warpline.cli.finishing import progress_bar
 from warpline.cli.telling import tell
 
@@ -14,16 +16,38 @@ if TYPE_CHECKING:
     from warpline.query import Report
 
 
+window_option = click.option(
+    "--window",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only window N of the capture, what crosses its edges cut to it; `warpline info` lists them.",
+)
+
+
 @contextmanager
-def opened(path: Path, *, say: bool = True) -> Iterator[Report]:
-    """Yield the report at `path`; unless `say` is false, a warning on stderr names each recording that is not in it."""
+def opened(path: Path, *, window: int | None = None, say: bool = True, quiet: bool = False) -> Iterator[Report]:
+    """Yield the report at `path`, or one window of it; unless `say` is false, stderr gets a warning for each recording that is not in it.
+
+    A file of another tool is imported first, which is said unless `quiet`. Raises MissingData where there is no such window.
+    """
     from warpline.query.report import Report
     from warpline.report.store import open_store
 
+    if path.is_file():
+        from warpline.flows.foreign import imported  # only such files pay for it
+
+        with progress_bar() as progress:
+            path = imported(path, tell if say and not quiet else None, progress)
     with progress_bar() as progress:
         stored = open_store(path, progress)
     if say:
         for text in stored.waiting:
             tell(f"warpline: warning: not in this report: {text}")
+        for text in stored.snapshots:
+            tell(f"warpline: warning: not complete: {text}")
     with Report(stored) as report:
-        yield report
+        if window is None:
+            yield report
+        else:
+            with report.window(window) as part:
+                yield part

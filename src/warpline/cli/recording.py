@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import signal
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from warpline.capture import job as jobs
 from warpline.capture.agent import load_agent
+from warpline.capture.attendant import Attendant
 from warpline.capture.facts import process_name
+from warpline.capture.gpu_options import GpuMetrics
 from warpline.capture.launch import Outcome, Recording
 from warpline.capture.options import DEFAULTS, Wait
-from warpline.capture.place import take_place
+from warpline.capture.place import Place, take_place
 from warpline.capture.program import find_program
-from warpline.cli.nsys_options import BUILT_TRACES, LATER_TRACES, Later
-from warpline.cli.telling import tell
+from warpline.cli import capture_arguments, cuda_arguments, gpu_arguments
+from warpline.cli.nsys_options import ALIASES, BUILT_TRACES, HARDWARE, LATER_TRACES, LIBRARY_TRACES, Later
+from warpline.cli.telling import complain, tell
+from warpline.cli.unfinished import leave_for_later
 from warpline.cli.words import short_path
-from warpline.errors import CaptureError, UsageError
+from warpline.errors import CaptureError, UsageError, WarplineError
 from warpline.handover import pending
+from warpline.handover.output_name import expand
 from warpline.handover.wording import COMMAND_LINE
 
 # Every name of an option -> its long name, and whether it is a flag.
@@ -37,12 +44,16 @@ OPTIONS = {
     "--keep-raw": ("--keep-raw", True),
     "--spool-dir": ("--spool-dir", False),
 }
-OPTIONS |= {long: (long, flag) for long, flag in list(OPTIONS.values())}
+Kind = Literal["profile", "launch"]
+OPTIONS |= {long: (long, flag) for long, flag in list(OPTIONS.values())} | capture_arguments.NAMES
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One `profile` command line; `trace` None is the default; `later` are options of nsys without effect yet, with their values."""
+    """One `profile` or `launch` command line; `trace` None is the default.
+
+    `later` are options of nsys without effect yet, with their values; `capture` those of `capture_arguments`, by their long names.
+    """
 
     program: Sequence[str]
     output: str | None = None
@@ -55,6 +66,8 @@ class Request:
     spool_dir: Path | None = None
     quiet: bool = False
     later: Sequence[tuple[Later, str]] = ()
+    capture: Mapping[str, str] = field(default_factory=dict)
+    kind: Kind = "profile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,70 +80,110 @@ class Recorded:
 
 
 def record(request: Request) -> Recorded:
-    """Run the program and write the report; WarplineError when the program cannot run or the report not be written.
+    """Run the program and write the report; WarplineError when the program cannot run.
 
-    Where the packages that write reports are missing, the recording stays in the report for another machine to finish.
+    Once it ran, its exit status is returned whatever becomes of the report: that is said, and `finished` tells. Where the packages
+    that write reports are missing, the recording stays in the report for another machine to finish.
     """
     if not request.program:
-        raise UsageError("There is no program to run.\nFor example: warpline profile python train.py")
+        raise UsageError(f"There is no program to run.\nFor example: warpline {request.kind} python train.py")
     traces, later_traces = chosen_traces(",".join(DEFAULTS.trace) if request.trace is None else request.trace)
     options = replace(
-        DEFAULTS,
+        capture_arguments.capture_options(request.capture),
+        start_later=request.kind == "launch" or request.capture.get("--start-later") == "true",
         trace=traces,
         environment=variables(request.variables),
         wait=request.wait,
         spool_dir=request.spool_dir,
         keep_raw=request.keep_raw,
     )
+    if not options.gpu_metrics.chosen and jobs.is_later_local_rank() and "%" not in (request.output or ""):
+        options = replace(options, gpu_metrics=GpuMetrics("none"))  # the first rank of each host samples its GPUs into their one report
     _say_what_is_later(request, later_traces)
+    if slower := gpu_arguments.slower_than_asked(request.capture):
+        tell(f"warpline: {slower}")
 
     agent = load_agent()
     early = agent.clock_sample()
     find_program(request.program[0], {**os.environ, **dict(options.environment)})
-    job = jobs.job_id()
-    place = take_place(
-        request.output,
-        force=request.force,
-        job=job,
-        spool_dir=options.spool_dir,
-        keep_raw=options.keep_raw,
-        part=pending.own_id(),
-        wording=COMMAND_LINE,
-    )
-    recording = Recording(request.program, options, place.spool.path, agent, early, job, waiting=lambda pids: _say_waiting(request, pids))
+    attendant = Attendant(replace(options, session=_session_name(options.session)), f"{request.kind}-{os.getpid()}", tell)
+    try:
+        job = jobs.job_id()
+        place = take_place(
+            request.output,
+            force=request.force,
+            job=job,
+            spool_dir=options.spool_dir,
+            keep_raw=options.keep_raw,
+            part=pending.own_id(),
+            wording=COMMAND_LINE,
+        )
+        attendant.describe(place.report, place.note.path, tuple(request.program))
+        recording = Recording(
+            request.program,
+            options,
+            place.spool.path,
+            agent,
+            early,
+            job,
+            waiting=lambda pids: _say_waiting(request, pids),
+            attend=attendant.attend,
+        )
+        _note_beginning(recording, place, attendant, request)
+    except BaseException:
+        attendant.close("the program was not started.")
+        raise
+    try:
+        outcome = recording.run()
+    except BaseException as error:
+        attendant.close("the program was not started.")
+        if isinstance(error, CaptureError):
+            place.give_up()
+        raise
+    finished = False
+    try:
+        recording.release()
+        if not recording.facts.saved:
+            # the report will not have them
+            for row in recording.facts.diagnostics:
+                tell(f"warpline: {row['severity']}: {row['message']}")
+        if outcome.over_by not in (None, "end") and not request.quiet:
+            _say_over(request, outcome)
+        finished = _finish(place.note, quiet=request.quiet)
+    except KeyboardInterrupt:
+        path = short_path(place.report)
+        tell(f"\nwarpline: interrupted. Nothing is lost: `warpline info {path}` finishes the report.")
+        raise
+    finally:
+        said = "the report is finished." if finished else "the report is not finished; whatever opens it tries again."
+        attendant.close(said, finished=finished)
+        exit_status = recording.rest() if outcome.exit_status is None else outcome.exit_status
+    return Recorded(place.report, exit_status, finished)
+
+
+def _session_name(template: str | None) -> str | None:
+    if template is None or "%" not in template:
+        return template
+    wording = replace(COMMAND_LINE, output="--session-new")
+    return expand(template, number=1, host=socket.gethostname(), environment=os.environ, wording=wording)
+
+
+def _note_beginning(recording: Recording, place: Place, attendant: Attendant, request: Request) -> None:
     place.warn(recording.facts)
-    if not options.trace:
+    if not recording.options.trace:
         recording.facts.note(
             "warning", "nothing-traced", "None of the sources that -t names can be recorded yet, so there is nothing to show."
         )
-    try:
-        outcome = recording.run()
-    except CaptureError:
-        place.give_up()
-        raise
-    if not recording.facts.saved:
-        # the report will not have them
-        for row in recording.facts.diagnostics:
-            tell(f"warpline: {row['severity']}: {row['message']}")
-    finished = _finish(place.note, outcome, quiet=request.quiet)
-    return Recorded(place.report, outcome.exit_status, finished)
-
-
-def leave_for_later(note: pending.Pending, error: ModuleNotFoundError) -> str:
-    """Leave a recording to a machine that can finish it, the spool in the report, so that one directory can be carried away; say so."""
-    inside = note.report / "spool" / note.id
-    if Path(note.spool) != inside:
-        shutil.move(note.spool, inside)
-    path = short_path(note.report)
-    return (
-        f"warpline: recorded into {path}, but {error.name} is not installed here, so the report is not finished.\n"
-        f"  Copy {path} to where warpline is installed with its dependencies; any command that opens it finishes it."
-    )
+    if attendant.problem:
+        recording.facts.note("info", "no-session", " ".join(attendant.problem.split()))
+    elif recording.options.start_later and not request.quiet:
+        tell(f"warpline: session {attendant.name} records nothing yet.\n  Begin from another terminal: warpline start")
 
 
 def chosen_traces(text: str) -> tuple[tuple[str, ...], list[str]]:
     """Return the sources of `-t` that are built, and the names of those that are not; UsageError for names that mean nothing."""
-    names = list(dict.fromkeys(name.strip().lower() for name in text.split(",") if name.strip()))
+    given = (name.strip().lower() for name in text.split(",") if name.strip())
+    names = list(dict.fromkeys(ALIASES.get(name, name) for name in given))
     unknown = [name for name in names if name not in LATER_TRACES and name not in BUILT_TRACES and name != "none"]
     if unknown:
         import difflib
@@ -140,6 +193,10 @@ def chosen_traces(text: str) -> tuple[tuple[str, ...], list[str]]:
         raise UsageError(
             f"-t: there is nothing to trace called {unknown[0]!r}.{hint}\nRecorded now: {', '.join(BUILT_TRACES)}. Nothing: none."
         )
+    if "nvtx" not in names and any(name in LIBRARY_TRACES for name in names):
+        names.append("nvtx")  # the libraries' own ranges are NVTX
+    if HARDWARE in names and "cuda" not in names:
+        names.append("cuda")  # as nsys does where the hardware cannot
     return tuple(name for name in names if name in BUILT_TRACES), [name for name in names if name in LATER_TRACES]
 
 
@@ -156,24 +213,34 @@ def variables(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def _finish(note: pending.Pending, outcome: Outcome, *, quiet: bool) -> bool:
+def _finish(note: pending.Pending, *, quiet: bool) -> bool:
+    """Make the report, and return whether there is one. What goes wrong is said: the exit code is the program's, whatever it is."""
     try:
         # the program is through: only now comes what takes time to load
         from warpline.cli.finishing import finish_and_summarise
+
+        finish_and_summarise(note, quiet=quiet)
     except ModuleNotFoundError as error:
         tell(leave_for_later(note, error))
-        return False
-    finish_and_summarise(note, outcome, quiet=quiet)
-    return True
+    except WarplineError as error:
+        complain(str(error))
+    except Exception as error:
+        path = short_path(note.report)
+        complain(f"{path} is not finished: {type(error).__name__}: {error}\nNothing is lost: `warpline info {path}` tries again.")
+    else:
+        return True
+    return False
 
 
 def _say_what_is_later(request: Request, traces: list[str]) -> None:
     names = [later.name for later, value in request.later if value.lower() not in later.silent]
     if request.sample != "none":
         names.insert(0, "--sample")
-    names = list(dict.fromkeys(names))
-    if traces:
-        names.append(f"--trace {','.join(traces)}")
+    names = list(dict.fromkeys([*names, *cuda_arguments.not_yet(request.capture)]))
+    if HARDWARE in traces:
+        tell(f"warpline: --trace {HARDWARE} is not built yet: CUDA is recorded as with --trace cuda.")
+    if others := [name for name in traces if name != HARDWARE]:
+        names.append(f"--trace {','.join(others)}")
     if names:
         verbs = ("is", "was") if len(names) == 1 else ("are", "were")
         tell(f"warpline: {', '.join(names)} {verbs[0]} not built yet and {verbs[1]} ignored.")
@@ -182,4 +249,28 @@ def _say_what_is_later(request: Request, traces: list[str]) -> None:
 def _say_waiting(request: Request, pids: list[int]) -> None:
     if not request.quiet:
         names = ", ".join(f"{process_name(pid)} ({pid})" for pid in pids[:3]) + (", …" if len(pids) > 3 else "")
-        tell(f"warpline: {request.program[0]} has ended; waiting for what it left running: {names}. Ctrl-C twice to finish now.")
+        program = Path(request.program[0]).name
+        tell(f"warpline: {program} has ended; waiting for what it left running: {names}.\n  Ctrl-C twice to finish now.")
+
+
+def _say_over(request: Request, outcome: Outcome) -> None:
+    name = Path(request.program[0]).name
+    if outcome.killed_by:
+        alive = f", and has not ended yet ({outcome.still_running[0]})" if outcome.exit_status is None else ""
+        tell(f"warpline: the recording is over; {name} got {_signal_name(outcome.killed_by)}{alive}.")
+    elif outcome.exit_status is None:
+        tell(
+            "warpline: the recording is over, and its report is being written.\n"
+            f"  {name} ({outcome.still_running[0]}) goes on, and its exit code is waited for; --kill sigterm ends it."
+        )
+    elif outcome.killed_all_by:
+        tell(f"warpline: the recording is over; what {name} left running got {_signal_name(outcome.killed_all_by)}.")
+    elif outcome.still_running:
+        tell(f"warpline: the recording is over; what {name} left running goes on.")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -19,26 +19,27 @@ else:
 
 
 class ReportPath(_Base):
-    """`run`, `run.warpline` and, where nothing else has that name, `run.nsys-rep` all mean the report `run.warpline`."""
+    """`run`, `run.warpline` and, where nothing else has that name, `run.nsys-rep` all mean the report `run.warpline`.
+
+    A file of another tool is one too: `run.sqlite`.
+    """
 
     name = "REPORT"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path of the report that is meant; NotAReport for files of other tools and for what is not there."""
+        """Return the path of the report, or of the file of another tool, that is meant; NotAReport for what is not there."""
         path = located(Path(value))
         if path.is_dir():
             return path
         foreign = path.suffix in FOREIGN
         if foreign and not path.exists() and path.with_suffix(SUFFIX).is_dir():
             return path.with_suffix(SUFFIX)
-        if foreign:
-            raise NotAReport(f"{path}: reports of Nsight Systems cannot be read yet; record with `warpline profile`.")
-        if path.exists():
-            raise NotAReport(f"{path} is a file, not a report: a report is a directory called NAME{SUFFIX}.")
+        if path.is_file():  # of another tool: imported when it is opened
+            return path
         beside = sorted(found.name for found in path.parent.glob(f"*{SUFFIX}") if found.is_dir())
         here = f"There {'is' if len(beside) == 1 else 'are'}: {', '.join(beside[:5])}{', …' if len(beside) > 5 else ''}."
         raise NotAReport(f"There is no report {path}.\n{here if beside else 'Record one: `warpline profile -o NAME PROGRAM`.'}")
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Complete directories."""
-        return [CompletionItem(incomplete, type="dir")]
+        """Complete directories and files."""
+        return [CompletionItem(incomplete, type="file")]

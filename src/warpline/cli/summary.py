@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warpline.cli.tables import printable, shorten
+from warpline.cli import gpu_summary, windows
+from warpline.cli.tables import apart, printable, shorten
 from warpline.cli.words import counted, duration, short_path, size
 from warpline.report.writer import PROCESSES_PER_PART as PART
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from warpline.report.manifest import Manifest
 
 LONGEST = 5
-_WHERE_ANY = ("tasks", "payloads", "counters", "samples", "objects")  # few programs have them: silent otherwise
+# Few programs have them: silent otherwise.
+_WHERE_ANY = ("tasks", "payloads", "counters", "samples", "objects", "API calls", "kernels", "memcpys", "memsets", "graphs")
+_SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs")
 _WIDTH = 79
 _HARD_SPACE = "\xa0"  # where a line must not be broken
 _LABEL = 10
@@ -32,25 +35,51 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     yield from _lost(report, manifest)
     yield from _ended(manifest)
     wall = manifest.end - manifest.origin
-    always = [("processes", "process"), ("threads", "thread"), ("ranges", "range"), ("marks", "mark")]
+    always = [("recorded", "process"), ("threads", "thread"), ("ranges", "range"), ("marks", "mark")]
     where_any = [(name, name.removesuffix("s")) for name in _WHERE_ANY if facts[name]]
+    others = counted(facts["silent"], "silent process")
+    silent = f"; {others.replace(' ', _HARD_SPACE)} beside (see warpline info)" if facts["silent"] else ""
     recorded = [counted(facts[name], noun).replace(" ", _HARD_SPACE) for name, noun in (*always, *where_any)]
-    yield from _wrapped(click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(recorded)} in {duration(wall)}")
+    yield from _wrapped(click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(recorded)} in {duration(wall)}{silent}")
+    yield from _windows(report, manifest, facts)
     yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, facts["busiest"], wall))
+    yield from _gpus(report, manifest, wall)
     yield from _longest(report, manifest)
     path = short_path(report.path)
     yield _line("Report", f"{path} ({size(_bytes(report, manifest))})")
-    if facts["ranges"] + facts["marks"] + facts["samples"]:
+    if any(facts[name] for name in _SHOWN):
         yield _line("Next", f"warpline stats {path}")
         yield _line("", f"warpline timeline {path}")
     else:
         yield _line("Next", f"warpline info {path}")
 
 
+def _gpus(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
+    part = _part(manifest)
+    for label, text in gpu_summary.busy(report, part, wall):
+        yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
+    kernels = [(f"{duration(total):>9}  {number:>9,} x  ", name) for total, number, name in gpu_summary.kernels(report, part)]
+    names = apart([name for _, name in kernels], _WIDTH - _LABEL - max((len(numbers) for numbers, _ in kernels), default=0))
+    for index, (numbers, name) in enumerate(kernels):
+        yield _line("" if index else "Kernels", numbers + names[name])
+    for label, text in (
+        ("Copies", gpu_summary.copies(report, part)),
+        ("Graphs", gpu_summary.graphs(report, part)),
+        ("Overhead", gpu_summary.overhead(report, part)),
+    ):
+        if text:
+            yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
+
+
+def _part(manifest: Manifest) -> str:
+    return f"process BETWEEN {manifest.part * PART} AND {(manifest.part + 1) * PART - 1}"
+
+
 def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
-    part = f"process BETWEEN {manifest.part * PART} AND {(manifest.part + 1) * PART - 1}"
+    part = _part(manifest)
     row: dict[str, Any] = report.sql(
-        f"""SELECT (SELECT count(*) FROM processes WHERE {part}) AS processes,
+        f"""SELECT (SELECT count(*) FROM processes WHERE {part} AND recorded IS NOT FALSE) AS recorded,
+                   (SELECT count(*) FROM processes WHERE {part} AND recorded IS FALSE) AS silent,
                    (SELECT count(*) FROM threads WHERE {part}) AS threads,
                    (SELECT count(*) FROM nvtx_ranges WHERE {part}) AS ranges,
                    (SELECT count(*) FROM nvtx_marks WHERE {part}) AS marks,
@@ -59,9 +88,26 @@ def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
                    (SELECT count(*) FROM nvtx_counters WHERE {part}) AS counters,
                    (SELECT count(*) FROM nvtx_counter_samples WHERE {part}) AS samples,
                    (SELECT count(*) FROM nvtx_objects WHERE {part}) AS objects,
+                   (SELECT count(*) FROM cuda_api WHERE {part}) AS "API calls",
+                   (SELECT count(*) FROM kernels WHERE {part}) AS kernels,
+                   (SELECT count(*) FROM memcpys WHERE {part}) AS memcpys,
+                   (SELECT count(*) FROM memsets WHERE {part}) AS memsets,
+                   (SELECT count(*) FROM graphs WHERE {part}) AS graphs,
+                   (SELECT count(*) FROM nvtx_ranges WHERE clipped AND {part}) AS clipped,
                    (SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)) AS busiest"""
     ).to_pylist()[0]
     return {name: int(value) for name, value in row.items()}
+
+
+def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Iterator[str]:
+    rows = report.sql("SELECT * FROM capture_windows WHERE part = $part ORDER BY number", {"part": manifest.part}).to_pylist()
+    recorder = any(row["code"] == "keep-last" for row in report.table("diagnostics", ["code"]).to_pylist())
+    if not windows.worth_telling(rows) and not (rows and recorder):  # what is missing then has to be said
+        return
+    for index, line in enumerate(windows.lines(rows, report.origin)):
+        yield _line("" if index else "Windows", line)
+    if facts["clipped"]:
+        yield _line("", f"{counted(facts['clipped'], 'range')} across an edge; --window N shows one window")
 
 
 def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
@@ -97,7 +143,9 @@ def _sources(manifest: Manifest, busiest: int, wall: int) -> str:
         if not source.get("on"):
             continue
         cost = source.get("cost_ns")
-        if cost is None:
+        if "cost_ns" not in source:
+            words.append(name)
+        elif cost is None:
             words.append(f"{name} (its cost could not be measured)")
         elif busiest and wall > 0:
             words.append(f"{name}: {cost:.0f} ns a range here, {_percent(busiest * cost / wall)} of the run (busiest thread)")

@@ -75,8 +75,29 @@ def shorten(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
 
 
+def apart(texts: Iterable[str], width: int) -> dict[str, str]:
+    """Cut each of `texts` to `width` characters in the middle, at `…`; those that would look the same, before they first differ."""
+    cut = {text: _squeezed(text, width) for text in texts}
+    alike: dict[str, list[str]] = {}
+    for text, short in cut.items():
+        alike.setdefault(short, []).append(text)
+    head = width // 3
+    for same in alike.values() if head > 1 else ():
+        if len(same) > 1:
+            first, last = min(same), max(same)
+            at = next((index for index, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+            rests = apart([text[at:] for text in same], width - head - 1)
+            cut.update({text: f"{text[:head]}…{rests[text[at:]]}" for text in same})
+    return cut
+
+
+def _squeezed(text: str, width: int) -> str:
+    tail = max(width - 1, 0) // 2
+    return text if len(text) <= width else shorten(text[: len(text) - tail], width - tail) + text[len(text) - tail :]
+
+
 def _decimals(name: str) -> int:
-    for unit, places in (("(us)", 3), ("(ms)", 3), ("(s)", 6)):
+    for unit, places in (("(us)", 3), ("(ms)", 3), ("(s)", 6), ("(MB)", 3), ("(MB/s)", 3)):
         if name.endswith(unit):
             return places
     return 1
@@ -107,6 +128,8 @@ _KEYS = frozenset(
     (
         *("pid", "tid", "endtid", "process", "thread", "end_thread", "id", "parent", "rangeid", "parentid", "category_id"),
         *("task", "counter", "event", "schema", "object", "target", "identifier"),
+        *("corrid", "correlation", "devid", "device", "gpu", "ctx", "context", "greenctx", "strm", "stream", "api", "graph", "graph_node"),
+        *("rank", "local_rank", "result"),
     )
 )
 
@@ -165,8 +188,13 @@ def fitted(table: pa.Table, width: int) -> tuple[pa.Table, list[str]]:
     return table.select(list(widths)), gone
 
 
+def _apart(cells: list[str], width: int) -> list[str]:
+    cut = apart((text for text in cells if len(text) > width), width)
+    return [cut.get(text, text) for text in cells]
+
+
 def as_table(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
-    """Lines for reading: numbers right-aligned and whole, text cut with `…`; rows fold where `width` (0: none) is too small."""
+    """Lines for reading: numbers right-aligned and whole, text cut at `…`; rows fold where `width` (0: none) is too small."""
     numeric = _numeric(table)
     cells = _text_cells(table)
     names = table.column_names
@@ -186,10 +214,12 @@ def as_table(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterato
         if excess > 0:
             widths = [min(size, width - len(_GAP)) if not numeric[index] else size for index, size in enumerate(widths)]
     lines = _lines(widths, width)
+    cells = [cell if number else _apart(cell, size) for cell, number, size in zip(cells, numeric, widths, strict=True)]
+    names = [name if number else shorten(name, size) for name, number, size in zip(names, numeric, widths, strict=True)]
 
     def row(values: Sequence[str]) -> Iterator[str]:
         for number, line in enumerate(lines):
-            parts = [values[i].rjust(widths[i]) if numeric[i] else shorten(values[i], widths[i]).ljust(widths[i]) for i in line]
+            parts = [values[i].rjust(widths[i]) if numeric[i] else values[i].ljust(widths[i]) for i in line]
             yield ((_GAP if number else "") + _GAP.join(parts)).rstrip()
 
     if header:

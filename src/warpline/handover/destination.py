@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from warpline.errors import ReportError
-from warpline.handover import pending
+from warpline.handover import pending, spool_files
 from warpline.handover.naming import is_report
 from warpline.handover.output_name import claim
 from warpline.handover.wording import COMMAND_LINE, Wording
@@ -25,6 +24,8 @@ def destination(output: str | None, *, force: bool, job: str | None, wording: Wo
     """
     path, created = claim(output, host=socket.gethostname().replace("/", "_"), wording=wording)
     with _locked(path.parent):
+        if created and path.is_dir() and any(path.iterdir()):
+            created = False  # another one, who had waited for the lock, found it empty and was faster
         if not created:
             _check(path, force=force, job=job, wording=wording)
         path.mkdir(exist_ok=True)
@@ -64,16 +65,18 @@ def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> Non
     why = ""
     if job is not None:
         others = ", ".join(sorted(name or "no job" for name in jobs))
-        why = f" It is not of this job ({job}) but of {others}."
+        why = f"\nIt is not of this job ({job}) but of {others}."
     raise ReportError(f"The report {path} exists already.{why}\n{other}, or overwrite it with {wording.force}.")
 
 
 def _overwrite(path: Path, other: str) -> None:
+    import shutil  # slow to load, and hardly ever needed
+
     for note in pending.listed(path):
         with pending.locked(note) as ours:  # whoever finishes it now may end that
             try:
                 if ours:
-                    pending.remove(note.spool)
+                    spool_files.remove(note.spool)
             except OSError:
                 continue
     # out of the way in one step, so that nobody meets half a report

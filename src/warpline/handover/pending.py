@@ -16,8 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from warpline.errors import ReportError
+from warpline.handover import untrusted
 from warpline.handover.naming import MANIFESTS, PENDING
 from warpline.handover.wording import COMMAND_LINE, Wording
 
@@ -26,6 +28,8 @@ if sys.platform != "win32":
 
 DIRECTORY = PENDING
 _SILENCE_S = 120
+_LONGEST = 1 << 20  # bytes of a note
+_LONGEST_MANIFEST = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -102,11 +106,13 @@ def listed(report: str | os.PathLike[str]) -> list[Pending]:
 def read(path: Path) -> Pending | None:
     """Read one note; None where it is gone or no note."""
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(untrusted.read(path, _LONGEST))
         name = path.stem
         if data["id"] != name or safe(name) != name:  # the id names files: it must not lead out of the report
             return None
         beside = path.parent.parent / "spool" / name
+        if not _may_be(str(data["spool"])):
+            return None
         return Pending(
             id=name,
             # A report that was moved, or copied to another machine, takes the spool that lies in it along.
@@ -120,7 +126,7 @@ def read(path: Path) -> Pending | None:
             ended=bool(data.get("ended", False)),
             path=path,
         )
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, OverflowError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -136,11 +142,8 @@ def runner(pending: Pending) -> str | None:
         return None
     if pending.pid and start_ticks(pending.pid) == pending.start_ticks:
         return f"process {pending.pid}"
-    for spool in Path(pending.spool).glob("*.spool"):
-        match = re.fullmatch(r".*-(\d+)-(\d+)", spool.stem)
-        if match and start_ticks(int(match[1])) == int(match[2]):
-            return f"process {match[1]}"
-    return None
+    writer = next(filter(None, map(living_writer, Path(pending.spool).glob("*.spool"))), None)
+    return None if writer is None else f"process {writer}"
 
 
 def end(pending: Pending) -> int | None:
@@ -167,36 +170,12 @@ def end(pending: Pending) -> int | None:
 @contextmanager
 def locked(pending: Pending) -> Iterator[bool]:
     """Hold the right to finish; waits for another command that does. Yields False when the note is gone: it is finished."""
-    try:
-        handle = open(pending.path, "rb")  # noqa: SIM115 - closed below, which drops the lock
-    except OSError:
+    handle = _locked_note(pending.path)
+    if handle is None:
         yield False
-        return
-    with handle:
-        if sys.platform != "win32":
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        try:
-            same = os.path.samestat(os.fstat(handle.fileno()), pending.path.stat())
-        except OSError:
-            same = False
-        yield same
-
-
-def files(spool: str | os.PathLike[str]) -> list[Path]:
-    """Return the files of a spool directory: what an agent or a launcher writes there, and nothing else that lies in it."""
-    known = ("control", "clocks.jsonl", "launch.json", "launch.tmp")
-    return sorted(path for path in Path(spool).iterdir() if path.is_file() and (path.suffix == ".spool" or path.name in known))
-
-
-def remove(spool: str | os.PathLike[str]) -> None:
-    """Remove the files of a spool, and its directory unless something else is in it: a note may name any directory. OSError."""
-    for path in files(spool):
-        path.unlink()
-    try:
-        Path(spool).rmdir()
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
+    else:
+        with handle:  # closing it drops the lock
+            yield True
 
 
 def jobs(report: str | os.PathLike[str]) -> set[str | None]:
@@ -205,8 +184,8 @@ def jobs(report: str | os.PathLike[str]) -> set[str | None]:
     folder = Path(report) / MANIFESTS
     for path in folder.glob("*.json") if folder.is_dir() else []:
         try:
-            job = json.loads(path.read_bytes()).get("job")
-        except (OSError, ValueError, AttributeError):
+            job = json.loads(untrusted.read(path, _LONGEST_MANIFEST)).get("job")
+        except (OSError, ValueError, AttributeError, RecursionError):
             continue
         found.add(None if job is None else str(job))
     return found
@@ -240,9 +219,42 @@ def part_id(host: str, pid: int, ticks: int) -> str:
     return f"{safe(host)}-{pid}-{ticks}"
 
 
+def writer_of(spool: Path) -> tuple[int, int] | None:
+    """Return process id and start time of who writes a spool file, which its name tells; None where it does not."""
+    match = re.fullmatch(r".*-(\d{1,9})-(\d{1,19})", spool.stem)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def living_writer(spool: Path) -> int | None:
+    """Return the process id of who writes a spool file, while that process lives."""
+    writer = writer_of(spool)
+    return writer[0] if writer and writer[1] and start_ticks(writer[0]) == writer[1] else None
+
+
 def safe(name: str) -> str:
     """Return `name` with everything but letters, digits, dot, dash and underscore replaced."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".") or "host"
+
+
+def _locked_note(path: Path) -> BinaryIO | None:
+    """Return the note, open and locked; None where it is gone."""
+    while True:
+        handle = None
+        try:
+            handle = open(path, "rb")  # noqa: SIM115 - the caller closes it
+            if sys.platform != "win32":
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(handle.fileno()), path.stat()):
+                return handle
+            handle.close()  # `end` has put another in its place meanwhile: that one is locked
+        except OSError:
+            if handle is not None:
+                handle.close()
+            return None
+        except BaseException:
+            if handle is not None:
+                handle.close()
+            raise
 
 
 def _last_reading(spool: Path) -> float:
@@ -257,6 +269,17 @@ def _last_reading(spool: Path) -> float:
         except (ValueError, KeyError, TypeError):
             continue
     return time.time()
+
+
+def _may_be(path: str) -> bool:
+    """Whether there can be a file of that name."""
+    try:
+        Path(path).stat()
+    except OSError as error:
+        return error.errno not in (errno.ENAMETOOLONG, errno.ELOOP)
+    except ValueError:  # a NUL, or half a character
+        return False
+    return True
 
 
 def _text(pending: Pending) -> str:

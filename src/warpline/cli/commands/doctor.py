@@ -18,6 +18,7 @@ import click
 from warpline._version import __version__
 from warpline.capture.agent import Agent, load_agent
 from warpline.capture.spool_dir import LOCAL, filesystem_of
+from warpline.cli.gpu_checks import gpu_findings
 from warpline.errors import CaptureError
 
 _DESK = ("click", "duckdb", "numpy", "pyarrow", "rich")
@@ -75,7 +76,8 @@ def _checks() -> Iterator[Check]:
     else:
         yield Check("desk", "ok", "reports can be finished and read here")
     yield Check("perf", "note", "CPU sampling is not built yet")
-    yield Check("gpu", "note", "CUDA tracing and GPU metrics are not built yet")
+    for name, state, text in gpu_findings():
+        yield Check(name, state, text)
 
 
 def _clock(agent: Agent) -> Check:

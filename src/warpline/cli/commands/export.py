@@ -10,6 +10,7 @@ import click
 from warpline import catalog
 from warpline.cli.flags import FlagCommand
 from warpline.cli.opening import opened as open_report
+from warpline.cli.opening import window_option
 from warpline.cli.report_path import ReportPath
 from warpline.cli.words import short_path, size
 from warpline.errors import UsageError
@@ -37,17 +38,18 @@ Examples:
     help=f"One of {', '.join(unit.id for unit in catalog.units(FAMILY))}.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; default: beside the report.")
+@window_option
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a file that exists.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not say what the format cannot hold.")
-def command(report: Path, kind: str, output: Path | None, force_overwrite: bool, quiet: bool) -> None:
+@click.option("-q", "--quiet", is_flag=True, help="Do not say what the format cannot hold, nor what was imported.")
+def command(report: Path, kind: str, output: Path | None, window: int | None, force_overwrite: bool, quiet: bool) -> None:
     """Write a report in the format of another tool, and say what the format cannot hold."""
     unit = catalog.find(FAMILY, kind)
-    out = output or report.resolve().with_name(report.resolve().name.removesuffix(SUFFIX) + str(unit.constant("SUFFIX")))
+    out = output or _beside(report.resolve(), str(unit.constant("SUFFIX")))
     if out.exists() and not force_overwrite:
         raise UsageError(f"{short_path(out)} exists; -f replaces it.")
 
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
-    with open_report(report) as opened:
+    with open_report(report, window=window, quiet=quiet) as opened:
         try:
             unit.load().write(opened, partial)
             partial.replace(out)
@@ -59,3 +61,8 @@ def command(report: Path, kind: str, output: Path | None, force_overwrite: bool,
     if not quiet:
         for loss in unit.constant("LOSES"):
             click.echo(f"  not in it: {loss}", err=True)
+
+
+def _beside(report: Path, suffix: str) -> Path:
+    name = report.stem if report.is_file() else report.name.removesuffix(SUFFIX)
+    return report.with_name(name + suffix)

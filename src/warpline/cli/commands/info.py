@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from warpline.cli import gpu_list, process_tree, windows
 from warpline.cli.opening import opened as open_report
 from warpline.cli.report_path import ReportPath
-from warpline.cli.tables import printable, shorten
+from warpline.cli.tables import printable, shorten, terminal_width
 from warpline.cli.words import counted, duration
 
 if TYPE_CHECKING:
@@ -52,8 +53,11 @@ def _facts(report: Report) -> dict[str, Any]:
         "end": report.end,
         "parts": parts,
         "waiting": list(report.waiting),
+        "snapshots": list(report.snapshots),
         "processes": report.table("processes").to_pylist(),
         "targets": report.table("targets").to_pylist(),
+        "devices": report.table("devices").to_pylist(),
+        "windows": report.table("capture_windows").to_pylist(),
         "tables": report.tables,
         "diagnostics": report.table("diagnostics").to_pylist(),
     }
@@ -63,6 +67,8 @@ def _print(facts: dict[str, Any]) -> None:
     _head(f"{printable(facts['path'])}: {duration(facts['end'] - facts['origin'])}")
     for text in facts["waiting"]:
         click.echo(click.style("missing     ", fg="yellow") + printable(text))
+    for text in facts["snapshots"]:
+        click.echo(click.style("snapshot    ", fg="yellow") + printable(text))
     for row in facts["diagnostics"]:
         color = {"error": "red", "warning": "yellow"}.get(row["severity"])
         count = f" ({row['count']:,})" if row["count"] is not None else ""
@@ -79,16 +85,22 @@ def _print(facts: dict[str, Any]) -> None:
     _rest(facts["parts"])
 
     _head("Hosts")
-    for target in facts["targets"]:
-        memory = f"{target['memory'] / (1 << 30):.0f} GiB"
-        about = f"{target['cpus']} x {target['cpu']}, {memory}, {target['os']}, {target['kernel']} {target['machine']}"
+    for target in {(target["host"], target["boot_id"]): target for target in facts["targets"]}.values():  # each part brings its own
+        cpus = f"{target['cpus']} x {target['cpu']}" if target["cpu"] != "unknown" else counted(target["cpus"], "CPU")
+        memory = f", {target['memory'] / (1 << 30):.0f} GiB" if target["memory"] else ""  # files of other tools may not say
+        about = f"{cpus}{memory}, {target['os']}, {target['kernel']} {target['machine']}"
         click.echo(f"  {printable(target['host'])}: {printable(about)}")
 
-    _head("Processes")
-    for process in facts["processes"][:_MANY]:
-        rank = f" rank {process['rank']}" if process["rank"] is not None else ""
-        click.echo(f"  {process['pid']:>8}{rank} {shorten(printable(process['command']), 100)}")
-    _rest(facts["processes"])
+    if facts["devices"]:
+        _head("GPUs")
+        for line in gpu_list.lines(facts["devices"], {row["process"]: row["pid"] for row in facts["processes"]}):
+            click.echo(f"  {line}")
+
+    _head(process_tree.heading(facts["processes"]))
+    for line in process_tree.lines(facts["processes"], terminal_width()):
+        click.echo(line)
+
+    _print_windows(facts)
 
     _head("Tables")
     for name, rows in facts["tables"].items():
@@ -96,6 +108,22 @@ def _print(facts: dict[str, Any]) -> None:
             click.echo(f"  {name:<20} {counted(rows, 'row')}")
     if empty := [name for name, rows in facts["tables"].items() if not rows]:
         click.echo(f"  empty: {', '.join(empty)}")
+
+
+def _print_windows(facts: dict[str, Any]) -> None:
+    names = {part["part"]: printable(part["id"]) for part in facts["parts"]}
+    told = False
+    for number in sorted({row["part"] for row in facts["windows"]}):
+        rows = [row for row in facts["windows"] if row["part"] == number]
+        if not windows.worth_telling(rows):
+            continue
+        if not told:
+            _head("Windows of the capture (--window N)")
+        told = True
+        if len(names) > 1:
+            click.echo(f"  of {names.get(number, number)}")
+        for line in windows.lines(rows, facts["origin"], _MANY):
+            click.echo(f"  {line}")
 
 
 def _head(text: str) -> None:

@@ -9,6 +9,7 @@ import click
 
 from warpline.cli import tables
 from warpline.cli.opening import opened as open_report
+from warpline.cli.opening import window_option
 from warpline.cli.report_path import ReportPath
 from warpline.errors import QueryError
 
@@ -25,15 +26,16 @@ Examples:
 @click.argument("report", type=ReportPath())
 @click.argument("sql")
 @click.option("-f", "--format", "form", default="table", metavar="FORMAT", help="table (default), csv, tsv, json or markdown.")
+@window_option
 @click.option("--any", "anything", is_flag=True, help="Any statement of DuckDB's dialect, not one SELECT alone.")
-def command(report: Path, sql: str, form: str, anything: bool) -> None:
+def command(report: Path, sql: str, form: str, window: int | None, anything: bool) -> None:
     """Ask a report in SQL (DuckDB's dialect); the tables are views. SQL `-` is read from standard input.
 
     Times are ns of CLOCK_MONOTONIC. `warpline info REPORT` lists the tables with their rows.
     """
     name = tables.format_name(form)
     text = sys.stdin.read() if sql == "-" else sql
-    with open_report(report) as opened:
+    with open_report(report, window=window) as opened:
         try:
             result = opened.sql(text, untrusted=not anything)
         except QueryError as error:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from warpline import catalog
-from warpline.catalog import Unit
+from warpline.catalog import Option, Unit
 from warpline.cli import tables
 from warpline.cli.flags import FlagCommand
 from warpline.cli.opening import opened as open_report
+from warpline.cli.opening import window_option
 from warpline.cli.report_path import ReportPath
 from warpline.errors import MissingData, UsageError
 from warpline.handover.naming import SUFFIX
@@ -62,11 +63,13 @@ Examples:
   warpline stats -r nvtx_pushpop_sum --timeunit ms run.warpline
   warpline stats -f csv -o sums run.warpline      writes sums_nvtx_sum.csv
   warpline stats --filter-nvtx step@train/3 run   the fourth `step` alone
+  warpline stats --window 2 run                   one window of the capture
   warpline stats -r nvtx_pushpop_trace --filter-time 1s/1s500ms run
+  warpline stats -r cuda_gpu_kern_sum:base run    kernels by function alone
 """,
 )
 @click.argument("report", type=ReportPath())
-@click.option("-r", "--report", "names", multiple=True, metavar="NAME[,…]", help="Which tables (see --help-reports).")
+@click.option("-r", "--report", "names", multiple=True, metavar="NAME[:ARGUMENT…][,…]", help="Which tables (see --help-reports).")
 @click.option("-f", "--format", "forms", multiple=True, metavar="FORMAT[,…]", help="table (default), csv, tsv, json or markdown.")
 @click.option(
     "-o",
@@ -77,8 +80,11 @@ Examples:
     help="Standard output, or files NAME_TABLE.csv …; `.`: beside the report.",
 )
 @click.option("--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec.")
-@click.option("--filter-time", metavar="A/B", help="Ranges that overlap this time of the report, e.g. 1s/1s500ms.")
-@click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Ranges that overlap an NVTX range (from 0: the first of that name).")
+@click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
+@click.option(
+    "--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Only what overlaps the time of an NVTX range (from 0: the first of that name)."
+)
+@window_option
 @click.option("--force-overwrite", is_flag=True, help="Replace files that exist.")
 @click.option("--force-export", is_flag=True, hidden=True)
 @click.option("-q", "--quiet", is_flag=True, help="No titles, notes or messages.")
@@ -102,6 +108,7 @@ def command(
     timeunit: str,
     filter_time: str | None,
     filter_nvtx: str | None,
+    window: int | None,
     force_overwrite: bool,
     force_export: bool,
     quiet: bool,
@@ -117,22 +124,37 @@ def command(
     selection = Selection.parse(filter_time, filter_nvtx)
     printed = 0
     skipped: list[str] = []
-    with open_report(report) as opened:
+    with open_report(report, window=window, quiet=quiet) as opened:
         for job in todo:
             try:
                 _run(job, opened, selection, unit, overwrite=force_overwrite, quiet=quiet, first=not printed)
                 printed += 1
             except MissingData as missing:
                 skipped.append(f"SKIPPED: {opened.path.name + ' ' if str(missing).startswith('does not') else ''}{missing}")
-    # of the tables that come unasked, only those with data are worth a word
-    for line in skipped if not quiet and (names or not printed) else []:
+    if not names:  # of the tables that come unasked, only those with data are worth a word
+        skipped = [] if printed else _nothing(skipped, opened.path.name)
+    for line in [] if quiet else skipped:
         click.echo(line, err=True)
     ctx.exit(0 if printed else 1)
 
 
+def _nothing(skipped: list[str], name: str) -> list[str]:
+    """What to say where no table has data: one line for a whole report, else each reason once."""
+    places = {line.partition(" data")[2] for line in skipped}  # "." or " in the selected part."
+    if len(places) == 1 and all(" does not contain " in line for line in skipped):
+        return [f"SKIPPED: {name} does not contain NVTX, CUDA or GPU metrics data{places.pop()}"]
+    return list(dict.fromkeys(skipped))
+
+
+def unasked() -> list[Unit]:
+    """Return the stats that are printed where none is named: those that nsys prints in its order, then ours by name."""
+    places = {unit: unit.constant("DEFAULT") for unit in catalog.units(FAMILY)}
+    return sorted((unit for unit, place in places.items() if place is not False), key=lambda unit: places[unit] or len(places))
+
+
 def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
     """Put stats, formats and outputs together; a shorter list repeats its last element. UsageError for unknown ones."""
-    chosen = names or [unit.id for unit in catalog.units(FAMILY) if unit.constant("DEFAULT") is not False]
+    chosen = names or [unit.id for unit in unasked()]
     shapes, places = [tables.format_name(form) for form in forms] or ["table"], outputs or ["-"]
     result = []
     for index in range(max(len(chosen), len(shapes), len(places))):
@@ -150,11 +172,20 @@ def _options(unit: Unit, arguments: list[str]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for argument in arguments:
         name, equals, value = argument.partition("=")
-        if not equals or name not in known:
-            takes = ", ".join(f"{option.name}=…" for option in known.values()) or "none"
+        option = known.get(name.replace("-", "_"))
+        # as nsys has it: `:base` switches something on, `:rows=20` says how much
+        if option is None or isinstance(option.value, bool) == bool(equals):
+            takes = ", ".join(_spelled(option) for option in known.values()) or "none"
             raise UsageError(f"{unit.id} has no argument {argument!r}; it takes: {takes}.")
-        result[name] = type(known[name].value)(value)
+        try:
+            result[option.name] = type(option.value)(value) if equals else True
+        except ValueError:
+            raise UsageError(f"{unit.id} takes a number for {name}=…, not {value!r}.") from None
     return result
+
+
+def _spelled(option: Option) -> str:
+    return option.name.replace("_", "-") + ("" if isinstance(option.value, bool) else "=…")
 
 
 def _listed(values: tuple[str, ...]) -> list[str]:
@@ -183,7 +214,7 @@ def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite
             click.echo(f" ** {job.stat.summary.rstrip('.')} ({job.stat.id}):\n")
         tables.show(lines)
         if gone:
-            notes = [*notes, f"no room here for {', '.join(name.partition(' ')[0] for name in gone)}; -f csv has all."]
+            notes = [*notes, f"no room here for {', '.join(name.partition(' (')[0] for name in gone)}; -f csv has all."]
     for note in [] if quiet else notes:
         click.echo(f"\nNote: {note}" if for_reading and file is None else f"{job.stat.id}: {note}", err=not (for_reading and file is None))
 

@@ -10,6 +10,7 @@ import click
 
 from warpline.cli import tables
 from warpline.cli.opening import opened as open_report
+from warpline.cli.opening import window_option
 from warpline.cli.report_path import ReportPath
 from warpline.errors import UsageError
 
@@ -24,6 +25,7 @@ Examples:
 )
 @click.argument("report", type=ReportPath())
 @click.option("--range", "span", metavar="A/B", help="Show this time of the report, e.g. 1s/1s500ms; either may be left out.")
+@window_option
 @click.option("--width", type=click.IntRange(40, 1000), metavar="N", help="Characters per line; default: the terminal's, else 80.")
 @click.option("--depth", type=click.IntRange(1, 1000), default=8, show_default=True, metavar="N", help="Levels of nesting per thread.")
 @click.option("--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated.")
@@ -33,13 +35,19 @@ Examples:
     "--tasks", type=click.IntRange(0), default=6, show_default=True, metavar="N", help="At most so many tasks of a thread one by one."
 )
 @click.option(
-    "--counters", type=click.IntRange(0), default=8, show_default=True, metavar="N", help="At most so many counters of a process."
+    "--counters",
+    type=click.IntRange(0),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="At most so many counters of a process, half as many of a GPU.",
 )
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colour the ranges.")
 @click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
 def command(
     report: Path,
     span: str | None,
+    window: int | None,
     width: int | None,
     depth: int,
     processes: tuple[str, ...],
@@ -50,10 +58,11 @@ def command(
     color: str,
     plain: bool,
 ) -> None:
-    """Draw a report's timeline in the terminal: processes, threads, tasks, nested ranges, marks and counters.
+    """Draw a report's timeline in the terminal: processes, threads, tasks, nested ranges, marks and counters; CUDA calls and GPUs.
 
     A column shows the name that took most of its time; ranges too small for a column of their own are drawn as how busy it was.
     Tasks (asyncio, trio, generators) have rows of their own under their thread: the busiest, and one row for all others.
+    Each GPU that a process used has a row for how busy it was, one for each stream and each kind of copy, its memory and its metrics.
     """
     from warpline.cli.timeline.load import Wish, load
     from warpline.cli.timeline.render import Style, render
@@ -62,15 +71,15 @@ def command(
     size = width or (tables.terminal_width() or 80)
     plain = plain or not _unicode()
     style = Style(size, ascii=plain, colors=0 if not _colored(color) else _colors())
-    with open_report(report) as opened:
-        window = Selection.parse(span).window(opened) or (opened.origin, opened.end)
-        begin, end = max(window[0], opened.origin), min(window[1], opened.end)
+    with open_report(report, window=window) as opened:
+        whole = opened.span
+        wanted = Selection.parse(span).window(opened) or whole
+        begin, end = max(wanted[0], whole[0]), min(wanted[1], whole[1])
         if begin >= end:
             length = (opened.end - opened.origin) / 1e9
+            where = f"the report is {length:.6g} s long" if window is None else f"window {window} is at another time"
             raise (
-                UsageError(f"--range {span}: nothing there; the report is {length:.6g} s long.")
-                if span
-                else UsageError(f"{report} is empty: nothing was recorded.")
+                UsageError(f"--range {span}: nothing there; {where}.") if span else UsageError(f"{report} is empty: nothing was recorded.")
             )
         picture = load(opened, (begin, end), style.columns, Wish(depth, processes, threads, most, tasks, counters))
     tables.show(render(picture, style))

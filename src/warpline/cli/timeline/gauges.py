@@ -21,11 +21,17 @@ def gauges(report: Report, window: Window, columns: int) -> dict[int, list[Gauge
     """Return the counters of each process that have a value in the window."""
     found: dict[int, list[Gauge]] = {}
     for series in all_series(report):
-        finite = np.where(np.isfinite(series.values), series.values, np.nan)  # infinity has no height
-        values = column_values(Series(series.facts, series.times, finite), window, columns)
-        if not np.isnan(values).all():
-            found.setdefault(series.facts["process"], []).append(_gauge(series, values))
+        gauge = gauge_of(series, window, columns)
+        if gauge is not None:
+            found.setdefault(series.facts["process"], []).append(gauge)
     return found
+
+
+def gauge_of(series: Series, window: Window, columns: int) -> Gauge | None:
+    """Return one counter; None where it has no value in the window."""
+    finite = np.where(np.isfinite(series.values), series.values, np.nan)  # infinity has no height
+    values = column_values(Series(series.facts, series.times, finite), window, columns)
+    return None if np.isnan(values).all() else _gauge(series, values)
 
 
 def column_values(series: Series, window: Window, columns: int) -> _Values:

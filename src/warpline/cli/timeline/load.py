@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline.cli.timeline.bars import bars_of
+from warpline.cli.timeline.cuda import api_tracks, gpu_groups
 from warpline.cli.timeline.gauges import gauges
 from warpline.cli.timeline.model import Crowd, Group, Mark, Picture, Track
 from warpline.cli.words import counted
 from warpline.errors import MissingData, ReportError
+from warpline.query.gpu_occupancy import api_threads
 from warpline.query.occupancy import Window, cells, crowd, mark_cells, tracks
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ class Wish:
 class _Loader:
     def __init__(self, report: Report, window: Window, columns: int, wish: Wish) -> None:
         self.report, self.window, self.columns, self.wish = report, window, columns, wish
-        self.processes = {row["process"]: row for row in report.table("processes").to_pylist()}
+        recorded = (row for row in report.table("processes").to_pylist() if row["recorded"] is not False)  # the others have no track
+        self.processes = {row["process"]: row for row in recorded}
         self.threads = {row["thread"]: row for row in report.table("threads").to_pylist()}
         self.tasks = {row["task"]: row for row in report.table("tasks").to_pylist()}
         self.found: dict[_Key, dict[str, Any]] = {
@@ -46,6 +49,7 @@ class _Loader:
         }
         self.of_thread: dict[int, list[_Key]] = {}
         self._crowds: dict[int, list[float]] | None = None
+        self.api = api_threads(report, window) if report.tables["cuda_api"] else {}
         for key in sorted((key for key in self.found if key[2] is not None), key=lambda key: -int(self.found[key]["busy"])):
             if key[2] not in self.tasks:
                 raise ReportError(f"{report.path} is broken: its ranges name the task {key[2]}, which it lacks")
@@ -59,13 +63,19 @@ class _Loader:
                 self.found.setdefault((row["process"], row["thread"], None), _NONE)
         for thread, keys in self.of_thread.items():
             self.found.setdefault((keys[0][0], thread, None), _NONE)
+        for process, thread in self.api:
+            self.found.setdefault((process, thread, None), _NONE)
         kept, hidden = self._kept()
+        threads = [key[1] for key in kept if key[1] is not None and (key[0], key[1]) in self.api]
+        calls = api_tracks(self.report, self.window, self.columns, threads) if threads else {}
         groups: dict[int, Group] = {}
         shown: dict[_Key, Track] = {}
         for key in sorted(kept, key=lambda key: (key[0], key[1] is None, key[1] or 0)):
             group = self._group(groups, key[0])
             shown[key] = self._track(key)
             group.rows.append(shown[key])
+            if key[1] in calls:
+                group.rows.append(calls[key[1]])
             mine = self.of_thread.get(key[1], []) if key[1] is not None else []
             for task in sorted(mine[: self.wish.tasks], key=lambda task: task[2] or 0):
                 shown[task] = self._track(task)
@@ -74,16 +84,17 @@ class _Loader:
                 group.rows.append(self._crowd(key[1], len(mine) - self.wish.tasks, list(shown_tasks)))
         self._fill(shown, marked)
         unseen = self._gauges(groups)
-        if not groups:
+        gpus, hidden_rows, unseen_metrics = self._gpus()
+        if not groups and not gpus:
             raise MissingData(self._nothing())
         return Picture(
             f"{self.report.name}: {counted(len(self.processes), 'process')}, {counted(len(self.threads), 'thread')}",
             self.window[0] - self.report.origin,
             self.window[1] - self.report.origin,
             self.columns,
-            [groups[process] for process in sorted(groups)],
-            hidden=hidden,
-            hidden_gauges=unseen,
+            [*(groups[process] for process in sorted(groups)), *gpus],
+            hidden=hidden + hidden_rows,
+            hidden_gauges=unseen + unseen_metrics,
             unfinished=any(bar.unfinished for track in shown.values() for lane in track.lanes for bar in lane),
         )
 
@@ -96,10 +107,23 @@ class _Loader:
 
         def busy(key: _Key) -> int:
             tasks = self.of_thread.get(key[1], [])[:1] if key[1] is not None else []
-            return max(int(self.found[each]["busy"] or 0) for each in (key, *tasks))
+            calls = 0 if key[1] is None else self.api.get((key[0], key[1]), 0)
+            return max(calls, *(int(self.found[each]["busy"] or 0) for each in (key, *tasks)))
 
         kept = sorted(wanted, key=lambda key: -busy(key))[: self.wish.tracks]
         return kept, len(wanted) - len(kept)
+
+    def _gpus(self) -> tuple[list[Group], int, int]:
+        """Return the GPUs of the processes wanted; nothing where threads are asked for."""
+        if self.wish.threads:
+            return [], 0, 0
+        several = len(self.processes) > 1
+        labels = {
+            key: f"pid {row['pid']}" if several else _process_name(row)
+            for key, row in self.processes.items()
+            if _matches(row, self.wish.processes, "pid", _process_name(row))
+        }
+        return gpu_groups(self.report, self.window, self.columns, labels, self.wish.tracks, self.wish.counters)
 
     def _wanted(self, key: _Key) -> bool:
         process, thread, _ = key
@@ -173,7 +197,7 @@ class _Loader:
         named = (*self.wish.processes, *self.wish.threads)
         if named:
             return f"no process or thread of {self.report.path.name} with ranges is called {', '.join(named)}."
-        return f"{self.report.path.name} has no NVTX ranges, marks or counters in this time."
+        return f"{self.report.path.name} has no NVTX ranges, marks or counters and nothing of CUDA in this time."
 
 
 def load(report: Report, window: Window, columns: int, wish: Wish) -> Picture:

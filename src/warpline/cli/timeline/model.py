@@ -39,7 +39,7 @@ class Mark:
 
 @dataclass
 class Track:
-    """A thread, a task (`task` true) under its thread, or the start/end ranges of a process; `deeper` lanes were cut."""
+    """A thread, a task or its API calls (`task` true) under it, a stream, or the start/end ranges of a process; `deeper` lanes were cut."""
 
     label: str
     id: str = ""
@@ -63,6 +63,14 @@ class Crowd:
 
 
 @dataclass(frozen=True)
+class Level:
+    """How busy something was: the share of each column, 0 to 1."""
+
+    label: str
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Gauge:
     """A counter: per column its height between `low` and `high`, 0 to 1; None: nothing is known there."""
 
@@ -77,10 +85,10 @@ class Gauge:
 
 @dataclass
 class Group:
-    """A process."""
+    """A process, or a GPU of it."""
 
     label: str
-    rows: list[Track | Crowd] = field(default_factory=list)
+    rows: list[Track | Crowd | Level] = field(default_factory=list)
     gauges: list[Gauge] = field(default_factory=list)
 
     @property

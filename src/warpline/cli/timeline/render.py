@@ -10,12 +10,13 @@ from rich.cells import cell_len, set_cell_size
 
 from warpline.cli.tables import printable
 from warpline.cli.timeline.axis import length, ticks
-from warpline.cli.timeline.model import Bar, Crowd, Gauge, Picture, Track
+from warpline.cli.timeline.model import Bar, Crowd, Gauge, Level, Picture, Track
 from warpline.cli.timeline.palette import color_of, foreground, on
 from warpline.cli.words import counted, size
 
 _RESET, _DIM, _BOLD = "\x1b[0m", "\x1b[2m", "\x1b[1m"
 _WIDEST_LABEL = 24
+_BUSY = 0x76B900
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def render(picture: Picture, style: Style) -> Iterator[str]:
             if isinstance(row, Track):
                 yield from _track(row, picture.columns, style)
             else:
-                yield _crowd(row, style)
+                yield _busy(row, style) if isinstance(row, Level) else _crowd(row, style)
         for gauge in group.gauges:
             yield from _gauge(gauge, style)
     yield from _legend(picture, style)
@@ -133,6 +134,15 @@ def _crowd(crowd: Crowd, style: Style) -> str:
         line = line[:middle] + text + line[middle + len(text) :]
     head = set_cell_size(_cut(f"    +{tasks}", style.gutter - 1, style.glyphs), style.gutter)
     return _paint((head + line).rstrip(), _DIM, style)
+
+
+def _busy(level: Level, style: Style) -> str:
+    """One row for how busy something was, with the mean behind its name."""
+    mean = sum(level.shares) / max(len(level.shares), 1)
+    line = "".join(_level(share, style.glyphs.heights) if share else " " for share in level.shares)
+    label = f"  {level.label} {mean:.1%}".replace("%", " %")
+    head = set_cell_size(_cut(label, style.gutter - 1, style.glyphs), style.gutter)
+    return (head + _paint(line.rstrip(), foreground(_BUSY, style.colors) if style.colors else "", style)).rstrip()
 
 
 def _gauge(gauge: Gauge, style: Style) -> Iterator[str]:
@@ -241,6 +251,8 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
         notes.append("--depth N shows deeper levels")
     if any(isinstance(row, Crowd) for group in picture.groups for row in group.rows):
         notes.append("+N tasks: how many had a range open; --tasks N shows more")
+    if any(isinstance(row, Level) for group in picture.groups for row in group.rows):
+        notes.append("busy: time in which the GPU did anything")
     if any(not gauge.summed for group in picture.groups for gauge in group.gauges):
         notes.append("counters: the highest value in the column")
     if any(gauge.summed for group in picture.groups for gauge in group.gauges):

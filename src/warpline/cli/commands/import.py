@@ -1,0 +1,44 @@
+"""Make a report of what another tool recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from warpline.cli.finishing import progress_bar
+from warpline.cli.flags import FlagCommand
+from warpline.cli.words import counted, short_path
+from warpline.handover.destination import destination
+
+_TOLD = {"kernels": "kernel", "memcpys": "memcpy", "cuda_api": "API call", "nvtx_ranges": "NVTX range"}
+
+
+@click.command(
+    cls=FlagCommand,
+    epilog="""\b
+Examples:
+  nsys export -t sqlite run.nsys-rep && warpline import run.sqlite
+  warpline import -o old.warpline run.sqlite && warpline stats old.warpline
+""",
+)
+@click.argument("source", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("-o", "--output", metavar="REPORT", help="Where to; default: beside the file.")
+@click.option("-f", "--force-overwrite", is_flag=True, help="Replace a report that exists.")
+def command(source: Path, output: str | None, force_overwrite: bool) -> None:
+    """Make a report of what another tool recorded, e.g. of the SQLite export of Nsight Systems."""
+    from warpline.importers.importing import import_file
+
+    # A report that is to be replaced stays until there is something to replace it with.
+    folder = Path(output or source).absolute().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".import-", dir=folder) as made, progress_bar() as progress:
+        manifest = import_file(source, Path(made) / "report", progress) if force_overwrite else None
+        with destination(output or str(source).replace("%", "%%"), force=force_overwrite, job=None) as (report, _):
+            if manifest is None:
+                manifest = import_file(source, report, progress)
+            else:
+                (Path(made) / "report").rename(report)
+    held = ", ".join(counted(manifest.rows(table), noun) for table, noun in _TOLD.items() if manifest.rows(table))
+    click.echo(f"{short_path(report)}: {held or 'nothing that a report has a place for'}")

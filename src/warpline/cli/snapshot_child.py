@@ -1,0 +1,67 @@
+"""The child process that brings a report up to date while its program runs; what there is to say, `warpline stop` says."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warpline.errors import WarplineError
+from warpline.handover import pending
+
+# Of the summary: what recording costs is measured at the end; where the report is depends on who reads it.
+_LEFT_OUT, _LAST = "On ", "Report"
+
+
+def main(request: Mapping[str, Any]) -> None:
+    """Write a snapshot of the recording whose note `request` names, and print as JSON how it went."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the launcher blocks all of them
+    _be_modest()
+    said: list[str] = []
+    lines: list[str] = []
+    try:
+        lines = _snapshot(Path(request["note"]))
+    except WarplineError as error:
+        said.append(" ".join(str(error).split()))
+    except ModuleNotFoundError as error:
+        said.append(f"{error.name} is not installed here, so the report can only be written elsewhere, when the recording is over.")
+    except Exception as error:
+        said.append(f"The snapshot was not written: {type(error).__name__}: {error}.")
+    json.dump({"finished": not said, "said": said, "lines": lines}, sys.stdout)
+
+
+def _snapshot(path: Path) -> list[str]:
+    note = pending.read(path)
+    if note is None:
+        return []  # the report was finished meanwhile
+    import click
+
+    from warpline.cli.light import without_pandas
+
+    without_pandas()
+    from warpline.cli.summary import summary
+    from warpline.query import open as open_report
+    from warpline.report.finish import snapshot
+
+    manifest = snapshot(note)
+    lines = []
+    with open_report(note.report) as report:
+        for line in summary(report, manifest):
+            text = click.unstyle(line)
+            if text.startswith(_LAST):
+                break
+            if text and not text.startswith(_LEFT_OUT):
+                lines.append(line)
+    return lines
+
+
+def _be_modest() -> None:
+    """The program comes first, also where memory gets short."""
+    os.nice(10)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
