@@ -7,23 +7,18 @@ around everything on each thread. Each size is finished in a process of its own,
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
+from _finishing import measure, write_alone
 from harness import Row
-from warpline.report.build import Timings
-from warpline.report.finish import finish
-from warpline.report.writer import open_parquet
 from warpline.testing import spool_writer as sw
 
 THREADS = 8
@@ -49,7 +44,7 @@ def run(quick: bool) -> list[Row]:
             make_spool(Path(folder) / "spool", size)
             output = subprocess.run([sys.executable, __file__, folder], check=True, capture_output=True, text=True).stdout
             found = json.loads(output.splitlines()[-1])
-            floor = write_alone(Path(folder) / "report.warpline")
+            floor = write_alone(Path(folder) / "report.warpline", "nvtx_ranges")
         label = f"finish {size:.0e} ranges".replace("e+0", "e")
         cpu = found["cpu"] / size * 1e9
         rows += [
@@ -103,34 +98,5 @@ def _chunk(file: BinaryIO, thread: int, first: int, count: int, rng: np.random.G
     file.write(sw.chunk(1, EVENT.itemsize, thread, rows.tobytes(), CHUNK))
 
 
-def write_alone(report: Path) -> float:
-    """Return the CPU seconds that pyarrow needs to write the finished table again, row group by row group."""
-    source = pq.ParquetFile(
-        next((report / "tables" / "nvtx_ranges").glob("*.parquet")), read_dictionary=["domain", "category", "message", "style"]
-    )
-    spent = 0.0
-    writer = open_parquet(report / "again.parquet", "nvtx_ranges")
-    for number in range(source.num_row_groups):
-        rows = source.read_row_group(number, use_threads=False).cast(writer.schema)
-        begin = time.process_time()
-        writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
-        spent += time.process_time() - begin
-    writer.close()
-    return spent
-
-
-def measure(folder: Path) -> dict[str, float]:
-    """Finish the spool in `folder` and return seconds of each stage, CPU seconds, peak memory and bytes written."""
-    timings = Timings()
-    before = time.process_time()
-    begin = time.perf_counter()
-    finish(folder / "spool", folder / "report.warpline", timings=timings)
-    wall = time.perf_counter() - begin
-    cpu = time.process_time() - before
-    files = (folder / "report.warpline" / "tables" / "nvtx_ranges").glob("*.parquet")
-    rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {**vars(timings), "wall": wall, "cpu": cpu, "rss": rss, "bytes": sum(file.stat().st_size for file in files)}
-
-
 if __name__ == "__main__":
-    print(json.dumps(measure(Path(sys.argv[1]))))
+    print(json.dumps(measure(Path(sys.argv[1]), ["nvtx_ranges"])))

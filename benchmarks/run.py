@@ -25,6 +25,10 @@ sys.path.insert(0, str(HERE))
 
 from harness import Row  # noqa: E402  (benchmarks are scripts beside this one, not a package)
 
+sys.path.insert(1, str(HERE.parent))
+
+from tests.pieces import missing  # noqa: E402
+
 
 def machine() -> dict[str, Any]:
     """Say what the figures were measured on, without names that identify the machine."""
@@ -80,6 +84,12 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def lacking(module: Any) -> str | None:
+    """Say why a benchmark cannot run here; None where it can. Its `NEEDS` names a piece of tests/pieces.py."""
+    piece = getattr(module, "NEEDS", None)
+    return missing(piece) if piece else None
+
+
 def write_page() -> None:
     """Write `docs/performance.md` from the result files."""
     parts = [
@@ -99,6 +109,11 @@ def write_page() -> None:
             first, rows = page(rows)
             parts += [first] if first else []
         parts.append(table(rows))
+    for name in names():
+        piece = getattr(importlib.import_module(name), "NEEDS", None)
+        if piece and not (HERE / "results" / f"{name}.json").exists():
+            about = (importlib.import_module(name).__doc__ or "").partition("\n")[0]
+            parts.append(f"## {name}\n\n{about}\n\nNot yet run on a {piece.upper()}.")
     PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
@@ -116,6 +131,10 @@ def main() -> int:
         module = importlib.import_module(name)
         about = (module.__doc__ or "").partition("\n")[0]
         print(f"{name}: {about}", flush=True)
+        reason = lacking(module)
+        if reason is not None:
+            print(f"not run, {reason}\n", flush=True)
+            continue
         started = time.perf_counter()
         rows = [record(row) for row in module.run(options.quick)]
         print(table(rows), f"\n({time.perf_counter() - started:.0f} s)\n", sep="\n", flush=True)

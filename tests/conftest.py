@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,6 +15,11 @@ import pytest
 from tests.pieces import missing
 
 _IGNORED = {"PYTEST_CURRENT_TEST"}
+# Workers of pytest-xdist are told how wide the terminal is; programs that write into pipes should not be.
+os.environ.pop("COLUMNS", None)
+# A shell's background jobs ignore Ctrl-C, and so would every program that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _need(name: str) -> None:

@@ -73,6 +73,19 @@ def codes(report: Path) -> list[str]:
     return [row["code"] for row in info(report)["diagnostics"]]
 
 
+def start_profile(cwd: Path, *words: str | Path) -> subprocess.Popen[str]:
+    """Start `warpline profile -o x WORDS` in `cwd`, in a session of its own, with its output in pipes."""
+    return subprocess.Popen(
+        [*COMMAND, "profile", "-o", "x", *map(str, words)],
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
 def until(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> None:
     """Wait until `condition` holds; AssertionError naming `what` if it does not."""
     end = time.monotonic() + seconds

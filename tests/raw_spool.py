@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-HEADER = struct.Struct("<8sIIII32sQQQII32Q")
+HEADER = struct.Struct("<8sIIII32sQQQII64Q")
 CHUNK = struct.Struct("<IBBHQII")
 RECORDS, STRINGS, OPEN = 1, 2, 3
 

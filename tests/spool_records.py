@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 _CHUNK = struct.Struct("<IBBHQII")
 _BLOB = struct.Struct("<IIQQ")
-_LETTERS = {"u1": "B", "u2": "<H", "u4": "<I", "u8": "<Q"}
+_LETTERS = {"u1": "B", "u2": "<H", "u4": "<I", "u8": "<Q", "i4": "<i", "i8": "<q"}
 _NUMBERS: dict[int, tuple[int, str]] = {1: (8, "<Q"), 2: (8, "<q"), 3: (8, "<d"), 4: (4, "<I"), 5: (8, "<q"), 6: (4, "<f")}
-RECORDS, STRINGS, OPEN, BLOBS = 1, 2, 3, 4
+RECORDS, STRINGS, OPEN, BLOBS, WIDE = 1, 2, 3, 4, 5
 
 
 @dataclass
@@ -58,11 +58,11 @@ class RawSpool:
     def __init__(self, path: Path) -> None:
         self._data = data = path.read_bytes()
         first, json_offset, json_size = struct.unpack_from("<III", data, 12)
-        self.dropped = struct.unpack_from("<32Q", data, 88)
+        self.dropped = struct.unpack_from("<64Q", data, 88)
         self.facts = json.loads(data[json_offset : json_offset + json_size])
         self._chunks = list(self._walk(first))
         self._strings = dict(self._read_strings())
-        self.records = list(self._read_records())
+        self.records = [*self._read_records(), *self._read_wide()]
         self.domains = {record["domain"]: record.name for record in self.of("domain")}
 
     def of(self, kind: str, domain: str | Literal[False] | None = False) -> list[Record]:
@@ -111,6 +111,17 @@ class RawSpool:
                 if name == "thread_switch":
                     thread = fields["thread"]
                 yield self._record(name, fields, fields["thread"] if wide else thread, kind == OPEN)
+
+    def _read_wide(self) -> Iterator[Record]:
+        kinds = {spec["id"]: (name, spec["fields"]) for name, spec in self.facts.get("wide", {}).items()}
+        for at, kind, stride, size, thread in self._chunks:
+            for cursor in range(at + 64, at + size - stride + 1, stride) if kind == WIDE else ():
+                if self._data[cursor] == 0:
+                    break
+                assert self._data[cursor] == self._data[at + 5], hex(cursor)  # the chunk says what it holds
+                name, layout = kinds[self._data[cursor]]
+                fields = {word: struct.unpack_from(_LETTERS[code], self._data, cursor + offset)[0] for word, code, offset in layout}
+                yield Record(name, fields, self._strings.get(fields["name"]), thread)
 
     def _record(self, kind: str, fields: dict[str, int], thread: int, is_open: bool) -> Record:
         record = Record(kind, fields, self._strings.get(fields.get("name", 0)), thread, is_open)

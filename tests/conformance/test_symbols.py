@@ -13,7 +13,13 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "warpline"
 LIBRARIES = sorted([*(PACKAGE / "_lib").glob("*.so"), *(PACKAGE / "nvtx").glob("_binding*.so")])
-VENDOR = {"InitializeInjectionNvtx", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
+VENDOR = {"InitializeInjection", "InitializeInjectionNvtx", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
+# What the stub wraps, so that every process of the tree is known (native/preload).
+WRAPPED = {
+    *("execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "posix_spawn", "posix_spawnp"),
+    *("cudaProfilerStart", "cudaProfilerStop", "cuProfilerStart", "cuProfilerStop"),
+    *("_Exit", "_exit", "quick_exit", "wait", "wait3", "wait4", "waitid", "waitpid", "prctl", "system", "popen"),
+}
 OLDEST_GLIBC = (2, 28)  # manylinux_2_28
 
 pytestmark = [
@@ -30,16 +36,18 @@ def _symbols(library: Path, which: str) -> Iterator[str]:
 
 
 def test_the_libraries_are_here() -> None:
-    assert {path.name.partition(".")[0] for path in LIBRARIES} == {"libwarpline_agent", "libwarpline_desk", "_binding"}
+    parts = {path.name.partition(".")[0].removeprefix("libwarpline_") for path in LIBRARIES}
+    assert parts == {"agent", "desk", "preload", "_binding"}
 
 
 @every_library
 def test_it_exports_our_interface_and_the_vendors_entry_points_only(library: Path) -> None:
     exported = set(_symbols(library, "--defined-only"))
     own = {name for name in exported if name.startswith("warpline_")}
-    entry = {"PyInit__binding"} if library.name.startswith("_binding") else VENDOR if "agent" in library.name else set()
-    assert exported - own == entry
-    assert own or library.name.startswith("_binding")
+    entries = {"_binding": {"PyInit__binding"}, "libwarpline_agent": VENDOR, "libwarpline_preload": WRAPPED}
+    part = library.name.partition(".")[0]
+    assert exported - own == entries.get(part, set())
+    assert bool(own) == (part in ("libwarpline_agent", "libwarpline_desk"))
 
 
 @every_library
@@ -58,3 +66,14 @@ def test_it_brings_its_own_cpp_runtime(library: Path) -> None:
     needed = set(re.findall(r"\(NEEDED\).*\[(.+?)\]", listed))
     allowed = r"lib(c|m|dl|pthread|rt)\.so\.\d|ld-linux.*"
     assert all(re.fullmatch(allowed, name) for name in needed), needed
+
+
+def test_the_stub_is_light() -> None:
+    """It is in every process of the tree: no further library, two mappings, no thread-local memory, and any glibc will do."""
+    stub = PACKAGE / "_lib" / "libwarpline_preload.so"
+    listed = subprocess.run(["readelf", "-dlW", str(stub)], capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"\(NEEDED\).*\[(.+?)\]", listed) == ["libc.so.6"]
+    assert len(re.findall(r"^ +LOAD ", listed, re.MULTILINE)) == 2
+    assert not re.search(r"^ +TLS ", listed, re.MULTILINE)
+    versions = [tuple(map(int, found)) for name in _symbols(stub, "--undefined-only") for found in re.findall(r"@GLIBC_(\d+)\.(\d+)", name)]
+    assert max(versions) <= (2, 17)

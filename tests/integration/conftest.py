@@ -34,13 +34,13 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
     folder = tmp_path_factory.mktemp("targets")
     built: dict[tuple[str, ...], Path] = {}
 
-    def build(name: str, *words: str | Path, headers: Path | None = None) -> Path:
-        key = (name, str(headers), *map(str, words))
+    def build(name: str, *words: str | Path, headers: Path | None = None, compiler: str = "gcc") -> Path:
+        key = (name, str(headers), compiler, *map(str, words))
         if key not in built:
             program = folder / str(len(built)) / name
             program.parent.mkdir()
             include = ["-isystem", str(headers or nvtx_headers())]
-            command = ["gcc", "-O1", "-Wall", "-Werror", *include, str(SOURCES / f"{name}.c"), "-o", str(program)]
+            command = [compiler, "-O1", "-Wall", "-Werror", *include, str(SOURCES / f"{name}.c"), "-o", str(program)]
             subprocess.run([*command, *map(str, words), "-pthread", "-ldl"], check=True)
             built[key] = program
         return built[key]

@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from pathlib import Path
 from tests.unit.report.recording import recording
 from warpline.handover import pending
 from warpline.query import open as open_report
-from warpline.report.finish import finish
+from warpline.report.finish import finish, snapshot
 
 STEPS = frozenset({"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "shutil.move", "shutil.rmtree"})
 
@@ -29,8 +30,8 @@ def started(work: Callable[[], None]) -> int:
     if child == 0:
         try:
             work()
-        except BaseException as error:
-            print(repr(error), file=sys.stderr)
+        except BaseException:
+            traceback.print_exc()
             os._exit(1)
         os._exit(0)
     return child
@@ -52,7 +53,13 @@ def open_and_close(report: Path) -> None:
 
 
 def finish_with_a_kill(note: pending.Pending, report: Path, step: int, keep_raw: bool) -> None:
-    """Finish, killing this process at the given step inside `report`'s parent directory."""
+    """Finish, killing this process at the given step."""
+    die_at(report, step)
+    finish(note, report, keep_raw=keep_raw)
+
+
+def die_at(report: Path, step: int) -> None:
+    """Kill this process at the given step inside `report`'s parent directory."""
     left = step
 
     def hook(event: str, args: tuple[object, ...]) -> None:
@@ -63,7 +70,17 @@ def finish_with_a_kill(note: pending.Pending, report: Path, step: int, keep_raw:
             left -= 1
 
     sys.addaudithook(hook)
-    finish(note, report, keep_raw=keep_raw)
+
+
+def write_snapshot(note: pending.Pending, report: Path) -> None:
+    """Write a snapshot, or find the report finished."""
+    snapshot(note, report)
+
+
+def snapshot_with_a_kill(note: pending.Pending, report: Path, step: int) -> None:
+    """Write a second snapshot, killing this process at the given step."""
+    die_at(report, step)
+    snapshot(note, report)
 
 
 def facts(report: Path, spool: Path) -> None:
@@ -75,7 +92,8 @@ def facts(report: Path, spool: Path) -> None:
                     "rows": opened.tables,
                     "ids": opened.table("nvtx_ranges", ["id"]).column(0).to_pylist(),
                     "parts": [manifest.part for manifest in opened.manifests],
-                    "left": sorted(str(path.relative_to(report)) for path in report.rglob("*.tmp*")),
+                    # not rglob: other commands may be removing folders
+                    "left": sorted(name for _, _, names in os.walk(report) for name in names if ".tmp" in name),
                     "spool": spool.exists(),
                     "raw": len(list(report.glob("raw/*/*.spool"))),
                     "pending": [note.id for note in pending.listed(report)],
@@ -85,15 +103,22 @@ def facts(report: Path, spool: Path) -> None:
         )
 
 
-def main(folder: Path, keep_raw: bool, at_once: int, stride: int) -> None:
-    """Kill at every `stride`-th step in turn; `at_once` commands open the report afterwards, all at the same time."""
+def main(folder: Path, keep_raw: bool, at_once: int, stride: int, live: bool) -> None:
+    """Kill at every `stride`-th step in turn; `at_once` commands open the report afterwards, all at the same time.
+
+    `live`: the one killed writes a snapshot, after another one; and while the report is finished, others try to write one.
+    """
     step = 0
     while True:
         report, spool = folder / f"{step}.warpline", folder / f"spool{step}"
         note = pending.adopt(report, recording(spool, launch={}), "one")
-        killed = forked(partial(finish_with_a_kill, note, report, step, keep_raw))
+        if live:
+            snapshot(note, report)
+            killed = forked(partial(snapshot_with_a_kill, note, report, step))
+        else:
+            killed = forked(partial(finish_with_a_kill, note, report, step, keep_raw))
         assert killed in (0, -signal.SIGKILL), killed
-        others = [started(partial(open_and_close, report)) for _ in range(at_once - 1)]
+        others = [started(partial(write_snapshot, note, report) if live else partial(open_and_close, report)) for _ in range(at_once - 1)]
         assert forked(partial(facts, report, spool)) == 0
         assert [ended(child) for child in others] == [0] * len(others)
         shutil.rmtree(report)
@@ -103,4 +128,4 @@ def main(folder: Path, keep_raw: bool, at_once: int, stride: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2] == "keep", int(sys.argv[3]), int(sys.argv[4]))
+    main(Path(sys.argv[1]), sys.argv[2] == "keep", int(sys.argv[3]), int(sys.argv[4]), sys.argv[2] == "live")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.native_build import build_agent, build_spool_test, build_target
+from tests.native_build import build_agent, build_spool_test, build_stub, build_target
+from tests.process_register import new_spool, read_notes
 from warpline.query import open as open_report
 from warpline.report.finish import finish
 
@@ -38,3 +39,17 @@ def test_a_program_is_recorded_and_its_spool_read_here(tmp_path: Path) -> None:
         assert names.count("outer") == 1
         assert "w\u00efde \U0001f600" in names
         assert report.table("nvtx_marks").num_rows == 7
+
+
+def test_the_stub_follows_processes(tmp_path: Path) -> None:
+    stub = build_stub(tmp_path / "stub.so", GCC, ["-Wall", "-Wextra", "-Werror"])
+    program = build_target("tree", tmp_path / "tree", GCC)
+    spool = new_spool(tmp_path)
+    variables = [word for name, value in (("LD_PRELOAD", stub), ("WARPLINE_SPOOL", spool)) for word in ("-E", f"{name}={value}")]
+    for way in ("waits", "cancelled"):
+        done = subprocess.run([*QEMU, *variables, program, way], capture_output=True, text=True, check=True, timeout=60)
+        assert done.stderr == ""
+    notes = read_notes(spool)
+    assert [note.status for note in notes if note.kind == "waited"] == [1, 137, 3, 4, 5, 143, 7, 8, 137]
+    assert [note.status for note in notes if note.kind == "exit"] == [1, 3, 4, 5, 7, 8, 0, 0]
+    assert [note.texts[2] for note in notes if note.kind == "program"] == ["waits", "cancelled"]

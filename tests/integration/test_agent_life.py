@@ -109,3 +109,10 @@ def test_an_allocator_that_annotates(tmp_path: Path, target: Target) -> None:
     assert nested == 0  # the agent asked it for nothing
     assert len(spool.names("range")) == len(spool.names("start_end")) == annotated > 3 * 2 * 1999
     assert not spool.dropped
+
+
+def test_a_fork_while_another_thread_loads_the_agent(tmp_path: Path, target: Target) -> None:
+    tool = target("nvtx_init_fork", "-DTOOL", "-shared", "-fPIC")
+    environment = os.environ | {"WARPLINE_SPOOL": str(tmp_path), "WARPLINE_NVTX_CHAIN": str(tool)}
+    done = subprocess.run([target("nvtx_init_fork"), AGENT], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "slow\n")

@@ -122,6 +122,9 @@ def test_a_full_disk_costs_ranges_which_are_counted(tmp_path: Path, tiny_disk: P
     recorded = rows(report, "SELECT count(*)::INT AS n FROM nvtx_ranges")[0][0]
     assert 50_000 < recorded < 110_000
     assert recorded + lost(report, "range") == 4 * (100_000 + 1)
+    # The ranges around all others end last, and are kept all the same where they began before the disk was full.
+    outer = rows(report, "SELECT DISTINCT unfinished, depth FROM nvtx_ranges WHERE message LIKE 'worker%'")
+    assert outer == [(False, 0)]
     assert said.lstrip().startswith("Error")
     assert "No space left on device; name a directory with more room" in " ".join(said.split())
 
@@ -169,12 +172,12 @@ def test_limits_from_the_start(limit: tuple[str, str], tmp_path: Path, target: T
 @pytest.mark.require("tmpfs")
 @pytest.mark.parametrize("when", ["before", "while"])
 def test_a_spool_directory_that_becomes_read_only(when: str, tmp_path: Path, tiny_disk: Path, target: Target) -> None:
-    """Remounting is refused while files are open for writing: the agent keeps none open."""
-    read_only = f"mount -o remount,ro {tiny_disk}"
+    """As after an error of the disk: what is mapped stays writable, and nothing can be opened for writing any more."""
+    read_only = f"mount --bind {tiny_disk} {tiny_disk} && mount -o remount,bind,ro {tiny_disk}"
     program = target("nvtx_odd")
     line = f"{read_only}; {program} files 10" if when == "before" else f"{program} files 10; {read_only}; {program} files 10"
     report, said = profiled(tmp_path, "--spool-dir", tiny_disk, "sh", "-c", line, out="done\n" * (1 if when == "before" else 2))
-    subprocess.run(["mount", "-o", "remount,rw", tiny_disk], check=True)
+    subprocess.run(["umount", tiny_disk], check=True)
     assert "Read-only file system" in said
     assert rows(report, "SELECT count(*)::INT AS n FROM nvtx_ranges") == [(0 if when == "before" else 12,)]
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_name("interrupted.py")
 
 
-@pytest.mark.parametrize(("raw", "at_once", "stride"), [("keep", 1, 5), ("drop", 3, 2), ("drop", 1, 3)])
+@pytest.mark.parametrize(("raw", "at_once", "stride"), [("keep", 1, 5), ("drop", 3, 2), ("drop", 1, 3), ("live", 3, 7)])
 def test_killed_at_any_step(raw: str, at_once: int, stride: int) -> None:
     path = f"{ROOT / 'src'}:{ROOT}"
     memory = Path("/dev/shm")  # nothing here is about the disk, and its fsync is slow

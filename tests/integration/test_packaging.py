@@ -88,7 +88,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         names = set(archive.namelist())
     assert {name.partition("/")[0] for name in names} <= {"warpline", f"warpline-{wheel.name.split('-')[1]}.dist-info"}
     package = {name.partition("/")[2] for name in names if name.startswith("warpline/")}
-    assert {"py.typed", "_lib/libwarpline_agent.so", "_lib/libwarpline_desk.so", "nvtx/_binding.pyi"} <= package
+    libraries = {f"_lib/libwarpline_{name}.so" for name in ("agent", "desk", "preload")}
+    assert {"py.typed", "nvtx/_binding.pyi", *libraries} <= package
     assert any(re.fullmatch(r"nvtx/_binding\..*\.so", name) for name in package)
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not {name for name in package if re.search(r"(^|/)tests?(/|_)|\.(cpp|h|a|o)$", name)}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import COMMAND, alive, codes, environment, info, program, until, warpline
+from tests.launching import COMMAND, alive, codes, environment, info, program, start_profile, until, warpline
 
 pytestmark = pytest.mark.require("native")
 
@@ -35,18 +35,6 @@ time.sleep(0.3)  # a second one would come now
 os.write(1, f"got {got}\\n".encode())
 sys.exit(7)
 """
-
-
-def _start(cwd: Path, *words: str | Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*COMMAND, "profile", "-o", "x", *map(str, words)],
-        cwd=cwd,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
 
 
 def _ready(cwd: Path) -> int:
@@ -92,7 +80,7 @@ def test_a_killed_program_is_128_plus_the_signal(number: signal.Signals, tmp_pat
     [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT, signal.SIGUSR1, signal.SIGWINCH, signal.SIGRTMIN + 2],
 )
 def test_a_signal_to_the_launcher_reaches_the_program_once(number: int, tmp_path: Path) -> None:
-    launcher = _start(tmp_path, program(tmp_path / "p.py", COUNTING + READY + UNTIL_SIGNALLED))
+    launcher = start_profile(tmp_path, program(tmp_path / "p.py", COUNTING + READY + UNTIL_SIGNALLED))
     _ready(tmp_path)
     os.kill(launcher.pid, number)
     out, err = launcher.communicate(timeout=60)
@@ -102,7 +90,7 @@ def test_a_signal_to_the_launcher_reaches_the_program_once(number: int, tmp_path
 
 
 def test_a_program_that_dies_of_the_passed_on_signal(tmp_path: Path) -> None:
-    launcher = _start(tmp_path, program(tmp_path / "p.py", READY + "time.sleep(30)"))
+    launcher = start_profile(tmp_path, program(tmp_path / "p.py", READY + "time.sleep(30)"))
     _ready(tmp_path)
     launcher.terminate()
     _, err = launcher.communicate(timeout=60)
@@ -220,7 +208,7 @@ def test_a_hang_up_still_writes_the_report(tmp_path: Path) -> None:
 
 
 def test_all_waits_for_what_the_program_left_running(tmp_path: Path) -> None:
-    launcher = _start(tmp_path, _leave(tmp_path / "p.py", 2.5))
+    launcher = start_profile(tmp_path, _leave(tmp_path / "p.py", 2.5))
     out, err = launcher.communicate(timeout=60)
     assert (launcher.returncode, out) == (5, "")
     assert (tmp_path / "child-ended").exists()
@@ -231,7 +219,7 @@ def test_all_waits_for_what_the_program_left_running(tmp_path: Path) -> None:
 
 
 def test_primary_does_not_wait_and_says_who_still_runs(tmp_path: Path) -> None:
-    launcher = _start(tmp_path, "--wait=primary", _leave(tmp_path / "p.py"))
+    launcher = start_profile(tmp_path, "--wait=primary", _leave(tmp_path / "p.py"))
     _, err = launcher.communicate(timeout=60)
     child = int((tmp_path / "child").read_text())
     try:
@@ -263,7 +251,7 @@ def test_the_second_ctrl_c_stops_waiting(tmp_path: Path) -> None:
 
 
 def test_sigterm_while_waiting_ends_the_rest(tmp_path: Path) -> None:
-    launcher = _start(tmp_path, _leave(tmp_path / "p.py"))
+    launcher = start_profile(tmp_path, _leave(tmp_path / "p.py"))
     until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text(), "the child")
     child = int((tmp_path / "child").read_text())
     time.sleep(1.0)

@@ -6,6 +6,8 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,6 +107,8 @@ def test_a_process_that_cannot_open_a_spool_is_an_error_in_the_report(tmp_path: 
     child = program(tmp_path / "child.py", "print('ran')")
     text = f"""
 import subprocess
+import sys
+import textwrap
 try:
     for number in range(100):
         open({str(disk)!r} + f"/{{number}}", "x").close()
@@ -137,6 +141,62 @@ def test_a_full_disk_costs_records_and_says_so(tmp_path: Path, tmpfs: Callable[[
 
 
 @pytest.mark.require("tmpfs")
+def test_a_disk_that_is_full_when_the_report_is_due_leaves_the_exit_code(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
+    disk = tmpfs("size=48m")
+    text = f"""
+nvtx.mark("m")
+with open({str(disk / "filler")!r}, "wb", buffering=0) as file:
+    try:
+        while True:
+            file.write(bytes(1 << 16))
+    except OSError:
+        pass
+"""
+    done = warpline("profile", "-o", disk / "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "no space left while writing" in done.stderr
+    assert "finishes it" in done.stderr
+    (disk / "filler").unlink()
+    facts = info(disk / "x.warpline")
+    assert (facts["tables"]["nvtx_marks"], facts["parts"][0]["exit_status"]) == (1, 0)
+
+
+def _changed(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Record in a launcher in which `text` has changed something."""
+    code = textwrap.dedent(text) + "\nfrom warpline.cli.main import main\nmain(['profile', '-o', 'x', 'sh', '-c', 'exit 3'])"
+    words = [sys.executable, "-c", code]
+    return subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+
+
+def test_a_mistake_of_the_launcher_is_not_the_programs(tmp_path: Path) -> None:
+    text = """
+        from warpline.capture.run import Run
+        def mistaken(*arguments, **named):
+            raise RuntimeError("odd")
+        Run.end = mistaken
+    """
+    done = _changed(tmp_path, text)
+    assert (done.returncode, "Traceback" in done.stderr) == (3, False)
+    assert "The launcher could not note all it knows: RuntimeError: odd." in " ".join(done.stderr.split())
+
+
+def test_an_interruption_before_the_report_is_begun_says_what_to_do(tmp_path: Path) -> None:
+    text = """
+        import os, signal
+        from warpline.capture.launch import Recording
+        release = Recording.release
+        def interrupted(made):
+            release(made)
+            os.kill(os.getpid(), signal.SIGINT)
+        Recording.release = interrupted
+    """
+    done = _changed(tmp_path, text)
+    assert done.returncode == 130
+    assert "Nothing is lost: `warpline info x.warpline` finishes the report." in done.stderr
+    assert info(tmp_path / "x.warpline")["parts"][0]["exit_status"] == 3
+
+
+@pytest.mark.require("tmpfs")
 def test_a_read_only_place_for_the_report_is_said_before_the_program_runs(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
     disk = tmpfs("ro,size=1m")
     done = warpline("profile", "-o", disk / "x", "touch", tmp_path / "ran", cwd=tmp_path)
@@ -152,6 +212,8 @@ def test_a_range_that_a_killed_child_had_open_lasts_until_it_was_last_seen(tmp_p
     (tmp_path / "child.py").write_text("from warpline import nvtx\nnvtx.push_range('open')\nprint(flush=True)\ninput()\n")
     text = """
 import subprocess
+import sys
+import textwrap
 clocks = os.path.join(os.environ["WARPLINE_SPOOL"], "clocks.jsonl")
 lines = lambda: open(clocks).read().count("\\n")
 with subprocess.Popen([sys.executable, "child.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:

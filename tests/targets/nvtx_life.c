@@ -1,7 +1,7 @@
 // nvtx_life MODE …: how the agent lives in a process. The agent is the library that NVTX_INJECTION64_PATH names.
 //   restart FOLDER…    records once into each folder, with handles made before the first
 //   join early|late    forks while a fork handler of the program waits for a thread that annotates
-//   storm COUNT [US]   a timer's handler annotates while threads annotate, end and fork
+//   storm COUNT [US [alone]]   a timer's handler annotates while threads annotate, end and (unless "alone") fork
 //   busy FOLDER…       threads annotate all the time while recordings begin and end
 //   fork FOLDER        a child goes on with a recording that was begun by hand, and begins one of its own
 #define _GNU_SOURCE
@@ -145,7 +145,7 @@ static void *short_life(void *number) {
   return NULL;
 }
 
-static void storm(long count, long every) {
+static void storm(long count, long every, int forks) {
   struct sigaction action = {0};
   action.sa_handler = annotate_in_handler;
   action.sa_flags = SA_RESTART;
@@ -159,7 +159,7 @@ static void storm(long count, long every) {
     for (long k = 0; k < 3; ++k) {
       pthread_create(&threads[k], NULL, short_life, (void *)(i * 3 + k));
     }
-    if (i % 8 == 0) {
+    if (forks && i % 8 == 0) {
       pid_t child = fork();
       if (child == 0) {
         setitimer(ITIMER_REAL, &often, NULL);
@@ -226,7 +226,7 @@ int main(int words, char **arguments) {
   } else if (strcmp(mode, "join") == 0) {
     join(arguments[2]);
   } else if (strcmp(mode, "storm") == 0) {
-    storm(atol(arguments[2]), words > 3 ? atol(arguments[3]) : 2000);
+    storm(atol(arguments[2]), words > 3 ? atol(arguments[3]) : 2000, words < 5);
   } else if (strcmp(mode, "busy") == 0) {
     busy(words - 2, arguments + 2);
   } else if (strcmp(mode, "fork") == 0 && words > 3) {

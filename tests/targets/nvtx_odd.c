@@ -145,6 +145,24 @@ static void signals(void) {
   setitimer(ITIMER_PROF, &never, NULL);
 }
 
+static void *remain(void *unused) {
+  (void)unused;
+  usleep(50000);
+  for (long i = 0; i < count; ++i) {
+    nvtxRangePushA("range");
+    nvtxRangePop();
+  }
+  return NULL;
+}
+
+// The main thread ends, the process goes on with another one.
+static void leave(void) {
+  pthread_t other;
+  pthread_create(&other, NULL, remain, NULL);
+  pthread_detach(other);
+  pthread_exit(NULL);
+}
+
 static void limited(int resource, rlim_t limit) {
   struct rlimit both = {limit, limit};
   setrlimit(resource, &both);
@@ -182,6 +200,8 @@ int main(int words, char **arguments) {
     children(4);
   } else if (strcmp(mode, "signals") == 0) {
     signals();
+  } else if (strcmp(mode, "leave") == 0) {
+    leave();
   } else if (strcmp(mode, "files") == 0) {
     limited(RLIMIT_NOFILE, 3);
   } else if (strcmp(mode, "file size") == 0) {

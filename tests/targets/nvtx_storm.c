@@ -1,5 +1,6 @@
-// nvtx_storm THREADS RANGES [deep|wait|names] [FILE]: many ranges from many threads; prints "ready" half way and, with `wait`, stays
-// there at the end. FILE, where it is named, holds a 64-bit count per thread of the "step" ranges that it has closed.
+// nvtx_storm THREADS RANGES [deep|wait|names|steady] [FILE]: many ranges from many threads; prints "ready" half way and, with `wait`,
+// stays there at the end; `steady` rests now and then. FILE, where it is named, holds a 64-bit count per thread of the "step" ranges
+// that it has closed.
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
@@ -38,6 +39,9 @@ static void *worker(void *argument) {
       nvtxRangePop();
       if (closed != NULL) {
         atomic_store_explicit(&closed[id], i + 1, memory_order_relaxed);
+      }
+      if (i % 256 == 0 && strcmp(mode, "steady") == 0) {
+        usleep(500);
       }
       if (i == ranges / 2) {
         atomic_fetch_add(&half_way, 1);

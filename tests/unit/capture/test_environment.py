@@ -10,10 +10,11 @@ AGENT = Path("/lib/agent.so")
 SPOOL = Path("/spool")
 
 
-def test_two_variables_are_added() -> None:
+def test_three_variables_are_added() -> None:
     assert child_environment({"A": "1"}, agent=AGENT, spool=SPOOL) == {
         "A": "1",
         "NVTX_INJECTION64_PATH": "/lib/agent.so",
+        "CUDA_INJECTION64_PATH": "/lib/agent.so",
         "WARPLINE_SPOOL": "/spool",
     }
 
@@ -40,6 +41,12 @@ def test_a_stale_chain_is_dropped() -> None:
     assert "WARPLINE_NVTX_CHAIN" not in child_environment({"WARPLINE_NVTX_CHAIN": "/gone.so"}, agent=AGENT, spool=SPOOL)
 
 
-def test_without_nvtx_the_injection_is_left_alone() -> None:
-    environment = child_environment({"NVTX_INJECTION64_PATH": "/tool.so"}, agent=None, spool=SPOOL)
-    assert environment["NVTX_INJECTION64_PATH"] == "/tool.so"
+def test_a_source_that_is_not_asked_for_leaves_the_other_tool_alone() -> None:
+    tools = {"NVTX_INJECTION64_PATH": "/nvtx.so", "CUDA_INJECTION64_PATH": "/cuda.so"}
+    assert child_environment(tools, agent=AGENT, spool=SPOOL, sources=()) == {**tools, "WARPLINE_SPOOL": "/spool"}
+    assert child_environment(tools, agent=AGENT, spool=SPOOL, sources=("cuda",)) == {
+        "NVTX_INJECTION64_PATH": "/nvtx.so",
+        "CUDA_INJECTION64_PATH": "/lib/agent.so",
+        "WARPLINE_CUDA_CHAIN": "/cuda.so",
+        "WARPLINE_SPOOL": "/spool",
+    }

@@ -12,7 +12,7 @@ from warpline.capture.finisher import clean_environment, python
 def test_the_child_is_not_recorded_and_not_made_to_talk() -> None:
     base = {
         "PATH": "/bin",
-        "HOME": "/root",
+        "HOME": "/home/me",
         "NVTX_INJECTION64_PATH": "/agent.so",
         "WARPLINE_SPOOL": "/spool",
         "WARPLINE_NVTX_CHAIN": "/tool.so",
@@ -22,7 +22,7 @@ def test_the_child_is_not_recorded_and_not_made_to_talk() -> None:
         "PYTHONINSPECT": "1",
         "PYTHONPROFILEIMPORTTIME": "1",
     }
-    assert clean_environment(base) == {"PATH": "/bin", "HOME": "/root", "PYTHONPATH": "/here", "PYTHONHOME": "/there"}
+    assert clean_environment(base) == {"PATH": "/bin", "HOME": "/home/me", "PYTHONPATH": "/here", "PYTHONHOME": "/there"}
 
 
 @pytest.mark.parametrize("name", ["", "/usr/bin/blender", None])

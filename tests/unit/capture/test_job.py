@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from warpline.capture.job import job_id, rank
+from warpline.capture.job import is_later_local_rank, job_id, rank
 
 
 def test_no_job() -> None:
@@ -49,3 +53,37 @@ def test_rank(name: str) -> None:
 
 def test_mpi_rank_wins_over_slurms() -> None:
     assert rank({"SLURM_PROCID": "0", "OMPI_COMM_WORLD_RANK": "3"}) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
+def test_mpich_is_told_by_its_proxy(tmp_path: Path) -> None:
+    proxy = tmp_path / "hydra_pmi_proxy"
+    proxy.symlink_to("/bin/sh")
+
+    def job(port: str) -> str | None:
+        # the rank is a shell, as of a script that runs the launcher; both end with their input
+        script = [str(proxy), "-c", "sh -c 'echo $$; read x'; true", "--control-port", port, "--pgid", "0"]
+        with subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+            assert running.stdout is not None
+            return job_id({"PMI_FD": "6"}, parent=int(running.stdout.readline()))
+
+    assert job("node1:4001") == "hydra:node1:4001/0"
+    assert job("node1:4001") != job("node1:4002")
+    assert job_id({"PMI_FD": "6"}, parent=1) is None
+    assert job_id({}, parent=1) is None
+
+
+@pytest.mark.parametrize(
+    ("environment", "later"),
+    [
+        ({}, False),
+        ({"LOCAL_RANK": "1"}, False),  # of no job: it has a report of its own
+        ({"LOCAL_RANK": "0", "TORCHELASTIC_RUN_ID": "x"}, False),
+        ({"LOCAL_RANK": "3", "TORCHELASTIC_RUN_ID": "x"}, True),
+        ({"SLURM_JOB_ID": "5", "SLURM_STEP_ID": "0", "SLURM_LOCALID": "2"}, True),
+        ({"SLURM_JOB_ID": "5", "SLURM_STEP_ID": "0", "SLURM_LOCALID": "many"}, False),
+        ({"OMPI_MCA_ess_base_jobid": "7", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}, True),
+    ],
+)
+def test_the_first_rank_of_a_host_is_told_from_the_others(environment: dict[str, str], later: bool) -> None:
+    assert is_later_local_rank(environment) == later

@@ -12,13 +12,14 @@ import pytest
 
 from warpline.capture.control import ControlPage
 from warpline.capture.keeper import SpoolKeeper
+from warpline.handover.control_layout import FILE_SIZE
 
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Path:
     path = tmp_path / "report" / "spool" / "h-1-2"
     path.mkdir(parents=True)
-    (path / "control").write_bytes(b"WARPCTL1" + bytes(range(40)) + bytes(4048))
+    (path / "control").write_bytes(b"WARPCTL1" + bytes(range(40)) + bytes(FILE_SIZE - 48))
     return path
 
 

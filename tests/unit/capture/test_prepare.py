@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.launching import environment
-from warpline.capture.announce import AGENT, CHAIN, INJECTION, SPOOL, Announcement, announce
+from warpline.capture.announce import AGENT, CHAIN, CUDA_CHAIN, CUDA_INJECTION, INJECTION, SPOOL, TOOLS, Announcement, announce
 from warpline.capture.prepare import loaded_libraries
 
 MAPS = """\
@@ -19,7 +19,7 @@ MAPS = """\
 55d1-55d2 r-xp 00001000 fe:00 1                          /usr/bin/python3.11
 7f00-7f01 r-xp 00000000 fe:00 2                          /opt/my libs/lib with spaces.so
 7f01-7f02 rw-p 00000000 fe:00 3                          /data/table.bin
-7f02-7f03 r-xp 00000000 fe:00 4                          /tmp/gone.so (deleted)
+7f02-7f03 r-xp 00000000 fe:00 4                          /opt/gone.so (deleted)
 7f03-7f04 r-xp 00000000 fe:00 2                          /opt/my libs/lib with spaces.so
 7f05-7f06 r-xp 00000000 00:00 0                          [vdso]
 7f07-7f08 rwxp 00000000 00:00 0
@@ -28,10 +28,11 @@ MAPS = """\
 
 def test_the_libraries_of_a_process_are_its_executable_maps(tmp_path: Path) -> None:
     (tmp_path / "maps").write_text(MAPS)
-    assert loaded_libraries(str(tmp_path / "maps")) == ("/usr/bin/python3.11", "/opt/my libs/lib with spaces.so", "/tmp/gone.so")
+    assert loaded_libraries(str(tmp_path / "maps")) == ("/usr/bin/python3.11", "/opt/my libs/lib with spaces.so", "/opt/gone.so")
     assert loaded_libraries(str(tmp_path / "none")) == ()
 
 
+@pytest.mark.parametrize(("source", "injection", "chain"), [("nvtx", INJECTION, CHAIN), ("cuda", CUDA_INJECTION, CUDA_CHAIN)])
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -41,13 +42,15 @@ def test_the_libraries_of_a_process_are_its_executable_maps(tmp_path: Path) -> N
         ({INJECTION: "agent", CHAIN: "tool"}, {INJECTION: "agent", CHAIN: "tool"}),
     ],
 )
-def test_another_tool_is_chained(before: dict[str, str], after: dict[str, str]) -> None:
-    announce(before, "agent")
-    assert before == after
+def test_another_tool_is_chained(before: dict[str, str], after: dict[str, str], source: str, injection: str, chain: str) -> None:
+    names = {INJECTION: injection, CHAIN: chain}
+    environment = {names[name]: value for name, value in before.items()}
+    announce(environment, "agent", (source,))
+    assert environment == {names[name]: value for name, value in after.items()}
 
 
 def test_an_announcement_is_withdrawn_but_for_what_the_program_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (INJECTION, CHAIN, SPOOL):
+    for name in (*TOOLS, SPOOL):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(INJECTION, "tool")
     first = Announcement("agent", "spool")
@@ -56,9 +59,9 @@ def test_an_announcement_is_withdrawn_but_for_what_the_program_changed(monkeypat
     assert [os.environ.get(name) for name in (INJECTION, CHAIN, SPOOL)] == ["tool", None, None]
     second = Announcement("agent", "spool")
     os.environ[SPOOL] = "mine"
-    second.withdraw(keep=(INJECTION, CHAIN))
+    second.withdraw(keep=TOOLS)
     assert [os.environ.get(name) for name in (INJECTION, CHAIN, SPOOL)] == ["agent", "tool", "mine"]
-    for name in (CHAIN, SPOOL):
+    for name in (CHAIN, CUDA_INJECTION, SPOOL):
         os.environ.pop(name)
 
 
@@ -70,7 +73,7 @@ import warpline
 assert isinstance(warpline.prepare(), tuple)
 loaded = sorted(set(sys.modules) - before)
 import json, os
-print(json.dumps([loaded, {name: os.environ[name] for name in ("NVTX_INJECTION64_PATH", "WARPLINE_NVTX_CHAIN") if name in os.environ}]))
+print(json.dumps([loaded, {name: os.environ[name] for name in os.environ if "INJECTION" in name or "CHAIN" in name}]))
 """
     done = subprocess.run([sys.executable, "-S", "-c", text], env=environment(**variables), capture_output=True, text=True, check=True)
     loaded, found = json.loads(done.stdout)

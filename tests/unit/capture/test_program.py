@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,21 @@ def test_what_cannot_run_does_not_hide_what_can(tmp_path: Path) -> None:
     (tmp_path / "a" / "prog").mkdir()
     _script(tmp_path / "b" / "prog")
     assert find_program("prog", {"PATH": f"{tmp_path}/a:{tmp_path}/b"}) == f"{tmp_path}/b/prog"
+
+
+def test_a_directory_of_path_that_may_not_be_entered_is_passed_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "b").mkdir()
+    _script(tmp_path / "b" / "prog")
+    stat = Path.stat
+
+    def closed(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if self.parent == tmp_path / "closed":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return stat(self, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", closed)
+    assert find_program("prog", {"PATH": f"{tmp_path}/closed:{tmp_path}/b"}) == f"{tmp_path}/b/prog"
+    assert _refused("other", f"{tmp_path}/closed:{tmp_path}/b").exit_code == 127
 
 
 def test_a_path_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from warpline.cli.commands import stats
 from warpline.cli.group import commands
 from warpline.errors import WarplineError
 from warpline.testing.timeline import timeline
@@ -35,6 +36,16 @@ def test_stats_prints_the_default_tables_with_a_banner(report: str) -> None:
     assert result.stdout.startswith(" ** NVTX Range Summary (nvtx_sum):\n\nTime (%)  Total Time (ns)")
     assert "PushPop  :step" in result.stdout
     assert "Note: 1 unfinished" in result.stdout
+
+
+def test_stats_prints_the_default_tables_in_the_order_of_nsys() -> None:
+    first = ["nvtx_sum", "cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "um_sum", "um_total_sum"]
+    names = [job.stat.id for job in stats.jobs([], [], [])]
+    assert names[: len(first)] == first
+    ours = names[len(first) :]
+    assert ours == sorted(ours)
+    assert "gpu_memory_sum" in ours
+    assert "cuda_gpu_trace" not in names
 
 
 def test_stats_csv_is_data_and_nothing_else(report: str) -> None:
@@ -96,7 +107,7 @@ def test_query_answers_in_every_format(report: str) -> None:
 
 def test_query_errors_name_the_tables(report: str) -> None:
     for question in ("SELECT nope FROM nvtx_ranges", "SELECT 1 FROM nowhere", "DROP VIEW nvtx_ranges", "SELECT 1; SELECT 2", "SELEC"):
-        assert "processes, threads, nvtx_ranges" in refused("query", report, question), question
+        assert "processes, threads, capture_windows, nvtx_ranges" in refused("query", report, question), question
     assert call("query", report, "DESCRIBE nvtx_ranges", "--any").exit_code == 0
 
 
@@ -124,7 +135,7 @@ def test_tables_that_come_unasked_are_silent_without_data(report: str, tmp_path:
     timeline(tmp_path / "nothing.warpline", "main |")
     nothing = call("stats", str(tmp_path / "nothing"))
     assert nothing.exit_code == 1
-    assert "does not contain NVTX data" in nothing.stderr
+    assert nothing.stderr == "SKIPPED: nothing.warpline does not contain NVTX, CUDA or GPU metrics data.\n"  # one line, not one for each
     timeline(tmp_path / "counted.warpline", "main~mem |1 2 3\nmain |[a ]")
     both = call("stats", str(tmp_path / "counted")).stdout
     assert "(nvtx_counter_sum)" in both

@@ -1,39 +1,53 @@
-"""After the program: errors keep its exit code, an interruption says that nothing is lost."""
+"""After the program: what goes wrong is said, and nothing of it becomes the exit code."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from warpline.capture.launch import Outcome
-from warpline.cli import finishing
-from warpline.cli.finishing import finish_and_summarise, progress_bar
+from warpline.cli import finishing, recording
+from warpline.cli.finishing import progress_bar
 from warpline.errors import ReportError
 from warpline.handover import pending
 
 
-def _finish(tmp_path: Path, status: int, error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+def _finish(tmp_path: Path, error: BaseException, monkeypatch: pytest.MonkeyPatch, what: str = "finish") -> bool:
     def fail(*arguments: object, **options: object) -> None:
         raise error
 
-    monkeypatch.setattr(finishing, "finish", fail)
-    note = pending.begin(tmp_path / "x.warpline", tmp_path / "x.warpline" / "spool" / "s")
-    finish_and_summarise(note, Outcome(status, 0, 1, ()), quiet=False)
-
-
-@pytest.mark.parametrize(("status", "code"), [(0, 1), (7, 7), (137, 137)])
-def test_an_error_keeps_the_programs_exit_code(status: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ReportError, match="no space") as caught:
-        _finish(tmp_path, status, ReportError("no space"), monkeypatch)
-    assert caught.value.exit_code == code
-
-
-def test_an_interruption_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(KeyboardInterrupt):
-        _finish(tmp_path, 0, KeyboardInterrupt(), monkeypatch)
-    assert "Nothing is lost: `warpline info x.warpline`" in capsys.readouterr().err
+    monkeypatch.setattr(finishing, what, fail)
+    return recording._finish(pending.begin("x.warpline", "spool"), quiet=False)
+
+
+@pytest.mark.parametrize(("error", "said"), [(ReportError("no space"), "no space"), (RuntimeError("odd"), "RuntimeError: odd")])
+def test_what_fails_is_said(
+    error: Exception, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not _finish(tmp_path, error, monkeypatch)
+    assert said in capsys.readouterr().err
+
+
+def test_without_a_summary_the_report_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _finish(tmp_path, ReportError("odd"), monkeypatch, "open_report")
+    assert "x.warpline is finished, but cannot be summed up: odd" in capsys.readouterr().err
+
+
+def test_who_overwrites_a_report_at_once_takes_the_summary_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def overwrite(report: Path) -> None:
+        shutil.rmtree(report)
+        raise ReportError("it is gone")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(finishing, "open_report", overwrite)
+    assert recording._finish(pending.begin("x.warpline", "spool"), quiet=False)
+    assert "x.warpline was finished, and has been removed or overwritten since.\n  Name another" in capsys.readouterr().err
 
 
 def test_there_is_no_bar_where_nobody_sees_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,8 +106,8 @@ def test_exit_codes(error: BaseException, code: int, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("x.nsys-rep", "reports of Nsight Systems cannot be read yet"),
-        ("x.sqlite", "reports of Nsight Systems cannot be read yet"),
+        ("x.nsys-rep", "nsys export -t sqlite"),
+        ("x.sqlite", "is no SQLite file: it is empty."),
         ("x.txt", "is a file, not a report"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from warpline.cli.summary import summary
@@ -109,3 +110,53 @@ def test_a_recording_of_counters_alone_has_something_to_show(tmp_path: Path) -> 
     path = tmp_path / "run.warpline"
     text = "\n".join(_lines(path, timeline(path, "main~mem |1 2 3")))
     assert "warpline timeline" in text
+
+
+def test_gpus_are_summed_up(tmp_path: Path) -> None:
+    path = tmp_path / "run.warpline"
+    picture = """
+        main:api      |(cudaLaunchKernel#1 )(cudaMemcpyAsync#2 )
+        gpu0.7        |     (gemm#1  )           (HtoD#2           )
+        gpu0.8        |         (add#1   )
+        p1/gpu0.7     |                     (gemm           )
+        p1/gpu1.7     |  (fill  )
+        main:overhead |(Buffer_flush )(Command_buffer_full )
+    """
+    cuda: dict[str, dict[str, Any]] = {"gpu0": {"name": "H100"}, "HtoD": {"bytes": 38_000_000}}
+    manifest = timeline(path, picture, cuda=cuda)
+    text = "\n".join(click.unstyle(line) for line in _lines(path, manifest))
+    words = " ".join(text.split())
+    assert "2 API calls, 4 kernels, 1 memcpy in 45.0 us" in words
+    # 5 to 19, and 21 to 45, whichever process it is
+    assert "GPU 0 H100: busy 38.0 us, 84.4 % of the run, by 2 processes" in words
+    assert "GPU 1 busy 8.00 us, 17.8 % of the run" in words
+    assert "Kernels 27.0 us 2 x gemm 10.0 us 1 x add 8.00 us 1 x fill" in words
+    assert "Copies Host-to-Device 36.2 MiB at 2 TB/s" in words
+    assert "Overhead of recording: buffer flush 15.0 us" in words
+    assert "full" not in words
+    assert "warpline timeline" in text
+    assert all(len(line) < 80 for line in text.splitlines() if "warpline" not in line)
+
+
+def test_gpus_of_another_part_are_not_summed_up(tmp_path: Path) -> None:
+    path = tmp_path / "run.warpline"
+    timeline(path, "gpu0.7 |(first )", part="host-1-1")
+    manifest = timeline(path, "gpu0.7 |(second )(second )", part="host-2-2")
+    text = "\n".join(_lines(path, manifest))
+    assert "2 x  second" in text
+    assert "first" not in text
+    assert "busy 18.0 us" in text
+
+
+def test_what_recording_graphs_costs_or_hides_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "run.warpline"
+    picture = """
+        gpu0.7  |(gemm )(gemm )(add )
+        gpu0.8  |(graph )(graph )
+    """
+    cuda: dict[str, dict[str, Any]] = {"gemm": {"graph": 3}}
+    words = " ".join("\n".join(click.unstyle(line) for line in _lines(path, timeline(path, picture, cuda=cuda))).split())
+    assert "Graphs 2 kernels of 1 graph recorded one by one, which slows each launch: --cuda-graph-trace=graph does not;" in words
+    assert "2 launches recorded as a whole: --cuda-graph-trace=node has the kernels" in words
+    other = tmp_path / "other.warpline"
+    assert "Graphs" not in "\n".join(_lines(other, timeline(other, "gpu0.7 |(gemm )")))

@@ -46,6 +46,21 @@ def test_a_narrow_table_cuts_names_but_never_numbers() -> None:
     assert "1,234,567,890" in text[2]
 
 
+def test_names_that_are_cut_stay_apart() -> None:
+    """As the kernels of PyTorch are: what they differ in is far from both ends."""
+    kernel = "void at::native::vectorized_elementwise_kernel<4, at::native::{}<float>, std::array<char*, 3ul> >(int, T2, T3)"
+    names = [kernel.format(name) for name in ("CUDAFunctor_add", "MulFunctor", "CUDAFunctorOnSelf_add", "tanh_kernel_cuda")]
+    names += ["gemm_" + "x" * 90 + "_128x64", "gemm_" + "x" * 90 + "_256x64", "gemm_" + "x" * 90]
+    table = pa.table({"Time (ns)": range(7), "Name": names})
+    for width in (30, 40, 60, 100):
+        text = lines("table", table, width=width)
+        assert max(map(len, text)) <= width
+        assert len({line.split(maxsplit=1)[1] for line in text[2:]}) == 7, text
+    assert "…" in text[2]
+    assert tables.apart(["short", "a" * 20 + "b"], 9) == {"short": "short", "a" * 20 + "b": "aaaa…aaab"}
+    assert all(len(cut) <= width for width in range(1, 60) for cut in tables.apart(names, width).values())
+
+
 def test_a_very_narrow_table_folds_its_rows() -> None:
     text = lines("table", width=40)
     assert max(map(len, text)) <= 40

@@ -57,6 +57,20 @@ main~sent@net   | 10  20  5        40      80
 main~util@net   |50  75 ?        25      100
 p1/main~events  |    1   2     3
 """,
+    "cuda": """
+main          |[step                                            ][step                                           ]
+main          | [forward                     ][backward        ]
+main:api      |  (cudaLaunchKernel#1 )(cudaMemcpyAsync#2 )(cudaLaunchKernel#3 ) (cudaStreamSynchronize                    )
+main:api      |    (cuLaunchKernel )
+loader:api    |     (cudaMallocHost     )
+gpu0.7        |       (gemm#1   )                        (softmax#3               )(gemm              )
+gpu0.13       |                              (HtoD#2        )(memset   )         (DtoH      ) (all_reduce          )
+gpu1.7        |   (gemm   )  (graph   )
+gpu0:memory   |+1000000   +3000000        -1000000
+gpu0~SM_Active|0    55.5        80        20      100       60
+gpu3~Power    |100   300      200     100
+p1/gpu0.7     |     (fill )
+""",
 }
 COUNTERS: dict[str, dict[str, Any]] = {
     "mem": {"unit": "bytes", "interpolation": "until_next"},
@@ -186,3 +200,51 @@ def test_ticks_are_at_round_times(begin: int, end: int, labels: list[str]) -> No
 
 def test_times_have_the_digits_their_step_needs() -> None:
     assert (clock(1_500_000, 500_000), clock(2_000_000_000, 10**9), clock(1_234_567, 1)) == ("1.5 ms", "2 s", "1.234567 ms")
+
+
+def test_metrics_are_with_the_one_process_that_uses_the_gpu(tmp_path: Path) -> None:
+    row = {"unit": "%", "metric": "SM Active"}
+    metrics = [
+        {**row, "host": host, "gpu": 0, "uuid": uuid, "start": 1_000_000_000 + at, "value": 50.0}
+        for host, uuid in (("a", "GPU-0"), ("b", "GPU-7"))
+        for at in (0, 4_000)
+    ]
+    timeline(tmp_path / "run.warpline", "gpu0.7 |(k       )", tables={"gpu_metrics": metrics})
+    lines = draw(tmp_path / "run.warpline").splitlines()
+    first, second = (index for index, line in enumerate(lines) if "SM Active" in line)
+    assert [line for line in lines[:first] if line.startswith("GPU")] == ["GPU 0 (python)"]
+    assert [line for line in lines[first:second] if line.startswith("GPU")] == ["GPU 0 (whole device of b)"]
+
+
+def test_idle_gpus_that_nobody_used_are_left_out(tmp_path: Path) -> None:
+    metrics = [
+        {"host": "host", "gpu": gpu, "uuid": f"GPU-{gpu}", "metric": metric, "unit": unit, "start": 1_000_000_000 + at, "value": value}
+        for gpu, value in ((0, 0.0), (1, 0.0), (2, 30.0))
+        for metric, unit in (("Clock", "MHz"), ("Fan", ""), ("Power", "W"), ("SM Active", "%"), ("Temperature", "C"), ("Voltage", "V"))
+        for at in (0, 4_000)
+    ]
+    timeline(tmp_path / "run.warpline", "main |[a      ]\ngpu0.7 |(k       )", tables={"gpu_metrics": metrics})
+    shown = draw(tmp_path / "run.warpline")
+    assert "GPU 0 (python)" in shown, "used, though idle"
+    assert "GPU 1" not in shown
+    assert "GPU 2 (whole device)" in shown
+    first = [line.split("  ")[1] for line in shown.splitlines() if line.startswith("  ") and line.strip()[:1].isalpha()]
+    assert [name.strip() for name in first[-4:]] == ["SM Active", "Power", "Clock", "Fan"]
+    assert "4 counters not shown" in shown
+
+
+def test_gpus_are_those_of_the_processes_asked_for(tmp_path: Path) -> None:
+    timeline(tmp_path / "run.warpline", "main |[a   ]\ngpu0.7 |(k   )\np1/main |[b   ]\np1/gpu1.9 |(k   )")
+    shown = draw(tmp_path / "run.warpline", "--process", "101")
+    assert "GPU 1" in shown
+    assert "GPU 0" not in shown
+    assert "GPU" not in draw(tmp_path / "run.warpline", "--thread", "main")
+
+
+def test_a_window_shows_its_gpu_work_alone(tmp_path: Path) -> None:
+    """Which runs after it closed, as `first` runs in it."""
+    picture = "main:api |(launch#1 ) (launch#2 )\ngpu0.7  |   (first#1 )     (second#2 )\nwindows |           [w  ]"
+    timeline(tmp_path / "run.warpline", picture)
+    shown = draw(tmp_path / "run.warpline", "--window", "1")
+    assert "second" in shown
+    assert "first" not in shown

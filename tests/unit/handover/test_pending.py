@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -154,6 +155,27 @@ def test_a_recording_that_ended_is_nobodys_though_its_process_lives(tmp_path: Pa
     assert other.communicate()[0] == b"True\n"
 
 
+def test_who_waits_for_a_note_that_is_replaced_waits_for_the_other(tmp_path: Path) -> None:
+    note = pending.begin(tmp_path / "r", tmp_path / "spool")
+    got: list[bool] = []
+
+    def wait() -> None:
+        with pending.locked(note) as mine:
+            got.append(mine)
+
+    with pending.locked(note):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        time.sleep(0.1)
+        lock = pending.end(note)
+    assert lock is not None
+    waiting.join(0.2)
+    assert got == []
+    os.close(lock)
+    waiting.join()
+    assert got == [True]
+
+
 def test_the_end_of_a_recording_whose_report_was_deleted_is_noted_anew(tmp_path: Path) -> None:
     note = pending.begin(tmp_path / "r", tmp_path / "spool")
     note.path.unlink()
@@ -162,3 +184,18 @@ def test_the_end_of_a_recording_whose_report_was_deleted_is_noted_anew(tmp_path:
     assert lock is not None
     os.close(lock)
     assert [found.ended for found in pending.listed(tmp_path / "r")] == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "writer"),
+    [("my-host-12-345.spool", (12, 345)), ("h-1-2.spool", (1, 2)), ("h-1.spool", None), (f"h-{10**12}-1.spool", None)],
+)
+def test_the_name_of_a_spool_tells_who_writes_it(name: str, writer: tuple[int, int] | None) -> None:
+    assert pending.writer_of(Path(name)) == writer
+
+
+def test_who_writes_a_spool_lives_or_does_not() -> None:
+    mine = pending.start_ticks(os.getpid())
+    assert pending.living_writer(Path(f"h-{os.getpid()}-{mine}.spool")) == os.getpid()
+    assert pending.living_writer(Path(f"h-{os.getpid()}-{mine + 1}.spool")) is None
+    assert pending.living_writer(Path("h-999999999-0.spool")) is None  # no process, which has no start time either

@@ -191,6 +191,15 @@ def test_the_environment_is_never_in_a_report(tmp_path: Path) -> None:
         assert not file.is_file() or b"s3cr3t-value" not in file.read_bytes()
 
 
+def test_what_a_killed_launcher_was_measuring_goes_with_the_spool(tmp_path: Path) -> None:
+    spool = recording(tmp_path / "spool", launch={})
+    shutil.copy(next(spool.glob("*.spool")), spool / "calibration-77")
+    finish(spool, tmp_path / "x.warpline")
+    assert not spool.exists()
+    with open_report(tmp_path / "x.warpline") as opened:
+        assert opened.tables["nvtx_ranges"] == 4
+
+
 @pytest.mark.require("tmpfs")
 def test_a_full_disk_leaves_the_spool_untouched(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
     disk = tmpfs("size=28k")
@@ -208,7 +217,7 @@ def test_a_full_disk_leaves_the_spool_untouched(tmp_path: Path, tmpfs: Callable[
 
 @pytest.mark.require("tmpfs")
 def test_a_full_disk_leaves_the_other_parts_readable(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
-    disk = tmpfs("size=200k")
+    disk = tmpfs("size=400k")
     report = disk / "r.warpline"
     finish(recording(tmp_path / "first", launch={}), report)
     note = pending.adopt(report, recording(tmp_path / "second", launch={}, ranges=90), "two")

@@ -172,7 +172,7 @@ def test_a_file_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
         (b"", "ends at 0 bytes"),
         (b"WARPSPL1", "ends at 8 bytes"),
         (b"x" * 8192, "offset 0 does not hold WARPSPL1"),
-        (b"WARPSPL1" + struct.pack("<I", 3) + bytes(8192), "version 3"),
+        (b"WARPSPL1" + struct.pack("<I", 4) + bytes(8192), "version 4"),
         (sw.spool([])[:4096], "offset 4096: the description of the records is broken"),
         (sw.spool([]).replace(b'"range"', b'"renge"'), "offset 4096: the description of the records is broken"),
         (sw.spool([]).replace(b'"u8", 16', b'"u8", 39'), "the field end has type u8 at 39"),

@@ -81,3 +81,43 @@ def test_tasks_counters_and_payloads_can_be_drawn(tmp_path: Path) -> None:
     ]
     payloads = [(row["event_type"], row["event"], row["at_end"], row["json"]) for row in report.table("payloads").to_pylist()]
     assert payloads == [("mark", 0, False, '"a.pt"'), ("range", 0, False, '{"batch": 3}'), ("range", 1, True, "1")]
+
+
+def test_cuda_can_be_drawn(tmp_path: Path) -> None:
+    picture = """
+        main          |[step               ]
+        main          |  [load        ]
+        main:api      |   (cudaLaunchKernel#1)(cuCtxSynchronize )
+        gpu0.7        |       (gemm#1   )(HtoD#9 )(memset )(graph#1 )  !3#1
+        gpu1.2        |        (gemm    )
+        :sync         |                        (Context )
+        main:overhead |(Buffer_flush )
+        gpu0:memory   |+4096#1  +100  -4096
+        gpu0~SM_Active|0    55.5
+        p1/w:api      |(cudaFree )
+    """
+    timeline(tmp_path / "r.warpline", picture, tick_ns=10, origin=0, cuda={"gemm": {"grid_x": 8}, "#9": {"bytes": 77}})
+    report = open_report(tmp_path / "r.warpline")
+
+    def rows(table: str, *columns: str) -> list[tuple[object, ...]]:
+        return [tuple(row[name] for name in columns) for row in report.table(table).to_pylist()]
+
+    assert rows("cuda_api", "id", "thread", "start", "end", "api", "name", "correlation", "range") == [
+        (0, 0, 30, 230, "runtime", "cudaLaunchKernel", 1, 1),
+        (1, 0, 230, 420, "driver", "cuCtxSynchronize", 1_000_000, None),
+        (1 << 32, 1 << 24, 0, 110, "runtime", "cudaFree", 1_000_001, None),
+    ]
+    assert rows("kernels", "id", "device", "context", "stream", "start", "end", "name", "api", "correlation", "grid_x") == [
+        (0, 0, 1, 7, 70, 180, "gemm", 0, 1, 8),
+        (1, 1, 2, 2, 80, 180, "gemm", None, None, 8),
+    ]
+    assert rows("memcpys", "kind", "bytes", "api", "correlation") == [("Host-to-Device", 77, None, 9)]
+    assert rows("memsets", "start", "api") == [(270, None)]
+    assert rows("graphs", "start", "api") == [(360, 0)]
+    assert rows("cuda_events", "start", "event", "api") == [(480, 3, 0)]
+    assert rows("syncs", "kind", "start", "end") == [("Context", 240, 340)]
+    assert rows("overhead", "kind", "thread") == [("Buffer flush", 0)]
+    assert rows("gpu_memory", "operation", "bytes", "total") == [("allocate", 4096, 4096), ("allocate", 100, 4196), ("free", 4096, 100)]
+    assert rows("gpu_metrics", "gpu", "metric", "start", "value") == [(0, "SM Active", 0, 0.0), (0, "SM Active", 50, 55.5)]
+    assert rows("devices", "process", "device") == [(0, 0), (0, 1)]
+    assert rows("streams", "context", "stream") == [(2, 2), (1, 7)]

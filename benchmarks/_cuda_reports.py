@@ -1,0 +1,165 @@
+"""Makes reports of CUDA that benchmarks ask questions of: through the real writer, with the real encodings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warpline.report.schema import schema
+from warpline.report.writer import THREADS_PER_PROCESS, Facts, PartWriter
+
+NAMES = 400
+THREADS = 4
+DEVICES = 2
+GROUP = 1 << 17
+LAUNCHES = 25  # kernels in each range of a step
+_STEP = 5_000  # ns from launch to launch, of one thread
+
+
+def make_cuda_report(path: Path, kernels: int) -> Path:
+    """Write a report of `kernels` kernels on two devices, launched by four threads from ranges of three levels; a copy for every eighth.
+
+    400 kernel names of up to 300 characters, log-normal durations; every kernel and copy has its API call.
+    """
+    rng = np.random.default_rng(11)
+    facts = Facts("bench-1-1", "bench", "boot", command=["bench"], origin=0, end=(kernels // THREADS + 8) * _STEP + 10_000_000)
+    who = {"pid": 1, "parent_pid": 0, "executable": "bench", "command": "bench", "primary": True, "exited": True}
+    with PartWriter(path, facts.id, facts.host) as part:
+        part.write("processes", [{"host": "bench", "start": 0, "end": facts.end, "process": 0, **who}])
+        part.write("threads", [{"thread": n, "process": 0, "tid": n + 1, "name": f"worker {n}", "start": 0} for n in range(THREADS)])
+        part.write("devices", [{"process": 0, "device": n, "name": "Benchmark GPU"} for n in range(DEVICES)])
+        around = _ranges(part, kernels)
+        for first in range(0, kernels, GROUP):
+            number = np.arange(first, min(first + GROUP, kernels))
+            thread, launch = number % THREADS, number // THREADS
+            begin = launch * _STEP + thread
+            length = np.clip(np.exp(rng.normal(8.5, 1, len(number))), 900, 4_000_000).astype(np.int64)
+            _calls(part, number, thread, begin, around[number])
+            _kernels(part, number, thread, begin, length, rng)
+            _copies(part, number[::8], thread[::8], begin[::8])
+        part.commit(facts)
+    return path
+
+
+_Numbers = npt.NDArray[np.int64]
+
+
+def _calls(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers, around: _Numbers) -> None:
+    names = ["cudaLaunchKernel", "cudaMemcpyAsync"]
+    _write(
+        part,
+        "cuda_api",
+        {
+            "id": number,
+            "process": 0 * number,
+            "thread": thread,
+            "start": begin,
+            "end": begin + 2_500,
+            "api": _texts(0 * number, ["runtime"]),
+            "name": _texts((number % 8 == 0).astype(np.int64), names),
+            "result": 0 * number,
+            "correlation": number + 1,
+            "range": around,
+        },
+    )
+
+
+def _kernels(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers, length: _Numbers, rng: np.random.Generator) -> None:
+    code = (rng.zipf(1.3, len(number)) % NAMES).astype(np.int64)
+    full = [f"void library::operation<{'float, ' * (n % 40)}{n}>(float*, int)" for n in range(NAMES)]
+    start = begin + 4_000
+    sizes = {name: np.full(len(number), value) for name, value in {"grid_y": 1, "grid_z": 1, "block_y": 1, "block_z": 1}.items()}
+    _write(
+        part,
+        "kernels",
+        {
+            **_place(number, thread),
+            "start": start,
+            "end": start + length,
+            "name": _texts(code, [f"operation{n}" for n in range(NAMES)]),
+            "demangled": _texts(code, full),
+            "api": number,
+            "correlation": number + 1,
+            "grid_x": 1 + code % 7 * 32,
+            "block_x": np.full(len(number), 256),
+            **sizes,
+            "registers": np.full(len(number), 64),
+            "static_shared": 0 * number,
+            "dynamic_shared": 0 * number,
+        },
+    )
+
+
+def _copies(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers) -> None:
+    _write(
+        part,
+        "memcpys",
+        {
+            **_place(number, thread),
+            "start": begin + 3_000,
+            "end": begin + 3_900,
+            "bytes": 4096 + number % 1000,
+            "kind": _texts(number % 2, ["Host-to-Device", "Device-to-Host"]),
+            "api": number,
+            "correlation": number + 1,
+        },
+    )
+
+
+def _ranges(part: PartWriter, kernels: int) -> _Numbers:
+    """Write each thread's ranges: epochs of 50 steps, steps of 25 ops, an op for each launch; return the id of each launch's op."""
+    last = kernels // THREADS // (50 * LAUNCHES) + 1
+    counts = [last, last * 50, last * 50 * LAUNCHES]  # per thread
+    widths = [50 * LAUNCHES * _STEP, LAUNCHES * _STEP, _STEP]
+    offsets = np.cumsum([0, *(THREADS * count for count in counts)])
+    level = np.repeat(np.arange(3), [THREADS * count for count in counts])
+    thread = np.concatenate([np.repeat(np.arange(THREADS), count) for count in counts])
+    number = np.concatenate([np.tile(np.arange(count), THREADS) for count in counts])
+    start = number * np.take(widths, level)
+    order = np.lexsort((level, start))
+    ids = np.empty(len(order), np.int64)
+    ids[order] = np.arange(len(order))
+    above = np.maximum(level - 1, 0)
+    parent = ids[np.take(offsets, above) + thread * np.take(counts, above) + number // np.take([1, 50, LAUNCHES], level)]
+    columns = {
+        "process": 0 * level,
+        "thread": thread,
+        "start": start,
+        "end": start + np.take(widths, level) - level * 100,
+        "depth": level,
+    }
+    nothing = {name: pa.array(np.zeros(len(order), bool)) for name in ("unfinished", "inherited", "clipped")}
+    rows = {
+        "id": np.arange(len(order)),
+        **{name: values[order] for name, values in columns.items()},
+        "parent": pa.array(parent[order], mask=(level == 0)[order]),
+        "message": _texts(np.where(level == 2, 2 + number % 40, level)[order], ["epoch", "step", *(f"op{n}" for n in range(40))]),
+        "style": _texts(0 * level, ["PushPop"]),
+        **nothing,
+    }
+    for first in range(0, len(order), GROUP):
+        _write(part, "nvtx_ranges", {name: values[first : first + GROUP] for name, values in rows.items()})
+    launch = np.arange(kernels)
+    around: _Numbers = ids[offsets[2] + launch % THREADS * counts[2] + launch // THREADS]
+    return around
+
+
+def _place(number: _Numbers, thread: _Numbers) -> dict[str, _Numbers]:
+    return {"id": number, "process": 0 * number, "device": thread % DEVICES, "context": 1 + thread % DEVICES, "stream": 7 + thread}
+
+
+def _texts(codes: _Numbers, values: list[str]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(values))
+
+
+def _write(part: PartWriter, table: str, columns: dict[str, _Numbers | pa.Array]) -> None:
+    wanted = schema(table)
+    count = len(next(iter(columns.values())))
+    arrays = [pa.array(columns[item.name]).cast(item.type) if item.name in columns else pa.nulls(count, item.type) for item in wanted]
+    part.write(table, pa.Table.from_arrays(arrays, schema=wanted))
+
+
+assert THREADS < THREADS_PER_PROCESS

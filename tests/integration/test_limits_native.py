@@ -1,0 +1,256 @@
+"""Limits of the spool under real programs: size, time kept, file systems without reservation, disks that are full at any stage."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capturing import Capture
+from tests.launching import until
+from warpline.spool.directory import spool_files
+from warpline.spool.reader import SpoolFile
+
+pytestmark = [pytest.mark.require("native", "gcc"), pytest.mark.timeout(90)]
+Target = Callable[..., Path]
+MAX_SIZE_REACHED = 4096
+BUFFERED = {"WARPLINE_SPOOL_SPACE": "buffered"}
+
+
+def run(capture: Capture, *words: str | Path, **variables: str) -> str:
+    """Run a program that must end well, and return what it printed."""
+    done = subprocess.run(
+        list(map(str, words)), env={**capture.environment(), **variables}, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def recorded(path: Path) -> tuple[int, dict[int, int], list[str]]:
+    """Of one spool: its ranges, open ones too; what it dropped by type; the codes of its notes."""
+    with SpoolFile(path) as spool:
+        counts = spool.events.counts()
+        rows = counts.ranges + counts.start_ends + len(spool._open_slots(spool.events)[0])
+        dropped = {number: count for number, count in enumerate(spool.head.dropped) if count}
+        return rows, dropped, [note.code for note in spool.notes()]
+
+
+def blocks(capture: Capture) -> int:
+    """What the spools take on the disk (bytes)."""
+    return sum(path.stat().st_blocks * 512 for path in spool_files(capture.spool))
+
+
+@pytest.mark.parametrize("variables", [{}, BUFFERED], ids=["reserved", "buffered"])
+def test_all_files_of_a_run_stay_below_the_limit(variables: dict[str, str], tmp_path: Path, target: Target) -> None:
+    limit = 3 << 20
+    capture = Capture(tmp_path / "spool", open=True, max_bytes=limit)
+    threads, ranges = 4, 20_000
+    for _ in range(3):
+        assert run(capture, target("nvtx_storm"), str(threads), str(ranges), **variables) == "done\n"
+    found = [recorded(path) for path in spool_files(capture.spool)]
+    assert 1 <= len(found) <= 3
+    for rows, dropped, _ in found:
+        assert rows + dropped.get(1, 0) == threads * (ranges + 1)
+    assert any("dropped-records" in codes for _, _, codes in found)
+    assert capture.size() <= limit
+    with SpoolFile(spool_files(capture.spool)[-1]) as spool:
+        spool.events  # noqa: B018
+        assert spool.head.error == MAX_SIZE_REACHED
+        assert any("--max-size reached; allow more" in note.message for note in spool.notes())
+
+
+def test_without_room_for_a_header_the_program_runs_all_the_same(tmp_path: Path, target: Target) -> None:
+    capture = Capture(tmp_path / "spool", open=True, max_bytes=4096)
+    assert run(capture, target("nvtx_storm"), "2", "1000") == "done\n"
+    assert not spool_files(capture.spool)
+    counts = capture.control.counts()
+    assert (counts.failed, counts.error) == (1, MAX_SIZE_REACHED)
+    assert counts.lost == 2 * 2 * 1001
+
+
+@pytest.mark.parametrize("variables", [{}, BUFFERED], ids=["reserved", "buffered"])
+def test_a_flight_recorder_takes_no_more_room_after_a_while(variables: dict[str, str], tmp_path: Path, target: Target) -> None:
+    """Killed while it records: the last moments are there in one piece, and the spool is far smaller than all that was recorded."""
+    keep = 100_000_000
+    capture = Capture(tmp_path / "spool", open=True, keep_ns=keep)
+    log = tmp_path / "counts"
+    with subprocess.Popen(
+        [target("nvtx_storm"), "2", "100000000", "steady", log], env={**capture.environment(), **variables}, stdout=subprocess.DEVNULL
+    ) as process:
+        until(lambda: capture.size() > 0, "the spool")
+        time.sleep(1.5)
+        half = capture.size()
+        time.sleep(1.5)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        killed = time.monotonic_ns()
+    counted = [int.from_bytes(log.read_bytes()[at : at + 8], "little") for at in (0, 8)]
+    (path,) = spool_files(capture.spool)
+    assert capture.size() <= half * 2  # the file grows by doubling, if at all
+    with SpoolFile(path) as spool:
+        counts = spool.events.counts()
+        assert counts.damaged == counts.lost_names == 0
+        assert counts.ranges < sum(counted) / 3
+        assert counts.first < killed - keep
+        assert not any(spool.head.dropped)
+        assert {tid for tid, _, _ in spool.names.threads.values()} != {0}
+        assert len(spool.names.threads) == 2
+        assert [note.code for note in spool.notes()] == (["not-reserved"] if variables else [])
+
+
+def test_a_flight_recorder_of_threads_that_come_and_go(tmp_path: Path, target: Target) -> None:
+    sizes = []
+    for count in (2_000, 16_000):
+        capture = Capture(tmp_path / str(count), open=True, keep_ns=20_000_000)
+        run(capture, target("nvtx_odd"), "one by one", str(count))
+        (path,) = spool_files(capture.spool)
+        with SpoolFile(path) as spool:
+            assert spool.events.counts().damaged == 0
+            assert set(spool.names.threads) >= {thread for thread, *_ in spool.events.threads()}
+            sizes.append(spool.head.chunk_end)
+    # How many threads there are within the time that is kept depends on the machine's mood; eight times as many there are not.
+    assert sizes[1] <= sizes[0] * 4
+
+
+def test_names_and_payloads_of_a_flight_recorder_are_those_of_their_ranges(tmp_path: Path, target: Target) -> None:
+    capture = Capture(tmp_path / "spool", open=True, keep_ns=50_000_000)
+    run(capture, target("nvtx_extensions"))
+    notes = [recorded(path)[2] for path in spool_files(capture.spool)]
+    assert notes
+    assert all("damaged-payloads" not in codes for codes in notes)
+
+
+@pytest.mark.parametrize("words", [("4", "30000"), ("4", "10000", "names"), ("2", "5000", "deep")], ids=["steps", "names", "deep"])
+def test_without_reservation_everything_is_there_at_the_end(words: tuple[str, ...], tmp_path: Path, target: Target) -> None:
+    capture = Capture(tmp_path / "spool", open=True)
+    assert run(capture, target("nvtx_storm"), *words, **BUFFERED) == "done\n"
+    (path,) = spool_files(capture.spool)
+    rows, dropped, codes = recorded(path)
+    assert rows == int(words[0]) * (int(words[1]) + 1)
+    assert not dropped
+    assert codes == ["not-reserved"]
+    with SpoolFile(path) as spool:
+        spool.events  # noqa: B018
+        assert [note.severity for note in spool.notes()] == ["info"]
+
+
+def test_without_reservation_a_kill_loses_the_last_moment_at_most(tmp_path: Path, target: Target) -> None:
+    pick = random.Random(5)
+    for number in range(4):
+        capture = Capture(tmp_path / str(number), open=True)
+        log = tmp_path / f"{number}.log"
+        words: list[Any] = [target("nvtx_storm"), "2", "100000000", "steady", log]
+        with subprocess.Popen(words, env={**capture.environment(), **BUFFERED}, stdout=subprocess.DEVNULL) as process:
+            until(partial(begun, log), "the first range")
+            time.sleep(pick.uniform(0.3, 0.8))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            killed = time.monotonic_ns()
+        (path,) = spool_files(capture.spool)
+        with SpoolFile(path) as spool:
+            counts = spool.events.counts()
+            assert counts.damaged == 0
+            assert not any(spool.head.dropped)
+            assert [note.severity for note in spool.notes() if note.code == "not-reserved"] == ["warning"]
+            # What one thread wrote up to some moment, and nothing behind it: the writer may be late on a busy machine, but not for long.
+            assert killed - counts.last < 5_000_000_000
+
+
+@pytest.mark.parametrize("mode", ["children", "children of threads"])
+def test_without_reservation_processes_fork_and_record(mode: str, tmp_path: Path, target: Target) -> None:
+    capture = Capture(tmp_path / "spool", open=True)
+    assert run(capture, target("nvtx_odd"), mode, "40", **BUFFERED) == "failed 0\ndone\n"
+    assert len(spool_files(capture.spool)) == 41
+    assert all(not dropped for _, dropped, _ in map(recorded, spool_files(capture.spool)))
+
+
+def test_without_reservation_a_main_thread_may_leave_before_the_others(tmp_path: Path, target: Target) -> None:
+    """The thread that writes must not keep alive a process whose own threads have all ended."""
+    capture = Capture(tmp_path / "spool", open=True)
+    assert run(capture, target("nvtx_odd"), "leave", "100", **BUFFERED) == ""
+    (path,) = spool_files(capture.spool)
+    assert recorded(path)[0] == 100 + 2
+
+
+def test_without_reservation_a_limit_of_the_program_costs_ranges(tmp_path: Path, target: Target) -> None:
+    capture = Capture(tmp_path / "spool", open=True)
+    assert run(capture, target("nvtx_odd"), "file size", "100000", **BUFFERED) == "done\n"
+    (path,) = spool_files(capture.spool)
+    rows, dropped, codes = recorded(path)
+    assert rows + dropped.get(1, 0) == 100_002
+    assert {"dropped-records", "not-reserved"} <= set(codes)
+
+
+PROGRAMS: dict[str, tuple[tuple[str, ...], int]] = {
+    "steps": (("nvtx_storm", "3", "20000"), 3 * 20_001),
+    "names": (("nvtx_storm", "3", "10000", "names"), 3 * 10_001),
+    "deep": (("nvtx_storm", "2", "20000", "deep"), 2 * 20_001),
+    "domains": (("nvtx_odd", "domains", "20000"), 20_002),
+    "threads": (("nvtx_odd", "together", "500"), 502),
+}
+
+
+@pytest.mark.require("tmpfs")
+@pytest.mark.parametrize("variables", [{}, BUFFERED], ids=["reserved", "buffered"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_disk_that_is_full_at_any_stage(
+    program: str, variables: dict[str, str], tmpfs: Callable[[str], Path], tmp_path: Path, target: Target
+) -> None:
+    """Less and less room, so that it ends while the file is made, grows, gets names or tables: what is kept and what is lost is all."""
+    (name, *words), count = PROGRAMS[program]
+    disk = tmpfs("size=8m")
+    capture = Capture(disk / "spool", open=True)
+    filler = disk / "filler"
+    for room in (6 << 20, 1 << 20, 300 << 10, 40 << 10, 12 << 10, 4 << 10, 0):
+        filler.write_bytes(b"")
+        fill(filler, room)
+        assert run(capture, target(name), *words, **variables) == "done\n"
+        files = spool_files(capture.spool)
+        if not files:
+            assert capture.control.counts().failed > 0
+            assert room <= 12 << 10
+            continue
+        rows, dropped, _ = recorded(files[0])
+        assert rows + dropped.get(1, 0) == count, room
+        files[0].unlink()
+
+
+def begun(log: Path) -> bool:
+    """Whether nvtx_storm has closed a range."""
+    return log.exists() and any(log.read_bytes())
+
+
+def fill(file: Path, room: int) -> None:
+    """Take all of the disk but `room` bytes."""
+    status = os.statvfs(file.parent)
+    with file.open("wb") as out:
+        out.write(bytes(max(0, status.f_bavail * status.f_frsize - room)))
+
+
+@pytest.mark.parametrize("variables", [{}, BUFFERED], ids=["reserved", "buffered"])
+def test_a_spool_directory_that_vanishes(variables: dict[str, str], tmp_path: Path, target: Target) -> None:
+    capture = Capture(tmp_path / "spool", open=True)
+    words: list[Any] = [target("nvtx_storm"), "2", "400000", "steady"]
+    with subprocess.Popen(words, env={**capture.environment(), **variables}, stdout=subprocess.PIPE, text=True) as process:
+        until(lambda: spool_files(capture.spool), "the spool")
+        shutil.rmtree(capture.spool)
+        assert process.communicate(timeout=60)[0] == "done\n"
+        assert process.returncode == 0
+
+
+def test_many_short_threads_and_children_take_little_room(tmp_path: Path, target: Target) -> None:
+    capture = Capture(tmp_path / "threads", open=True)
+    run(capture, target("nvtx_odd"), "one by one", "10000")
+    assert blocks(capture) <= 256 << 20
+    children = Capture(tmp_path / "children", open=True)
+    run(children, target("nvtx_odd"), "children", "250")
+    assert blocks(children) <= (512 << 20) // 4

@@ -1,0 +1,58 @@
+"""What to sample of the GPUs, as it is typed."""
+
+from __future__ import annotations
+
+import pytest
+
+from warpline.capture.gpu_options import GpuMetrics
+from warpline.cli.arguments import split
+from warpline.cli.capture_arguments import NAMES, capture_options
+from warpline.cli.gpu_arguments import slower_than_asked
+from warpline.errors import UsageError
+
+
+def _given(text: str) -> dict[str, str]:
+    return dict(option.split("=", 1) for option in split([*text.split(), "prog"], NAMES).options)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", GpuMetrics()),
+        ("--gpu-metrics none", GpuMetrics("none", chosen=True)),
+        ("--gpu-metrics=NVML", GpuMetrics("nvml", chosen=True)),
+        ("--gpu-metrics gpm --gpu-metrics-frequency 20", GpuMetrics("gpm", 20.0, chosen=True)),
+        ("--gpu-metrics-frequency=0.5", GpuMetrics(frequency=0.5)),
+        ("--gpu-metrics-frequency=10000", GpuMetrics(frequency=100.0)),
+        ("--gpu-metrics-devices=all", GpuMetrics(chosen=True)),
+        ("--gpu-metrics-device=0", GpuMetrics(devices=(0,), chosen=True)),
+        ("--gpu-metrics-devices=3,1,3 --gpu-metrics=gpm", GpuMetrics("gpm", devices=(3, 1), chosen=True)),
+        ("--gpu-metrics-devices=none", GpuMetrics("none", chosen=True)),
+        ("--gpu-metrics-devices=none --gpu-metrics=gpm", GpuMetrics("none", chosen=True)),
+    ],
+)
+def test_what_is_typed(text: str, expected: GpuMetrics) -> None:
+    assert capture_options(_given(text)).gpu_metrics == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("--gpu-metrics all", "write none, nvml or gpm"),
+        ("--gpu-metrics-frequency often", "how many times a second"),
+        ("--gpu-metrics-frequency 0", "from 0.1 to 100"),
+        ("--gpu-metrics-frequency nan", "from 0.1 to 100"),
+        ("--gpu-metrics-devices 0,,1", "the numbers of GPUs"),
+        ("--gpu-metrics-devices GPU-1", "the numbers of GPUs"),
+    ],
+)
+def test_nonsense_is_said(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        capture_options(_given(text))
+    assert said in str(caught.value)
+
+
+def test_who_asks_for_more_than_there_is_hears_of_it() -> None:
+    assert slower_than_asked(_given("--gpu-metrics-frequency 100")) is None
+    assert slower_than_asked({}) is None
+    assert "100 times a second at most" in str(slower_than_asked(_given("--gpu-metrics-frequency 10000")))
