@@ -8,10 +8,12 @@ VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2
 STAMP := $(VENV)/ready-$(VERSION)
 NATIVE_SOURCES := $(shell find native -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cuh' 2>/dev/null)
 ARGS ?=
+# Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
+JOBS ?= 2
 # pytest's 5, no test collected: an error, unless ARGS chose tests that are all in the other half.
 NONE_IS_FINE := $(if $(ARGS),|| test $$? = 5)
 
-.PHONY: help demo test check lint format tidy types native unit peers upstream-tests docs docs-check bench gpu wheels clean
+.PHONY: help demo test check torture lint format tidy types native unit peers upstream-tests cupti-abi docs docs-check bench gpu wheels clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -35,7 +37,7 @@ demo: native ## profile a training program and show where its time went
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
 test: lint types docs-check unit ## everything: check, integration tests, every other CPython that is here
-	$(PY) -m pytest -q tests --ignore=tests/unit --ignore=tests/conformance $(ARGS) $(NONE_IS_FINE)
+	$(PY) -m pytest -q -n $(JOBS) --dist loadfile tests --ignore=tests/unit --ignore=tests/conformance $(ARGS) $(NONE_IS_FINE)
 
 check: lint types docs-check unit ## what to run before a commit: style, layers, types, fast tests
 
@@ -60,8 +62,14 @@ types: $(STAMP) ## mypy --strict
 unit: native ## unit and conformance tests
 	$(PY) -m pytest -q -n auto --maxprocesses=4 tests/unit tests/conformance $(ARGS) $(NONE_IS_FINE)
 
+torture: native ## kill, fill, signal and delete at random moments (ARGS="--rounds 500 --seed N")
+	@PYTHONPATH=src:. $(PY) -m tests.torture $(ARGS)
+
 peers: $(STAMP) ## other tools and libraries for `bench` and `test`, into build/peers (several GB; optional)
 	@$(PY) tools/peers.py $(ARGS)
+
+cupti-abi: $(STAMP) ## compare our declarations with CUPTI's own headers (downloads its wheels; not part of test)
+	@$(PY) tools/cupti_abi.py $(ARGS)
 
 upstream-tests: native ## PyPI nvtx's own tests against us (downloads its sdist; not part of test)
 	@$(PY) tools/upstream_tests.py $(ARGS)
