@@ -78,7 +78,7 @@ bool handle_of(PyObject *o, const char *what, uint64_t *out) {
     PyObject *inner = nullptr;
     for (const char *name : attributes) {
       if (inner == nullptr) {
-        inner = PyObject_GetAttrString(at, name);
+        inner = attribute(at, name);
         swallow_error();
       }
     }

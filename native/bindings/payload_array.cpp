@@ -171,7 +171,7 @@ int rank_of(const Py_buffer *view) {
 
 // The dtype of a NumPy array or scalar, or of what looks like one; null where there is none.
 PyObject *dtype_of(PyObject *payload) {
-  static PyObject *name = PyUnicode_InternFromString("dtype");
+  static PyObject *name = PyUnicode_InternFromString("dtype");  // asked at each event
   PyObject *dtype = PyObject_GetAttr(payload, name);
   swallow_error();
   return dtype;
@@ -183,7 +183,7 @@ bool is_numpy(PyObject *dtype) {
   if (Py_TYPE(dtype) == last.load(std::memory_order_relaxed)) {
     return true;
   }
-  PyObject *native = PyObject_GetAttrString(dtype, "isnative");
+  PyObject *native = attribute(dtype, "isnative");
   swallow_error();
   const bool found = native != nullptr;
   Py_XDECREF(native);
@@ -205,7 +205,7 @@ bool read_with_dtype(Domain *domain, int32_t state, PyObject *payload, PyObject 
   PyObject *plain = nullptr;
   int dimensions = viewed ? rank_of(view) : -1;
   if (!viewed) {  // dates and objects have no buffer
-    PyObject *rank = PyObject_GetAttrString(payload, "ndim");
+    PyObject *rank = attribute(payload, "ndim");
     const long n = rank != nullptr ? PyLong_AsLong(rank) : -1;
     Py_XDECREF(rank);
     swallow_error();
@@ -335,7 +335,7 @@ bool read_range(Domain *domain, int32_t state, PyObject *range, Reading *out) {
   constexpr const char *names[] = {"start", "stop", "step"};
   bool fits = true;
   for (int i = 0; i < 3; ++i) {
-    PyObject *end = PyObject_GetAttrString(range, names[i]);
+    PyObject *end = attribute(range, names[i]);
     int overflow = 0;
     ends[i] = end != nullptr ? PyLong_AsLongLongAndOverflow(end, &overflow) : 0;
     fits = fits && end != nullptr && overflow == 0;

@@ -124,8 +124,10 @@ bool store_sample(const Sample &sample, PyObject *value, char *at) {
 // What only NumPy can write, or what is NumPy's already.
 bool ask_numpy(const Sample &sample, PyObject *value, Packed *out) {
   PyObject *module = PyImport_ImportModule("warpline.nvtx._counters");
+  PyObject *pack = module != nullptr ? attribute(module, "pack") : nullptr;
   PyObject *bytes =
-      module != nullptr ? PyObject_CallMethod(module, "pack", "OO", value, sample.dtype) : nullptr;
+      pack != nullptr ? PyObject_CallFunctionObjArgs(pack, value, sample.dtype, nullptr) : nullptr;
+  Py_XDECREF(pack);
   Py_XDECREF(module);
   if (bytes == nullptr || !PyBytes_Check(bytes) || PyBytes_GET_SIZE(bytes) % sample.size != 0) {
     swallow_error();
@@ -143,7 +145,7 @@ bool borrow_array(const Sample &sample, PyObject *values, Packed *out) {
   if (!PyObject_CheckBuffer(values)) {
     return false;
   }
-  PyObject *dtype = sample.dtype != nullptr ? PyObject_GetAttrString(values, "dtype") : nullptr;
+  PyObject *dtype = sample.dtype != nullptr ? attribute(values, "dtype") : nullptr;
   swallow_error();
   const bool same = dtype == nullptr || dtype == sample.dtype;
   Py_XDECREF(dtype);

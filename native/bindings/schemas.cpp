@@ -240,7 +240,7 @@ uint64_t described(Domain *domain, PyObject *layout) {
 
 PyObject *module_attribute(const char *name) {
   PyObject *module = PyImport_ImportModule(kModule);
-  PyObject *value = module != nullptr ? PyObject_GetAttrString(module, name) : nullptr;
+  PyObject *value = module != nullptr ? attribute(module, name) : nullptr;
   Py_XDECREF(module);
   if (value == nullptr) {
     swallow_error();
@@ -623,8 +623,20 @@ PyObject *ask_layouts(const char *function, PyObject *a, PyObject *b) {
   return answer;
 }
 
+PyObject *attribute(PyObject *o, const char *name) {
+  static PyObject *kept = PySet_New(nullptr);  // what is interned and kept by nobody is new the next time
+  PyObject *text = PyUnicode_InternFromString(name);
+  if (text == nullptr || kept == nullptr || PySet_Add(kept, text) < 0) {
+    Py_XDECREF(text);
+    return nullptr;
+  }
+  PyObject *value = PyObject_GetAttr(o, text);
+  Py_DECREF(text);
+  return value;
+}
+
 bool has_attribute(PyObject *o, const char *name) {
-  PyObject *value = PyObject_GetAttrString(o, name);
+  PyObject *value = attribute(o, name);
   if (value == nullptr) {
     swallow_error();
     return false;

@@ -76,6 +76,10 @@ PyObject *ask_layouts(const char *function, PyObject *a, PyObject *b = nullptr);
 // Without an exception, also where asking raises.
 bool has_attribute(PyObject *o, const char *name);
 
+// PyObject_GetAttrString() without its new text at each call: CPython's method cache keeps the texts it was asked with,
+// thousands of them, in the place of the program's own.
+PyObject *attribute(PyObject *o, const char *name);
+
 // Clears the exception that recording met; an interrupt by the user is put off, not lost.
 void swallow_error();
 

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "open.h"
+#include "schemas.h"
 #include "string_cache.h"
 
 namespace warpline::binding {
@@ -136,8 +137,12 @@ PyObject *trio_task() {
 }
 
 PyObject *name_of(PyObject *task, bool asyncio) {
-  PyObject *name =
-      asyncio ? PyObject_CallMethod(task, "get_name", nullptr) : PyObject_GetAttrString(task, "name");
+  PyObject *name = attribute(task, asyncio ? "get_name" : "name");
+  if (asyncio && name != nullptr) {
+    PyObject *ask = name;
+    name = PyObject_CallNoArgs(ask);
+    Py_DECREF(ask);
+  }
   if (name == nullptr || !PyUnicode_Check(name)) {
     PyErr_Clear();
     Py_XDECREF(name);

@@ -480,14 +480,35 @@ def test_what_payloads_hold_is_given_back(record: Record) -> None:
             nvtx.mark("x", payload=payload)
             reused.payload = payload; domain.mark(reused)
             nvtx.push_range("x"); nvtx.pop_range(payload=payload, message="y", color="red", category="c")
-        for payload in payloads: once(payload); once(payload)
-        for payload in payloads:
+        def growth(payload):
             gc.collect(); before = sys.getallocatedblocks()
             for _ in range(300): once(payload)
-            gc.collect(); after = sys.getallocatedblocks()
-            assert after - before < 200, (payload, after - before)
+            gc.collect(); return sys.getallocatedblocks() - before
+        for payload in payloads:
+            rounds = []  # what leaks at each call leaks in every round; caches of Python and NumPy fill in some
+            while not rounds or (min(rounds) >= 100 and len(rounds) < 8): rounds.append(growth(payload))
+            assert min(rounds) < 100, (payload, rounds)
     """
     assert record(code, "mark")
+
+
+def test_attributes_are_asked_for_by_the_same_text_each_time(record: Record) -> None:
+    """CPython's method cache holds the texts it was asked with: new ones each time would drive the program's own out of it."""
+    code = """
+        import collections, warpline.nvtx as nvtx
+        asked = collections.defaultdict(list)
+        class Asked:
+            def __getattribute__(self, name):
+                asked[name].append(name)
+                if name == "dtype": return self
+                raise AttributeError(name)
+            def __len__(self): return 1
+            def __getitem__(self, i): return i
+        for _ in range(5): nvtx.mark("x", payload=Asked())
+        assert len(asked["dtype"]) >= 5 and len(asked["isnative"]) >= 5, asked
+        assert all(len(set(map(id, texts))) == 1 for texts in asked.values()), asked
+    """
+    assert len(record(code, "mark")) == 5
 
 
 def test_warnings_come_once_per_type(record: Record) -> None:
