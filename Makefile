@@ -10,8 +10,6 @@ NATIVE_SOURCES := $(shell find native -name '*.[ch]' -o -name '*.[ch]pp' -o -nam
 ARGS ?=
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 2
-# pytest's 5, no test collected: an error, unless ARGS chose tests that are all in the other half.
-NONE_IS_FINE := $(if $(ARGS),|| test $$? = 5)
 
 .PHONY: help demo test check torture lint format tidy types native unit peers upstream-tests cupti-abi docs docs-check bench gpu wheels clean
 .DEFAULT_GOAL := help
@@ -36,8 +34,8 @@ native: $(BUILD)/build.ninja ## build the agent and the libraries into src/
 demo: native ## profile a training program and show where its time went
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
-test: lint types docs-check unit ## everything: check, integration tests, every other CPython that is here
-	$(PY) -m pytest -q -n $(JOBS) --dist loadfile tests --ignore=tests/unit --ignore=tests/conformance $(ARGS) $(NONE_IS_FINE)
+test: lint types docs-check native ## everything: check, integration tests, every other CPython that is here
+	@JOBS=$(JOBS) $(PY) tools/run_tests.py unit integration -- $(ARGS)
 
 check: lint types docs-check unit ## what to run before a commit: style, layers, types, fast tests
 
@@ -60,7 +58,7 @@ types: $(STAMP) ## mypy --strict
 	@$(BIN)/mypy
 
 unit: native ## unit and conformance tests
-	$(PY) -m pytest -q -n auto --maxprocesses=4 tests/unit tests/conformance $(ARGS) $(NONE_IS_FINE)
+	@$(PY) tools/run_tests.py unit -- $(ARGS)
 
 torture: native ## kill, fill, signal and delete at random moments (ARGS="--rounds 500 --seed N")
 	@PYTHONPATH=src:. $(PY) -m tests.torture $(ARGS)
