@@ -38,7 +38,7 @@ double time_pairs(ThreadLog &log, uint32_t pairs) {
 extern "C" {
 
 WARPLINE_EXPORT uint32_t warpline_abi_version(void) {
-  return 4;
+  return 5;
 }
 
 WARPLINE_EXPORT uint32_t warpline_clock_sample(uint64_t out[3]) {
@@ -52,7 +52,7 @@ WARPLINE_EXPORT uint32_t warpline_clock_sample(uint64_t out[3]) {
 
 WARPLINE_EXPORT int warpline_control_create(const char *path, const uint64_t early[3],
                                             const WarplineCapture *capture) {
-  const WarplineCapture everything{sizeof(WarplineCapture), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, 0, {}};
+  const WarplineCapture everything{sizeof(WarplineCapture), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, 0, {}, {}};
   const WarplineCapture &wanted = capture != nullptr ? *capture : everything;
   if (wanted.size < sizeof(WarplineCapture)) {
     return EINVAL;
@@ -89,6 +89,8 @@ WARPLINE_EXPORT int warpline_control_create(const char *path, const uint64_t ear
   control->max_bytes = wanted.max_bytes;
   static_assert(sizeof(control->cuda) == sizeof(wanted.cuda));
   std::memcpy(&control->cuda, &wanted.cuda, sizeof(control->cuda));
+  static_assert(sizeof(control->cpu) == sizeof(wanted.cpu));
+  std::memcpy(&control->cpu, &wanted.cpu, sizeof(control->cpu));
   if (wanted.texts_size != 0) {
     std::memcpy(static_cast<char *>(pages) + kControlTexts, wanted.texts, wanted.texts_size);
   }

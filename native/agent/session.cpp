@@ -19,10 +19,12 @@
 #include "attached.h"
 #include "facts.h"
 #include "heap.h"
+#include "hooks/cpu.h"
 #include "hooks/cupti.h"
 #include "source.h"
 #include "spool/schema.h"
 #include "spool/window.h"
+#include "stacks.h"
 #include "watch.h"
 
 #ifndef MADV_WIPEONFORK
@@ -32,6 +34,7 @@
 namespace warpline::agent {
 
 __thread ThreadLog *t_log = nullptr;
+__thread Lane *t_lane = nullptr;
 
 namespace {
 
@@ -112,7 +115,11 @@ void leave(void *) {
   }
   close_for_thread();
   ThreadLog *log = std::exchange(t_log, nullptr);
+  Lane *lane = std::exchange(t_lane, nullptr);
   std::lock_guard lock(state.mutex);
+  if (lane != nullptr && state.process != nullptr && lane->generation() == state.process->generation()) {
+    state.process->leave_lane(lane);
+  }
   if (log != nullptr && log->process() == state.process) {
     state.process->leave_thread(log);
   } else {
@@ -130,7 +137,10 @@ void become_child(State &state) {
   renew_attached();
   stop_closing();
   abandon_cupti();
+  renew_stacks();
+  abandon_cpu();
   state.spares = nullptr;
+  t_lane = nullptr;
   t_spare = std::exchange(t_log, nullptr);
   if (state.process != nullptr) {
     state.fork_ns = now_ns(*state.clock.load());
@@ -186,6 +196,7 @@ void after_fork_child() {
     notice_fork(*g_state);
   }
   t_inherited = nullptr;
+  begin_cpu_child();
 }
 
 void open_control(State &state) {
@@ -261,7 +272,7 @@ int open_spool(State &state, ProcessLog &process) {
   const ClockParams &clock = *state.clock.load();
   std::string base = std::string(state.directory) + "/" + process_name();
   std::string json = "{" + process_json(now_ns(clock), state.forked ? state.fork_ns : 0) + ", " +
-                     schema_json() + ", " + cuda_schema_json() + "}";
+                     schema_json() + ", " + wide_schema_json() + "}";
   for (int i = 0; i < 1000; ++i) {
     int error = process.open(base + (i == 0 ? "" : "-" + std::to_string(i)) + ".spool", json, clock,
                              state.control.load());
@@ -337,6 +348,24 @@ ThreadLog *enter_recording(State &state) {
   return log;
 }
 
+// The calling thread's lane in the recording that runs, which begins now if need be.
+Lane *enter_lane_of(State &state) {
+  std::lock_guard lock(state.mutex);
+  if (state.mode.load() == Mode::idle) {
+    return nullptr;
+  }
+  Lane *lane = begin(state) ? state.process->enter_lane() : nullptr;
+  if (lane == nullptr) {
+    lost(state);
+    return nullptr;
+  }
+  t_lane = lane;
+  if (state.has_key) {
+    pthread_setspecific(state.key, lane);
+  }
+  return lane;
+}
+
 }  // namespace
 
 Life *g_life = &g_static_life;
@@ -368,10 +397,35 @@ ThreadLog *enter() {
   return log;
 }
 
-ProcessLog *open_log() {
+Lane *enter_lane() {
   State &state = *g_state;
+  if (state.mode.load(std::memory_order_relaxed) == Mode::idle && !forked_unnoticed()) {
+    return nullptr;
+  }
   Busy busy;
-  if (!busy || (forked_unnoticed() && !notice_fork(state))) {
+  if (!busy) {
+    lost(state);
+    return nullptr;
+  }
+  int saved = errno;
+  Lane *lane = nullptr;
+  if (forked_unnoticed() && !notice_fork(state)) {
+    lost(state);
+  } else {
+    lane = enter_lane_of(state);
+  }
+  errno = saved;
+  return lane;
+}
+
+ProcessLog *open_log() {
+  Busy busy;
+  return busy ? own_log() : nullptr;
+}
+
+ProcessLog *own_log() {
+  State &state = *g_state;
+  if (forked_unnoticed() && !notice_fork(state)) {
     return nullptr;
   }
   std::lock_guard lock(state.mutex);
@@ -526,6 +580,9 @@ int profiler_stop() {
 
 // The end of an orderly process; recording goes on for those who run after us.
 __attribute__((destructor)) static void at_exit() {
+  if (g_state != nullptr && !forked_unnoticed()) {
+    end_cpu();
+  }
   if (g_state != nullptr && g_state->process != nullptr && !forked_unnoticed()) {
     close_for_process();
     ProcessLog &process = *g_state->process;

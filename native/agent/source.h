@@ -32,6 +32,22 @@ inline ThreadLog *thread_log() {
   return log;
 }
 
+// Null until the thread's first record of the CPU side; then perhaps of a recording that has ended.
+extern __thread Lane *t_lane;
+
+//! As enter(), for lane().
+Lane *enter_lane();
+
+//! [MT][HOT] Where the calling thread writes records of the CPU side, or null when nothing is recorded.
+inline Lane *lane() {
+  Lane *lane = t_lane;
+  if (lane == nullptr || lane->generation() != g_life->generation.load(std::memory_order_relaxed))
+      [[unlikely]] {
+    return enter_lane();
+  }
+  return lane;
+}
+
 //! [MT] The process's log, or null when nothing is recorded.
 inline ProcessLog *process_log() {
   ThreadLog *log = thread_log();
@@ -41,6 +57,9 @@ inline ProcessLog *process_log() {
 //! [MT] The process's log, opened now if need be, for what belongs to no thread of the program: the calling one is not entered.
 //! Null when nothing is recorded, or nothing can be.
 ProcessLog *open_log();
+
+//! The same where the calling thread holds Busy already, as our own threads do.
+ProcessLog *own_log();
 
 // What programs hold handles of has its number whether or not something is recorded, and keeps it from one recording to the
 // next: these work at any time. In a signal handler that interrupted this thread on a slow path they do nothing (0, false).

@@ -1,165 +1,131 @@
-// The fields of the records of cuda_records.h, for readers; types come from the structures themselves.
+// The fields of the records of cuda_records.h, for readers; and of all wide records, as JSON.
 #include <cstdio>
-#include <span>
-#include <type_traits>
 
 #include "schema.h"
 #include "warpline/cuda_records.h"
+#include "wide_fields.h"
 
 namespace warpline {
 namespace {
 
-struct Field {
-  const char *name;
-  const char *type;
-  size_t offset;
-};
-
-template <typename T>
-constexpr const char *type_of() {
-  if constexpr (std::is_enum_v<T>) {
-    return type_of<std::underlying_type_t<T>>();
-  } else if constexpr (std::is_signed_v<T>) {
-    return sizeof(T) == 8 ? "i8" : "i4";
-  } else {
-    return sizeof(T) == 8 ? "u8" : sizeof(T) == 4 ? "u4" : sizeof(T) == 2 ? "u2" : "u1";
-  }
-}
-
-#define FIELD(record, name)                                          \
-  Field {                                                            \
-    #name, type_of<decltype(record::name)>(), offsetof(record, name) \
-  }
-
-// Records have the flags of their heads; what has the same name here is called otherwise.
-#define RENAMED(record, member, name)                                   \
-  Field {                                                               \
-    name, type_of<decltype(record::member)>(), offsetof(record, member) \
-  }
-
 #define R CudaApiRecord
-constexpr Field kApi[] = {FIELD(R, start),       FIELD(R, end),    FIELD(R, tid),
-                          FIELD(R, correlation), FIELD(R, result), FIELD(R, cbid)};
+constexpr WideField kApi[] = {FIELD(R, start),       FIELD(R, end),    FIELD(R, tid),
+                              FIELD(R, correlation), FIELD(R, result), FIELD(R, cbid)};
 #undef R
 #define R CudaKernelRecord
-constexpr Field kKernel[] = {FIELD(R, start),
-                             FIELD(R, end),
-                             FIELD(R, device),
-                             FIELD(R, context),
-                             FIELD(R, stream),
-                             FIELD(R, correlation),
-                             FIELD(R, grid_x),
-                             FIELD(R, grid_y),
-                             FIELD(R, grid_z),
-                             FIELD(R, block_x),
-                             FIELD(R, block_y),
-                             FIELD(R, block_z),
-                             FIELD(R, static_shared),
-                             FIELD(R, dynamic_shared),
-                             FIELD(R, local_per_thread),
-                             FIELD(R, shared_executed),
-                             FIELD(R, local_total),
-                             FIELD(R, graph_node),
-                             FIELD(R, grid_id),
-                             FIELD(R, graph),
-                             FIELD(R, registers),
-                             FIELD(R, launch_type),
-                             FIELD(R, cache_config),
-                             FIELD(R, cluster_x),
-                             FIELD(R, cluster_y),
-                             FIELD(R, cluster_z),
-                             FIELD(R, channel)};
+constexpr WideField kKernel[] = {FIELD(R, start),
+                                 FIELD(R, end),
+                                 FIELD(R, device),
+                                 FIELD(R, context),
+                                 FIELD(R, stream),
+                                 FIELD(R, correlation),
+                                 FIELD(R, grid_x),
+                                 FIELD(R, grid_y),
+                                 FIELD(R, grid_z),
+                                 FIELD(R, block_x),
+                                 FIELD(R, block_y),
+                                 FIELD(R, block_z),
+                                 FIELD(R, static_shared),
+                                 FIELD(R, dynamic_shared),
+                                 FIELD(R, local_per_thread),
+                                 FIELD(R, shared_executed),
+                                 FIELD(R, local_total),
+                                 FIELD(R, graph_node),
+                                 FIELD(R, grid_id),
+                                 FIELD(R, graph),
+                                 FIELD(R, registers),
+                                 FIELD(R, launch_type),
+                                 FIELD(R, cache_config),
+                                 FIELD(R, cluster_x),
+                                 FIELD(R, cluster_y),
+                                 FIELD(R, cluster_z),
+                                 FIELD(R, channel)};
 #undef R
 #define R CudaMemcpyRecord
-constexpr Field kMemcpy[] = {FIELD(R, start),
-                             FIELD(R, end),
-                             FIELD(R, bytes),
-                             FIELD(R, device),
-                             FIELD(R, context),
-                             FIELD(R, stream),
-                             FIELD(R, correlation),
-                             FIELD(R, graph_node),
-                             FIELD(R, graph),
-                             FIELD(R, copies),
-                             FIELD(R, copy_kind),
-                             FIELD(R, source_kind),
-                             FIELD(R, destination_kind),
-                             RENAMED(R, flags, "asynchronous"),
-                             FIELD(R, source_device),
-                             FIELD(R, destination_device)};
+constexpr WideField kMemcpy[] = {FIELD(R, start),
+                                 FIELD(R, end),
+                                 FIELD(R, bytes),
+                                 FIELD(R, device),
+                                 FIELD(R, context),
+                                 FIELD(R, stream),
+                                 FIELD(R, correlation),
+                                 FIELD(R, graph_node),
+                                 FIELD(R, graph),
+                                 FIELD(R, copies),
+                                 FIELD(R, copy_kind),
+                                 FIELD(R, source_kind),
+                                 FIELD(R, destination_kind),
+                                 RENAMED(R, flags, "asynchronous"),
+                                 FIELD(R, source_device),
+                                 FIELD(R, destination_device)};
 #undef R
 #define R CudaMemsetRecord
-constexpr Field kMemset[] = {FIELD(R, start),       FIELD(R, end),         FIELD(R, bytes),
-                             FIELD(R, device),      FIELD(R, context),     FIELD(R, stream),
-                             FIELD(R, correlation), FIELD(R, graph_node),  FIELD(R, graph),
-                             FIELD(R, value),       FIELD(R, memory_kind), RENAMED(R, flags, "asynchronous")};
+constexpr WideField kMemset[] = {
+    FIELD(R, start),   FIELD(R, end),    FIELD(R, bytes),       FIELD(R, device),
+    FIELD(R, context), FIELD(R, stream), FIELD(R, correlation), FIELD(R, graph_node),
+    FIELD(R, graph),   FIELD(R, value),  FIELD(R, memory_kind), RENAMED(R, flags, "asynchronous")};
 #undef R
 #define R CudaSyncRecord
-constexpr Field kSync[] = {FIELD(R, start),       FIELD(R, end),     FIELD(R, kind),
-                           FIELD(R, correlation), FIELD(R, context), FIELD(R, stream),
-                           FIELD(R, event),       FIELD(R, result),  FIELD(R, event_sync)};
+constexpr WideField kSync[] = {FIELD(R, start),       FIELD(R, end),     FIELD(R, kind),
+                               FIELD(R, correlation), FIELD(R, context), FIELD(R, stream),
+                               FIELD(R, event),       FIELD(R, result),  FIELD(R, event_sync)};
 #undef R
 #define R CudaEventRecord
-constexpr Field kEvent[] = {FIELD(R, start), FIELD(R, device),      FIELD(R, context),   FIELD(R, stream),
-                            FIELD(R, event), FIELD(R, correlation), FIELD(R, event_sync)};
+constexpr WideField kEvent[] = {FIELD(R, start), FIELD(R, device),      FIELD(R, context),   FIELD(R, stream),
+                                FIELD(R, event), FIELD(R, correlation), FIELD(R, event_sync)};
 #undef R
 #define R CudaGraphRecord
-constexpr Field kGraph[] = {FIELD(R, start),  FIELD(R, end),         FIELD(R, device), FIELD(R, context),
-                            FIELD(R, stream), FIELD(R, correlation), FIELD(R, graph),  FIELD(R, graph_exec)};
+constexpr WideField kGraph[] = {FIELD(R, start),   FIELD(R, end),       FIELD(R, device),
+                                FIELD(R, context), FIELD(R, stream),    FIELD(R, correlation),
+                                FIELD(R, graph),   FIELD(R, graph_exec)};
 #undef R
 #define R CudaMemoryRecord
-constexpr Field kMemory[] = {FIELD(R, start),     FIELD(R, address),        FIELD(R, bytes),
-                             FIELD(R, pc),        FIELD(R, pool),           FIELD(R, pool_size),
-                             FIELD(R, pool_used), FIELD(R, pool_threshold), FIELD(R, device),
-                             FIELD(R, context),   FIELD(R, stream),         FIELD(R, correlation),
-                             FIELD(R, operation), FIELD(R, memory_kind),    FIELD(R, pool_kind)};
+constexpr WideField kMemory[] = {FIELD(R, start),     FIELD(R, address),        FIELD(R, bytes),
+                                 FIELD(R, pc),        FIELD(R, pool),           FIELD(R, pool_size),
+                                 FIELD(R, pool_used), FIELD(R, pool_threshold), FIELD(R, device),
+                                 FIELD(R, context),   FIELD(R, stream),         FIELD(R, correlation),
+                                 FIELD(R, operation), FIELD(R, memory_kind),    FIELD(R, pool_kind)};
 #undef R
 #define R CudaUmRecord
-constexpr Field kUm[] = {FIELD(R, start),       FIELD(R, end),    FIELD(R, value),
-                         FIELD(R, address),     FIELD(R, kind),   FIELD(R, source),
-                         FIELD(R, destination), FIELD(R, stream), RENAMED(R, flags, "cause")};
+constexpr WideField kUm[] = {FIELD(R, start),       FIELD(R, end),    FIELD(R, value),
+                             FIELD(R, address),     FIELD(R, kind),   FIELD(R, source),
+                             FIELD(R, destination), FIELD(R, stream), RENAMED(R, flags, "cause")};
 #undef R
 #define R CudaOverheadRecord
-constexpr Field kOverhead[] = {FIELD(R, start), FIELD(R, end),         FIELD(R, kind),
-                               FIELD(R, tid),   FIELD(R, correlation), FIELD(R, jit)};
+constexpr WideField kOverhead[] = {FIELD(R, start), FIELD(R, end),         FIELD(R, kind),
+                                   FIELD(R, tid),   FIELD(R, correlation), FIELD(R, jit)};
 #undef R
 #define R CudaDeviceRecord
-constexpr Field kDevice[] = {FIELD(R, device),          FIELD(R, major),        FIELD(R, minor),
-                             FIELD(R, multiprocessors), FIELD(R, memory),       FIELD(R, memory_bandwidth),
-                             FIELD(R, clock),           FIELD(R, memory_clock), FIELD(R, uuid_low),
-                             FIELD(R, uuid_high),       FIELD(R, pci_domain),   FIELD(R, pci_bus),
-                             FIELD(R, pci_device),      FIELD(R, l2_size)};
+constexpr WideField kDevice[] = {
+    FIELD(R, device),          FIELD(R, major),        FIELD(R, minor),
+    FIELD(R, multiprocessors), FIELD(R, memory),       FIELD(R, memory_bandwidth),
+    FIELD(R, clock),           FIELD(R, memory_clock), FIELD(R, uuid_low),
+    FIELD(R, uuid_high),       FIELD(R, pci_domain),   FIELD(R, pci_bus),
+    FIELD(R, pci_device),      FIELD(R, l2_size)};
 #undef R
 #define R CudaContextRecord
-constexpr Field kContext[] = {FIELD(R, start),       FIELD(R, context), FIELD(R, device),
-                              FIELD(R, null_stream), FIELD(R, api),     FIELD(R, handle)};
+constexpr WideField kContext[] = {FIELD(R, start),       FIELD(R, context), FIELD(R, device),
+                                  FIELD(R, null_stream), FIELD(R, api),     FIELD(R, handle)};
 #undef R
 #define R CudaStreamRecord
-constexpr Field kStream[] = {FIELD(R, start),    FIELD(R, context), FIELD(R, stream),
-                             FIELD(R, priority), FIELD(R, kind),    FIELD(R, handle)};
+constexpr WideField kStream[] = {FIELD(R, start),    FIELD(R, context), FIELD(R, stream),
+                                 FIELD(R, priority), FIELD(R, kind),    FIELD(R, handle)};
 #undef R
 #define R CudaExternalRecord
-constexpr Field kExternal[] = {FIELD(R, external), FIELD(R, kind), FIELD(R, correlation)};
+constexpr WideField kExternal[] = {FIELD(R, external), FIELD(R, kind), FIELD(R, correlation)};
 #undef R
 #define R CudaBacktraceRecord
-constexpr Field kBacktrace[] = {FIELD(R, start), FIELD(R, end),         FIELD(R, frames),
-                                FIELD(R, tid),   FIELD(R, correlation), FIELD(R, category)};
+constexpr WideField kBacktrace[] = {FIELD(R, start), FIELD(R, end),         FIELD(R, frames),
+                                    FIELD(R, tid),   FIELD(R, correlation), FIELD(R, category)};
 #undef R
 #define R CudaNoticeRecord
-constexpr Field kNotice[] = {FIELD(R, start), FIELD(R, value), FIELD(R, notice)};
+constexpr WideField kNotice[] = {FIELD(R, start), FIELD(R, value), FIELD(R, notice)};
 #undef R
 #define R CudaThreadRecord
-constexpr Field kThread[] = {FIELD(R, start), FIELD(R, tid)};
+constexpr WideField kThread[] = {FIELD(R, start), FIELD(R, tid)};
 #undef R
 
-struct Record {
-  const char *name;
-  RecordType type;
-  size_t size;
-  std::span<const Field> fields;
-};
-
-constexpr Record kRecords[] = {
+constexpr WideRecord kRecords[] = {
     {"cuda_api", RecordType::cuda_api, sizeof(CudaApiRecord), kApi},
     {"cuda_kernel", RecordType::cuda_kernel, sizeof(CudaKernelRecord), kKernel},
     {"cuda_memcpy", RecordType::cuda_memcpy, sizeof(CudaMemcpyRecord), kMemcpy},
@@ -179,29 +145,35 @@ constexpr Record kRecords[] = {
     {"cuda_thread", RecordType::cuda_thread, sizeof(CudaThreadRecord), kThread},
 };
 
-void append(std::string &out, const Field &field) {
-  char text[96];
-  std::snprintf(text, sizeof(text), ", [\"%s\", \"%s\", %zu]", field.name, field.type, field.offset);
+void append(std::string &out, const WideRecord &record) {
+  char text[160];
+  std::snprintf(text, sizeof(text),
+                "\"%s\": {\"id\": %d, \"size\": %zu, \"fields\": [[\"type\", \"u1\", 0], "
+                "[\"flags\", \"u1\", 1], [\"domain\", \"u2\", 2], [\"name\", \"u4\", 4]",
+                record.name, static_cast<int>(record.type), record.size);
   out += text;
+  for (const WideField &field : record.fields) {
+    std::snprintf(text, sizeof(text), ", [\"%s\", \"%s\", %zu]", field.name, field.type, field.offset);
+    out += text;
+  }
+  out += "]}";
 }
 
 }  // namespace
 
-std::string cuda_schema_json() {
+std::span<const WideRecord> cuda_wide_records() {
+  return kRecords;
+}
+
+std::string wide_schema_json() {
   std::string out = "\"wide\": {";
   const char *comma = "";
-  char text[160];
-  for (const Record &record : kRecords) {
-    std::snprintf(text, sizeof(text),
-                  "%s\"%s\": {\"id\": %d, \"size\": %zu, \"fields\": [[\"type\", \"u1\", 0], "
-                  "[\"flags\", \"u1\", 1], [\"domain\", \"u2\", 2], [\"name\", \"u4\", 4]",
-                  comma, record.name, static_cast<int>(record.type), record.size);
-    out += text;
-    for (const Field &field : record.fields) {
-      append(out, field);
+  for (auto records : {cuda_wide_records(), cpu_wide_records()}) {
+    for (const WideRecord &record : records) {
+      out += comma;
+      append(out, record);
+      comma = ", ";
     }
-    out += "]}";
-    comma = ", ";
   }
   return out + "}";
 }

@@ -101,6 +101,25 @@ void ProcessLog::leave_thread(ThreadLog *log) {
   free_threads_ = log;
 }
 
+Lane *ProcessLog::enter_lane() {
+  std::lock_guard lock(threads_mutex_);
+  if (Lane *lane = free_lanes_) {
+    free_lanes_ = lane->next_free_;
+    return lane;
+  }
+  return new (std::nothrow) Lane(file_, generation_);
+}
+
+// What is left of its chunks serves the next one.
+void ProcessLog::leave_lane(Lane *lane) {
+  for (WideStream &stream : lane->streams_) {
+    stream.shrink();
+  }
+  std::lock_guard lock(threads_mutex_);
+  lane->next_free_ = free_lanes_;
+  free_lanes_ = lane;
+}
+
 bool ProcessLog::define(ThreadLog &log, uint16_t domain, uint32_t kind, uint64_t id, std::string_view json) {
   MetaRecord record{};
   record.start = now_ns(clock_);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "file.h"
+#include "lane.h"
 #include "names.h"
 #include "thread_log.h"
 #include "wide_log.h"
@@ -43,6 +44,11 @@ class ProcessLog {
 
   //! The thread ends: what is left of its chunk serves the next one.
   void leave_thread(ThreadLog *log);
+
+  //! [MT] Where the calling thread writes wide records of its own; give it back when the thread ends. Null when memory is out. The
+  //! caller holds Busy.
+  Lane *enter_lane();
+  void leave_lane(Lane *lane);
 
   //! [MT] Start/end ranges; an id is unique in the process, 0 = not recorded. `start`: 0 = now.
   uint64_t start_range(ThreadLog &log, uint16_t domain, const Label &label, uint32_t task = 0,
@@ -102,6 +108,7 @@ class ProcessLog {
   std::mutex threads_mutex_;
   uint32_t next_thread_ = 0;
   ThreadLog *free_threads_ = nullptr;
+  Lane *free_lanes_ = nullptr;
 
   std::mutex slots_mutex_;
   std::vector<SlotChunk> slots_;

@@ -10,7 +10,7 @@ namespace warpline {
 std::string schema_json();
 
 //! The member "wide" of the same: the records of wide chunks.
-std::string cuda_schema_json();
+std::string wide_schema_json();
 
 //! Appends `text` as a JSON string; bytes above 0x7f pass as they are.
 void append_json_string(std::string &out, std::string_view text);

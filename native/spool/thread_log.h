@@ -66,8 +66,10 @@ inline uint64_t length(uint64_t start, uint64_t end) {
   return end > start ? end - start : 0;
 }
 
-//! Sets `place` from `from` to `to`; false when a signal handler came in between. One instruction, for no other thread writes here.
-[[gnu::always_inline]] inline bool advance(EventRecord *&place, EventRecord *&from, EventRecord *to) {
+//! Sets `place` from `from` to `to`; false, and `from` is what it is, when a signal handler came in between. One instruction, for no
+//! other thread writes here.
+template <typename T>
+[[gnu::always_inline]] inline bool advance(T *&place, T *&from, T *to) {
 #if defined(__x86_64__)
   bool done;
   asm volatile("cmpxchgq %3, %1" : "=@ccz"(done), "+m"(place), "+a"(from) : "r"(to));

@@ -1,14 +1,16 @@
 // Records of a process that are of several sizes: each type in chunks of its own, written by whoever has them, on any thread.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 #include <mutex>
 
-#include "chunk_ring.h"
 #include "names.h"
+#include "wide_stream.h"
 
 namespace warpline {
+
+inline constexpr auto kFirstWide = static_cast<size_t>(RecordType::cuda_api);
+inline constexpr size_t kWideTypes = static_cast<size_t>(RecordType::cpu_notice) + 1 - kFirstWide;
 
 class WideLog {
  public:
@@ -26,9 +28,9 @@ class WideLog {
     template <typename Record>
     Record *place(RecordType type) {
       static_assert(sizeof(Record) % 8 == 0);
-      Stream &stream = log_.stream_of(type);
+      WideStream &stream = log_.stream_of(type);
       if (static_cast<size_t>(stream.ready - stream.cursor) < sizeof(Record)) [[unlikely]] {
-        if (!log_.more(stream, type, sizeof(Record))) {
+        if (!stream.more(log_.file_, type, sizeof(Record))) {
           return nullptr;
         }
       }
@@ -38,9 +40,9 @@ class WideLog {
     //! [HOT] The record in the last place is complete but for its head. It began at `time`, in a flight recorder's eyes.
     template <typename Record>
     void commit(Record *record, RecordHead head, uint64_t time) {
-      Stream &stream = log_.stream_of(head.type);
+      WideStream &stream = log_.stream_of(head.type);
       if (time < stream.since) [[unlikely]] {
-        log_.reach_back(stream, time);
+        stream.reach_back(time);
       }
       warpline::commit(record, head);
       stream.cursor += sizeof(Record);
@@ -65,29 +67,11 @@ class WideLog {
   };
 
  private:
-  static constexpr auto kFirst = static_cast<size_t>(RecordType::cuda_api);
-  static constexpr size_t kTypes = static_cast<size_t>(RecordType::cuda_thread) + 1 - kFirst;
-  static constexpr size_t kSmallChunk = size_t{16} << 10;
-  static constexpr size_t kLastChunk = size_t{1} << 20;
-  static constexpr size_t kWindow = size_t{128} << 10;
-
-  struct Stream {
-    char *cursor = nullptr;
-    char *ready = nullptr;  // end of what is populated
-    char *end = nullptr;
-    size_t next_chunk = kPage;
-    uint64_t since = 0;  // nothing in the chunk began earlier; 0: nobody wants to know
-    ChunkRing ring;
-    Chunk lasting;  // the chunk of a type that has no ring
-  };
-
-  Stream &stream_of(RecordType type) { return streams_[static_cast<size_t>(type) - kFirst]; }
-  bool more(Stream &stream, RecordType type, uint16_t stride);
-  void reach_back(Stream &stream, uint64_t time);
+  WideStream &stream_of(RecordType type) { return streams_[static_cast<size_t>(type) - kFirstWide]; }
 
   SpoolFile &file_;
   std::mutex mutex_;
-  Stream streams_[kTypes];
+  WideStream streams_[kWideTypes];
 };
 
 }  // namespace warpline

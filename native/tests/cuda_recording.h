@@ -15,7 +15,7 @@ inline Names g_names;
 
 struct Recording {
   explicit Recording(const CudaSettings &settings = {}, ControlPage *control = nullptr) : process(g_names) {
-    CHECK(process.open(scratch.path, "{" + schema_json() + ", " + cuda_schema_json() + "}", kClock,
+    CHECK(process.open(scratch.path, "{" + schema_json() + ", " + wide_schema_json() + "}", kClock,
                        control) == 0);
     begin(process, settings);
     now = now_ns(kClock) - 1'000'000'000;

@@ -19,7 +19,7 @@
 namespace {
 
 std::string json() {
-  return "{" + schema_json() + ", " + cuda_schema_json() + "}";
+  return "{" + schema_json() + ", " + wide_schema_json() + "}";
 }
 
 bool write_kernel(WideLog::Writer &writer, uint32_t correlation, uint64_t start) {

@@ -58,6 +58,15 @@ enum class RecordType : uint8_t {
   cuda_backtrace = 46,
   cuda_notice = 47,
   cuda_thread = 48,
+  // In wide chunks only: see warpline/cpu_records.h.
+  cpu_frame = 49,
+  cpu_module = 50,
+  cpu_sample = 51,
+  cpu_state = 52,
+  os_call = 53,
+  gil = 54,
+  python_span = 55,
+  cpu_notice = 61,
 };
 // FileHeader::dropped, by record type; slot 0 counts strings, and some count what is no record:
 inline constexpr size_t kDropSlots = 64;
@@ -245,7 +254,7 @@ struct StringHead {
 // The launcher's file, one per run and host, in the spool directory as "control": a ControlPage, a page of texts, and the
 // windows. Agents and launcher change it together; nothing read from it is trusted.
 inline constexpr char kControlMagic[8] = {'W', 'A', 'R', 'P', 'C', 'T', 'L', '1'};
-inline constexpr uint32_t kControlVersion = 4;
+inline constexpr uint32_t kControlVersion = 5;
 
 // What opens windows in the traced programs; the launcher opens and closes them whatever this says.
 enum class Trigger : uint32_t { none = 0, nvtx = 1, profiler_api = 2 };
@@ -308,6 +317,36 @@ struct CudaSettings {
 };
 static_assert(sizeof(CudaSettings) == 32);
 
+// What is recorded of the CPU side: CpuSettings::flags.
+inline constexpr uint32_t kCpuPythonSamples = 1;
+inline constexpr uint32_t kCpuNativeSamples = 2;  // perf events
+inline constexpr uint32_t kCpuStates = 4;         // running, runnable, blocked
+inline constexpr uint32_t kCpuOsCalls = 8;
+inline constexpr uint32_t kCpuFileAccess = 16;  // calls on files whatever they take, with their bytes
+inline constexpr uint32_t kCpuGil = 32;
+inline constexpr uint32_t kCpuGc = 64;
+inline constexpr uint32_t kCpuImports = 128;
+inline constexpr uint32_t kCpuFunctions = 256;      // the Python functions that kFunctionsFile names
+inline constexpr uint32_t kCpuPythonCalls = 512;    // each call of a Python function
+inline constexpr uint32_t kCpuPythonEvents = 1024;  // exceptions, warnings, tasks of executors and pools
+
+enum class Backtrace : uint32_t { none = 0, automatic = 1, frame_pointer = 2, dwarf = 3 };
+
+// In the spool directory: the functions to trace, in nsys's JSON.
+inline constexpr char kFunctionsFile[] = "python_functions.json";
+
+struct CpuSettings {
+  uint32_t flags;
+  Backtrace backtrace;
+  uint32_t python_hz;
+  uint32_t native_hz;         // 0: as often as suits the machine
+  uint32_t stack_depth;       // most frames of a backtrace of an OS call
+  uint32_t gil_threshold_ns;  // shorter holds and waits are only summed up
+  uint64_t os_threshold_ns;   // shorter calls are not recorded
+  uint64_t os_backtrace_ns;   // longer ones with their stack
+};
+static_assert(sizeof(CpuSettings) == 40);
+
 struct ControlPage {
   char magic[8];
   uint32_t version;
@@ -334,6 +373,7 @@ struct ControlPage {
   std::atomic<uint64_t> bytes;  // reserved by them so far
   std::atomic<uint64_t> over;   // times that max_bytes kept a file from growing
   CudaSettings cuda;
+  CpuSettings cpu;
 };
 static_assert(sizeof(ControlPage) <= kPage);
 

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* 4; a launcher refuses an agent with another number. */
+/* 5; a launcher refuses an agent with another number. */
 uint32_t warpline_abi_version(void);
 
 /* Reads the clocks together, bracketed so that they agree to some tens of ns:
@@ -24,6 +24,18 @@ typedef struct WarplineCuda {
   uint32_t backtrace_ns[4];
   uint32_t reserved;
 } WarplineCuda;
+
+/* What is recorded of the CPU side: CpuSettings in format.h. */
+typedef struct WarplineCpu {
+  uint32_t flags;
+  uint32_t backtrace;
+  uint32_t python_hz;
+  uint32_t native_hz;
+  uint32_t stack_depth;
+  uint32_t gil_threshold_ns;
+  uint64_t os_threshold_ns;
+  uint64_t os_backtrace_ns;
+} WarplineCpu;
 
 /* What a recording captures and how much of it it keeps; see ControlPage in format.h, whose fields these become. */
 typedef struct WarplineCapture {
@@ -41,6 +53,7 @@ typedef struct WarplineCapture {
   const char *texts; /* message, domain, names of the filter: NUL-terminated each */
   uint64_t texts_size;
   WarplineCuda cuda;
+  WarplineCpu cpu;
 } WarplineCapture;
 
 /* Creates the control file at `path`: clock constants from `early` (an earlier sample, some ms ago) to now, and what is to be

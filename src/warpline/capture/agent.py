@@ -10,7 +10,7 @@ from pathlib import Path
 from warpline.capture.announce import AGENT
 from warpline.errors import CaptureError
 
-ABI_VERSION = 4
+ABI_VERSION = 5
 CLOCK_KINDS = ("monotonic", "tsc", "cntvct")
 
 
@@ -35,6 +35,20 @@ class CudaSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CpuSettings:
+    """What is recorded of the CPU side: `CpuSettings` in `format.h`, whose bits `flags` holds."""
+
+    flags: int = 0
+    backtrace: int = 0
+    python_hz: int = 1000
+    native_hz: int = 0
+    stack_depth: int = 24
+    gil_threshold_ns: int = 0
+    os_threshold_ns: int = 0
+    os_backtrace_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CaptureSettings:
     """What the control file tells the agents; the names are those of `WarplineCapture` in `warpline.h`, times in ns."""
 
@@ -50,6 +64,7 @@ class CaptureSettings:
     domain: str = ""
     domains: tuple[str, ...] = ()
     cuda: CudaSettings = CudaSettings()
+    cpu: CpuSettings = CpuSettings()
 
 
 class _Cuda(ctypes.Structure):
@@ -59,6 +74,15 @@ class _Cuda(ctypes.Structure):
         *((name, ctypes.c_uint32) for name in ("flags", "flush_ms", "backtrace")),
         ("backtrace_ns", ctypes.c_uint32 * 4),
         ("reserved", ctypes.c_uint32),
+    ]
+
+
+class _Cpu(ctypes.Structure):
+    """WarplineCpu."""
+
+    _fields_ = [
+        *((name, ctypes.c_uint32) for name in ("flags", "backtrace", "python_hz", "native_hz", "stack_depth", "gil_threshold_ns")),
+        *((name, ctypes.c_uint64) for name in ("os_threshold_ns", "os_backtrace_ns")),
     ]
 
 
@@ -77,6 +101,7 @@ class _Capture(ctypes.Structure):
         ("texts", ctypes.c_char_p),
         ("texts_size", ctypes.c_uint64),
         ("cuda", _Cuda),
+        ("cpu", _Cpu),
     ]
 
 
@@ -149,6 +174,7 @@ class Agent:
             texts,
             len(texts),
             _Cuda(settings.cuda.flags, settings.cuda.flush_ms, settings.cuda.backtrace, settings.cuda.backtrace_ns),
+            _Cpu(*(getattr(settings.cpu, field[0]) for field in _Cpu._fields_)),
         )
         error = self._control_create(os.fsencode(path), sample, ctypes.byref(wanted))
         if error:

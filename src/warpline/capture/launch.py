@@ -12,11 +12,13 @@ from pathlib import Path
 from warpline.capture.agent import Agent, ClockSample
 from warpline.capture.announce import CHAIN, CUDA_CHAIN
 from warpline.capture.child import Child
+from warpline.capture.cpu_settings import cpu_settings
 from warpline.capture.cupti_search import cupti_variables
 from warpline.capture.environment import child_environment, launch_environment
 from warpline.capture.gpu_sampler import GpuSampler
 from warpline.capture.library_ranges import silenced, switched_on
 from warpline.capture.options import CaptureOptions
+from warpline.capture.preload import CPU_STUB, STUB
 from warpline.capture.program import find_program
 from warpline.capture.run import Run
 from warpline.capture.run_facts import RunFacts
@@ -80,7 +82,7 @@ class Recording:
         path = find_program(self.command[0], environment)
         if "cuda" in self.options.trace:
             environment.update(cupti_variables(self.options.cuda.cupti, path, environment))
-        tree = Tree(self.spool, self.agent, self.facts)
+        tree = Tree(self.spool, self.agent, self.facts, CPU_STUB if cpu_settings(self.options).flags else STUB)
         child = Child(tree.register.waited)
         try:
             run = Run(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from warpline.capture.cpu_options import CpuOptions
 from warpline.capture.cuda_options import CudaOptions
 from warpline.capture.gpu_options import GpuMetrics
 
@@ -27,8 +28,8 @@ class CaptureOptions:
     is MESSAGE, MESSAGE@DOMAIN or MESSAGE@*. `range_count` windows are recorded with the two `repeat`s, 0 = any number. `kill` is the
     signal that the program gets when the recording is over before it is, 0 = none. In `domains_included` and `domains_excluded` ""
     is the default domain. `keep_last` (s) makes it a flight recorder; `max_size` (bytes) bounds the spool; `session` is the name by
-    which other commands find the recording. `cuda` says what of CUDA is recorded where `trace` names it, `gpu_metrics`
-    what a launcher samples of the GPUs.
+    which other commands find the recording. `cuda` says what of CUDA is recorded where `trace` names it, `cpu` what of the CPU side,
+    `gpu_metrics` what a launcher samples of the GPUs.
     """
 
     trace: tuple[str, ...] = ("cuda", "nvtx")
@@ -50,6 +51,7 @@ class CaptureOptions:
     max_size: int | None = None
     session: str | None = None
     cuda: CudaOptions = field(default_factory=CudaOptions)
+    cpu: CpuOptions = field(default_factory=CpuOptions)
     gpu_metrics: GpuMetrics = field(default_factory=GpuMetrics)
 
 

@@ -11,6 +11,7 @@ from warpline.capture.announce import AGENT
 PRELOAD = "LD_PRELOAD"
 ENTRY = "WARPLINE_PRELOAD"  # what stands for the stub there, for the stub itself
 STUB = os.path.join(os.path.dirname(AGENT), "libwarpline_preload.so")
+CPU_STUB = os.path.join(os.path.dirname(AGENT), "libwarpline_preload_cpu.so")  # the same, and what the CPU side needs
 _SEPARATORS = " :"
 _EXPANDED = "$"  # $ORIGIN, $LIB and $PLATFORM mean something to the loader
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from warpline.capture.agent import CaptureSettings
+from warpline.capture.cpu_settings import cpu_settings
 from warpline.capture.cuda_settings import begins_later, cuda_settings
 from warpline.capture.options import CaptureOptions
 from warpline.errors import UsageError
@@ -36,6 +37,7 @@ def settings(options: CaptureOptions) -> CaptureSettings:
         domain=domain,
         domains=tuple(domains),
         cuda=cuda_settings(options),
+        cpu=cpu_settings(options),
     )
 
 

@@ -27,8 +27,9 @@ _NO_ELF = 6
 class Tree:
     """The processes that come of one launched program. Raises nothing: what cannot be followed becomes a note in `facts`."""
 
-    def __init__(self, spool: Path, agent: Agent, facts: RunFacts) -> None:
+    def __init__(self, spool: Path, agent: Agent, facts: RunFacts, stub: str = STUB) -> None:
         self._agent = agent
+        self._library = stub
         self._facts = facts
         self._stub: StubPath | None = None
         self._reason = 0
@@ -42,7 +43,7 @@ class Tree:
 
     def announce(self, environment: MutableMapping[str, str], program: str) -> None:
         """Let the stub into `program` and all that it starts, where that does no harm."""
-        if self.register.failed is not None or not os.path.exists(STUB):
+        if self.register.failed is not None or not os.path.exists(self._library):
             return
         self._reason = reason = self._agent.examine(program)
         if reason and not (reason == _NO_ELF and os.access(program, os.R_OK)):  # a text without "#!" runs in the shell
@@ -53,13 +54,13 @@ class Tree:
                 "Processes that call NVTX are recorded all the same.",
             )
             return
-        self._stub = StubPath(STUB, environment)
+        self._stub = StubPath(self._library, environment)
         if self._stub.path is None:
             self._facts.note(
                 "warning",
                 "not-followed",
-                f"The path {STUB} has a character that LD_PRELOAD cannot hold, and no temporary directory could take a link to it. "
-                "Only processes that call NVTX are listed.",
+                f"The path {self._library} has a character that LD_PRELOAD cannot hold, and no temporary directory could take a link to "
+                "it. Only processes that call NVTX are listed.",
             )
             return
         environment[PRELOAD] = added(environment.get(PRELOAD), self._stub.path)

@@ -65,7 +65,6 @@ def _run(words: list[str]) -> int:
         output=given.get("--output"),
         force=given.get("--force-overwrite") == "true",
         trace=given.get("--trace"),
-        sample=given.get("--sample", "none"),
         variables=[option.split("=", 1)[1] for option in arguments.options if option.startswith("--env-var=")],
         wait="primary" if wait == "primary" else "all",
         keep_raw=given.get("--keep-raw") == "true",

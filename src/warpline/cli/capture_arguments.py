@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from warpline.capture.options import DEFAULTS, CaptureOptions, RangeEnd, Trigger
 from warpline.capture.settings import settings, split_escaped, unescaped
-from warpline.cli import cuda_arguments, gpu_arguments
+from warpline.cli import cpu_arguments, cuda_arguments, gpu_arguments
 from warpline.cli.argument import Argument
 from warpline.errors import UsageError
 
@@ -47,6 +47,7 @@ ARGUMENTS = (
     Argument(("--keep-last",), "SECONDS", "Flight recorder: keep only the last SECONDS; `warpline stop --keep` saves them in between."),
     Argument(("--max-size",), "SIZE", "Stop recording when this much has been written, e.g. 500M or 2G."),
     Argument(("--session-new",), "NAME", "The name by which `warpline start`, `stop` and `status` find this recording."),
+    *cpu_arguments.ARGUMENTS,
     *cuda_arguments.ARGUMENTS,
     *gpu_arguments.ARGUMENTS,
 )
@@ -79,6 +80,7 @@ def capture_options(given: Mapping[str, str], base: CaptureOptions = DEFAULTS) -
         max_size=_size(given["--max-size"]) if "--max-size" in given else None,
         session=given.get("--session-new"),
         cuda=cuda_arguments.cuda_options(given),
+        cpu=cpu_arguments.cpu_options(given),
         gpu_metrics=gpu_arguments.gpu_metrics(given),
     )
     _refuse_contradictions(options)

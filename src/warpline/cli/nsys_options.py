@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from warpline.capture.cpu_options import CPU_TRACES
 from warpline.capture.library_ranges import SWITCHES, VERBOSE
 
 _TABLE = """
--b --backtrace                           value  none
 -n --inherit-environment                 flag   true
 -w --show-output                         flag   true
 -x --stop-on-exit                        flag   true
@@ -26,7 +26,6 @@ _TABLE = """
 --cpu-metrics                            value  none
 --cpu-socket-events                      value  none
 --cpu-socket-metrics                     value  none
---cpuctxsw                               value  none
 --cuda-trace-scope                       value  process-tree
 --dask                                   value  none
 --debug-symbols                          value
@@ -68,16 +67,9 @@ _TABLE = """
 --nic-metrics                            value  none false
 --opengl-gpu-workload                    flag   true false
 --os-events                              value  none
---osrt-backtrace-depth                   value
 --osrt-backtrace-stack-size              value
---osrt-backtrace-threshold               value
---osrt-file-access                       flag   false
---osrt-threshold                         value
 --process-scope                          value  main process-tree
 --python-backtrace                       value  none false
---python-functions-trace                 value
---python-sampling                        flag   false
---python-sampling-frequency              value
 --pytorch                                value  none
 --qnx-kernel-events                      value  none
 --qnx-kernel-events-mode                 value
@@ -86,7 +78,6 @@ _TABLE = """
 --retain-etw-files                       flag   false
 --run-as                                 value
 --samples-per-backtrace                  value
---sampling-frequency                     value
 --sampling-period                        value
 --sampling-trigger                       value
 --session                                value
@@ -107,16 +98,19 @@ _TABLE = """
 """
 
 LIBRARY_TRACES = (*SWITCHES, *VERBOSE)
-BUILT_TRACES = ("cuda", "nvtx", *LIBRARY_TRACES)
+BUILT_TRACES = ("cuda", "nvtx", *CPU_TRACES, *LIBRARY_TRACES)
 _LATER_TRACES = """
-cuda-hw osrt gc python-gil nvml
+cuda-hw nvml
 cudla cudla-verbose
 dx11 dx11-annotations dx12 dx12-annotations gds mpi nvvideo openacc opengl opengl-annotations openmp
 openxr openxr-annotations oshmem s3 s3-verbose syscall tegra-accelerators ucx vulkan vulkan-annotations wddm
 """
 LATER_TRACES = frozenset(_LATER_TRACES.split())
 HARDWARE = "cuda-hw"
-ALIASES = {"cuda-sw": "cuda"}  # CUPTI's instrumented trace, which nsys prefers to the hardware's only where it must
+ALIASES = {
+    "python-gil": "gil",
+    "cuda-sw": "cuda",
+}  # cuda-sw: CUPTI's instrumented trace, which nsys prefers to the hardware's only where it must
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ OPTIONS = {
     "-o": ("--output", False),
     "-f": ("--force-overwrite", True),
     "-t": ("--trace", False),
-    "-s": ("--sample", False),
     "-e": ("--env-var", False),
     "-q": ("--quiet", True),
     "-h": ("--help", True),
@@ -59,7 +58,6 @@ class Request:
     output: str | None = None
     force: bool = False
     trace: str | None = None
-    sample: str = "none"
     variables: Sequence[str] = ()
     wait: Wait = DEFAULTS.wait
     keep_raw: bool = False
@@ -234,8 +232,6 @@ def _finish(note: pending.Pending, *, quiet: bool) -> bool:
 
 def _say_what_is_later(request: Request, traces: list[str]) -> None:
     names = [later.name for later, value in request.later if value.lower() not in later.silent]
-    if request.sample != "none":
-        names.insert(0, "--sample")
     names = list(dict.fromkeys([*names, *cuda_arguments.not_yet(request.capture)]))
     if HARDWARE in traces:
         tell(f"warpline: --trace {HARDWARE} is not built yet: CUDA is recorded as with --trace cuda.")

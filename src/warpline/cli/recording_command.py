@@ -33,12 +33,6 @@ _OPTIONS = (
         show_default=True,
         help=f"What to record, separated by commas: {', '.join(BUILT_TRACES)}, none. Other names that nsys knows are accepted.",
     ),
-    click.Option(
-        ["-s", "--sample"],
-        metavar="MODE",
-        default="none",
-        help="CPU sampling: process-tree, system-wide, cpu or none. Not built yet.",
-    ),
     click.Option(["-e", "--env-var"], multiple=True, metavar="A=B[,C=D]", help="Add variables to the program's environment."),
     flag("--stats", help="Print the stats at the end."),
     click.Option(
@@ -97,7 +91,6 @@ def _record(
     output: str | None,
     force_overwrite: bool,
     trace: str,
-    sample: str,
     env_var: tuple[str, ...],
     stats: bool,
     wait: str,
@@ -113,7 +106,6 @@ def _record(
         output=output,
         force=force_overwrite,
         trace=trace,
-        sample=sample,
         variables=env_var,
         wait="primary" if wait == "primary" else "all",
         keep_raw=keep_raw,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 PAGE = 4096  # kPage: the same on every machine, whatever its memory pages are
-VERSION = 4  # of the control file
+VERSION = 5  # of the control file
 PROCESSES = 48
 FAILED = 56
 ERROR = 64
@@ -17,7 +17,11 @@ LIMITS = 120  # keep_ns, max_bytes, bytes, over
 OVER = 144
 CUDA = struct.Struct("<8I")  # CudaSettings: flags, flush_ms, backtrace, backtrace_ns[4], nothing
 CUDA_AT = 152
-PAGE_END = CUDA_AT + CUDA.size
+CPU = struct.Struct(
+    "<6I2Q"
+)  # CpuSettings: flags, backtrace, python_hz, native_hz, stack_depth, gil_threshold_ns, os_threshold_ns, os_backtrace_ns
+CPU_AT = CUDA_AT + CUDA.size
+PAGE_END = CPU_AT + CPU.size
 WINDOW = struct.Struct("<QQIIII")  # begin, end, causes of both, process, nothing
 MOST_WINDOWS = 8192
 WINDOWS = 2 * PAGE

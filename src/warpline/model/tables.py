@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from warpline.model.capture_tables import CAPTURE_WINDOWS
+from warpline.model.cpu_tables import CPU_TABLES
 from warpline.model.cuda_tables import CUDA_TABLES
 from warpline.model.nvtx_tables import NVTX_TABLES
 from warpline.model.table import PROCESS, THREAD, Column, Table, time
@@ -105,5 +106,6 @@ TARGETS = Table(
 )
 
 TABLES: dict[str, Table] = {
-    table.name: table for table in (PROCESSES, THREADS, CAPTURE_WINDOWS, *NVTX_TABLES, *CUDA_TABLES, CLOCKS, DIAGNOSTICS, TARGETS)
+    table.name: table
+    for table in (PROCESSES, THREADS, CAPTURE_WINDOWS, *NVTX_TABLES, *CUDA_TABLES, *CPU_TABLES, CLOCKS, DIAGNOSTICS, TARGETS)
 }

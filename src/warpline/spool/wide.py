@@ -36,6 +36,14 @@ FIELDS: dict[str, str] = {
     "cuda_backtrace": "correlation",
     "cuda_notice": "start value notice",
     "cuda_thread": "start tid",
+    "cpu_frame": "node parent address offset file line first_line module",
+    "cpu_module": "time begin end bias module build_id",
+    "cpu_sample": "start end tid stack count cpu interval",
+    "cpu_state": "start end tid cpu",
+    "os_call": "start end result object tid fd text stack",
+    "gil": "start end held_ns waited_ns tid holds waits interpreter",
+    "python_span": "start end value value2 tid file line color",
+    "cpu_notice": "start value notice",
 }
 
 

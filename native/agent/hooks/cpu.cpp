@@ -1,0 +1,144 @@
+// Begins and ends the sources of the CPU side.
+#include "cpu.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "agent/session.h"
+#include "agent/source.h"
+
+namespace warpline::agent {
+namespace {
+
+const CpuSource *const kSources[] = {&kOsCallSource, &kPythonSource, &kPythonSampler, &kPerfSource};
+
+CpuSettings g_settings{};  // written once, before main
+std::atomic<bool> g_began{false};
+
+template <typename Each>
+void for_each(const Each &each) {
+  if (!g_began.load(std::memory_order_acquire)) {
+    return;
+  }
+  for (const CpuSource *source : kSources) {
+    if ((source->flags & g_settings.flags) != 0) {
+      each(*source);
+    }
+  }
+}
+
+void begin(WarplineTap &tap, const ControlPage &control) {
+  std::memcpy(&g_settings, &control.cpu, sizeof(g_settings));
+  g_began.store(true, std::memory_order_release);
+  for_each([&](const CpuSource &source) {
+    if (source.begin != nullptr) {
+      source.begin(g_settings, tap);
+    }
+  });
+}
+
+struct OwnThread {
+  void (*body)(void *);
+  void *argument;
+  char name[16];
+};
+
+void *run_own(void *opaque) {
+  OwnThread own = *static_cast<OwnThread *>(opaque);
+  delete static_cast<OwnThread *>(opaque);
+  Busy busy;
+  pthread_setname_np(pthread_self(), own.name);
+  own.body(own.argument);
+  return nullptr;
+}
+
+}  // namespace
+
+void abandon_cpu() {
+  for_each([](const CpuSource &source) {
+    if (source.abandon != nullptr) {
+      source.abandon();
+    }
+  });
+}
+
+void begin_cpu_child() {
+  for_each([](const CpuSource &source) {
+    if (source.begin_child != nullptr) {
+      source.begin_child();
+    }
+  });
+}
+
+void end_cpu() {
+  for_each([](const CpuSource &source) {
+    if (source.end != nullptr) {
+      source.end();
+    }
+  });
+}
+
+const CpuSettings &cpu_settings() {
+  return g_settings;
+}
+
+ProcessLog *cpu_log() {
+  ControlPage *control = control_page();
+  if (control == nullptr || control->gate.load(std::memory_order_relaxed) % 2 == 0) {
+    return nullptr;
+  }
+  return own_log();
+}
+
+void cpu_notice(CpuNotice what, int64_t value, std::string_view text) {
+  ProcessLog *log = open_log();
+  Busy busy;
+  if (log == nullptr || !busy) {
+    return;
+  }
+  CpuNoticeRecord record{};
+  record.head = {RecordType::cpu_notice, 0, 0, text.empty() ? 0 : log->intern(text)};
+  record.start = now_ns(log->clock());
+  record.value = value;
+  record.notice = what;
+  WideLog::Writer(log->wide()).append(record, record.start);
+}
+
+bool start_own_thread(const char *name, void (*body)(void *), void *argument) {
+  auto *own = new (std::nothrow) OwnThread{body, argument, {}};
+  if (own == nullptr) {
+    return false;
+  }
+  std::strncpy(own->name, name, sizeof(own->name) - 1);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, size_t{256} << 10);
+  pthread_t thread;
+  int error = pthread_create(&thread, &attributes, run_own, own);
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) {
+    delete own;
+  }
+  return error == 0;
+}
+
+}  // namespace warpline::agent
+
+extern "C" __attribute__((visibility("default"))) void warpline_tap(WarplineTap *tap) {
+  using namespace warpline::agent;
+  if (tap == nullptr || tap->size < sizeof(WarplineTap) || !prepare()) {
+    return;
+  }
+  if (warpline::ControlPage *control = control_page(); control != nullptr && control->cpu.flags != 0) {
+    begin(*tap, *control);
+  }
+}

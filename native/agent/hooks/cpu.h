@@ -1,0 +1,47 @@
+// What begins and ends the sources of the CPU side: the larger stub's tap, forks, and the end of the process.
+#pragma once
+
+#include "spool/process_log.h"
+#include "warpline/cpu_records.h"
+#include "warpline/tap.h"
+
+namespace warpline::agent {
+
+// A source. Each function may be null; none is called while the process is in the middle of a fork.
+struct CpuSource {
+  uint32_t flags;  // kCpu…: one of them is asked for, or it is left alone
+  // Before main, in the program's first thread. `tap` lives as long as the process.
+  void (*begin)(const CpuSettings &settings, WarplineTap &tap);
+  // [FORK] In the child of a fork, where only the calling thread is left: no locks, no memory. Then at once, in the handler.
+  void (*abandon)();
+  void (*begin_child)();
+  // The process ends in an orderly way; other threads may still run. What is only in memory is written.
+  void (*end)();
+};
+
+//! The sources, in the order in which they begin: each is defined in a file of its own under sources/.
+extern const CpuSource kOsCallSource;
+extern const CpuSource kPythonSource;
+extern const CpuSource kPythonSampler;
+extern const CpuSource kPerfSource;
+
+//! [FORK] See CpuSource.
+void abandon_cpu();
+void begin_cpu_child();
+void end_cpu();
+
+//! What is asked for; all zero where nothing of the CPU side is.
+const CpuSettings &cpu_settings();
+
+//! [MT] The process's log for what our own threads write, begun now if need be; null when nothing is to be recorded now, because no
+//! window is open or there is no space. Cheap where a window is closed.
+ProcessLog *cpu_log();
+
+//! [MT] Writes a notice. The caller does not hold Busy.
+void cpu_notice(CpuNotice what, int64_t value, std::string_view text = {});
+
+//! Begins a thread of our own: all signals blocked, a small stack, marked as ours (t_busy is set for good: nothing it calls is
+//! recorded), named `name`. False where it cannot be.
+bool start_own_thread(const char *name, void (*body)(void *), void *argument);
+
+}  // namespace warpline::agent

@@ -1,0 +1,31 @@
+/* Of the larger stub: loads the agent when the program begins, and hands it the tap that the wrappers look at. */
+#define _GNU_SOURCE
+#include "tap.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <string.h>
+
+WarplineTap g_tap = {.size = sizeof(WarplineTap)};
+
+/* After begin(), which knows whether this process is recorded. */
+__attribute__((constructor(65000))) static void give_tap(void) {
+  if (!is_open()) {
+    return;
+  }
+  char path[PATH_MAX];
+  size_t folder = (size_t)(strrchr(own_path(), '/') - own_path());
+  if (folder + sizeof(AGENT) > sizeof(path)) {
+    return;
+  }
+  memcpy(path, own_path(), folder);
+  memcpy(path + folder, AGENT, sizeof(AGENT));
+  void *(*load)(const char *, int) = (void *(*)(const char *, int))next_function("dlopen", NULL);
+  void *(*find)(void *, const char *) = (void *(*)(void *, const char *))next_function("dlsym", NULL);
+  void *agent = load != NULL ? load(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+  void (*take)(WarplineTap *) =
+      agent != NULL && find != NULL ? (void (*)(WarplineTap *))find(agent, "warpline_tap") : NULL;
+  if (take != NULL) {
+    take(&g_tap);
+  }
+}
