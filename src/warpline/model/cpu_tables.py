@@ -24,6 +24,8 @@ FRAMES = Table(
         Column("line", "int32", "Line in it.", nullable=True),
         Column("first_line", "int32", "Line where the function begins.", nullable=True),
         Column("address", "uint64", "Of native code: address in its file.", nullable=True),
+        Column("path", "dict", "Of native code: the file that it is in.", nullable=True),
+        Column("build_id", "dict", "Of that file, in hexadecimal digits.", nullable=True),
     ),
     ("frame",),
 )
@@ -44,6 +46,8 @@ SAMPLES = Table(
         Column("cpu", "int32", "CPU that it ran on.", nullable=True),
         _STACK,
         Column("task", "dict", "asyncio task that was running.", nullable=True),
+        Column("late", "bool", "Of `native`: the Python frames were read too late to be sure of them.", nullable=True),
+        Column("cut", "bool", "The stack is deeper than what was read of it.", nullable=True),
         _RANGE,
     ),
     ("process", "start"),
@@ -68,7 +72,7 @@ THREAD_STATES = Table(
 )
 OSRT = Table(
     "osrt",
-    "Calls of the C library that took longer than the threshold.",
+    "Calls of the C library that took longer than the threshold; with --osrt-file-access those on files, however short.",
     (
         _ID,
         PROCESS,
@@ -91,7 +95,7 @@ OSRT = Table(
 )
 FILE_ACCESS = Table(
     "file_access",
-    "Calls on files, with --osrt-file-access however short.",
+    "The calls of `osrt` that are on files, or on what may be one.",
     (
         _ID,
         PROCESS,
