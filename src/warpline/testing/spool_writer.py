@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from warpline.handover.control_layout import VERSION as CONTROL_VERSION
 from warpline.testing.wide_records import WIDE, wide_record
 
 PAGE = 4096
@@ -176,7 +177,7 @@ def control(
 ) -> bytes:
     """Return a control file. `windows`: open_ns, close_ns (0: open), opened_by, closed_by (causes), pid; `gate` defaults to theirs."""
     moved = 2 * len(windows) - (bool(windows) and windows[-1][1] == 0)
-    page = struct.pack("<8sII", b"WARPCTL1", 4, 0) + struct.pack("<IIQQQ", *clock) + bytes(40)
+    page = struct.pack("<8sII", b"WARPCTL1", CONTROL_VERSION, 0) + struct.pack("<IIQQQ", *clock) + bytes(40)
     page += struct.pack("<II", moved if gate is None else gate, 0) + bytes(24) + struct.pack("<QQQQ", keep_ns, max_bytes, 0, over)
     page += struct.pack("<II", cuda_flags, flush_ms)
     table = b"".join(struct.pack("<QQIIII", *window, 0) for window in windows)
