@@ -50,7 +50,7 @@ def test_split(text: str, options: list[str], command: list[str]) -> None:
         ("--gpuctxsw true prog", "--gpuctxsw", "true"),
         ("--gpuctxsw prog", "--gpuctxsw", "true"),
         ("--syscall=process-tree prog", "--syscall", "process-tree"),
-        ("-b lbr prog", "--backtrace", "lbr"),
+        ("-x true prog", "--stop-on-exit", "true"),
         ("-w true prog", "--show-output", "true"),
     ],
 )
@@ -61,7 +61,7 @@ def test_later_options_are_taken_off(text: str, name: str, value: str) -> None:
 
 
 def test_every_later_option_says_whether_it_takes_a_value() -> None:
-    assert len(LATER_OPTIONS) > 80
+    assert len(LATER_OPTIONS) > 70
     for name, later in LATER_OPTIONS.items():
         assert name.startswith("-"), name
         assert later.name.startswith("--"), name
@@ -70,13 +70,13 @@ def test_every_later_option_says_whether_it_takes_a_value() -> None:
 
 
 def test_an_unknown_option_names_near_ones() -> None:
-    with pytest.raises(UsageError, match=r"no option --osrt-treshold\. Did you mean --osrt-threshold"):
-        split(["--osrt-treshold=1", "prog"], OWN)
+    with pytest.raises(UsageError, match=r"no option --gpuctxws\. Did you mean --gpuctxsw"):
+        split(["--gpuctxws=1", "prog"], OWN)
     with pytest.raises(UsageError, match=r"`launch` has no option --delay\.(.|\n)*`warpline launch --help`"):
         split(["--delay", "3", "prog"], OWN, "launch")
 
 
-@pytest.mark.parametrize("text", ["-o", "--output", "-f=maybe prog", "-b"])
+@pytest.mark.parametrize("text", ["-o", "--output", "-f=maybe prog", "--syscall"])
 def test_wrong_values(text: str) -> None:
     with pytest.raises(UsageError):
         split(text.split(), OWN)

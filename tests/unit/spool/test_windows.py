@@ -72,7 +72,7 @@ def test_what_is_cut_off_is_not_there() -> None:
 
 def test_other_versions_have_no_windows_but_a_clock(tmp_path: Path) -> None:
     data = bytearray(sw.control([(10, 20, 1, 1, 0)], clock=(1, 2, 3, 4, 5)))
-    data[8:12] = struct.pack("<I", 5)
+    data[8:12] = struct.pack("<I", layout.VERSION + 1)
     (tmp_path / "control").write_bytes(data)
     found = read_control(tmp_path)
     assert found is not None
