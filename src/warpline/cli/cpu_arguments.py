@@ -59,6 +59,13 @@ def cpu_options(given: Mapping[str, str]) -> CpuOptions:
     )
 
 
+def instead_of_asked(given: Mapping[str, str]) -> str | None:
+    """Return what to say where something else is done than asked; None where it is not."""
+    if given.get("--backtrace", "").lower() != "lbr":
+        return None
+    return "-b lbr: branch records are not read; native stacks are found by unwind tables, as with -b dwarf."
+
+
 def _place(name: str, text: str) -> bool:
     if text.lower() not in _PLACES:
         raise UsageError(f"{name} {text}: write process-tree or none.")

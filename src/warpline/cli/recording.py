@@ -20,7 +20,7 @@ from warpline.capture.launch import Outcome, Recording
 from warpline.capture.options import DEFAULTS, Wait
 from warpline.capture.place import Place, take_place
 from warpline.capture.program import find_program
-from warpline.cli import capture_arguments, cuda_arguments, gpu_arguments
+from warpline.cli import capture_arguments, cpu_arguments, cuda_arguments, gpu_arguments
 from warpline.cli.nsys_options import ALIASES, BUILT_TRACES, HARDWARE, LATER_TRACES, LIBRARY_TRACES, Later
 from warpline.cli.telling import complain, tell
 from warpline.cli.unfinished import leave_for_later
@@ -98,8 +98,9 @@ def record(request: Request) -> Recorded:
     if not options.gpu_metrics.chosen and jobs.is_later_local_rank() and "%" not in (request.output or ""):
         options = replace(options, gpu_metrics=GpuMetrics("none"))  # the first rank of each host samples its GPUs into their one report
     _say_what_is_later(request, later_traces)
-    if slower := gpu_arguments.slower_than_asked(request.capture):
-        tell(f"warpline: {slower}")
+    for said in (gpu_arguments.slower_than_asked(request.capture), cpu_arguments.instead_of_asked(request.capture)):
+        if said:
+            tell(f"warpline: {said}")
 
     agent = load_agent()
     early = agent.clock_sample()
