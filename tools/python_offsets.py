@@ -1,0 +1,147 @@
+"""Writes native/agent/python/layout_tables.inc: where CPython 3.10 to 3.13 keep what the agent reads, from their own headers.
+
+``python tools/python_offsets.py PYTHON...`` asks each interpreter for its headers and writes one row per minor version;
+``--print`` prints the row of one interpreter instead. Layouts stay as they are within a minor version.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+from pathlib import Path
+
+TABLES = Path(__file__).resolve().parent.parent / "native/agent/python/layout_tables.inc"
+HEAD = "// Written by tools/python_offsets.py from the headers of each version: do not edit.\n"
+
+RUNTIME, INTERPRETER, THREAD, GIL = "_PyRuntimeState", "PyInterpreterState", "PyThreadState", "struct _gil_runtime_state"
+CHUNK, CODE = "_PyStackChunk", "PyCodeObject"
+
+# Field, the versions that have it, and what it is: an offset (type, member), or a size (type,).
+FIELDS: list[tuple[str, str, tuple[str, ...]]] = [
+    ("runtime_initialized", "3.10-", (RUNTIME, "initialized")),
+    ("runtime_finalizing", "3.10-", (RUNTIME, "_finalizing")),
+    ("runtime_interpreters", "3.10-", (RUNTIME, "interpreters.head")),
+    ("runtime_main", "3.10-", (RUNTIME, "interpreters.main")),
+    ("runtime_gil", "3.10-3.11", (RUNTIME, "ceval.gil")),
+    ("interpreter_gil", "3.12-", (INTERPRETER, "ceval.gil")),
+    ("interpreter_id", "3.10-", (INTERPRETER, "id")),
+    ("interpreter_next", "3.10-", (INTERPRETER, "next")),
+    ("interpreter_threads", "3.10-3.10", (INTERPRETER, "tstate_head")),
+    ("interpreter_threads", "3.11-", (INTERPRETER, "threads.head")),
+    ("thread_next", "3.10-", (THREAD, "next")),
+    ("thread_interpreter", "3.10-", (THREAD, "interp")),
+    ("thread_handle", "3.10-", (THREAD, "thread_id")),
+    ("thread_native", "3.11-", (THREAD, "native_thread_id")),
+    ("thread_chunk", "3.11-", (THREAD, "datastack_chunk")),
+    ("thread_top", "3.11-", (THREAD, "datastack_top")),
+    ("thread_frame", "3.10-3.10", (THREAD, "frame")),
+    ("thread_frame", "3.13-", (THREAD, "current_frame")),
+    ("thread_cframe", "3.11-3.12", (THREAD, "cframe")),
+    ("cframe_frame", "3.11-3.12", ("_PyCFrame", "current_frame")),
+    ("chunk_previous", "3.11-", (CHUNK, "previous")),
+    ("chunk_size", "3.11-", (CHUNK, "size")),
+    ("frame_code", "3.10-3.10", ("PyFrameObject", "f_code")),
+    ("frame_instruction", "3.10-3.10", ("PyFrameObject", "f_lasti")),
+    ("frame_previous", "3.10-3.10", ("PyFrameObject", "f_back")),
+    ("frame_locals", "3.10-3.10", ("PyFrameObject", "f_localsplus")),
+    ("frame_code", "3.11-3.12", ("_PyInterpreterFrame", "f_code")),
+    ("frame_code", "3.13-", ("_PyInterpreterFrame", "f_executable")),
+    ("frame_instruction", "3.11-3.12", ("_PyInterpreterFrame", "prev_instr")),
+    ("frame_instruction", "3.13-", ("_PyInterpreterFrame", "instr_ptr")),
+    ("frame_previous", "3.11-", ("_PyInterpreterFrame", "previous")),
+    ("frame_owner", "3.11-", ("_PyInterpreterFrame", "owner")),
+    ("frame_entry", "3.11-3.11", ("_PyInterpreterFrame", "is_entry")),
+    ("frame_locals", "3.11-", ("_PyInterpreterFrame", "localsplus")),
+    ("generator_frame", "3.11-", ("PyGenObject", "gi_iframe")),
+    ("gil_locked", "3.10-", (GIL, "locked")),
+    ("gil_holder", "3.10-", (GIL, "last_holder")),
+    ("gil_cond", "3.10-", (GIL, "cond")),
+    ("gil_switch_cond", "3.10-", (GIL, "switch_cond")),
+    ("code_name", "3.10-", (CODE, "co_name")),
+    ("code_qualified_name", "3.11-", (CODE, "co_qualname")),
+    ("code_file", "3.10-", (CODE, "co_filename")),
+    ("code_first_line", "3.10-", (CODE, "co_firstlineno")),
+    ("code_lines", "3.10-", (CODE, "co_linetable")),
+    ("code_instructions", "3.11-", (CODE, "co_code_adaptive")),
+    ("code_bytes", "3.10-3.10", (CODE, "co_code")),
+    ("object_type", "3.10-", ("PyObject", "ob_type")),
+    ("bytes_size", "3.10-", ("PyVarObject", "ob_size")),
+    ("bytes_data", "3.10-", ("PyBytesObject", "ob_sval")),
+    ("text_length", "3.10-", ("PyASCIIObject", "length")),
+    ("text_state", "3.10-", ("PyASCIIObject", "state")),
+    ("text_ascii", "3.10-", ("PyASCIIObject",)),
+    ("text_compact", "3.10-", ("PyCompactUnicodeObject",)),
+]
+
+PROGRAM = """
+#define Py_BUILD_CORE 1
+#include <Python.h>
+#include <stddef.h>
+#include <stdio.h>
+#if PY_VERSION_HEX < 0x030b0000
+#undef _PyGC_FINALIZED
+#endif
+#include "internal/pycore_interp.h"
+#include "internal/pycore_runtime.h"
+#include "internal/pycore_pystate.h"
+#if PY_VERSION_HEX >= 0x030b0000
+#include "internal/pycore_frame.h"
+#else
+#include "frameobject.h"
+#endif
+#include "internal/pycore_gil.h"
+int main(void) {
+%s
+  return 0;
+}
+"""
+
+
+def minor(version: str) -> int:
+    """Return the 11 of 3.11."""
+    return int(version.split(".")[1])
+
+
+def holds(versions: str, of: int) -> bool:
+    """Tell whether a range of versions, 3.11-3.12 or 3.11-, has a minor version in it."""
+    first, last = versions.split("-")
+    return minor(first) <= of <= (minor(last) if last else of)
+
+
+def ask(python: str, code: str) -> str:
+    """Return what a program prints under an interpreter."""
+    return subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def row(python: str) -> tuple[int, str]:
+    """Return the minor version of an interpreter, and its row; raises CalledProcessError where its headers do not compile."""
+    include, version = ask(python, "import sysconfig, sys; print(sysconfig.get_path('include')); print(sys.version_info[1])").splitlines()
+    lines = []
+    for name, versions, what in FIELDS:
+        if holds(versions, int(version)):
+            value = f"sizeof({what[0]})" if len(what) == 1 else f"offsetof({what[0]}, {what[1]})"
+            lines.append(f'  printf("     .{name} = %zu,\\n", {value});')
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "offsets.c"), Path(folder, "offsets")
+        source.write_text(PROGRAM % "\n".join(lines))
+        subprocess.run(["cc", "-w", f"-I{include}", source, "-o", program], check=True, capture_output=True, text=True)
+        fields = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    return int(version), f"    {{.version = 0x03{int(version):02x},\n{fields.rstrip().removesuffix(',')}}},\n"
+
+
+def main() -> None:
+    """Write the tables, or print one row."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pythons", nargs="+", metavar="PYTHON")
+    parser.add_argument("--print", action="store_true")
+    options = parser.parse_args()
+    rows = dict(sorted(row(python) for python in options.pythons))
+    if options.print:
+        print(*rows.values(), sep="", end="")
+    else:
+        TABLES.write_text(HEAD + "// clang-format off\n" + "".join(rows.values()) + "// clang-format on\n")
+
+
+if __name__ == "__main__":
+    main()
