@@ -86,7 +86,7 @@ class Steps:
 
     def end(self) -> int:
         """Let it end; its exit status."""
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=60)
         return self.process.returncode
 
 

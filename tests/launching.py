@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeVar
 
 from warpline.query import open as open_report
 
+Result = TypeVar("Result")
 SRC = Path(__file__).resolve().parents[1] / "src"
 COMMAND = (sys.executable, "-m", "warpline")
 
@@ -45,7 +46,7 @@ def environment(**extra: str) -> dict[str, str]:
 def warpline(*words: str | Path, cwd: Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run `warpline WORDS` in `cwd` and return how it went."""
     return subprocess.run(
-        [*COMMAND, *map(str, words)], cwd=cwd, env=env or environment(), text=True, capture_output=True, check=False, timeout=60, **options
+        [*COMMAND, *map(str, words)], cwd=cwd, env=env or environment(), text=True, capture_output=True, check=False, timeout=120, **options
     )
 
 
@@ -86,12 +87,31 @@ def start_profile(cwd: Path, *words: str | Path) -> subprocess.Popen[str]:
     )
 
 
-def until(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> None:
+def until(condition: Callable[[], Any], what: str, seconds: float = 60.0) -> None:
     """Wait until `condition` holds; AssertionError naming `what` if it does not."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"waited {seconds} s for {what}"
         time.sleep(0.01)
+
+
+def heard(stream: IO[str], text: str) -> str:
+    """Read lines until one has `text` in it, and return them; AssertionError with what was said if none comes."""
+    lines: list[str] = []
+    while not lines or text not in lines[-1]:
+        line = stream.readline()
+        assert line, f"{text!r} was not said: {''.join(lines)}"
+        lines.append(line)
+    return "".join(lines)
+
+
+def given_time(run: Callable[[float], Result], enough: Callable[[Result], bool], seconds: float) -> Result:
+    """Run something that must get so far within `seconds`; where a busy machine did not let it, with five times as long, twice."""
+    for longer in (1, 5, 25):
+        result = run(seconds * longer)
+        if enough(result):
+            break
+    return result
 
 
 def alive(pid: int) -> bool:

@@ -18,7 +18,7 @@ from tests.capturing import CLIPPED, Capture
 from tests.spool_records import Record
 from warpline.capture.control import Window
 
-pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.require("gcc")]
 Target = Callable[..., Path]
 EVENT = struct.Struct("<6Q")
 READ_AHEAD = 200  # ns: a counter may be read that much earlier or later than what stands beside it in the program
@@ -92,26 +92,31 @@ def toggle(capture: Capture, stop: threading.Event, seed: int) -> None:
 @pytest.mark.parametrize("words", [[], ["capture"]], ids=["commands", "ranges"])
 def test_every_decision_agrees_with_the_times(tmp_path: Path, target: Target, words: list[str]) -> None:
     program = target("nvtx_window_storm")
-    capture = Capture(tmp_path / "spool", trigger=1 if words else 0, message="capture")
+    for events in (12_000, 60_000, 300_000):  # more, where a busy machine had few windows meanwhile
+        capture = Capture(tmp_path / f"spool{events}", trigger=1 if words else 0, message="capture")
+        log = tmp_path / f"log{events}"
+        storm(program, capture, log, events, words)
+        _, clipped = check(capture, logged(log))
+        if len(capture.windows()) > 20 and clipped:
+            break
+    assert len(capture.windows()) > 20
+    assert clipped > 0
+    assert len(logged(log)) >= 6 * events
+    if words:
+        assert any(window.opened_by == "nvtx" for window in capture.windows())
+    assert 0 < len(capture.records("range", "start_end", "mark")) < len(logged(log))
+
+
+def storm(program: Path, capture: Capture, log: Path, events: int, words: list[str]) -> None:
+    """Six threads make so many events each, while others open and close windows."""
     stop = threading.Event()
     togglers = [threading.Thread(target=toggle, args=(capture, stop, seed)) for seed in range(1 if words else 2)]
-    log = tmp_path / "log"
     try:
-        with subprocess.Popen([program, "6", "12000", log, *words], env=capture.environment(), stdout=subprocess.PIPE) as process:
+        with subprocess.Popen([program, "6", str(events), log, *words], env=capture.environment(), stdout=subprocess.PIPE) as process:
             for toggler in togglers:
                 toggler.start()
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=200) == 0
     finally:
         stop.set()
         for toggler in togglers:
             toggler.join()
-    events = logged(log)
-    assert len(events) >= 6 * 12000
-    windows = capture.windows()
-    assert len(windows) > 20
-    if words:
-        assert any(window.opened_by == "nvtx" for window in windows)
-    kept = len(capture.records("range", "start_end", "mark"))
-    assert 0 < kept < len(events)
-    _, clipped = check(capture, events)
-    assert clipped > 0

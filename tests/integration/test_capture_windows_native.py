@@ -10,7 +10,7 @@ import pytest
 
 from tests.capturing import CLIPPED, Capture, steps
 
-pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.require("gcc")]
 Target = Callable[..., Path]
 
 
@@ -258,7 +258,7 @@ def test_where_its_end_never_comes_the_window_closes_all_the_same(tmp_path: Path
     assert capture.control.gate() == 10
     with steps(program, capture) as do:
         do("push - a capture", "kill")
-        do.process.wait(timeout=20)
+        do.process.wait(timeout=60)
         assert capture.control.gate() == 11
         assert capture.agent.close_abandoned_window(capture.control.address) == 6
         do.process.returncode = 0

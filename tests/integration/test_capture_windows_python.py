@@ -14,7 +14,7 @@ from tests.capturing import CLIPPED, Capture
 from tests.launching import SRC
 from tests.spool_records import Record
 
-pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.require("native")]
 
 # turn() lets the test do something in between.
 _TURN = """
@@ -38,7 +38,7 @@ def play(capture: Capture, program: str, *turns: Callable[[], object]) -> None:
             do()
             process.stdin.write("\n")
             process.stdin.flush()
-        assert process.communicate(timeout=30)[0] == ""
+        assert process.communicate(timeout=60)[0] == ""
         assert process.returncode == 0
 
 

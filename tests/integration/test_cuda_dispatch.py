@@ -27,7 +27,7 @@ from tests.cuda_running import (
 from tests.fake_cuda import VERSIONS, FakeCuda
 from tests.integration.conftest import Target
 
-pytestmark = [pytest.mark.require("native", "gcc"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.require("native", "gcc")]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from tests.fake_cuda import VERSIONS, FakeCuda, log, truth, violations
 from tests.integration.conftest import Target
 
-pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.require("gcc")]
 
 MEMCPY, MEMSET, DRIVER, RUNTIME, DEVICE, CONTEXT, KERNEL, OVERHEAD, PEER, UM, EVENT, STREAM, SYNC, EXTERNAL, MEMORY, POOL, GRAPH, JIT = (
     *(1, 2, 4, 5, 8, 9, 10, 17, 22, 25, 36, 37, 38, 39, 49, 50, 51, 52),
@@ -67,7 +67,7 @@ def dump(folder: Path, target: Target, version: str, words: str, kinds: tuple[in
     out = folder / "dump"
     made = fake.environment(traps=traps, log=folder / "log", truth=folder / "truth", agent=tool)
     env = os.environ | made | {"DUMP": str(out), "KINDS": ",".join(map(str, kinds)), "TRUTH": str(folder / "said")} | more
-    done = subprocess.run([program, *words.split()], env=env, check=False, timeout=30)
+    done = subprocess.run([program, *words.split()], env=env, check=False, timeout=60)
     data, records = out.read_bytes(), []
     while data:
         (size,) = struct.unpack_from("<I", data)

@@ -13,7 +13,7 @@ from tests.cuda_running import CLOCK, CONVERTED, PATIENCE_S, TOGGLE, TRACE, Cuda
 from tests.integration.conftest import SOURCES, Target
 from tests.launching import SRC
 
-pytestmark = [pytest.mark.require("native", "gcc"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.require("native", "gcc")]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.fake_cuda import FakeCuda, truth
 from tests.integration.conftest import Target
 from tests.launching import environment, warpline
 
-pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.require("gcc", "native")]
 SCRIPT = "malloc:1048576 h2d:1000000:1 kernel:_Z5firstPf:200000:1:5 kernel:second:100000:2:3 d2h:4096:2 sync:2 memset:7:65536:1 device_sync"
 
 

@@ -11,7 +11,7 @@ from tests.cuda_running import ALL_APIS, TRACE, CudaPrograms
 from tests.integration.conftest import Target
 from warpline.capture.agent import CudaSettings
 
-pytestmark = [pytest.mark.require("native", "gcc"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.require("native", "gcc")]
 
 KERNEL_CALLS, MEMORY_CALLS, SYNC_CALLS, OTHER_CALLS = 1, 2, 4, 8
 MS = 1_000_000

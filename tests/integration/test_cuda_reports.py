@@ -12,7 +12,7 @@ from tests.integration.conftest import Target
 from tests.unit.report.cuda.spools import Finished
 from warpline.report.finish import finish
 
-pytestmark = [pytest.mark.require("native", "gcc"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.require("native", "gcc")]
 
 PROGRAM = """
 import ctypes, os, threading, warpline.nvtx as nvtx

@@ -19,7 +19,7 @@ from tests.cuda_running import (
 from tests.integration.conftest import Target
 from tests.native_build import build_target
 
-pytestmark = [pytest.mark.require("native", "gcc"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.require("native", "gcc")]
 
 WORK = "kernel:first:2000:1:40 sync:1 sleep:20 kernel:second:2000:1:40 sync:1"
 

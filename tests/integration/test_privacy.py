@@ -80,7 +80,7 @@ def test_no_value_of_the_environment_is_in_spool_or_report(tmp_path: Path) -> No
     assert holders(tmp_path, secrets) == []
     launcher.kill()
     os.kill(int((tmp_path / "ready").read_text()), signal.SIGKILL)
-    launcher.communicate(timeout=30)
+    launcher.communicate(timeout=60)
     assert holders(tmp_path, secrets) == []  # as a crash leaves it
     assert info(report)["tables"]["nvtx_ranges"] == 13
     assert list(report.glob("raw/*/*.spool"))
@@ -118,7 +118,7 @@ def test_only_the_owner_reads_a_spool(tmp_path: Path) -> None:
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
     finally:
         launcher.terminate()
-        launcher.wait(timeout=30)
+        launcher.wait(timeout=60)
     assert list(temporary.iterdir()) == []
 
 

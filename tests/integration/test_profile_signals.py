@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import COMMAND, alive, codes, environment, info, program, start_profile, until, warpline
+from tests.launching import COMMAND, alive, codes, environment, heard, info, program, start_profile, until, warpline
 
 pytestmark = pytest.mark.require("native")
 
+WAITING = "waiting for what it left running"  # said once the program has ended
 READY = """
 import threading
 open("ready", "w").write(str(os.getpid()))
@@ -28,7 +29,7 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, sig
     signal.signal(number, note)
 """
 UNTIL_SIGNALLED = """
-end = time.monotonic() + 30
+end = time.monotonic() + 100
 while not got and time.monotonic() < end:
     time.sleep(0.01)
 time.sleep(0.3)  # a second one would come now
@@ -42,10 +43,14 @@ def _ready(cwd: Path) -> int:
     return int((cwd / "ready").read_text())
 
 
-def _leave(path: Path, seconds: float = 30) -> Path:
-    """A program that leaves another one running and ends."""
-    child = f"open('child','w').write(str(os.getpid())); time.sleep({seconds}); open('child-ended','w')"
+def _leave(path: Path) -> Path:
+    """A program that leaves another one running, until there is a file `go`, and ends."""
+    child = "open('child','w').write(str(os.getpid()))\n        until('go')\n        open('child-ended','w')"
     text = f"""
+def until(path):
+    end = time.monotonic() + 200
+    while not os.path.exists(path) and time.monotonic() < end:
+        time.sleep(0.01)
 if os.fork() == 0:
     if os.fork() == 0:
         os.setsid()
@@ -90,7 +95,7 @@ def test_a_signal_to_the_launcher_reaches_the_program_once(number: int, tmp_path
 
 
 def test_a_program_that_dies_of_the_passed_on_signal(tmp_path: Path) -> None:
-    launcher = start_profile(tmp_path, program(tmp_path / "p.py", READY + "time.sleep(30)"))
+    launcher = start_profile(tmp_path, program(tmp_path / "p.py", READY + "time.sleep(200)"))
     _ready(tmp_path)
     launcher.terminate()
     _, err = launcher.communicate(timeout=60)
@@ -101,10 +106,14 @@ def test_a_program_that_dies_of_the_passed_on_signal(tmp_path: Path) -> None:
 def test_a_signal_that_is_ignored_does_not_end_the_waiting(tmp_path: Path) -> None:
     """As under nohup: the hang-up of the terminal means nothing to the program, nor to what it left running."""
     line = "trap '' HUP; exec \"$@\""
-    words = ["sh", "-c", line, "sh", *COMMAND, "profile", "-o", "x", str(_leave(tmp_path / "p.py", 7))]
+    words = ["sh", "-c", line, "sh", *COMMAND, "profile", "-o", "x", str(_leave(tmp_path / "p.py"))]
     launcher = subprocess.Popen(words, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
-    until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text(), "the child")
+    assert launcher.stderr is not None
+    heard(launcher.stderr, WAITING)
     os.kill(launcher.pid, signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        launcher.wait(6)  # longer than what gets a SIGTERM is given
+    (tmp_path / "go").touch()
     _, err = launcher.communicate(timeout=60)
     assert launcher.returncode == 5, err
     assert (tmp_path / "child-ended").exists()
@@ -152,16 +161,22 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())
 
-    def read(self) -> int:
-        """Read until the end and return the exit code."""
+    def read_until(self, text: str) -> bool:
+        """Read until this was written; False where the last process has closed the terminal before."""
         end = time.monotonic() + 60
-        while time.monotonic() < end:
+        while not text or text not in self.output:
+            assert time.monotonic() < end, f"waited for {text!r}: {self.output}"
             ready, _, _ = select.select([self.master], [], [], 1)
             try:
                 chunk = os.read(self.master, 65536) if ready else b""
-            except OSError:  # the last process has closed the terminal
-                break
+            except OSError:
+                return False
             self.output += chunk.decode()
+        return True
+
+    def read(self) -> int:
+        """Read until the end and return the exit code."""
+        assert not self.read_until("")
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def close(self) -> None:
@@ -189,7 +204,7 @@ def test_ctrl_c_reaches_the_program_once_and_the_report_is_written(tmp_path: Pat
 
 
 def test_ctrl_c_on_a_program_that_does_not_catch_it(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path, program(tmp_path / "p.py", READY + "time.sleep(30)"))
+    terminal = Terminal(tmp_path, program(tmp_path / "p.py", READY + "time.sleep(200)"))
     _ready(tmp_path)
     terminal.type("\x03")
     assert terminal.read() == 128 + signal.SIGINT
@@ -199,7 +214,7 @@ def test_ctrl_c_on_a_program_that_does_not_catch_it(tmp_path: Path) -> None:
 
 
 def test_a_hang_up_still_writes_the_report(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path, program(tmp_path / "p.py", READY + "time.sleep(30)"))
+    terminal = Terminal(tmp_path, program(tmp_path / "p.py", READY + "time.sleep(200)"))
     program_pid = _ready(tmp_path)
     terminal.close()
     assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) in (128 + signal.SIGHUP, 1)
@@ -208,11 +223,13 @@ def test_a_hang_up_still_writes_the_report(tmp_path: Path) -> None:
 
 
 def test_all_waits_for_what_the_program_left_running(tmp_path: Path) -> None:
-    launcher = start_profile(tmp_path, _leave(tmp_path / "p.py", 2.5))
+    launcher = start_profile(tmp_path, _leave(tmp_path / "p.py"))
+    assert launcher.stderr is not None
+    heard(launcher.stderr, WAITING)
+    (tmp_path / "go").touch()
     out, err = launcher.communicate(timeout=60)
-    assert (launcher.returncode, out) == (5, "")
+    assert (launcher.returncode, out) == (5, ""), err
     assert (tmp_path / "child-ended").exists()
-    assert "waiting for what it left running" in err
     facts = info(tmp_path / "x.warpline")
     assert facts["tables"]["nvtx_ranges"] >= 12
     assert [row["code"] for row in facts["diagnostics"] if row["severity"] != "info"] == []
@@ -233,18 +250,16 @@ def test_primary_does_not_wait_and_says_who_still_runs(tmp_path: Path) -> None:
 
 def test_the_second_ctrl_c_stops_waiting(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, _leave(tmp_path / "p.py"))
-    until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text(), "the child")
+    terminal.read_until("Ctrl-C twice")
     child = int((tmp_path / "child").read_text())
     try:
-        time.sleep(1.5)  # the program ends, the waiting is announced
         terminal.type("\x03")
-        time.sleep(0.5)
+        time.sleep(1.5)  # a second one that comes before the first is taken would be the same one
         assert os.waitpid(terminal.pid, os.WNOHANG) == (0, 0)
         terminal.type("\x03")
         assert terminal.read() == 5
         terminal.close()
         assert alive(child)
-        assert "Ctrl-C twice" in terminal.output
         assert "still-running" in codes(tmp_path / "x.warpline")
     finally:
         os.kill(child, signal.SIGKILL)
@@ -252,9 +267,9 @@ def test_the_second_ctrl_c_stops_waiting(tmp_path: Path) -> None:
 
 def test_sigterm_while_waiting_ends_the_rest(tmp_path: Path) -> None:
     launcher = start_profile(tmp_path, _leave(tmp_path / "p.py"))
-    until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text(), "the child")
+    assert launcher.stderr is not None
+    heard(launcher.stderr, WAITING)
     child = int((tmp_path / "child").read_text())
-    time.sleep(1.0)
     launcher.terminate()
     _, err = launcher.communicate(timeout=60)
     assert launcher.returncode == 5, err

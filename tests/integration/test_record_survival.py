@@ -214,7 +214,6 @@ def test_a_fork_child_that_outlives_its_parents_recording_can_make_its_own(tmp_p
     assert names(tmp_path / "parent.warpline") == []
 
 
-@pytest.mark.timeout(240)
 def test_twenty_recordings_in_one_process_leave_nothing_behind(tmp_path: Path) -> None:
     text = """
     import threading
@@ -236,7 +235,6 @@ def test_twenty_recordings_in_one_process_leave_nothing_behind(tmp_path: Path) -
     assert sorted(path.name for path in (tmp_path / "x.warpline").iterdir()) == ["manifest.d", "tables"]
 
 
-@pytest.mark.timeout(240)
 def test_twenty_recordings_that_nobody_waits_for(tmp_path: Path) -> None:
     text = """
     for number in range(20):

@@ -57,7 +57,7 @@ class Launched:
     def _line(self) -> str:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, self.process.communicate(timeout=30)[1]
+        assert line, self.process.communicate(timeout=60)[1]
         return line.strip()
 
     def does(self, *names: str) -> None:

@@ -18,7 +18,7 @@ EXAMPLES = ROOT / "examples" / "torch_mistakes"
 PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "common")
 STEPS = 3
 
-pytestmark = [pytest.mark.require("native", "torch-cuda"), pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.require("native", "torch-cuda")]
 
 
 @pytest.mark.parametrize("words", [[], ["--fix"]], ids=["mistake", "fix"])

@@ -15,7 +15,7 @@ from warpline.capture.keeper import SpoolKeeper
 
 LOOK_S = 0.25
 LOOKS_PER_LINE = 4
-_GONE_S = 0.1
+_GONE_S = 1.0
 
 
 class Monitor:

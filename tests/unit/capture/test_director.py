@@ -23,7 +23,7 @@ from warpline.errors import CaptureError
 from warpline.handover.control_layout import FILE_SIZE, OVER, TRIGGER, WINDOWS
 
 pytestmark = pytest.mark.require("native")
-PATIENCE_S = 20
+PATIENCE_S = 60
 Make = Callable[..., Director]
 
 

@@ -54,7 +54,7 @@ def killed_launcher(name: str, part: str = "") -> None:
         member.describe(replace(member.note, report="run.warpline", part={part!r}, command=("sleep", "1")))
         os.kill(os.getpid(), signal.SIGKILL)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, "PYTHONPATH": str(SRC)}, timeout=30)
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, "PYTHONPATH": str(SRC)}, timeout=60)
     assert done.returncode == -signal.SIGKILL
 
 

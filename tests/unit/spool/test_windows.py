@@ -119,7 +119,7 @@ def test_the_places_are_those_of_the_agents_header(tmp_path: Path) -> None:
     program = tmp_path / "places"
     compiler = ["g++", "-std=c++20", "-Wno-invalid-offsetof", f"-I{ROOT}/native/include"]
     subprocess.run([*compiler, source, "-o", program], check=True, timeout=60)
-    numbers = [int(word) for word in subprocess.run([program], capture_output=True, check=True, timeout=20).stdout.split()]
+    numbers = [int(word) for word in subprocess.run([program], capture_output=True, check=True, timeout=60).stdout.split()]
     limits = layout.LIMITS
     counters = [layout.PROCESSES, layout.FAILED, layout.ERROR, layout.LOST, layout.NOT_CHAINED, layout.GATE, layout.TRIGGER]
     sizes = [layout.WINDOWS, layout.FILE_SIZE, layout.MOST_WINDOWS]
