@@ -13,7 +13,8 @@ from dataclasses import dataclass
 class Column:
     """One column: `unit` is `ns`, `bytes` or empty; `clock` marks times that move when hosts are aligned.
 
-    A nullable column may be missing in the files of an older report; it then reads as null.
+    `spread`: an amount that belongs to the row's whole length, so that a piece of the row has its share of it. A nullable column may be
+    missing in the files of an older report; it then reads as null.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Column:
     nullable: bool = False
     unit: str = ""
     clock: bool = False
+    spread: bool = False
 
 
 @dataclass(frozen=True)

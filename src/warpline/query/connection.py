@@ -10,7 +10,7 @@ import duckdb
 
 from warpline.errors import ReportError
 from warpline.model.tables import TABLES, Column, Table
-from warpline.query.cutting import Calls, Window, payload_condition
+from warpline.query.cutting import Calls, Window, payload_condition, share
 from warpline.query.selection import overlap
 from warpline.report.store import Piece, Stored
 
@@ -66,10 +66,7 @@ def _relation(table: Table, pieces: list[Piece]) -> str:
         groups.setdefault((piece.shift, piece.cut, piece.calls, piece.missing), []).append(_quote(str(piece.file.resolve())))
     selects = []
     for (shift, cut, calls, missing), files in groups.items():
-        columns = ", ".join(
-            _column(column, shift if column.clock else 0, column.name in missing, cut if calls is None else None)
-            for column in table.columns
-        )
+        columns = ", ".join(_column(column, shift, column.name in missing, cut if calls is None else None) for column in table.columns)
         select = f"SELECT {columns} FROM read_parquet([{', '.join(files)}]) AS file"
         selects.append(select if cut is None else f"{select} WHERE {_inside(table, cut[0] - shift, cut[1] - shift, calls)}")
     return " UNION ALL ".join(selects)
@@ -84,12 +81,16 @@ def _inside(table: Table, begin: int, end: int, calls: Calls | None) -> str:
     return " OR ".join([f"(file.api IS NULL AND {own})", *(f"(file.api >= {first} AND file.api < {behind})" for first, behind in calls)])
 
 
-def _column(column: Column, shift: int, missing: bool, cut: Window | None) -> str:
-    name = _name(column.name)
+def _column(column: Column, clock: int, missing: bool, cut: Window | None) -> str:
+    """Return a column of a file whose clock is behind by `clock` ns."""
+    name, shift = _name(column.name), clock if column.clock else 0
     if missing:
         return f"NULL::{_SQL_TYPES[column.type]} AS {name}"
     shifted = f"file.{name} + {shift}" if shift else f"file.{name}"
-    if cut is not None and column.name == "start":
+    if cut is not None and column.spread:
+        inside = f'least(file."end", {cut[1] - clock}) - greatest(file."start", {cut[0] - clock})'
+        shifted = share(shifted, inside, 'file."end" - file."start"')
+    elif cut is not None and column.name == "start":
         shifted = f"greatest({shifted}, {cut[0]})"
     elif cut is not None and column.name == "end":
         shifted = f"least({shifted}, {cut[1]})"

@@ -51,12 +51,27 @@ def keys(table: Table) -> tuple[str, ...]:
 
 
 def clamped(rows: pa.Table, window: Window) -> pa.Table:
-    """Return rows that overlap the window with their times cut to it."""
+    """Return rows that overlap the window with their times cut to it, and with their share of what is spread over them."""
+    before = rows
     for name, limit, choose in (("start", window[0], pc.max_element_wise), ("end", window[1], pc.min_element_wise)):
         if name in rows.column_names:
             index = rows.schema.get_field_index(name)
             rows = rows.set_column(index, rows.schema.field(index), choose(rows.column(index), pa.scalar(limit, pa.int64())))
+    for index, item in enumerate(rows.schema):
+        if b"spread" in (item.metadata or {}):
+            rows = rows.set_column(index, item, _shares(rows.column(index), before, rows).cast(item.type))
     return rows
+
+
+def share(value: str, inside: str, length: str) -> str:
+    """Return the SQL expression for what of `value` belongs to `inside` ns of `length`; all of it where there is no length."""
+    return f"CAST(round({value} * coalesce(({inside}) / nullif({length}, 0), 1.0)) AS BIGINT)"
+
+
+def _shares(values: pa.ChunkedArray, before: pa.Table, after: pa.Table) -> pa.ChunkedArray:
+    length, inside = (pc.cast(pc.subtract(rows.column("end"), rows.column("start")), pa.float64()) for rows in (before, after))
+    part = pc.coalesce(pc.divide(inside, pc.if_else(pc.equal(length, 0.0), None, length)), pa.scalar(1.0))
+    return pc.round(pc.multiply(pc.cast(values, pa.float64(), safe=False), part), round_mode="half_towards_infinity")
 
 
 def windows(report: Report, number: int) -> dict[int, Window]:

@@ -114,19 +114,25 @@ def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
 
 
+def named(nvtx: tuple[str, str | None, int | None]) -> str:
+    """Return the SQL condition for the rows of `nvtx_ranges` with a selection's name and domain, whatever its index."""
+    name, domain, _ = nvtx
+    where = f'"message" = {_text(name)}'
+    if domain is None or domain == "default":
+        return where + ' AND "domain" IS NULL'
+    return where if domain == "*" else f'{where} AND "domain" = {_text(domain)}'
+
+
 def _range_window(report: Report, nvtx: tuple[str, str | None, int | None]) -> tuple[int, int]:
     name, domain, index = nvtx
-    where = '"message" = $name'
-    params: dict[str, str] = {"name": name}
-    if domain is None or domain == "default":
-        where += ' AND "domain" IS NULL'
-    elif domain != "*":
-        where += ' AND "domain" = $domain'
-        params["domain"] = domain
-    text = f'SELECT "start", "end" FROM nvtx_ranges WHERE {where} ORDER BY "start", id LIMIT 1 OFFSET {index or 0}'
-    found = report.sql(text, params).to_pylist()
+    text = f'SELECT "start", "end" FROM nvtx_ranges WHERE {named(nvtx)} ORDER BY "start", id LIMIT 1 OFFSET {index or 0}'
+    found = report.sql(text).to_pylist()
     if not found:
         place = "the default domain" if domain in (None, "default") else "any domain" if domain == "*" else f"domain {domain!r}"
         which = f"no occurrence {index} of the range" if index else "no range"
         raise MissingData(f"{report.path} has {which} {name!r} in {place}; `warpline stats -r nvtx_sum` lists the names")
     return int(found[0]["start"]), int(found[0]["end"])
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -26,7 +26,7 @@ _TYPES: dict[str, pa.DataType] = {
 
 def field(column: Column) -> pa.Field:
     """Return the Arrow field of one column; its description and unit travel as metadata."""
-    metadata = {"description": column.text, "unit": column.unit}
+    metadata = {"description": column.text, "unit": column.unit, **({"spread": "true"} if column.spread else {})}
     return pa.field(column.name, _TYPES[column.type], nullable=column.nullable, metadata=metadata)
 
 
