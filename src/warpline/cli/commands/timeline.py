@@ -42,6 +42,17 @@ Examples:
     metavar="N",
     help="At most so many counters of a process, half as many of a GPU.",
 )
+@click.option(
+    "--rows", metavar="NAME[,…]", help="Of the CPU side only these: states, samples, python, imports, gc, gil, osrt; all (default) or none."
+)
+@click.option(
+    "--cpu",
+    type=click.IntRange(0),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="At most so many threads with more of it than the state.",
+)
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colour the ranges.")
 @click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
 def command(
@@ -55,15 +66,20 @@ def command(
     most: int,
     tasks: int,
     counters: int,
+    rows: str | None,
+    cpu: int,
     color: str,
     plain: bool,
 ) -> None:
-    """Draw a report's timeline in the terminal: processes, threads, tasks, nested ranges, marks and counters; CUDA calls and GPUs.
+    """Draw a report's timeline in the terminal: processes, threads, tasks, nested ranges, marks and counters; the CPU side, CUDA, GPUs.
 
     A column shows the name that took most of its time; ranges too small for a column of their own are drawn as how busy it was.
     Tasks (asyncio, trio, generators) have rows of their own under their thread: the busiest, and one row for all others.
+    Below a thread is what it did on the CPU: its states, the function that samples saw most, calls of Python, imports, the garbage
+    collector, the GIL, and calls of the C library. A row is there where there is something to show.
     Each GPU that a process used has a row for how busy it was, one for each stream and each kind of copy, its memory and its metrics.
     """
+    from warpline.cli.timeline.cpu import wanted_rows
     from warpline.cli.timeline.load import Wish, load
     from warpline.cli.timeline.render import Style, render
     from warpline.query import Selection
@@ -81,7 +97,7 @@ def command(
             raise (
                 UsageError(f"--range {span}: nothing there; {where}.") if span else UsageError(f"{report} is empty: nothing was recorded.")
             )
-        picture = load(opened, (begin, end), style.columns, Wish(depth, processes, threads, most, tasks, counters))
+        picture = load(opened, (begin, end), style.columns, Wish(depth, processes, threads, most, tasks, counters, wanted_rows(rows), cpu))
     tables.show(render(picture, style))
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline.cli.timeline.bars import bars_of
+from warpline.cli.timeline.cpu import ROWS, cpu_rows
 from warpline.cli.timeline.cuda import api_tracks, gpu_groups
 from warpline.cli.timeline.gauges import gauges
-from warpline.cli.timeline.model import Crowd, Group, Mark, Picture, Track
+from warpline.cli.timeline.model import Band, Crowd, Group, Mark, Picture, Track
 from warpline.cli.words import counted
 from warpline.errors import MissingData, ReportError
+from warpline.query.cpu_occupancy import Seen, cpu_threads
 from warpline.query.gpu_occupancy import api_threads
 from warpline.query.occupancy import Window, cells, crowd, mark_cells, tracks
 
@@ -27,7 +29,10 @@ _NONE = {"ranges": 0, "lanes": 0, "busy": 0}
 
 @dataclass(frozen=True)
 class Wish:
-    """What the user wants to see: ids or parts of names of `processes` and `threads` (empty: all), and at most how many of each kind."""
+    """What the user wants to see: ids or parts of names of `processes` and `threads` (empty: all), and at most how many of each kind.
+
+    `rows`: of the CPU side, which (names of `cpu.ROWS`); `cpu`: below how many threads, the busiest.
+    """
 
     depth: int = 8
     processes: Sequence[str] = ()
@@ -35,6 +40,8 @@ class Wish:
     tracks: int = 24
     tasks: int = 6
     counters: int = 8
+    rows: Sequence[str] = tuple(ROWS)
+    cpu: int = 8
 
 
 class _Loader:
@@ -49,7 +56,9 @@ class _Loader:
         }
         self.of_thread: dict[int, list[_Key]] = {}
         self._crowds: dict[int, list[float]] | None = None
+        self.folded = 0
         self.api = api_threads(report, window) if report.tables["cuda_api"] else {}
+        self.cpu = {key: seen for key, seen in cpu_threads(report, window).items() if self._shows(seen)} if wish.rows else {}
         for key in sorted((key for key in self.found if key[2] is not None), key=lambda key: -int(self.found[key]["busy"])):
             if key[2] not in self.tasks:
                 raise ReportError(f"{report.path} is broken: its ranges name the task {key[2]}, which it lacks")
@@ -63,11 +72,12 @@ class _Loader:
                 self.found.setdefault((row["process"], row["thread"], None), _NONE)
         for thread, keys in self.of_thread.items():
             self.found.setdefault((keys[0][0], thread, None), _NONE)
-        for process, thread in self.api:
+        for process, thread in (*self.api, *self.cpu):
             self.found.setdefault((process, thread, None), _NONE)
         kept, hidden = self._kept()
         threads = [key[1] for key in kept if key[1] is not None and (key[0], key[1]) in self.api]
         calls = api_tracks(self.report, self.window, self.columns, threads) if threads else {}
+        below = self._below(kept)
         groups: dict[int, Group] = {}
         shown: dict[_Key, Track] = {}
         for key in sorted(kept, key=lambda key: (key[0], key[1] is None, key[1] or 0)):
@@ -76,6 +86,7 @@ class _Loader:
             group.rows.append(shown[key])
             if key[1] in calls:
                 group.rows.append(calls[key[1]])
+            group.rows += below.get(key[1], []) if key[1] is not None else []
             mine = self.of_thread.get(key[1], []) if key[1] is not None else []
             for task in sorted(mine[: self.wish.tasks], key=lambda task: task[2] or 0):
                 shown[task] = self._track(task)
@@ -95,6 +106,7 @@ class _Loader:
             [*(groups[process] for process in sorted(groups)), *gpus],
             hidden=hidden + hidden_rows,
             hidden_gauges=unseen + unseen_metrics,
+            folded=self.folded,
             unfinished=any(bar.unfinished for track in shown.values() for lane in track.lanes for bar in lane),
         )
 
@@ -108,10 +120,29 @@ class _Loader:
         def busy(key: _Key) -> int:
             tasks = self.of_thread.get(key[1], [])[:1] if key[1] is not None else []
             calls = 0 if key[1] is None else self.api.get((key[0], key[1]), 0)
-            return max(calls, *(int(self.found[each]["busy"] or 0) for each in (key, *tasks)))
+            return max(calls, self._cpu_busy(key), *(int(self.found[each]["busy"] or 0) for each in (key, *tasks)))
 
         kept = sorted(wanted, key=lambda key: -busy(key))[: self.wish.tracks]
         return kept, len(wanted) - len(kept)
+
+    def _shows(self, seen: Seen) -> bool:
+        return any(name.split()[0] in self.wish.rows for name in seen.lanes)
+
+    def _cpu_busy(self, key: _Key) -> int:
+        return self.cpu[key[0], key[1]].busy if key[1] is not None and (key[0], key[1]) in self.cpu else 0
+
+    def _below(self, kept: list[_Key]) -> dict[int, list[Track | Band]]:
+        """Return what is known of the CPU side of the threads shown: of the busiest all, of the others their states alone."""
+        known = [key for key in kept if key[1] is not None and (key[0], key[1]) in self.cpu]  # the busiest first
+        found: dict[int, list[Track | Band]] = {}
+        for keys, rows in (
+            (known[: self.wish.cpu], self.wish.rows),
+            (known[self.wish.cpu :], [row for row in self.wish.rows if row == "states"]),
+        ):
+            seen = {key[1]: self.cpu[key[0], key[1]] for key in keys if key[1] is not None}
+            found.update(cpu_rows(self.report, self.window, self.columns, seen, rows, self.wish.depth))
+        self.folded = sum(any(row != "states" for row in self.cpu[key[0], key[1] or 0].lanes) for key in known[self.wish.cpu :])
+        return found
 
     def _gpus(self) -> tuple[list[Group], int, int]:
         """Return the GPUs of the processes wanted; nothing where threads are asked for."""
@@ -197,7 +228,7 @@ class _Loader:
         named = (*self.wish.processes, *self.wish.threads)
         if named:
             return f"no process or thread of {self.report.path.name} with ranges is called {', '.join(named)}."
-        return f"{self.report.path.name} has no NVTX ranges, marks or counters and nothing of CUDA in this time."
+        return f"{self.report.path.name} has no NVTX ranges, marks or counters and nothing of CUDA or the CPU side in this time."
 
 
 def load(report: Report, window: Window, columns: int, wish: Wish) -> Picture:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+SAMPLES = "samples"  # what that row of a thread is called
+
 
 @dataclass(frozen=True)
 class Bar:
@@ -39,7 +41,7 @@ class Mark:
 
 @dataclass
 class Track:
-    """A thread, a task or its API calls (`task` true) under it, a stream, or the start/end ranges of a process; `deeper` lanes were cut."""
+    """A thread, a task or what else is known of it (`task` true), a stream, or start/end ranges of a process; `deeper` lanes were cut."""
 
     label: str
     id: str = ""
@@ -71,6 +73,18 @@ class Level:
 
 
 @dataclass(frozen=True)
+class Band:
+    """States of a thread, one character per column. `columns`: the shares (0 to 1) of three states, whose names `kind` stands for.
+
+    `states`: running, runnable, blocked. `gil`: holds it, waits for it, and nothing.
+    """
+
+    label: str
+    kind: str
+    columns: tuple[tuple[float, float, float], ...]
+
+
+@dataclass(frozen=True)
 class Gauge:
     """A counter: per column its height between `low` and `high`, 0 to 1; None: nothing is known there."""
 
@@ -88,7 +102,7 @@ class Group:
     """A process, or a GPU of it."""
 
     label: str
-    rows: list[Track | Crowd | Level] = field(default_factory=list)
+    rows: list[Track | Crowd | Level | Band] = field(default_factory=list)
     gauges: list[Gauge] = field(default_factory=list)
 
     @property
@@ -99,7 +113,10 @@ class Group:
 
 @dataclass
 class Picture:
-    """All that is drawn. `begin` and `end` are ns from the report's begin; `hidden` counts the tracks that were left out."""
+    """All that is drawn. `begin` and `end` are ns from the report's begin; `hidden` counts the tracks that were left out.
+
+    `folded`: threads of which only the state is shown.
+    """
 
     title: str
     begin: int
@@ -108,4 +125,5 @@ class Picture:
     groups: list[Group]
     hidden: int = 0
     hidden_gauges: int = 0
+    folded: int = 0
     unfinished: bool = False

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from textwrap import wrap
 
 from rich.cells import cell_len, set_cell_size
 
 from warpline.cli.tables import printable
 from warpline.cli.timeline.axis import length, ticks
-from warpline.cli.timeline.model import Bar, Crowd, Gauge, Level, Picture, Track
+from warpline.cli.timeline.model import SAMPLES, Band, Bar, Crowd, Gauge, Level, Picture, Track
 from warpline.cli.timeline.palette import color_of, foreground, on
 from warpline.cli.words import counted, size
 
 _RESET, _DIM, _BOLD = "\x1b[0m", "\x1b[2m", "\x1b[1m"
 _WIDEST_LABEL = 24
 _BUSY = 0x76B900
+_WAITS = 0xE6A04C
+_LITTLE = 1 / 16  # of a column: a thread that slept for all the rest slept
 
 
 @dataclass(frozen=True)
 class Glyphs:
-    """The characters of a picture; `heights` go from hardly busy to fully busy."""
+    """The characters of a picture; `heights` go from hardly busy to fully busy; `shade` waits, `dot` sleeps."""
 
     left: str
     right: str
@@ -29,6 +32,8 @@ class Glyphs:
     fill: str
     single: str
     heights: str
+    shade: str
+    dot: str
     mark: str
     marks: str
     axis: str
@@ -36,8 +41,12 @@ class Glyphs:
     cut: str
 
 
-UNICODE = Glyphs("├", "┤", "▷", "─", "│", "▁▂▃▄▅▆▇█", "▼", "◆", "─", "┬", "…")
-ASCII = Glyphs("[", "]", ">", "-", "|", "._:-=+*#", "v", "V", "-", "+", "~")
+_BANDS = {
+    "states": "state: {full} running, {shade} waits for a CPU, {dot} blocked",
+    "gil": "GIL: {full} holds it, {shade} waits for it",
+}
+UNICODE = Glyphs("├", "┤", "▷", "─", "│", "▁▂▃▄▅▆▇█", "▒", "·", "▼", "◆", "─", "┬", "…")
+ASCII = Glyphs("[", "]", ">", "-", "|", "._:-=+*#", "%", "'", "v", "V", "-", "+", "~")
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,8 @@ def render(picture: Picture, style: Style) -> Iterator[str]:
         for row in group.rows:
             if isinstance(row, Track):
                 yield from _track(row, picture.columns, style)
+            elif isinstance(row, Band):
+                yield _band(row, style)
             else:
                 yield _busy(row, style) if isinstance(row, Level) else _crowd(row, style)
         for gauge in group.gauges:
@@ -143,6 +154,24 @@ def _busy(level: Level, style: Style) -> str:
     label = f"  {level.label} {mean:.1%}".replace("%", " %")
     head = set_cell_size(_cut(label, style.gutter - 1, style.glyphs), style.gutter)
     return (head + _paint(line.rstrip(), foreground(_BUSY, style.colors) if style.colors else "", style)).rstrip()
+
+
+def _band(band: Band, style: Style) -> str:
+    """One row for the states of a thread: of each column what took most of it, of the first state how much."""
+    pieces: list[tuple[str, str]] = []
+    for full, shade, dot in band.columns:
+        if shade > full:
+            pieces.append((style.glyphs.shade, foreground(_WAITS, style.colors) if style.colors else ""))
+        elif full and (full >= _LITTLE or not dot):
+            pieces.append((_level(full, style.glyphs.heights), foreground(_BUSY, style.colors) if style.colors else ""))
+        else:
+            pieces.append((style.glyphs.dot, _DIM) if dot else (" ", ""))
+    while pieces and pieces[-1][0] == " ":
+        pieces.pop()
+    line = "".join(
+        _paint("".join(text for text, _ in run), code, style) for code, run in ((c, list(r)) for c, r in groupby(pieces, lambda p: p[1]))
+    )
+    return (set_cell_size(_cut(f"    {band.label}", style.gutter - 1, style.glyphs), style.gutter) + line).rstrip()
 
 
 def _gauge(gauge: Gauge, style: Style) -> Iterator[str]:
@@ -253,6 +282,12 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
         notes.append("+N tasks: how many had a range open; --tasks N shows more")
     if any(isinstance(row, Level) for group in picture.groups for row in group.rows):
         notes.append("busy: time in which the GPU did anything")
+    bands = {row.kind for group in picture.groups for row in group.rows if isinstance(row, Band)}
+    notes += [_BANDS[kind].format(full=glyphs.heights[-1], shade=glyphs.shade, dot=glyphs.dot) for kind in sorted(bands, reverse=True)]
+    if any(track.label == SAMPLES for group in picture.groups for track in group.tracks):
+        notes.append("samples: the function they saw most, in (brackets) off the CPU")
+    if picture.folded:
+        notes.append(f"{counted(picture.folded, 'thread')} with the state alone: --cpu N")
     if any(not gauge.summed for group in picture.groups for gauge in group.gauges):
         notes.append("counters: the highest value in the column")
     if any(gauge.summed for group in picture.groups for gauge in group.gauges):
