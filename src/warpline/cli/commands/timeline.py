@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 import click
 
 from warpline.cli import tables
+from warpline.cli.colors import colored, has_unicode, palette
 from warpline.cli.opening import opened as open_report
 from warpline.cli.opening import window_option
 from warpline.cli.report_path import ReportPath
@@ -85,8 +84,8 @@ def command(
     from warpline.query import Selection
 
     size = width or (tables.terminal_width() or 80)
-    plain = plain or not _unicode()
-    style = Style(size, ascii=plain, colors=0 if not _colored(color) else _colors())
+    plain = plain or not has_unicode()
+    style = Style(size, ascii=plain, colors=palette() if colored(color) else 0)
     with open_report(report, window=window) as opened:
         whole = opened.span
         wanted = Selection.parse(span).window(opened) or whole
@@ -99,18 +98,3 @@ def command(
             )
         picture = load(opened, (begin, end), style.columns, Wish(depth, processes, threads, most, tasks, counters, wanted_rows(rows), cpu))
     tables.show(render(picture, style))
-
-
-def _colored(choice: str) -> bool:
-    if choice != "auto":
-        return choice == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _colors() -> int:
-    return 1 << 24 if os.environ.get("COLORTERM", "") in ("truecolor", "24bit") else 256
-
-
-def _unicode() -> bool:
-    encoding = (sys.stdout.encoding or "ascii").lower()
-    return "utf" in encoding

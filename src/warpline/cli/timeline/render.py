@@ -82,11 +82,11 @@ def render(picture: Picture, style: Style) -> Iterator[str]:
     if cell_len(title) + 2 + cell_len(shown) <= style.width:
         yield f"{title}; {shown}"
     else:
-        yield _cut(title, style.width, glyphs)
-        yield _cut(shown, style.width, glyphs)
+        yield cut(title, style.width, glyphs)
+        yield cut(shown, style.width, glyphs)
     yield from _axis(picture, style)
     for group in picture.groups:
-        yield _paint(_cut(printable(group.label), style.width, glyphs), _BOLD, style)
+        yield paint(cut(printable(group.label), style.width, glyphs), _BOLD, style)
         for row in group.rows:
             if isinstance(row, Track):
                 yield from _track(row, picture.columns, style)
@@ -106,8 +106,8 @@ def _axis(picture: Picture, style: Style) -> Iterator[str]:
             labels[tick.column : tick.column + len(tick.label)] = tick.label
         line[tick.column] = style.glyphs.tick
     indent = " " * style.gutter
-    yield _paint((indent + "".join(labels)).rstrip(), _DIM, style)
-    yield _paint(indent + "".join(line), _DIM, style)
+    yield paint((indent + "".join(labels)).rstrip(), _DIM, style)
+    yield paint(indent + "".join(line), _DIM, style)
 
 
 def _track(track: Track, columns: int, style: Style) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _track(track: Track, columns: int, style: Style) -> Iterator[str]:
     indent = "    " if track.task else "  "
     room = style.gutter - 1 - len(indent)
     label = f"{indent}{whole if cell_len(whole) <= room else _shortened(name, room, style.glyphs)}"
-    lines = [_lane(lane, columns, style) for lane in track.lanes]
+    lines = [lane(bars, style) for bars in track.lanes]
     if track.marks:
         lines.append(_marks(track, columns, style))
     lines = lines or [""]  # a thread whose ranges are all in tasks
@@ -130,7 +130,7 @@ def _track(track: Track, columns: int, style: Style) -> Iterator[str]:
             labels.append(note)
     for number, (text, line) in enumerate(zip(labels, lines, strict=True)):
         head = set_cell_size(text, style.gutter)
-        yield ((_paint(head, _DIM, style) if number and text else head) + line).rstrip()
+        yield ((paint(head, _DIM, style) if number and text else head) + line).rstrip()
 
 
 def _crowd(crowd: Crowd, style: Style) -> str:
@@ -143,8 +143,8 @@ def _crowd(crowd: Crowd, style: Style) -> str:
     if len(text) + 4 <= end - begin:
         middle = begin + (end - begin - len(text)) // 2
         line = line[:middle] + text + line[middle + len(text) :]
-    head = set_cell_size(_cut(f"    +{tasks}", style.gutter - 1, style.glyphs), style.gutter)
-    return _paint((head + line).rstrip(), _DIM, style)
+    head = set_cell_size(cut(f"    +{tasks}", style.gutter - 1, style.glyphs), style.gutter)
+    return paint((head + line).rstrip(), _DIM, style)
 
 
 def _busy(level: Level, style: Style) -> str:
@@ -152,8 +152,8 @@ def _busy(level: Level, style: Style) -> str:
     mean = sum(level.shares) / max(len(level.shares), 1)
     line = "".join(_level(share, style.glyphs.heights) if share else " " for share in level.shares)
     label = f"  {level.label} {mean:.1%}".replace("%", " %")
-    head = set_cell_size(_cut(label, style.gutter - 1, style.glyphs), style.gutter)
-    return (head + _paint(line.rstrip(), foreground(_BUSY, style.colors) if style.colors else "", style)).rstrip()
+    head = set_cell_size(cut(label, style.gutter - 1, style.glyphs), style.gutter)
+    return (head + paint(line.rstrip(), foreground(_BUSY, style.colors) if style.colors else "", style)).rstrip()
 
 
 def _band(band: Band, style: Style) -> str:
@@ -169,9 +169,9 @@ def _band(band: Band, style: Style) -> str:
     while pieces and pieces[-1][0] == " ":
         pieces.pop()
     line = "".join(
-        _paint("".join(text for text, _ in run), code, style) for code, run in ((c, list(r)) for c, r in groupby(pieces, lambda p: p[1]))
+        paint("".join(text for text, _ in run), code, style) for code, run in ((c, list(r)) for c, r in groupby(pieces, lambda p: p[1]))
     )
-    return (set_cell_size(_cut(f"    {band.label}", style.gutter - 1, style.glyphs), style.gutter) + line).rstrip()
+    return (set_cell_size(cut(f"    {band.label}", style.gutter - 1, style.glyphs), style.gutter) + line).rstrip()
 
 
 def _gauge(gauge: Gauge, style: Style) -> Iterator[str]:
@@ -184,10 +184,10 @@ def _gauge(gauge: Gauge, style: Style) -> Iterator[str]:
         upper += " " if level <= len(heights) else heights[level - len(heights) - 1]
     color = foreground(color_of(gauge.label, gauge.domain, None), style.colors) if style.colors else ""
     room = style.gutter - 3
-    labels = (f"  {_cut(printable(gauge.label), room, style.glyphs)}", f"  {_cut(_span(gauge, room, style), room, style.glyphs)}")
+    labels = (f"  {cut(printable(gauge.label), room, style.glyphs)}", f"  {cut(_span(gauge, room, style), room, style.glyphs)}")
     for number, (label, line) in enumerate(zip(labels, (upper, lower), strict=True)):
         head = set_cell_size(label, style.gutter)
-        yield ((_paint(head, _DIM, style) if number else head) + _paint(line.rstrip(), color, style)).rstrip()
+        yield ((paint(head, _DIM, style) if number else head) + paint(line.rstrip(), color, style)).rstrip()
 
 
 def _span(gauge: Gauge, room: int, style: Style) -> str:
@@ -215,13 +215,14 @@ def _level(share: float, heights: str) -> str:
     return heights[min(int(share * len(heights)), len(heights) - 1)]
 
 
-def _lane(bars: list[Bar], columns: int, style: Style) -> str:
+def lane(bars: list[Bar], style: Style) -> str:
+    """Return one line of bars that are sorted and do not overlap."""
     pieces, at = [], 0
     for bar in bars:
         pieces.append(" " * (bar.first - at))
         pieces.append(_bar(bar, style))
         at = bar.last + 1
-    return "".join(pieces) + " " * (columns - at)
+    return "".join(pieces)
 
 
 def _bar(bar: Bar, style: Style) -> str:
@@ -235,11 +236,11 @@ def _bar(bar: Bar, style: Style) -> str:
         if bar.many and cell_len(text) + 4 <= bar.width:
             before = (bar.width - cell_len(text)) // 2
             heights = heights[:before] + text + heights[before + cell_len(text) :]
-        return _paint(heights, foreground(color, style.colors), style)
+        return paint(heights, foreground(color, style.colors), style)
     if style.colors:
         edge = "▏" if not style.ascii else "|"
-        text = set_cell_size(edge + _cut(name, bar.width - 1, glyphs), bar.width) if bar.width > 1 else edge
-        return _paint(text, on(color, style.colors), style)
+        text = set_cell_size(edge + cut(name, bar.width - 1, glyphs), bar.width) if bar.width > 1 else edge
+        return paint(text, on(color, style.colors), style)
     if bar.width == 1:
         return glyphs.single
     end = glyphs.open if bar.unfinished else glyphs.right
@@ -248,7 +249,7 @@ def _bar(bar: Bar, style: Style) -> str:
 
 
 def _fill(name: str, width: int, glyphs: Glyphs) -> str:
-    text = _cut(name, width, glyphs) if width > 1 else ""
+    text = cut(name, width, glyphs) if width > 1 else ""
     return text + glyphs.fill * (width - cell_len(text))
 
 
@@ -262,7 +263,7 @@ def _marks(track: Track, columns: int, style: Style) -> str:
         following = track.marks[place + 1].column if place + 1 < len(track.marks) else columns
         room = following - mark.column - 2
         if room >= 3:
-            line += _cut(printable(mark.name), room, style.glyphs)
+            line += cut(printable(mark.name), room, style.glyphs)
     return line + " " * (columns - cell_len(line))
 
 
@@ -299,13 +300,14 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
     line = ""
     for note in notes:
         if line and cell_len(line) + 3 + cell_len(note) > style.width:
-            yield from (_paint(part, _DIM, style) for part in wrap(line, style.width))
+            yield from (paint(part, _DIM, style) for part in wrap(line, style.width))
             line = ""
         line += (" · " if not style.ascii else "; ") * bool(line) + note
-    yield from (_paint(part, _DIM, style) for part in wrap(line, style.width))
+    yield from (paint(part, _DIM, style) for part in wrap(line, style.width))
 
 
-def _cut(text: str, width: int, glyphs: Glyphs) -> str:
+def cut(text: str, width: int, glyphs: Glyphs) -> str:
+    """Return a text in at most so many cells, with a sign where something was cut."""
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, max(width - 1, 0)).rstrip() + glyphs.cut if width > 0 else ""
@@ -315,9 +317,10 @@ def _shortened(name: str, width: int, glyphs: Glyphs) -> str:
     """Cut a name, but not the number it ends with: that is what tells tasks and workers apart."""
     number = name[len(name.rstrip("0123456789")) :]
     if number and cell_len(name) > width > len(number) + 2:
-        return _cut(name, width - len(number), glyphs) + number
-    return _cut(name, width, glyphs)
+        return cut(name, width - len(number), glyphs) + number
+    return cut(name, width, glyphs)
 
 
-def _paint(text: str, code: str, style: Style) -> str:
+def paint(text: str, code: str, style: Style) -> str:
+    """Return a text in a colour, where there are any."""
     return f"{code}{text}{_RESET}" if style.colors and text else text

@@ -1,0 +1,88 @@
+"""`warpline flame`: pictures in tests/golden/flame, which samples are looked at, and what it says where there are none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests import cpu_story
+from warpline.cli.group import commands
+from warpline.testing.timeline import timeline
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "flame"
+STYLES = {
+    "plain": [],
+    "ascii": ["--ascii", "--reverse", "--width", "60"],
+    "color": ["--color", "always", "--by", "module"],
+    "threads": ["--wall", "--per-thread", "--width", "110"],
+    "tree": ["--tree", "--by", "line"],
+}
+
+
+def ask(path: Path, *options: str) -> Result:
+    return CliRunner().invoke(commands, ["flame", str(path), *options])
+
+
+def draw(path: Path, *options: str) -> str:
+    result = ask(path, *options)
+    assert result.exit_code == 0, result.output or result.exception
+    return result.stdout
+
+
+@pytest.fixture
+def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.delenv("COLORTERM", raising=False)
+    cpu_story.write(tmp_path / "run.warpline")
+    return tmp_path / "run.warpline"
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_it_looks_as_before(style: str, story: Path) -> None:
+    assert draw(story, *STYLES[style]) == (GOLDEN / f"{style}.txt").read_text(encoding="utf-8")
+
+
+def test_no_line_is_too_long(story: Path) -> None:
+    from rich.cells import cell_len
+
+    for width in (40, 133):
+        for options in (["--by", "line", "--color", "always"], ["--tree"]):
+            text = draw(story, "--width", str(width), *options).partition("\n")[2]
+            assert max(cell_len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in text.splitlines()) <= width
+
+
+def test_what_is_asked_about_is_what_is_counted(story: Path) -> None:
+    assert "84 Python samples of threads that ran, 2 threads" in draw(story)
+    assert "\n├Thread.run" in draw(story, "--thread", "loader")
+    assert "4 Python samples of threads that ran, 1 thread\n" in draw(story, "--thread", "1001")
+    in_range = draw(story, "--filter-nvtx", "step1")
+    assert "load" in in_range
+    assert "fetch" not in in_range, "the other thread was in no such range"
+    part = draw(story, "--filter-time", "500us/900us", "--thread", "main")
+    assert part.startswith("run: 40 Python samples")
+    assert "load" not in part
+
+
+def test_levels_and_shares_that_are_left_out_are_told(story: Path) -> None:
+    assert "2 deeper levels: --depth N" in draw(story, "--depth", "2")
+    assert "6 of 8 not shown: --min PERCENT, --depth N" in draw(story, "--tree", "--min", "90")
+    assert "Self" not in draw(story, "--top", "0")
+
+
+def test_native_samples_are_shown_where_there_are_any(tmp_path: Path) -> None:
+    cpu_story.write(tmp_path / "run.warpline", "native")
+    assert "native samples" in draw(tmp_path / "run.warpline")
+    refused = ask(tmp_path / "run.warpline", "--kind", "python")
+    assert "has no python samples; it has native ones" in str(refused.exception)
+
+
+def test_without_samples_it_says_how_to_get_some(tmp_path: Path, story: Path) -> None:
+    timeline(tmp_path / "none.warpline", "main |[a  ]")
+    refused = ask(tmp_path / "none.warpline")
+    assert refused.exit_code != 0
+    assert "--sample=process-tree" in str(refused.exception)
+    assert "is called nobody" in str(ask(story, "--thread", "nobody").exception)
+    assert "--wall" in str(ask(story, "--filter-time", "310us/480us").exception)
