@@ -7,14 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from warpline.report import columns, schema, tasks
+from warpline.report import columns, enclosing, schema, tasks
 from warpline.report.counters import Counters
+from warpline.report.cpu.tables import CpuTables
 from warpline.report.cuda.tables import CudaTables
 from warpline.report.domains import Domains
 from warpline.report.objects import Objects
 from warpline.report.payloads import Payloads
 from warpline.report.samples import Samples
 from warpline.report.schemas import Schemas
+from warpline.report.threads import Threads
 from warpline.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS
 from warpline.spool import desk
 from warpline.spool.events import MARKS, RANGES, Rows
@@ -47,7 +49,9 @@ class ProcessTables:
         self._payloads = Payloads(key, events, self._schemas, spool.strings, write)
         self._samples = Samples(first, events, self._counters, self._payloads, write)
         self._objects = Objects(first, key, definitions, self._domains, events, spool.actions, write, clock)
-        self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks)
+        threads = Threads(spool.names, events.threads())
+        self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads)
+        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads)
 
     def add(self, rows: Rows) -> None:
         """Write the current slice."""
@@ -63,23 +67,29 @@ class ProcessTables:
             self._samples.add(rows.samples)
         if rows.operations:
             self._objects.add(rows.operations)
-        self._cuda.pass_by(rows.ranges)
+        if rows.ranges and (self._cuda.records or self._cpu.records):
+            ranges = enclosing.of_slice(events)
+            self._cuda.pass_by(ranges)
+            self._cpu.pass_by(ranges)
 
     @property
     def left(self) -> float:
         """Which part of the records is written by `finish`, not slice by slice."""
         counts = self._spool.events.counts()
         events = counts.ranges + counts.start_ends + counts.marks + counts.samples + counts.operations
-        return self._cuda.records / max(self._cuda.records + events, 1)
+        wide = self._cuda.records + self._cpu.records
+        return wide / max(wide + events, 1)
 
     def finish(self, progress: Callable[[float], None] = lambda _: None) -> None:
-        """Write what was defined and all of CUDA, after the last slice. `progress` hears which part of that is done."""
+        """Write what was defined and all of CUDA and the CPU, after the last slice. `progress` hears which part of that is done."""
         threads = self._key * THREADS_PER_PROCESS
         self._write("tasks", tasks.table(self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock))
         self._write("nvtx_schemas", schema.build("nvtx_schemas", self._schemas.rows(self._key, self._domains)))
         self._write("nvtx_counters", schema.build("nvtx_counters", self._counters.rows))
         self._write("nvtx_objects", schema.build("nvtx_objects", self._objects.finish()))
-        self._cuda.finish(progress)
+        share = self._cuda.records / max(self._cuda.records + self._cpu.records, 1)
+        self._cuda.finish(lambda part: progress(share * part))
+        self._cpu.finish(lambda part: progress(share + (1 - share) * part))
 
     def notes(self) -> list[Note]:
         """What was met that could not be used."""
@@ -96,4 +106,4 @@ class ProcessTables:
             count = self._samples.undecoded
             message = f"{count} counter samples of process {pid} hold no number that is known: their bytes are in the table payloads"
             notes.append(Note("warning", "undecoded-samples", "report", message, count))
-        return notes + self._cuda.notes()
+        return notes + self._cuda.notes() + self._cpu.notes()

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warpline.handover import pending
+from warpline.model.cpu_tables import CPU_TABLES
 from warpline.model.cuda_tables import CUDA_TABLES
 from warpline.model.tables import TABLES
 from warpline.report import generations, schema
@@ -23,8 +24,8 @@ THREADS_PER_PROCESS = 1 << 24
 RANGES_PER_PROCESS = 1 << 32
 _VALUES = ("payload_int", "payload_float", "value_int", "value_float", "data", "json")
 # Of large tables: nearly sorted, and without few distinct values.
-_DELTAS = ("id", "start", "end", "parent", "event", "api", "correlation", "range")
-_LARGE = {"payloads", *(table.name for table in CUDA_TABLES if table.happens)}
+_DELTAS = ("id", "start", "end", "parent", "event", "api", "correlation", "range", "stack")
+_LARGE = {"payloads", *(table.name for table in (*CUDA_TABLES, *CPU_TABLES) if table.happens)}
 _STATISTICS = ("id", "process", "start", "end", "unfinished", "inherited", "clipped")  # what row groups are picked by
 
 

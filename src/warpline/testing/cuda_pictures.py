@@ -128,16 +128,18 @@ def _correlations(ops: Iterable[Op]) -> dict[Op, int]:
     return numbers
 
 
+def enclosing(thread: int, start: int, ranges: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the id of the innermost push/pop range of a thread around a time."""
+    own = [row for row in ranges if row["thread"] == thread and row["style"] == "PushPop" and row["task"] is None]
+    around = [row for row in own if row["start"] <= start < row["end"]]
+    innermost = max(around, key=lambda row: (row["start"], -row["end"], row["id"]), default=None)
+    return None if innermost is None else int(innermost["id"])
+
+
 def _api(op: Op, scene: Scene, common: Mapping[str, Any]) -> dict[str, Any]:
     thread = scene.threads[op.process, op.thread or ""]
-    around = [
-        row
-        for row in scene.ranges
-        if row["thread"] == thread and row["style"] == "PushPop" and row["start"] <= common["start"] < row["end"] and row["task"] is None
-    ]
-    innermost = max(around, key=lambda row: (row["start"], -row["end"], row["id"]), default=None)
     kind = "driver" if re.match(r"cu[A-Z]", op.name) else "runtime"
-    return {"thread": thread, "api": kind, "name": op.name, "result": 0, "range": None if innermost is None else innermost["id"]}
+    return {"thread": thread, "api": kind, "name": op.name, "result": 0, "range": enclosing(thread, common["start"], scene.ranges)}
 
 
 def _ran(op: Op) -> dict[str, Any]:

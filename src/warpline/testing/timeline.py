@@ -29,6 +29,22 @@ correlation itself; GPU work whose label no call has is that of a call which was
 `gpu0.7` is stream 7 of device 0, whose context is 1 (device + 1): `HtoD DtoH DtoD PtoP HtoH` are copies, `memset` and `graph` what they
 are called, `!3` is CUDA event 3, all else a kernel. Functions `cuXxx` are the driver's, others the runtime's. `_` in kinds and metrics
 stands for a space. `cuda` sets columns, by name or by `#label`: `{"gemm": {"grid_x": 8}, "#2": {"bytes": 4096}, "gpu0": {"name": "H100"}}`.
+
+The CPU side has rows like these; one that is nested in another is drawn in a line of its own:
+
+    main:python   |(main;load;read     )(main:7;step:12#task )
+    main:native   |(main;run@libx.so;copy@kernel )
+    main:state    |(running:1 )(blocked:poll )(runnable )
+    main:os       |(poll )(read:/data/a<main;load )
+    main:gil      |(hold  )(wait  )
+    main:gc       |(2     )
+    main:import   |(numpy )
+    main:call     |(load  )!ValueError (task:work )
+
+A stack is `outermost;…;innermost`. Each of its frames is a function, `@module` where it is native code (`@kernel`: of the kernel) and `:12`
+its line; `#name` behind a stack is an asyncio task. Each column of a sample is one tick. A state has its CPU or its reason, an OS call what
+it is about and, behind `<`, its stack; those on files are rows of `file_access`, too. `!Name` is an exception, or a warning if it is called
+so. `cpu` sets columns by name, of frames by function: `{"read:/data/a": {"bytes": 4096}, "step": {"file": "/model.py"}}`.
 """
 
 from __future__ import annotations
@@ -46,7 +62,8 @@ import numpy as np
 from warpline.report.manifest import Manifest
 from warpline.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, write_part
 from warpline.spool import desk
-from warpline.testing import cuda_pictures
+from warpline.testing import cpu_pictures, cuda_pictures
+from warpline.testing.cpu_pictures import Happening
 from warpline.testing.cuda_pictures import Op, Scene
 
 _MACHINE = {"os": "Linux", "kernel": "6", "machine": "x86_64", "cpu": "CPU", "cpus": 2, "memory": 1 << 30}
@@ -73,12 +90,12 @@ class Drawn:
 
 
 def draw(picture: str) -> list[Drawn]:
-    """Read a picture, but for its rows of CUDA; raises ValueError for a line without a `|`."""
+    """Read a picture, but for its rows of CUDA and the CPU side; raises ValueError for a line without a `|`."""
     return [item for item in _read(picture) if isinstance(item, Drawn)]
 
 
-def _read(picture: str) -> list[Drawn | Op]:
-    drawn: list[Drawn | Op] = []
+def _read(picture: str) -> list[Drawn | Op | Happening]:
+    drawn: list[Drawn | Op | Happening] = []
     lines = [line for line in picture.splitlines() if line.strip()]
     width = max((len(line.partition("|")[2]) for line in lines), default=0)
     for line in lines:
@@ -86,9 +103,11 @@ def _read(picture: str) -> list[Drawn | Op]:
         if not bar:
             raise ValueError(f"a line of a timeline is `thread |picture`: {line!r}")
         process, slash, thread = head.strip().rpartition("/")
-        ops = cuda_pictures.read(process if slash else "", thread, track)
-        if ops is not None:
+        if (ops := cuda_pictures.read(process if slash else "", thread, track)) is not None:
             drawn += ops
+            continue
+        if (happenings := cpu_pictures.read(process if slash else "", thread, track)) is not None:
+            drawn += happenings
             continue
         thread, _, domain = thread.partition("@")
         thread, _, counter = thread.partition("~")
@@ -124,17 +143,20 @@ def timeline(
     end_payloads: Mapping[str, Sequence[Any]] | None = None,
     tables: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     cuda: _Extra | None = None,
+    cpu: _Extra | None = None,
 ) -> Manifest:
     """Write the drawn ranges and marks as a part of the report directory `path`; returns its manifest.
 
     `tick_ns`: ns per column; column 0 is `origin`. `ranks`: process -> rank. `diagnostics`: rows of that table.
     `extra`: range name -> columns to set, such as `{"step": {"color": 0xFF0000, "payload_int": 3, "category": "io"}}`; `tasks` and
     `counters` do the same for those. `payloads`: name of ranges or marks -> what the first, second, … of them carry (the last
-    repeats), written as JSON; `end_payloads`: the same, given at the end. `tables`: more rows, as they are. `cuda`: columns of CUDA's rows.
+    repeats), written as JSON; `end_payloads`: the same, given at the end. `tables`: more rows, as they are.
+    `cuda`, `cpu`: columns of their rows.
     """
     read = _read(picture)
     everything = [item for item in read if isinstance(item, Drawn)]
     ops = [item for item in read if isinstance(item, Op)]
+    happenings = [item for item in read if isinstance(item, Happening)]
     drawn = [item for item in everything if item.thread != _WINDOWS]
     shown = [item for item in read if item.thread != _WINDOWS]
     report = Path(path)
@@ -194,7 +216,8 @@ def timeline(
     ]
     rows_counters, samples = _counters(drawn, keys, thread_keys, origin, tick_ns, counters or {})
     more = {name: list(rows) for name, rows in (tables or {}).items()}
-    for name, rows in cuda_pictures.rows(ops, Scene(keys, thread_keys, ranges, origin, tick_ns, host, cuda or {})).items():
+    scenes = [Scene(keys, thread_keys, ranges, origin, tick_ns, host, columns or {}) for columns in (cuda, cpu)]
+    for name, rows in {**cuda_pictures.rows(ops, scenes[0]), **cpu_pictures.rows(happenings, scenes[1])}.items():
         more[name] = rows + more.get(name, [])
     return write_part(
         report,

@@ -47,6 +47,14 @@ _FIELDS = {
     "cuda_backtrace": (46, f"{_SPAN} frames:u8 tid:u4 correlation:u4 category:u4 -:u4"),
     "cuda_notice": (47, "start:u8 value:i8 notice:u4 -:u4"),
     "cuda_thread": (48, "start:u8 tid:u4 -:u4"),
+    "cpu_frame": (49, "node:u4 parent:u4 address:u8 offset:u8 file:u4 line:u4 first_line:u4 module:u4"),
+    "cpu_module": (50, "time:u8 begin:u8 end:u8 bias:u8 module:u4 build_id:u4"),
+    "cpu_sample": (51, f"{_SPAN} tid:u4 stack:u4 count:u4 cpu:u4 interval:u8"),
+    "cpu_state": (52, f"{_SPAN} tid:u4 cpu:u4"),
+    "os_call": (53, f"{_SPAN} result:i8 object:u8 tid:u4 fd:i4 text:u4 stack:u4"),
+    "gil": (54, f"{_SPAN} held_ns:u8 waited_ns:u8 tid:u4 holds:u4 waits:u4 interpreter:u4"),
+    "python_span": (55, f"{_SPAN} value:i8 value2:i8 tid:u4 file:u4 line:u4 color:u4"),
+    "cpu_notice": (61, "start:u8 value:i8 notice:u4 -:u4"),
 }
 
 

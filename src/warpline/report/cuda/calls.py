@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warpline.report.cuda.chosen import Spans, Times, sane
+from warpline.report.chosen import Spans, Times, sane
 from warpline.report.cuda.nested import nested
-from warpline.report.cuda.threads import Threads
+from warpline.report.threads import Threads
 from warpline.spool.wide import WideRecords
 
 _SPARSE = 4  # correlations are looked up in a table, where it need not be longer than so many times the calls

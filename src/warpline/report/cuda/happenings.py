@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warpline.report import schema
-from warpline.report.cuda import labels, names
-from warpline.report.cuda.chosen import sane
-from warpline.report.cuda.labels import labelled, optional
-from warpline.report.cuda.place import Place, groups, ordered
+from warpline.report import schema, texts
+from warpline.report.chosen import sane
+from warpline.report.cuda import labels
+from warpline.report.cuda.place import CudaPlace
+from warpline.report.place import groups, ordered
+from warpline.report.words import labelled, optional
 from warpline.spool.wide import WideRecords
 
 _INSTANTS = (labels.UM_CPU_FAULT, labels.UM_THRASHING, labels.UM_REMOTE_MAP)  # the end in their records means nothing
@@ -27,7 +28,7 @@ _JIT = 1 << 40  # so that compilations and other kinds of overhead are numbered 
 _OVERHEAD = {**labels.OVERHEAD_KINDS, **{_JIT + number: word for number, word in labels.JIT_OPERATIONS.items()}}
 
 
-def unified_memory(records: WideRecords, place: Place) -> Iterator[pa.Table]:
+def unified_memory(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     """Return the rows of `um_events`."""
     start, kinds = records.column("start"), records.column("kind")
     end = np.where(np.isin(kinds, _INSTANTS), start, records.column("end"))
@@ -66,14 +67,14 @@ def _causes(kind: npt.NDArray[np.int64], flags: npt.NDArray[np.int64]) -> pa.Dic
     return pa.array(words, pa.string()).take(pa.array(codes.reshape(-1))).dictionary_encode()
 
 
-def overhead(records: WideRecords, place: Place) -> Iterator[pa.Table]:
+def overhead(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     """Return the rows of `overhead`."""
     start, end = records.column("start"), records.column("end")
     good = sane(start, end)
     place.tally.damaged += int((~good).sum())
     kept = ordered(good & place.spans.overlap(start, end), start)
     offsets = records.offsets()[kept]
-    sources = names.Names(place.strings, names.plain)
+    sources = texts.Names(place.strings, texts.plain)
     for rows in groups(len(kept)):
         found = records.rows(offsets[rows])
         start, tid = found["start"].astype(np.int64), found["tid"].astype(np.int64)
@@ -92,7 +93,7 @@ def overhead(records: WideRecords, place: Place) -> Iterator[pa.Table]:
         yield schema.build("overhead", columns)
 
 
-def external_ids(records: WideRecords, place: Place) -> Iterator[pa.Table]:
+def external_ids(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     """Return the rows of `external_ids`: of calls that are rows, and of those that nobody recorded where everything is wanted."""
     correlation = records.column("correlation")
     call = place.calls.find(correlation)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from warpline.report import schema
 from warpline.report.cuda.labels import STREAM_KINDS
-from warpline.report.cuda.place import NOWHERE, Place
+from warpline.report.cuda.place import NOWHERE, CudaPlace
 from warpline.spool.definitions import Definition, Definitions
 from warpline.spool.wide import WideRecords
 
@@ -41,7 +41,7 @@ class Seen:
 class Hardware:
     """The rows of one process. What ran says more of streams than CUPTI does, where a recording began late: it counts, too."""
 
-    def __init__(self, wide: Mapping[str, WideRecords], definitions: Definitions, place: Place, seen: Seen) -> None:
+    def __init__(self, wide: Mapping[str, WideRecords], definitions: Definitions, place: CudaPlace, seen: Seen) -> None:
         self._place = place
         self._seen = seen
         self._devices = {int(row["device"]): row for row in _rows(wide.get("cuda_device"))}

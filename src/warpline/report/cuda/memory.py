@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warpline.report import schema
-from warpline.report.cuda import names
-from warpline.report.cuda.chosen import sane
-from warpline.report.cuda.labels import MEMORY_KINDS, MEMORY_OPERATIONS, labelled, optional
-from warpline.report.cuda.place import NOWHERE, Place, groups, ordered
+from warpline.report import schema, texts
+from warpline.report.chosen import sane
+from warpline.report.cuda.labels import MEMORY_KINDS, MEMORY_OPERATIONS
+from warpline.report.cuda.place import NOWHERE, CudaPlace
+from warpline.report.place import groups, ordered
+from warpline.report.words import labelled, optional
 from warpline.spool.wide import WideRecords
 
 Numbers = npt.NDArray[np.int64]
@@ -21,7 +22,7 @@ _ALLOCATE, _FREE = 1, 2
 _MOST = 1 << 56  # bytes of an allocation; more is damage
 
 
-def table(records: WideRecords, place: Place) -> Iterator[pa.Table]:
+def table(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     """Return the rows of `gpu_memory`."""
     start = records.column("start")
     good = sane(start)
@@ -31,7 +32,7 @@ def table(records: WideRecords, place: Place) -> Iterator[pa.Table]:
     # Totals are of everything, rows of what lies in a window.
     kept = place.spans.place(start[order]) >= 0
     offsets, size, total = records.offsets()[order[kept]], size[kept], total[kept]
-    sources = names.Names(place.strings, names.plain)
+    sources = texts.Names(place.strings, texts.plain)
     for rows in groups(len(offsets)):
         found = records.rows(offsets[rows])
         use = (found["operation"] == _ALLOCATE) | (found["operation"] == _FREE)

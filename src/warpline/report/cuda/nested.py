@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from warpline.report.cuda.chosen import Times
+from warpline.report.chosen import Times
 
 
 def nested(driver: npt.NDArray[np.bool_], tid: npt.NDArray[np.int64], start: Times, end: Times) -> npt.NDArray[np.bool_]:

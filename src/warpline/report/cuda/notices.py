@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from warpline.report.cuda.place import Tally
+from warpline.report.place import Tally
 from warpline.spool.notes import Note
 from warpline.spool.strings import Strings
 from warpline.spool.wide import WideRecords

@@ -1,68 +1,27 @@
-"""What the tables of CUDA of one process share: its keys, its calls and threads, the clock, and a tally of what was odd."""
+"""What the tables of CUDA of one process share beside what all tables do: its calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from warpline.report.cuda.calls import Calls
-from warpline.report.cuda.chosen import Spans, Times
-from warpline.report.cuda.threads import Threads
 from warpline.report.cuda.unanswered import Asked
-from warpline.spool.strings import Strings
+from warpline.report.place import Place
 
-ROWS_PER_GROUP = 1 << 18
 NOWHERE = 0xFFFFFFFF  # instead of a device, a stream, …
 
 
 @dataclass
-class Tally:
-    """`damaged`: records with impossible times. `early`: pieces of work that began before their calls did, by `early_ns` at most."""
+class CudaPlace(Place):
+    """One process that used CUDA."""
 
-    damaged: int = 0
-    early: int = 0
-    early_ns: int = 0
-
-
-@dataclass
-class Place:
-    """One process. `first`: the id of the first row of each table; `clock` corrects times of the spool."""
-
-    process: int
-    first: int
-    thread_base: int
-    clock: Callable[[Times], Times]
-    strings: Strings
-    spans: Spans
-    threads: Threads
     calls: Calls
     asked: Asked
-    tally: Tally = field(default_factory=Tally)
-
-    def ids(self, rows: slice) -> dict[str, pa.Array]:
-        """Return the first columns of some rows."""
-        count = rows.stop - rows.start
-        return {
-            "id": pa.array(np.arange(self.first + rows.start, self.first + rows.stop, dtype=np.int64)),
-            "process": pa.array(np.full(count, self.process, np.int64)),
-        }
 
     def api(self, call: npt.NDArray[np.int64]) -> pa.Array:
         """Return the ids of calls as a column; null for -1 and for calls that are no rows."""
         return self.calls.ids(call, self.first)
-
-
-def groups(count: int) -> Iterator[slice]:
-    """Return the rows that are made and written at once."""
-    for begin in range(0, count, ROWS_PER_GROUP):
-        yield slice(begin, min(begin + ROWS_PER_GROUP, count))
-
-
-def ordered(kept: npt.NDArray[np.bool_], start: Times) -> npt.NDArray[np.int64]:
-    """Return the numbers of the records that are kept, in order of start."""
-    found = np.flatnonzero(kept)
-    return found[np.argsort(start[found], kind="stable")]

@@ -8,14 +8,16 @@ from typing import Any
 import numpy.typing as npt
 import pyarrow as pa
 
+from warpline.report.chosen import Spans, Times
 from warpline.report.cuda import happenings, memory, notices, unanswered, waits, work
 from warpline.report.cuda.api import Api
 from warpline.report.cuda.calls import Calls
-from warpline.report.cuda.chosen import Spans, Times
 from warpline.report.cuda.hardware import Hardware, Seen
-from warpline.report.cuda.place import Place, Tally
-from warpline.report.cuda.threads import Threads
+from warpline.report.cuda.place import CudaPlace
 from warpline.report.cuda.unanswered import Asked
+from warpline.report.enclosing import Columns
+from warpline.report.place import Tally
+from warpline.report.threads import Threads
 from warpline.spool import losses
 from warpline.spool.notes import Note
 from warpline.spool.reader import SpoolFile
@@ -28,7 +30,7 @@ _WORK: dict[str, tuple[str, RowsOf]] = {
     "cuda_memset": ("memsets", work.memsets),
     "cuda_graph": ("graphs", work.graphs),
 }
-_OTHERS: dict[str, tuple[str, Callable[[WideRecords, Place], Iterator[pa.Table]]]] = {
+_OTHERS: dict[str, tuple[str, Callable[[WideRecords, CudaPlace], Iterator[pa.Table]]]] = {
     "cuda_sync": ("syncs", waits.syncs),
     "cuda_event": ("cuda_events", waits.events),
     "cuda_memory": ("gpu_memory", memory.table),
@@ -52,29 +54,30 @@ class CudaTables:
         thread_base: int,
         write: Callable[[str, pa.Table], None],
         clock: Callable[[Times], Times],
+        threads: Threads,
     ) -> None:
         self._spool, self._write = spool, write
         self._done = 0
-        self._wide = spool.wide
-        self._place: Place | None = None
+        self._wide = {kind: records for kind, records in spool.wide.items() if kind.startswith("cuda_")}
+        self._place: CudaPlace | None = None
         self._api: Api | None = None
         self._kernels = work.Kernels(spool.strings)
         if not self._wide:
             return
         spans = Spans(spool.windows if spool.windows is not None else spool.only)
-        threads = Threads(spool.names, spool.events.threads())
         asked = spool.capture
         calls = Calls(self._wide.get("cuda_api"), spans, threads, spool.process.start_ns, all_apis=asked.all_apis if asked else None)
         threads.name(self._wide.get("cuda_thread"))
         tally = Tally(damaged=calls.damaged)
-        self._place = Place(process, first, thread_base, clock, spool.strings, spans, threads, calls, Asked(calls, spool.strings), tally)
+        asked_of = Asked(calls, spool.strings)
+        self._place = CudaPlace(process, first, thread_base, clock, spool.strings, spans, threads, calls, asked_of, tally=tally)
         if "cuda_api" in self._wide:
             self._api = Api(self._wide["cuda_api"], self._place)
 
-    def pass_by(self, ranges: int) -> None:
+    def pass_by(self, ranges: Columns) -> None:
         """Look at the ranges of NVTX in the current slice, before the next one is made."""
         if self._api is not None:
-            self._api.pass_by(self._spool.events, ranges)
+            self._api.pass_by(ranges)
 
     @property
     def records(self) -> int:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warpline.report.chosen import LATEST, Spans
 from warpline.report.cuda.calls import Calls
-from warpline.report.cuda.chosen import LATEST, Spans
-from warpline.report.cuda.names import Ids
+from warpline.report.texts import Ids
 from warpline.spool.notes import Note
 from warpline.spool.strings import Strings
 from warpline.spool.wide import WideRecords

@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from warpline.report import schema
-from warpline.report.cuda.chosen import LATEST, sane
-from warpline.report.cuda.labels import SYNC_KINDS, labelled, optional
-from warpline.report.cuda.place import NOWHERE, Place, groups, ordered
+from warpline.report.chosen import LATEST, sane
+from warpline.report.cuda.labels import SYNC_KINDS
+from warpline.report.cuda.place import NOWHERE, CudaPlace
+from warpline.report.place import groups, ordered
+from warpline.report.words import labelled, optional
 from warpline.spool.wide import WideRecords
 
 
-def syncs(records: WideRecords, place: Place) -> Iterator[pa.Table]:
+def syncs(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     """Return the rows of `syncs`."""
     start, end = records.column("start"), records.column("end")
     good = sane(start, end)
@@ -38,7 +40,7 @@ def syncs(records: WideRecords, place: Place) -> Iterator[pa.Table]:
         yield schema.build("syncs", columns)
 
 
-def events(records: WideRecords, place: Place) -> Iterator[pa.Table]:
+def events(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     """Return the rows of `cuda_events`."""
     start, correlation = records.column("start"), records.column("correlation")
     good = (start == 0) | sane(start)

@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warpline.report import schema
+from warpline.report import schema, texts
+from warpline.report.chosen import sane
 from warpline.report.cuda import names
-from warpline.report.cuda.chosen import sane
-from warpline.report.cuda.labels import COPY_KINDS, LAUNCH_TYPES, MEMORY_KINDS, labelled, optional
-from warpline.report.cuda.place import NOWHERE, Place, groups, ordered
+from warpline.report.cuda.labels import COPY_KINDS, LAUNCH_TYPES, MEMORY_KINDS
+from warpline.report.cuda.place import NOWHERE, CudaPlace
+from warpline.report.place import groups, ordered
+from warpline.report.words import labelled, optional
 from warpline.spool.strings import Strings
 from warpline.spool.wide import WideRecords
 
@@ -21,7 +23,7 @@ Columns = dict[str, Any]
 _INEXACT = 1_000  # ns: times of GPUs are worked out between readings of two clocks
 
 
-def groups_of(records: WideRecords, place: Place) -> Iterator[tuple[npt.NDArray[Any], Columns]]:
+def groups_of(records: WideRecords, place: CudaPlace) -> Iterator[tuple[npt.NDArray[Any], Columns]]:
     """Return the records that were launched within a window, some at a time, and the columns that all these tables have."""
     calls = place.calls
     start, end, correlation = (records.column(name) for name in ("start", "end", "correlation"))
@@ -60,7 +62,7 @@ class Kernels:
     """Rows of `kernels`."""
 
     def __init__(self, strings: Strings) -> None:
-        self._names = names.Names(strings, names.short, names.demangled, names.plain)
+        self._names = texts.Names(strings, names.short, names.demangled, texts.plain)
 
     @property
     def lost(self) -> int:

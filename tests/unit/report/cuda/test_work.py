@@ -127,7 +127,7 @@ def test_overhead(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [1, 5])
 def test_groups_of_rows_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    monkeypatch.setattr("warpline.report.cuda.place.ROWS_PER_GROUP", rows)
+    monkeypatch.setattr("warpline.report.place.ROWS_PER_GROUP", rows)
     monkeypatch.setattr("warpline.spool.wide._GATHERED", 200)
     calls = [api(number, 1_000 + number, 1_001 + number) for number in range(1, 14)]
     ran = [work(number, 2_000 - number, 2_001, name=GEMM + number % 2) for number in range(1, 14)]
@@ -138,7 +138,7 @@ def test_groups_of_rows_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ro
 
 
 def test_progress_rises_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warpline.report.cuda.place.ROWS_PER_GROUP", 2)
+    monkeypatch.setattr("warpline.report.place.ROWS_PER_GROUP", 2)
     ran = [work(number, 2_000 + number, 3_000) for number in range(1, 6)]
     ranges = sw.records(0, [sw.event("range", 10, 20)] * 5)
     spool = write(

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from warpline.report.cuda.chosen import Times
+from warpline.report.chosen import Times
 from warpline.spool.reader import UNKNOWN_THREAD, Names
 from warpline.spool.wide import WideRecords
 

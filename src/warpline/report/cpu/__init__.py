@@ -1,0 +1,1 @@
+"""From the CPU records of a spool to the tables of a report: one file per kind of table, `tables` puts them together."""

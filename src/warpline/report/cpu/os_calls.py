@@ -1,0 +1,83 @@
+"""The tables `osrt` and `file_access`: calls of the C library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warpline.report import schema, texts
+from warpline.report.cpu import os_words
+from warpline.report.cpu.chosen import Chosen
+from warpline.report.cpu.frames import Frames
+from warpline.report.cpu.reasons import Reasons
+from warpline.report.place import Place
+from warpline.report.words import labelled
+
+_FILE = 0x01  # of a call's flags
+_OPEN = "open"
+
+
+class OsCalls:
+    """The rows of both tables."""
+
+    def __init__(self, chosen: Chosen, place: Place, frames: Frames, reasons: Reasons | None) -> None:
+        self._chosen, self._place, self._frames, self._reasons = chosen, place, frames, reasons
+        self._functions = texts.Names(place.strings, texts.named, os_words.group, os_words.operation)
+        self._targets = texts.Names(place.strings, texts.plain)
+        self._moves = texts.Ids(place.strings, os_words.moves)
+        self._opens = texts.Ids(place.strings, lambda name: os_words.operation(name) == _OPEN)
+        self._files = 0
+
+    def tables(self) -> Iterator[tuple[str, pa.Table]]:
+        """Return rows of `osrt` and of `file_access` in turns, with the names of their tables."""
+        for rows, found, columns in self._chosen.groups():
+            if self._reasons is not None:
+                self._reasons.call(self._chosen.thread[rows], self._chosen.start[rows], found)
+            name, group, operation = self._functions.columns(found["name"])
+            (target,) = self._targets.columns(found["text"])
+            result, error, fd = found["result"].astype(np.int64), found["domain"].astype(np.int64), found["fd"].astype(np.int32)
+            on_file = (found["flags"] & _FILE) != 0
+            moved = (self._moves(found["name"]) != 0) & (result >= 0)
+            common = {
+                "error": labelled(error, os_words.ERRORS, absent=error == 0),
+                "fd": pa.array(fd, mask=fd < 0),
+                "bytes": pa.array(result, mask=~moved),
+            }
+            subject = found["object"].astype(np.uint64)
+            yield (
+                "osrt",
+                schema.build(
+                    "osrt",
+                    {
+                        **columns,
+                        **common,
+                        "name": name,
+                        "group": group,
+                        "result": pa.array(result),
+                        "target": target,
+                        "object": pa.array(subject, mask=on_file | moved | (subject == 0)),
+                        "stack": self._frames.stacks(found["stack"]),
+                    },
+                ),
+            )
+            if on_file.any():
+                kept = pa.array(np.flatnonzero(on_file))
+                files = {**columns, **common, "name": name, "operation": operation, "path": target, **self._asked(found)}
+                files.pop("range", None)
+                files = {column: values.take(kept) for column, values in files.items()}
+                files |= self._place.ids(slice(self._files, self._files + len(kept)))
+                self._files += len(kept)
+                yield "file_access", schema.build("file_access", files)
+
+    def _asked(self, found: npt.NDArray[Any]) -> dict[str, pa.Array]:
+        """Return the columns that `object` becomes: a number of bytes, or flags."""
+        opens = self._opens(found["name"]) != 0
+        moves = self._moves(found["name"]) != 0
+        used, codes = np.unique(np.where(opens, found["object"] & 0xFFFFFFFF, 0), return_inverse=True)
+        words = pa.array([os_words.open_flags(flags) for flags in used.tolist()], pa.string())
+        flags = words.take(pa.array(codes.reshape(-1).astype(np.int32), mask=~opens))
+        return {"asked": pa.array(found["object"].astype(np.int64), mask=~moves), "flags": flags}

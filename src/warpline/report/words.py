@@ -1,0 +1,24 @@
+"""Numbers of a spool in the words of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+
+def labelled(numbers: npt.NDArray[Any], labels: Mapping[int, str], absent: npt.NDArray[np.bool_] | None = None) -> pa.DictionaryArray:
+    """Return numbers as words; those that have none are called `kind N`. `absent`: rows that are null."""
+    used, codes = numbers[:1], np.zeros(len(numbers), np.intp)
+    if len(numbers) and not (numbers == numbers[0]).all():  # columns of most programs say one thing
+        used, codes = np.unique(numbers, return_inverse=True)
+    words = [labels.get(number, f"kind {number}") for number in used.tolist()]
+    return pa.DictionaryArray.from_arrays(pa.array(codes.reshape(-1).astype(np.int32), mask=absent), pa.array(words, pa.string()))
+
+
+def optional(values: npt.NDArray[Any], nothing: int) -> pa.Array:
+    """Return numbers with null where they are `nothing`."""
+    return pa.array(values.astype(np.int64), mask=values == nothing)
