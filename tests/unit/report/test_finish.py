@@ -217,7 +217,7 @@ def test_a_full_disk_leaves_the_spool_untouched(tmp_path: Path, tmpfs: Callable[
 
 @pytest.mark.require("tmpfs")
 def test_a_full_disk_leaves_the_other_parts_readable(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
-    disk = tmpfs("size=400k")
+    disk = tmpfs("size=800k")
     report = disk / "r.warpline"
     finish(recording(tmp_path / "first", launch={}), report)
     note = pending.adopt(report, recording(tmp_path / "second", launch={}, ranges=90), "two")

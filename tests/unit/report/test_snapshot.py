@@ -182,7 +182,7 @@ def test_what_is_finished_but_not_cleaned_up_is_no_snapshot_again(note: pending.
 
 @pytest.mark.require("tmpfs")
 def test_a_full_disk_costs_the_snapshot_and_nothing_else(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
-    disk = tmpfs("size=400k")
+    disk = tmpfs("size=800k")
     spool = recording(tmp_path / "spool", launch={})
     (spool / "control").write_bytes(sw.control([(400, 0, 1, 0, 0)]))
     note = pending.begin(disk / "r.warpline", spool, name="one")
