@@ -8,8 +8,8 @@
 
 WarplineTap g_tap = {.size = sizeof(WarplineTap)};
 
-/* After begin(), which knows whether this process is recorded. */
-__attribute__((constructor(65000))) static void give_tap(void) {
+/* After begin(), which knows whether this process is recorded: of one priority they run in the order in which they are linked. */
+__attribute__((constructor)) static void give_tap(void) {
   if (!is_open()) {
     return;
   }

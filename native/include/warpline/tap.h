@@ -48,8 +48,8 @@ typedef struct WarplineTap {
    * who has taken it. */
   const void *gil_cond[WARPLINE_MOST_GILS];
   const void *gil_switch[WARPLINE_MOST_GILS];
-  /* [MT] `what`: a GilEvent below. Called by the thread it is about. Keeps errno. */
-  void (*gil)(uint32_t interpreter, uint32_t what, uint64_t time);
+  /* [MT] `what`: WARPLINE_GIL_… below. Called by the thread it is about, as it happens. Keeps errno. */
+  void (*gil)(uint32_t interpreter, uint32_t what);
 } WarplineTap;
 
 enum { WARPLINE_GIL_WAITS = 1, WARPLINE_GIL_TAKEN = 2, WARPLINE_GIL_RELEASED = 3 };

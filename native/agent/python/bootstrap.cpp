@@ -1,0 +1,65 @@
+// The audit hook that brings our code into each interpreter. It cannot be taken out again, so what it does for an event that is not
+// for us is two comparisons.
+#include "bootstrap.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "agent/hooks/cpu.h"
+#include "capi.h"
+
+namespace warpline::agent::python {
+namespace {
+
+constexpr int64_t kMostInterpreters = 1024;  // later ones are left alone
+
+void (*g_install)(void *interpreter, int64_t number);
+std::atomic<uint32_t> g_coming{
+    1};  // interpreters that we have not been in yet: the main one, and what is made later
+std::atomic<uint64_t> g_seen[kMostInterpreters / 64];
+
+// Whether it is our first time in the interpreter.
+bool meet(int64_t number) {
+  if (number < 0 || number >= kMostInterpreters) {
+    return false;
+  }
+  uint64_t bit = uint64_t{1} << number % 64;
+  return (g_seen[number / 64].fetch_or(bit) & bit) == 0;
+}
+
+void enter_interpreter() {
+  if (g_python.unchecked_thread() == nullptr) {
+    return;
+  }
+  void *interpreter = g_python.PyInterpreterState_Get();
+  int64_t number = g_python.PyInterpreterState_GetID(interpreter);
+  if (meet(number)) {
+    g_coming.fetch_sub(1, std::memory_order_relaxed);
+    g_install(interpreter, number);
+  }
+}
+
+// As soon as an interpreter is whole: before `site`, which runs code of the user, or where there is none, before the program.
+bool is_time(const char *event) {
+  return (std::strcmp(event, "exec") == 0 || std::strncmp(event, "cpython.run_", 12) == 0) &&
+         g_python.Py_IsInitialized() != 0;
+}
+
+int on_audit(const char *event, Object *, void *) {
+  if (event[0] == 'c' && std::strcmp(event, "cpython.PyInterpreterState_New") == 0) {
+    g_coming.fetch_add(1, std::memory_order_relaxed);
+  } else if (g_coming.load(std::memory_order_relaxed) != 0 && is_time(event)) {
+    enter_interpreter();
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool begin_bootstrap(void (*install)(void *interpreter, int64_t number)) {
+  g_install = install;
+  const CApi *python = find_capi();
+  return python != nullptr && python->PySys_AddAuditHook(on_audit, nullptr) == 0;
+}
+
+}  // namespace warpline::agent::python

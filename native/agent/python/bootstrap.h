@@ -1,0 +1,12 @@
+// How our code gets to run inside an interpreter of an unchanged program.
+#pragma once
+
+#include <cstdint>
+
+namespace warpline::agent::python {
+
+//! Before main: `install` is called once in each interpreter of the process, by a thread that is attached to it and may run Python
+//! code, before the program's own code begins; `number` is the interpreter's, 0 the main one. False where there is no interpreter yet.
+bool begin_bootstrap(void (*install)(void *interpreter, int64_t number));
+
+}  // namespace warpline::agent::python

@@ -1,0 +1,120 @@
+// The functions of an interpreter that is in the process, found by name: the agent serves every version, and programs without Python.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace warpline::agent::python {
+
+struct Object;  // PyObject: only ever passed on
+using Size = ptrdiff_t;
+
+// PyMethodDef; it must live as long as the process.
+struct MethodDef {
+  const char *name;
+  void *function;
+  int flags;
+  const char *doc;
+};
+inline constexpr int kArguments = 0x0001;  // METH_VARARGS
+inline constexpr int kKeywords = 0x0002;
+inline constexpr int kFast = 0x0080;
+
+using AuditHook = int (*)(const char *event, Object *arguments, void *data);
+
+// X(result, name, parameters)
+#define WARPLINE_PYTHON_FUNCTIONS(X)                                                 \
+  X(void, Py_IncRef, (Object *))                                                     \
+  X(void, Py_DecRef, (Object *))                                                     \
+  X(int, Py_IsInitialized, ())                                                       \
+  X(const char *, Py_GetVersion, ())                                                 \
+  X(int, Py_AddPendingCall, (int (*)(void *), void *))                               \
+  X(Object *, Py_CompileString, (const char *, const char *, int))                   \
+  X(int, PySys_AddAuditHook, (AuditHook, void *))                                    \
+  X(Object *, PySys_GetObject, (const char *))                                       \
+  X(Object *, PyImport_ImportModule, (const char *))                                 \
+  X(Object *, PyImport_GetModuleDict, ())                                            \
+  X(Object *, PyEval_EvalCode, (Object *, Object *, Object *))                       \
+  X(Object *, PyEval_GetBuiltins, ())                                                \
+  X(Object *, PyObject_Call, (Object *, Object *, Object *))                         \
+  X(Object *, PyObject_CallObject, (Object *, Object *))                             \
+  X(Object *, PyObject_GetAttrString, (Object *, const char *))                      \
+  X(int, PyObject_SetAttrString, (Object *, const char *, Object *))                 \
+  X(Object *, PyObject_Type, (Object *))                                             \
+  X(Object *, PyObject_Str, (Object *))                                              \
+  X(int, PyObject_IsInstance, (Object *, Object *))                                  \
+  X(Object *, PyDict_New, ())                                                        \
+  X(Object *, PyDict_GetItemString, (Object *, const char *))                        \
+  X(int, PyDict_SetItemString, (Object *, const char *, Object *))                   \
+  X(int, PyDict_DelItemString, (Object *, const char *))                             \
+  X(int, PyList_Append, (Object *, Object *))                                        \
+  X(Object *, PyTuple_GetItem, (Object *, Size))                                     \
+  X(Size, PyTuple_Size, (Object *))                                                  \
+  X(long long, PyLong_AsLongLong, (Object *))                                        \
+  X(Object *, PyLong_FromLongLong, (long long))                                      \
+  X(const char *, PyUnicode_AsUTF8AndSize, (Object *, Size *))                       \
+  X(Object *, PyUnicode_FromStringAndSize, (const char *, Size))                     \
+  X(Object *, PyCMethod_New, (MethodDef *, Object *, Object *, Object *))            \
+  X(Object *, PyCapsule_New, (void *, const char *, void (*)(Object *)))             \
+  X(void *, PyCapsule_GetPointer, (Object *, const char *))                          \
+  X(void, PyErr_Fetch, (Object **, Object **, Object **))                            \
+  X(void, PyErr_Restore, (Object *, Object *, Object *))                             \
+  X(void, PyErr_Clear, ())                                                           \
+  X(Object *, PyErr_Occurred, ())                                                    \
+  X(void *, PyThreadState_Get, ())                                                   \
+  X(void *, PyInterpreterState_Get, ())                                              \
+  X(int64_t, PyInterpreterState_GetID, (void *))                                     \
+  X(Object *, PyFrame_GetCode, (Object *))                                           \
+  X(void, PyEval_SetProfile, (int (*)(Object *, Object *, int, Object *), Object *)) \
+  X(Object *, PyType_FromSpec, (void *))                                             \
+  X(Object *, PyMethod_New, (Object *, Object *))
+
+struct CApi {
+#define WARPLINE_MEMBER(result, name, parameters) result(*name) parameters;
+  WARPLINE_PYTHON_FUNCTIONS(WARPLINE_MEMBER)
+#undef WARPLINE_MEMBER
+  void *(
+      *unchecked_thread)();  // PyThreadState_GetUnchecked: null where the thread is attached to no interpreter
+  Object *none;
+  uint32_t version;  // 0x030b: 3.11
+  bool free_threaded;
+};
+
+//! Looks for an interpreter among the libraries that are loaded; null where there is none, or one that lacks a function that we need.
+//! Once found it stays.
+const CApi *find_capi();
+
+//! What find_capi found; the caller knows that it did.
+extern CApi g_python;
+
+//! A reference that is given back. Only for a thread that is attached to the interpreter.
+class Held {
+ public:
+  explicit Held(Object *object) : object_(object) {}
+  ~Held() {
+    if (object_ != nullptr) {
+      g_python.Py_DecRef(object_);
+    }
+  }
+  Held(const Held &) = delete;
+  Held &operator=(const Held &) = delete;
+  explicit operator bool() const { return object_ != nullptr; }
+  Object *get() const { return object_; }
+  Object *release() {
+    Object *mine = object_;
+    object_ = nullptr;
+    return mine;
+  }
+
+ private:
+  Object *object_;
+};
+
+inline Object *held(Object *object) {
+  if (object != nullptr) {
+    g_python.Py_IncRef(object);
+  }
+  return object;
+}
+
+}  // namespace warpline::agent::python
