@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from warpline.query.gpu_ops import during
+from warpline.errors import MissingData, UsageError
+from warpline.query.phases import pieces
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,10 +17,25 @@ if TYPE_CHECKING:
 KINDS = ("python", "native")
 
 
-def kind_of(report: Report) -> str | None:
-    """Return the kind of samples to look at where none is asked for: `native` (Python frames are among them), else `python`; None: none."""
-    found = {row["kind"] for row in report.sql("SELECT DISTINCT kind FROM samples").to_pylist()} if report.tables["samples"] else set()
-    return "native" if "native" in found else "python" if "python" in found else None
+def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
+    """Return which kind of samples to look at: `native` where there are any (Python frames are among them), else `python`.
+
+    `asked`: `python`, `native` or `auto`; `wall`: of threads that waited, too, which only `python` has. Raises UsageError for what does not
+    go together, MissingData where there are none.
+    """
+    if asked not in ("auto", *KINDS):
+        raise UsageError(f"`:kind={asked}` is not known; there are: auto, {', '.join(KINDS)}.")
+    if wall and asked == "native":
+        raise UsageError("native samples are of running threads only: take `:kind=python` with `:wall`.")
+    if not report.tables["samples"]:
+        raise MissingData("does not contain CPU sampling data.")
+    known = {row["kind"] for row in report.sql("SELECT DISTINCT kind FROM samples").to_pylist()}
+    if asked != "auto" and asked not in known:
+        raise MissingData(f"does not contain CPU sampling data of the kind {asked}.")
+    wanted = asked if asked != "auto" else "python" if wall or "native" not in known else "native"
+    if wanted not in known:
+        raise MissingData("does not contain CPU sampling data of threads that waited: native samples are of running threads only.")
+    return wanted
 
 
 def sampled(
@@ -36,8 +52,11 @@ def sampled(
     """
     columns = ", ".join(f'"{name}"' for name in (*per, "stack"))
     ran = "" if wall or kind == "native" else " AND on_cpu"
+    whole = selection.time is None and selection.nvtx is None
+    relation = "samples" if whole else pieces(report, selection, "samples")
+    weight, count = ("weight", '"count"') if whole else ("round(weight * part)", 'round("count" * part)')
     text = f"""
-    SELECT {columns}, sum(weight)::BIGINT AS weight, sum("count")::BIGINT AS "count"
-    FROM samples WHERE kind = $kind{ran} AND {during(report, selection)} GROUP BY ALL ORDER BY ALL
+    SELECT {columns}, sum({weight})::BIGINT AS weight, sum({count})::BIGINT AS "count"
+    FROM {relation} WHERE kind = '{kind}'{ran} GROUP BY ALL ORDER BY ALL
     """
-    return report.sql(text, {"kind": kind})
+    return report.sql(text)

@@ -28,6 +28,13 @@ def places(report: Report, process: pa.ChunkedArray, device: pa.ChunkedArray | N
     return columns
 
 
+def of_threads(report: Report, process: pa.ChunkedArray, thread: pa.ChunkedArray) -> dict[str, pa.Array]:
+    """Return `Host`, `Rank` and `PID` as `places` does, then `TID` and `Thread`, the system id and the name."""
+    known = report.table("threads", ["thread", "tid", "name"])
+    ids, names = (_looked_up(thread, known.column("thread"), known.column(name)) for name in ("tid", "name"))
+    return {**places(report, process), "TID": ids, "Thread": names}
+
+
 def of_process(report: Report, process: pa.ChunkedArray | pa.Array, column: str) -> pa.Array:
     """Return a column of `processes` for rows with these keys; null where there is no such process."""
     known = report.table("processes", ["process", column])

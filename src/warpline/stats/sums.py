@@ -36,6 +36,8 @@ def grouped(
     missing: str | Callable[[], MissingData],
     value: str = DURATION,
     per: Sequence[str] = PLACE,
+    where: str | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> pa.Table:
     """Group the rows of an SQL relation that overlap the selection; the greatest total comes first.
 
@@ -47,17 +49,19 @@ def grouped(
         missing: what the report "does not contain" where no row is left, or what makes the exception.
         value: SQL expression of the integer that is summed up.
         per: what rows are kept apart by, beside the keys, and put in order of before the total.
+        where: SQL condition for the rows that count, in place of the selection's.
+        more: more columns of the result -> SQL expressions over the rows of a group.
 
     Returns:
-        The columns of `per` and `keys`, then total, count, median, min, max, stddev (of a sample; 0 for one) and `share` (percent of
-        the total of all rows with the same `per`). MissingData where no row is left.
+        The columns of `per` and `keys`, then total, count, median, min, max, stddev (of a sample; 0 for one), those of `more` and `share`
+        (percent of the total of all rows with the same `per`). MissingData where no row is left.
     """
     text = f"""
-    WITH chosen AS (SELECT *, {value} AS value FROM {relation} WHERE {during(report, selection)}),
+    WITH chosen AS (SELECT *, {value} AS value FROM {relation} WHERE {where or during(report, selection)}),
     groups AS (
       SELECT {"".join(f"{name}, " for name in per)}{", ".join(f"{text} AS {_name(name)}" for name, text in keys.items())},
              sum(value)::BIGINT AS total, count(*) AS count, median(value)::DOUBLE AS median, min(value) AS min, max(value) AS max,
-             coalesce(stddev_samp(value), 0.0) AS stddev
+             coalesce(stddev_samp(value), 0.0) AS stddev{"".join(f", {text} AS {_name(name)}" for name, text in (more or {}).items())}
       FROM chosen GROUP BY ALL
     )
     SELECT *, coalesce(100.0 * total / nullif(sum(total) OVER ({f"PARTITION BY {', '.join(per)}" if per else ""}), 0), 0.0) AS share

@@ -39,7 +39,16 @@ def test_stats_prints_the_default_tables_with_a_banner(report: str) -> None:
 
 
 def test_stats_prints_the_default_tables_in_the_order_of_nsys() -> None:
-    first = ["nvtx_sum", "cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "um_sum", "um_total_sum"]
+    first = [
+        "nvtx_sum",
+        "osrt_sum",
+        "cuda_api_sum",
+        "cuda_gpu_kern_sum",
+        "cuda_gpu_mem_time_sum",
+        "cuda_gpu_mem_size_sum",
+        "um_sum",
+        "um_total_sum",
+    ]
     names = [job.stat.id for job in stats.jobs([], [], [])]
     assert names[: len(first)] == first
     ours = names[len(first) :]
@@ -135,7 +144,9 @@ def test_tables_that_come_unasked_are_silent_without_data(report: str, tmp_path:
     timeline(tmp_path / "nothing.warpline", "main |")
     nothing = call("stats", str(tmp_path / "nothing"))
     assert nothing.exit_code == 1
-    assert nothing.stderr == "SKIPPED: nothing.warpline does not contain NVTX, CUDA or GPU metrics data.\n"  # one line, not one for each
+    assert (
+        nothing.stderr == "SKIPPED: nothing.warpline does not contain NVTX, CUDA, CPU or GPU metrics data.\n"
+    )  # one line, not one for each
     timeline(tmp_path / "counted.warpline", "main~mem |1 2 3\nmain |[a ]")
     both = call("stats", str(tmp_path / "counted")).stdout
     assert "(nvtx_counter_sum)" in both

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from warpline.query import Report, Selection
 
-DEFAULT = 2  # its place among the tables that `warpline stats` prints unasked, as in nsys
+DEFAULT = 3  # its place among the tables that `warpline stats` prints unasked, as in nsys
 
 
 def table(report: Report, selection: Selection) -> pa.Table:

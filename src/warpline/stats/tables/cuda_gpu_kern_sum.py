@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from warpline.query import Report, Selection
 
-DEFAULT = 3  # its place among the tables that `warpline stats` prints unasked, as in nsys
+DEFAULT = 4  # its place among the tables that `warpline stats` prints unasked, as in nsys
 
 
 def table(

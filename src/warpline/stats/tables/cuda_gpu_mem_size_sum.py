@@ -30,7 +30,7 @@ from warpline.stats.sums import MEGABYTE, PLACE, block, grouped, where
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
-DEFAULT = 5  # its place among the tables that `warpline stats` prints unasked, as in nsys
+DEFAULT = 6  # its place among the tables that `warpline stats` prints unasked, as in nsys
 
 
 def table(report: Report, selection: Selection, *, all_gpus: bool = False) -> pa.Table:

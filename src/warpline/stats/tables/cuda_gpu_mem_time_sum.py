@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from warpline.query import Report, Selection
 
-DEFAULT = 4  # its place among the tables that `warpline stats` prints unasked, as in nsys
+DEFAULT = 5  # its place among the tables that `warpline stats` prints unasked, as in nsys
 
 
 def table(report: Report, selection: Selection, *, all_gpus: bool = False) -> pa.Table:

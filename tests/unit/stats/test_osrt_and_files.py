@@ -1,0 +1,144 @@
+"""osrt_sum, osrt_trace and file_access_sum against sums of the rows in plain Python."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.stats.cpu_story import ORIGIN, Row, tell
+from warpline import catalog
+from warpline.errors import MissingData, UsageError
+from warpline.query import Report, Selection
+from warpline.stats.base import notes
+from warpline.testing.timeline import timeline
+
+BLOCK = ["Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)"]
+SELECTIONS = [Selection(), Selection((5_000, 30_000)), Selection(nvtx=("step", None, None)), Selection((0, 30_000), ("step", "*", 1))]
+
+
+def stat(report: Report, name: str, selection: Selection | None = None, **options: Any) -> list[Row]:
+    found: list[Row] = catalog.find("stats.tables", name).load().table(report, selection or Selection(), **options).to_pylist()
+    return found
+
+
+def inside(report: Report, selection: Selection, table: str) -> list[Row]:
+    """The rows that overlap the selection, by going through all of them."""
+    begin, end = (ORIGIN + edge for edge in selection.time) if selection.time else (0, 1 << 60)
+    spans = [(None, begin, end)]
+    if selection.nvtx is not None:
+        name, domain, index = selection.nvtx
+        ranges = [row for row in report.table("nvtx_ranges").to_pylist() if row["message"] == name and domain in ("*", row["domain"])]
+        ranges.sort(key=lambda row: (row["start"], row["id"]))
+        ranges = ranges if index is None else ranges[index : index + 1]
+        spans = [(row["thread"], max(row["start"], begin), min(row["end"], end)) for row in ranges]
+    return [
+        row
+        for row in report.table(table).to_pylist()
+        if any(
+            thread in (None, row["thread"]) and row["start"] < last and (row["end"] > first or row["start"] >= first)
+            for thread, first, last in spans
+        )
+    ]
+
+
+def grouped(rows: list[Row], *keys: str) -> dict[tuple[Any, ...], list[int]]:
+    found = defaultdict(list)
+    for row in rows:
+        found[tuple(row[key] for key in keys)].append(row["end"] - row["start"])
+    return found
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    return tell(tmp_path_factory.mktemp("calls"))
+
+
+@pytest.mark.parametrize("windowed", [False, True])
+@pytest.mark.parametrize("selection", SELECTIONS, ids=str)
+def test_osrt_sum(report: Report, selection: Selection, windowed: bool) -> None:
+    asked = report.window(1) if windowed else report
+    expected = grouped(inside(asked, selection, "osrt"), "name")
+    assert expected
+    found = stat(asked, "osrt_sum", selection)
+    assert list(found[0]) == ["Time (%)", "Total Time (ns)", "Num Calls", *BLOCK, "Name"]
+    assert {(row["Name"],) for row in found} == set(expected)
+    everything = sum(map(sum, expected.values()))
+    for row in found:
+        values = expected[row["Name"],]
+        assert (row["Total Time (ns)"], row["Num Calls"], row["Min (ns)"], row["Max (ns)"]) == (
+            sum(values),
+            len(values),
+            min(values),
+            max(values),
+        )
+        assert row["Med (ns)"] == statistics.median(values)
+        assert row["StdDev (ns)"] == pytest.approx(statistics.stdev(values) if len(values) > 1 else 0)
+        assert row["Time (%)"] == pytest.approx(100 * sum(values) / everything)
+    assert [row["Total Time (ns)"] for row in found] == sorted((row["Total Time (ns)"] for row in found), reverse=True)
+
+
+def test_calls_by_thread_process_and_target(report: Report) -> None:
+    rows = report.table("osrt").to_pylist()
+    tids = dict(zip(*(report.table("threads").column(name).to_pylist() for name in ("thread", "tid")), strict=True))
+    by_thread = {(row["TID"], row["Name"]): row["Total Time (ns)"] for row in stat(report, "osrt_sum", by="thread")}
+    assert by_thread == {(tids[thread], name): sum(values) for (thread, name), values in grouped(rows, "thread", "name").items()}
+    assert {(row["Rank"], row["PID"]) for row in stat(report, "osrt_sum", by="process")} == {(0, 100), (1, 101)}
+    by_target = {(row["Target"] or None, row["Name"]): row["Num Calls"] for row in stat(report, "osrt_sum", by="target")}
+    assert by_target == {key: len(values) for key, values in grouped(rows, "target", "name").items()}
+    with pytest.raises(UsageError, match=r":by=colour.*function, target, process, thread"):
+        stat(report, "osrt_sum", by="colour")
+
+
+@pytest.mark.parametrize("selection", SELECTIONS, ids=str)
+def test_osrt_trace(report: Report, selection: Selection) -> None:
+    found = stat(report, "osrt_trace", selection)
+    expected = sorted(inside(report, selection, "osrt"), key=lambda row: (row["start"], row["process"], row["id"]))
+    names = ("Name", "Result", "Error", "Target", "Bytes")
+    assert [(row["Start (ns)"], row["Duration (ns)"], *(row[name] for name in names)) for row in found] == [
+        (row["start"] - ORIGIN, row["end"] - row["start"], *(row[name.lower()] for name in names)) for row in expected
+    ]
+    assert {row["Thread Name"] for row in stat(report, "osrt_trace")} == {"main", "loader", "pool"}
+
+
+@pytest.mark.parametrize("selection", SELECTIONS, ids=str)
+def test_file_access_sum(report: Report, selection: Selection) -> None:
+    rows = inside(report, selection, "file_access")
+    found = {row["File"]: row for row in stat(report, "file_access_sum", selection)}
+    assert set(found) == {row["path"] or "[unknown]" for row in rows}
+    for name, row in found.items():
+        mine = [item for item in rows if (item["path"] or "[unknown]") == name]
+        count = {what: sum(item["operation"] == what for item in mine) for what in ("open", "read", "write")}
+        moved = {what: sum(item["bytes"] or 0 for item in mine if item["operation"] == what) for what in count}
+        assert (row["Opens"], row["Reads"], row["Writes"], row["Others"]) == (*count.values(), len(mine) - sum(count.values()))
+        assert (row["Read (MB)"], row["Written (MB)"]) == (moved["read"] / 1e6, moved["write"] / 1e6)
+        assert row["Errors"] == sum(item["error"] is not None for item in mine)
+        assert row["Total Time (ns)"] == sum(item["end"] - item["start"] for item in mine)
+        slowest = max(item["end"] - item["start"] for item in mine)
+        assert row["Max (ns)"] == slowest
+        assert row["Slowest"] in {item["name"] for item in mine if item["end"] - item["start"] == slowest}
+        reading = sum(item["end"] - item["start"] for item in mine if item["operation"] == "read")
+        assert row["Read (MB/s)"] == (pytest.approx(moved["read"] / 1e6 / (reading / 1e9)) if reading else None)
+    assert len(stat(report, "file_access_sum", by="process")) == 6
+
+
+def test_a_phase_is_said(report: Report) -> None:
+    table = catalog.find("stats.tables", "osrt_sum").load().table(report, Selection(nvtx=("step", None, None)))
+    assert notes(table) == ["of what threads did in 3 ranges 'step' of their own (2 threads)."]
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("osrt_sum", "OS runtime trace data"), ("osrt_trace", "OS runtime trace data"), ("file_access_sum", "file access data")],
+)
+def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> None:
+    with pytest.raises(MissingData, match=f"^does not contain {what} in the selected part.$"):
+        stat(report, name, Selection((10**9, 2 * 10**9)))
+    timeline(tmp_path / "r.warpline", "main |[a  ]")
+    from warpline.query import open as open_report
+
+    with pytest.raises(MissingData, match=f"^does not contain {what}.$"):
+        stat(open_report(tmp_path / "r.warpline"), name)
