@@ -55,6 +55,7 @@ def tables(samples: str = "python") -> dict[str, list[dict[str, Any]]]:
     for frame, (parent, kind, function, module, file, line, first_line) in sorted(FRAMES.items()):
         depths[frame] = depths[parent] + 1
         place = {"module": module, "file": file, "line": line, "first_line": first_line, "address": 4096 + frame if module else None}
+        place |= {"path": f"/usr/lib/{module}", "build_id": "ab12"} if module else {}
         frames.append({"frame": frame, "process": 0, "parent": parent, "depth": depths[frame], "kind": kind, "function": function, **place})
     seen = []
     for begin, end, stack, on_cpu, thread in SAMPLES:

@@ -87,7 +87,20 @@ class Report:
         that a range across an edge counts with the piece inside. GPU work and CUDA events are those whose API call began in the window,
         with their true times. All else is as in the whole report. Raises MissingData, which lists the windows (table `capture_windows`).
         """
-        cuts = cutting.windows(self, number)
+        return self._cut(cutting.windows(self, number))
+
+    def between(self, begin: int, end: int) -> Report:
+        """Return what happened from `begin` to `end` (ns, the report's clock) as a report of its own, cut as by `window`: close it as well.
+
+        Of a window of the capture, it is that part of it.
+        """
+        cuts = {part.manifest.part: (begin, end) for part in self._store.parts}
+        if self._store.cuts is not None:
+            inside = {part: (max(begin, low), min(end, high)) for part, (low, high) in self._store.cuts.items()}
+            cuts = {part: (low, max(low, high)) for part, (low, high) in inside.items()}
+        return self._cut(cuts)
+
+    def _cut(self, cuts: dict[int, tuple[int, int]]) -> Report:
         return Report(replace(self._store, cuts=cuts, calls=launched(replace(self._store, cuts=None).pieces("cuda_api"), cuts)))
 
     def window_of(self, process: int) -> tuple[int, int] | None:

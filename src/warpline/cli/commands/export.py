@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from warpline import catalog
+from warpline.catalog import Unit
 from warpline.cli.flags import FlagCommand
 from warpline.cli.opening import opened as open_report
 from warpline.cli.opening import window_option
 from warpline.cli.report_path import ReportPath
+from warpline.cli.unit_options import unit_options
 from warpline.cli.words import short_path, size
 from warpline.errors import UsageError
 from warpline.handover.naming import SUFFIX
+
+if TYPE_CHECKING:
+    from warpline.query import Report
 
 FAMILY = "exporters.formats"
 
@@ -25,6 +31,7 @@ FAMILY = "exporters.formats"
 Examples:
   warpline export run.warpline        run.perfetto-trace, for ui.perfetto.dev
   warpline export -t chrome -o trace.json run.warpline
+  warpline export -t speedscope:wall --filter-nvtx step run
 """,
 )
 @click.argument("report", type=ReportPath())
@@ -34,16 +41,33 @@ Examples:
     "kind",
     default="perfetto",
     show_default=True,
-    metavar="FORMAT",
-    help=f"One of {', '.join(unit.id for unit in catalog.units(FAMILY))}.",
+    metavar="FORMAT[:ARGUMENT…]",
+    help=f"One of {', '.join(unit.id for unit in catalog.units(FAMILY))}; arguments: see the documentation of the format.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; default: beside the report.")
+@click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
+@click.option(
+    "--filter-nvtx",
+    metavar="RANGE[@DOMAIN][/INDEX]",
+    help="Only the time of an NVTX range (the first of that name, or that index); of profiles: what threads did in all of them.",
+)
 @window_option
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a file that exists.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what the format cannot hold, nor what was imported.")
-def command(report: Path, kind: str, output: Path | None, window: int | None, force_overwrite: bool, quiet: bool) -> None:
+def command(
+    report: Path,
+    kind: str,
+    output: Path | None,
+    filter_time: str | None,
+    filter_nvtx: str | None,
+    window: int | None,
+    force_overwrite: bool,
+    quiet: bool,
+) -> None:
     """Write a report in the format of another tool, and say what the format cannot hold."""
-    unit = catalog.find(FAMILY, kind)
+    name, *arguments = kind.split(":")
+    unit = catalog.find(FAMILY, name)
+    options = unit_options(unit, arguments)
     out = output or _beside(report.resolve(), str(unit.constant("SUFFIX")))
     if out.exists() and not force_overwrite:
         raise UsageError(f"{short_path(out)} exists; -f replaces it.")
@@ -51,7 +75,7 @@ def command(report: Path, kind: str, output: Path | None, window: int | None, fo
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     with open_report(report, window=window, quiet=quiet) as opened:
         try:
-            unit.load().write(opened, partial)
+            _write(unit, opened, partial, options, filter_time, filter_nvtx)
             partial.replace(out)
         except OSError as error:
             raise UsageError(f"cannot write {out}: {error.strerror or error}.") from error
@@ -61,6 +85,22 @@ def command(report: Path, kind: str, output: Path | None, window: int | None, fo
     if not quiet:
         for loss in unit.constant("LOSES"):
             click.echo(f"  not in it: {loss}", err=True)
+
+
+def _write(unit: Unit, report: Report, out: Path, options: dict[str, Any], time: str | None, nvtx: str | None) -> None:
+    """Write what is selected: profiles choose it themselves, other formats are given that part of the report."""
+    from warpline.query import Selection
+
+    selection = Selection.parse(time, nvtx)
+    if any(option.name == "selection" for option in unit.options):
+        unit.load().write(report, out, selection=selection, **options)
+        return
+    span = selection.window(report)
+    if span is None:
+        unit.load().write(report, out, **options)
+        return
+    with report.between(*span) as part:
+        unit.load().write(part, out, **options)
 
 
 def _beside(report: Path, suffix: str) -> Path:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from warpline import catalog
-from warpline.catalog import Option, Unit
+from warpline.catalog import Unit
 from warpline.cli import tables
 from warpline.cli.flags import FlagCommand
 from warpline.cli.opening import opened as open_report
 from warpline.cli.opening import window_option
 from warpline.cli.report_path import ReportPath
+from warpline.cli.unit_options import unit_options
 from warpline.errors import MissingData, UsageError
 from warpline.handover.naming import SUFFIX
 
@@ -163,29 +164,8 @@ def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
             raise UsageError(f"-o {place}: piping to a command is not built in; write `warpline stats … | {place[1:] or 'COMMAND'}`.")
         stat, *arguments = name.split(":")
         unit = catalog.find(FAMILY, stat)
-        result.append(Job(unit, _options(unit, arguments), form, place, "".join(f"_{text}" for text in arguments)))
+        result.append(Job(unit, unit_options(unit, arguments), form, place, "".join(f"_{text}" for text in arguments)))
     return result
-
-
-def _options(unit: Unit, arguments: list[str]) -> dict[str, Any]:
-    known = {option.name: option for option in unit.options}
-    result: dict[str, Any] = {}
-    for argument in arguments:
-        name, equals, value = argument.partition("=")
-        option = known.get(name.replace("-", "_"))
-        # as nsys has it: `:base` switches something on, `:rows=20` says how much
-        if option is None or isinstance(option.value, bool) == bool(equals):
-            takes = ", ".join(_spelled(option) for option in known.values()) or "none"
-            raise UsageError(f"{unit.id} has no argument {argument!r}; it takes: {takes}.")
-        try:
-            result[option.name] = type(option.value)(value) if equals else True
-        except ValueError:
-            raise UsageError(f"{unit.id} takes a number for {name}=…, not {value!r}.") from None
-    return result
-
-
-def _spelled(option: Option) -> str:
-    return option.name.replace("_", "-") + ("" if isinstance(option.value, bool) else "=…")
 
 
 def _listed(values: tuple[str, ...]) -> list[str]:
