@@ -11,6 +11,7 @@ from pathlib import Path
 from warpline.capture import facts
 from warpline.capture.agent import Agent, ClockSample
 from warpline.capture.control import MAX_SIZE_REACHED, ControlPage
+from warpline.capture.cpu_options import CPU_TRACES
 from warpline.capture.director import Director
 from warpline.capture.keeper import SpoolKeeper
 from warpline.capture.monitor import Monitor
@@ -161,6 +162,8 @@ class Run:
             elif off:
                 hint = f"NVTX_DISABLE is set (to {off!r}; any value counts), which switches warpline.nvtx and PyPI nvtx off: unset it."
             what = " or ".join(name.upper() for name in called)
+            if any(self.facts.traces(name) for name in CPU_TRACES):
+                what += ", and nothing of the CPU side was recorded"
             self.facts.note("warning", f"no-{called[0]}", f"No process of the program called {what}, so there is nothing to show. {hint}")
 
     def _note_other_tool(self, tool: str | None) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warpline.cli import gpu_summary, windows
+from warpline.cli import cpu_summary, gpu_summary, windows
 from warpline.cli.tables import apart, printable, shorten
 from warpline.cli.words import counted, duration, short_path, size
 from warpline.report.writer import PROCESSES_PER_PART as PART
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LONGEST = 5
 # Few programs have them: silent otherwise.
 _WHERE_ANY = ("tasks", "payloads", "counters", "samples", "objects", "API calls", "kernels", "memcpys", "memsets", "graphs")
-_SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs")
+_SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs", *cpu_summary.COUNTS)
 _WIDTH = 79
 _HARD_SPACE = "\xa0"  # where a line must not be broken
 _LABEL = 10
@@ -37,6 +37,7 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     wall = manifest.end - manifest.origin
     always = [("recorded", "process"), ("threads", "thread"), ("ranges", "range"), ("marks", "mark")]
     where_any = [(name, name.removesuffix("s")) for name in _WHERE_ANY if facts[name]]
+    where_any += [(name, cpu_summary.noun(name)) for name in cpu_summary.COUNTS if facts[name]]
     others = counted(facts["silent"], "silent process")
     silent = f"; {others.replace(' ', _HARD_SPACE)} beside (see warpline info)" if facts["silent"] else ""
     recorded = [counted(facts[name], noun).replace(" ", _HARD_SPACE) for name, noun in (*always, *where_any)]
@@ -45,6 +46,8 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, facts["busiest"], wall))
     yield from _gpus(report, manifest, wall)
     yield from _longest(report, manifest)
+    for label, text in cpu_summary.lines(report, _part(manifest)):
+        yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
     path = short_path(report.path)
     yield _line("Report", f"{path} ({size(_bytes(report, manifest))})")
     if any(facts[name] for name in _SHOWN):
@@ -77,6 +80,7 @@ def _part(manifest: Manifest) -> str:
 
 def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
     part = _part(manifest)
+    others = "".join(f', ({query.format(part=part)}) AS "{name}"' for name, query in cpu_summary.COUNTS.items())
     row: dict[str, Any] = report.sql(
         f"""SELECT (SELECT count(*) FROM processes WHERE {part} AND recorded IS NOT FALSE) AS recorded,
                    (SELECT count(*) FROM processes WHERE {part} AND recorded IS FALSE) AS silent,
@@ -94,7 +98,8 @@ def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
                    (SELECT count(*) FROM memsets WHERE {part}) AS memsets,
                    (SELECT count(*) FROM graphs WHERE {part}) AS graphs,
                    (SELECT count(*) FROM nvtx_ranges WHERE clipped AND {part}) AS clipped,
-                   (SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)) AS busiest"""
+                   (SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)) AS busiest
+                   {others}"""
     ).to_pylist()[0]
     return {name: int(value) for name, value in row.items()}
 
@@ -112,14 +117,20 @@ def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Itera
 
 def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
     rows = report.sql(
-        """SELECT severity, message FROM diagnostics
-           WHERE severity IN ('error', 'warning') AND (process IS NULL OR process BETWEEN $low AND $high)
+        """SELECT severity, message, more FROM (
+             SELECT *, CASE WHEN source = 'cpu' THEN count(*) OVER same - 1 ELSE 0 END AS more, row_number() OVER same AS number
+             FROM diagnostics
+             WHERE severity IN ('error', 'warning') AND (process IS NULL OR process BETWEEN $low AND $high)
+             WINDOW same AS (PARTITION BY severity, code, source, regexp_replace(message, '[0-9]+', '', 'g')
+               ORDER BY process ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))
+           WHERE source != 'cpu' OR number = 1
            ORDER BY severity, count DESC NULLS LAST""",
         {"low": manifest.part * PART, "high": (manifest.part + 1) * PART - 1},
     ).to_pylist()
     for row in rows[:8]:
         label = click.style(row["severity"].capitalize().ljust(_LABEL), fg=_COLORS[row["severity"]])
-        yield from _wrapped(label, printable(row["message"]))
+        more = f" (the same in {counted(row['more'], 'other process')})" if row["more"] else ""
+        yield from _wrapped(label, printable(row["message"]) + more)
     if len(rows) > 8:
         yield _line("", f"and {len(rows) - 8} more: warpline info {short_path(report.path)}")
 

@@ -227,7 +227,9 @@ class Family:
         if self.launch.present and not self.launch.sources:
             return "nothing was traced"
         heard = [name.upper() for name in ("nvtx", "cuda") if name in self.launch.sources]
-        silent = f"made no {' or '.join(heard) or 'NVTX'} call"
+        others = [name for name in self.launch.sources if name not in ("nvtx", "cuda")]
+        silent = f"made no {' or '.join(heard)} call" if heard or not others else "had nothing to record"
+        silent += f", and had nothing to record of {', '.join(others)}" if heard and others else ""
         if self.control is not None and self.control.failed:
             return f"{silent}, or no spool could be opened"
         return silent

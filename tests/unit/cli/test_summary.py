@@ -160,3 +160,25 @@ def test_what_recording_graphs_costs_or_hides_is_said(tmp_path: Path) -> None:
     assert "2 launches recorded as a whole: --cuda-graph-trace=node has the kernels" in words
     other = tmp_path / "other.warpline"
     assert "Graphs" not in "\n".join(_lines(other, timeline(other, "gpu0.7 |(gemm )")))
+
+
+def test_the_cpu_side_is_summed_up(tmp_path: Path) -> None:
+    path = tmp_path / "run.warpline"
+    picture = """
+    main:python |(main;load )(main;step    )
+    main:os     |(poll )(read:/a )
+    main:gil    |(hold )(wait )
+    main:gc     |(2   )(0 )
+    """
+    notes = [
+        _diagnostic("warning", f"native sampling is missing in process {pid}") | {"source": "cpu", "process": 0} for pid in (100, 101, 102)
+    ]
+    text = " ".join(click.unstyle("\n".join(_lines(path, timeline(path, picture, diagnostics=notes)))).split())
+    assert "27 Python samples, 2 OS calls, 1 hold of the GIL, 2 collections in " in text
+    assert "Hottest 56 % step, 44 % load" in text
+    assert "OS calls 10.0 us in read (1 x), 7.00 us in poll (1 x)" in text
+    assert "GC 10.0 us in 2 collections, the longest 6.00 us" in text
+    assert "GIL held for 7.00 us, threads waited 7.00 us for it (1 x)" in text
+    assert text.count("native sampling is missing") == 1
+    assert "(the same in 2 other processes)" in text
+    assert "warpline timeline" in text
