@@ -95,9 +95,14 @@ ProcessLog *cpu_log() {
 }
 
 void cpu_notice(CpuNotice what, int64_t value, std::string_view text) {
-  ProcessLog *log = open_log();
-  Busy busy;
-  if (log == nullptr || !busy) {
+  if (Busy busy; busy) {
+    own_cpu_notice(what, value, text);
+  }
+}
+
+void own_cpu_notice(CpuNotice what, int64_t value, std::string_view text) {
+  ProcessLog *log = own_log();
+  if (log == nullptr) {
     return;
   }
   CpuNoticeRecord record{};

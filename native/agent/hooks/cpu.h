@@ -39,6 +39,8 @@ ProcessLog *cpu_log();
 
 //! [MT] Writes a notice. The caller does not hold Busy.
 void cpu_notice(CpuNotice what, int64_t value, std::string_view text = {});
+//! The same from a thread of ours, or where Busy is held.
+void own_cpu_notice(CpuNotice what, int64_t value, std::string_view text = {});
 
 //! Begins a thread of our own: all signals blocked, a small stack, marked as ours (t_busy is set for good: nothing it calls is
 //! recorded), named `name`. False where it cannot be.

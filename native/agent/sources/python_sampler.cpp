@@ -1,8 +1,209 @@
-// Stacks of Python, by the clock.
+// Stacks of Python, by the clock: one thread of ours looks at all threads, and holds no lock of theirs.
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
 #include "agent/hooks/cpu.h"
+#include "agent/python/interpreters.h"
+#include "agent/python/memory.h"
+#include "agent/python/pace.h"
+#include "agent/python/sampling.h"
+#include "agent/session.h"
+#include "agent/source.h"
 
 namespace warpline::agent {
+namespace {
 
-extern const CpuSource kPythonSampler{kCpuPythonSamples, nullptr, nullptr, nullptr, nullptr};
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint32_t kSharePerCpu =
+    30;  // thousandths of a processor that may go into looking, for each there is
+constexpr uint32_t kMostShare = 80;
+constexpr uint32_t kTellEvery = 1000;  // ticks
+
+// What the looking thread does: whoever moves it away from `idle` may touch the samples.
+enum Phase : uint32_t { idle, looking, ended };
+
+struct Sampler {
+  Sampler(const PythonRuntime &runtime, uint32_t hz, uint32_t share)
+      : python(runtime), sampling(runtime), pace(hz, share) {}
+
+  const PythonRuntime &python;
+  PythonSampling sampling;
+  Pace pace;
+  uint64_t torn = 0;  // that were told of
+  uint64_t detected = 0;
+  bool told_of_python = false;
+};
+
+std::atomic<uint32_t> g_stop{0};
+std::atomic<uint32_t> g_phase{idle};
+std::atomic<Sampler *> g_sampler{nullptr};
+uint32_t g_hz = 0;
+
+uint64_t now_monotonic() {
+  return clock_ns(CLOCK_MONOTONIC);
+}
+
+void pause(uint64_t ns) {
+  wait_at(g_stop, 0, now_monotonic() + ns);
+}
+
+bool is_stopped() {
+  return g_stop.load(std::memory_order_acquire) != 0;
+}
+
+void tell(CpuNotice what, uint64_t value, std::string_view text = {}) {
+  if (value != 0) {
+    own_cpu_notice(what, static_cast<int64_t>(value), text);
+  }
+}
+
+void tell_counts(Sampler &sampler) {
+  tell(CpuNotice::sampled, sampler.pace.take_due(), "python");
+  tell(CpuNotice::missed, sampler.pace.take_missed(), "python");
+  PythonReader &reader = sampler.sampling.reader();
+  tell(CpuNotice::torn_detected, reader.detected() - sampler.detected, "python");
+  tell(CpuNotice::torn, reader.given_up() - sampler.torn, "python");
+  sampler.detected = reader.detected();
+  sampler.torn = reader.given_up();
+}
+
+void write_rest(Sampler &sampler) {
+  if (ProcessLog *log = own_log()) {
+    sampler.sampling.flush(*log);
+    tell_counts(sampler);
+  }
+}
+
+// Until there is something to look at. An interpreter that starts is there within milliseconds.
+bool wait_for_python(const PythonRuntime &python) {
+  for (uint32_t i = 0; !is_stopped() && !is_python_running(python); ++i) {
+    pause((i < 100 ? 2 : 20) * kMillisecond);
+  }
+  return !is_stopped();
+}
+
+void look_once(Sampler &sampler) {
+  ProcessLog *log = cpu_log();
+  if (log == nullptr) {
+    if (ProcessLog *before = own_log()) {
+      sampler.sampling.flush(*before);
+    }
+    pause(5 * kMillisecond);
+    sampler.pace.restart();
+    return;
+  }
+  if (!sampler.told_of_python) {
+    sampler.told_of_python = true;
+    own_cpu_notice(CpuNotice::python, 0, sampler.python.version);
+  }
+  sampler.sampling.tick(*log, sampler.pace.interval());
+  if (sampler.pace.adapt()) {
+    own_cpu_notice(CpuNotice::slowed, static_cast<int64_t>(1'000'000'000 / sampler.pace.interval()),
+                   "python");
+  }
+}
+
+// One tick, if the process does not end now. False where it does.
+bool look(Sampler &sampler, uint32_t tick) {
+  uint32_t before = idle;
+  if (!g_phase.compare_exchange_strong(before, looking, std::memory_order_acquire)) {
+    return false;
+  }
+  look_once(sampler);
+  if (tick % kTellEvery == 0) {
+    tell_counts(sampler);
+  }
+  g_phase.store(idle, std::memory_order_release);
+  return true;
+}
+
+void sample(Sampler &sampler) {
+  for (uint32_t tick = 1; sampler.pace.wait(g_stop); ++tick) {
+    if (tick % 64 == 0 && !is_python_running(sampler.python)) {
+      break;
+    }
+    if (!look(sampler, tick)) {
+      return;
+    }
+  }
+}
+
+void run(void *) {
+  const PythonRuntime *python = find_python();
+  if (python == nullptr) {
+    return;
+  }
+  if (!python->is_known) {
+    own_cpu_notice(CpuNotice::python_unknown, python->free_threaded, python->version);
+    return;
+  }
+  try {
+    auto share = std::min(kSharePerCpu * static_cast<uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN))),
+                          kMostShare);
+    auto *sampler = new Sampler(*python, g_hz, share);
+    g_sampler.store(sampler);
+    if (int error = memory_denied()) {
+      own_cpu_notice(CpuNotice::python_denied, error, python->version);
+      return;
+    }
+    while (wait_for_python(*python)) {
+      sampler->pace.restart();
+      sample(*sampler);
+      if (g_phase.load() == ended) {
+        return;
+      }
+      pause(100 * kMillisecond);  // it went down, perhaps to come again
+    }
+  } catch (const std::bad_alloc &) {
+    g_phase.store(ended);
+  }
+}
+
+void start() {
+  if (find_python() != nullptr) {
+    start_own_thread("warpline-stacks", run, nullptr);
+  }
+}
+
+void begin(const CpuSettings &settings, WarplineTap &) {
+  g_hz = settings.python_hz;
+  start();
+}
+
+// The thread is not here, and what it had is nobody's.
+void abandon() {
+  g_stop.store(0);
+  g_phase.store(idle);
+  g_sampler.store(nullptr);
+  renew_python();
+  renew_memory();
+}
+
+void end() {
+  g_stop.store(1);
+  wake_at(g_stop);
+  Busy busy;
+  // A tick takes some microseconds; where its thread does not get on, what it had is not worth to wait for.
+  for (int i = 0; i < 200; ++i) {
+    uint32_t before = idle;
+    if (g_phase.compare_exchange_strong(before, ended, std::memory_order_acq_rel)) {
+      if (Sampler *sampler = g_sampler.load()) {
+        write_rest(*sampler);
+      }
+      return;
+    }
+    if (before == ended) {
+      return;
+    }
+    timespec little{0, 100'000};
+    nanosleep(&little, nullptr);
+  }
+}
+
+}  // namespace
+
+extern const CpuSource kPythonSampler{kCpuPythonSamples, begin, abandon, start, end};
 
 }  // namespace warpline::agent

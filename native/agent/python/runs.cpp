@@ -1,0 +1,46 @@
+// Writes samples, by runs. Long ones are written in pieces: a process may end at any time, and nobody tells.
+#include "runs.h"
+
+namespace warpline::agent {
+namespace {
+
+constexpr uint64_t kLongest = 200'000'000;
+
+}  // namespace
+
+void SampleRun::add(ProcessLog &log, uint32_t tid, const PythonSample &sample, uint64_t time,
+                    uint64_t interval) {
+  if (count_ != 0 && (!(sample == sample_) || interval != interval_ || time - start_ > kLongest)) {
+    end(log, tid);
+  }
+  if (sample.stack == 0) {
+    return;
+  }
+  if (count_ == 0) {
+    sample_ = sample;
+    start_ = time;
+    interval_ = interval;
+  }
+  last_ = time;
+  ++count_;
+}
+
+void SampleRun::end(ProcessLog &log, uint32_t tid) {
+  if (count_ == 0) {
+    return;
+  }
+  CpuSampleRecord record{};
+  record.head = {RecordType::cpu_sample, sample_.flags, static_cast<uint16_t>(SampleKind::python),
+                 sample_.task};
+  record.start = start_;
+  record.end = last_;
+  record.tid = tid;
+  record.stack = sample_.stack;
+  record.count = count_;
+  record.cpu = 0xffffffff;
+  record.interval = interval_;
+  WideLog::Writer(log.wide()).append(record, start_);
+  count_ = 0;
+}
+
+}  // namespace warpline::agent

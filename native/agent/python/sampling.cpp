@@ -1,0 +1,142 @@
+// A tick: threads whose own clock stands still did not run, so their stack is what it was; the others are read.
+#include "sampling.h"
+
+#include "agent/source.h"
+#include "handles.h"
+#include "interpreters.h"
+
+namespace warpline::agent {
+namespace {
+
+constexpr uint32_t kRefresh = 64;  // ticks: threads may have come or gone unnoticed
+constexpr uint32_t kMostInterpreters = 64;
+
+}  // namespace
+
+// Who there is now. What was known of threads that are still there stays.
+void PythonSampling::refresh(ProcessLog &log) {
+  std::vector<PythonThread> before = threads_;
+  if (!reader_.find_threads(threads_)) {
+    until_refresh_ = 0;
+    if (threads_.empty()) {
+      threads_ = std::move(before);
+      flush(log);
+      threads_.clear();
+      tracks_.clear();
+      return;
+    }
+  } else {
+    until_refresh_ = kRefresh;
+  }
+  std::vector<Track> tracks(threads_.size());
+  std::vector<bool> kept(before.size());
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    for (size_t k = 0; k < before.size(); ++k) {
+      if (!kept[k] && before[k].address == threads_[i].address && before[k].tid == threads_[i].tid) {
+        tracks[i] = tracks_[k];
+        kept[k] = true;
+        break;
+      }
+    }
+  }
+  for (size_t k = 0; k < before.size(); ++k) {
+    if (!kept[k]) {
+      tracks_[k].run.end(log, before[k].tid);
+    }
+  }
+  tracks_ = std::move(tracks);
+  PythonInterpreter interpreters[kMostInterpreters];
+  uint32_t count = python_interpreters(python_, interpreters, kMostInterpreters);
+  locks_.clear();
+  heads_.clear();
+  first_ = count != 0 ? interpreters[0].address : 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    locks_.push_back({interpreters[i].address, interpreters[i].gil, 0, 0});
+    heads_.push_back(interpreters[i].threads);
+  }
+}
+
+// The locks, and whether there are new threads: they are put first.
+bool PythonSampling::read_heads() {
+  uintptr_t first = 0;
+  heads_now_.assign(heads_.size(), 0);
+  pieces_.clear();
+  pieces_.push_back({&first, python_.address + python_.at.runtime_interpreters, sizeof(first)});
+  for (size_t i = 0; i < locks_.size(); ++i) {
+    Lock &lock = locks_[i];
+    lock.locked = 0;
+    pieces_.push_back({&heads_now_[i], lock.interpreter + python_.at.interpreter_threads, sizeof(uintptr_t)});
+    if (lock.gil != 0) {
+      pieces_.push_back({&lock.locked, lock.gil + python_.at.gil_locked, sizeof(lock.locked)});
+      pieces_.push_back({&lock.holder, lock.gil + python_.at.gil_holder, sizeof(lock.holder)});
+    }
+  }
+  return copy_pieces(pieces_.data(), pieces_.size()) == pieces_.size() && first == first_ &&
+         heads_now_ == heads_ && first != 0;
+}
+
+bool PythonSampling::holds_gil(const PythonThread &thread) const {
+  for (const Lock &lock : locks_) {
+    if (lock.interpreter == thread.interpreter) {
+      return lock.locked == 1 && lock.holder == thread.address;
+    }
+  }
+  return false;
+}
+
+void PythonSampling::look(ProcessLog &log, size_t i, uint64_t now, uint64_t interval) {
+  PythonThread &thread = threads_[i];
+  Track &track = tracks_[i];
+  int64_t cpu =
+      thread_cpu_ns(thread.tid);  // before its frames: what runs in between is read again at the next tick
+  bool ran = cpu < 0 || cpu != track.cpu;
+  uint8_t flags = holds_gil(thread) ? kSampleGil : 0;
+  if (ran) {
+    bool is_first = track.cpu < 0;
+    track.cpu = cpu;
+    if (!reader_.read(thread, stack_)) {
+      track = {-1, {}, track.run};
+      track.run.end(log, thread.tid);
+      until_refresh_ = 0;
+      return;
+    }
+    made_sense_ = made_sense_ || !stack_.frames.empty();
+    track.sample.stack = reader_.node(log, stack_);
+    flags |= is_first || cpu < 0 ? 0 : kSampleOnCpu;
+    flags |= stack_.is_cut ? kSampleCut : 0;
+  } else {
+    flags |= track.sample.flags & kSampleCut;
+  }
+  track.sample.flags = flags;
+  track.run.add(log, thread.tid, track.sample, now, interval);
+}
+
+void PythonSampling::tick(ProcessLog &log, uint64_t interval) {
+  if (generation_ != log.generation()) {
+    generation_ = log.generation();
+    for (Track &track : tracks_) {
+      track.run.drop();
+      track.cpu = -1;
+    }
+  }
+  if (until_refresh_ == 0 || !read_heads()) {
+    refresh(log);
+    read_heads();
+  } else {
+    --until_refresh_;
+  }
+  uint64_t now = now_ns(log.clock());
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    if (threads_[i].tid != 0) {
+      look(log, i, now, interval);
+    }
+  }
+}
+
+void PythonSampling::flush(ProcessLog &log) {
+  for (size_t i = 0; i < tracks_.size() && i < threads_.size(); ++i) {
+    tracks_[i].run.end(log, threads_[i].tid);
+  }
+}
+
+}  // namespace warpline::agent

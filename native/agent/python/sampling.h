@@ -1,0 +1,58 @@
+// Looks at all Python threads of the process, tick by tick.
+#pragma once
+
+#include <vector>
+
+#include "reader.h"
+#include "runs.h"
+
+namespace warpline::agent {
+
+class PythonSampling {
+ public:
+  explicit PythonSampling(const PythonRuntime &python) : python_(python), reader_(python) {}
+
+  //! Looks at every thread. Throws bad_alloc.
+  void tick(ProcessLog &log, uint64_t interval);
+
+  //! Writes what is only in memory.
+  void flush(ProcessLog &log);
+
+  //! Whether threads were found, and a stack of one of them made sense.
+  bool makes_sense() const { return made_sense_; }
+  PythonReader &reader() { return reader_; }
+
+ private:
+  struct Track {
+    int64_t cpu = -1;  // the thread's own clock when it was last read; -1: it was not
+    PythonSample sample;
+    SampleRun run;
+  };
+  struct Lock {
+    uintptr_t interpreter;
+    uintptr_t gil;
+    int32_t locked;
+    uintptr_t holder;
+  };
+
+  void refresh(ProcessLog &log);
+  bool read_heads();
+  bool holds_gil(const PythonThread &thread) const;
+  void look(ProcessLog &log, size_t i, uint64_t now, uint64_t interval);
+
+  const PythonRuntime &python_;
+  PythonReader reader_;
+  std::vector<PythonThread> threads_;
+  std::vector<Track> tracks_;     // of threads_
+  std::vector<Lock> locks_;       // of interpreters
+  std::vector<uintptr_t> heads_;  // the first thread state of each
+  std::vector<uintptr_t> heads_now_;
+  std::vector<Piece> pieces_;
+  PythonStack stack_;
+  uintptr_t first_ = 0;  // interpreter
+  uint32_t until_refresh_ = 0;
+  uint32_t generation_ = 0;
+  bool made_sense_ = false;
+};
+
+}  // namespace warpline::agent
