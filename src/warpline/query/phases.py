@@ -21,7 +21,7 @@ def chosen(report: Report, selection: Selection, table: str) -> str:
     if selection.nvtx is None:
         window = selection.window(report)
         return f"(SELECT * FROM {table}{'' if window is None else f' WHERE {overlap(*window)}'})"
-    return f"""(WITH spans AS MATERIALIZED {_spans(report, selection)} SELECT row.* FROM {table} AS row
+    return f"""(WITH spans AS MATERIALIZED {spans(report, selection)} SELECT row.* FROM {table} AS row
         ASOF JOIN spans ON row.thread = spans.thread AND greatest(row."end" - 1, row."start") >= spans.first
         WHERE spans.last > row."start")"""
 
@@ -36,7 +36,7 @@ def pieces(report: Report, selection: Selection, table: str) -> str:
         inside = '"end" - "start"' if window is None else f'least("end", {window[1]}) - greatest("start", {window[0]})'
         return f"(SELECT *, {_PART} FROM (SELECT *, {inside} AS inside FROM {chosen(report, selection, table)}))"
     covered = "coalesce({0}.before + least(row.{1}, {0}.last) - {0}.first, 0)"
-    return f"""(WITH spans AS MATERIALIZED {_spans(report, selection)}
+    return f"""(WITH spans AS MATERIALIZED {spans(report, selection)}
         SELECT *, {_PART} FROM (
           SELECT row.*, {covered.format("late", '"end"')} - {covered.format("early", '"start"')} AS inside
           FROM {chosen(report, selection, table)} AS row
@@ -75,8 +75,8 @@ def _ranges(report: Report, selection: Selection) -> str:
         LEFT JOIN threads t ON r.end_thread <> r.thread AND r.process = t.process) WHERE "start" < "end")"""
 
 
-def _spans(report: Report, selection: Selection) -> str:
-    """Return the relation of when threads were in the ranges: thread, first, last (disjoint), before (ns in earlier ones)."""
+def spans(report: Report, selection: Selection) -> str:
+    """Return the relation of when threads were in those ranges: thread, first, last (disjoint), before (ns in earlier ones)."""
     reach = 'max("end") OVER (PARTITION BY thread ORDER BY "start", "end" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)'
     return f"""(
         WITH edges AS (SELECT *, {reach} AS reach FROM {_ranges(report, selection)}),

@@ -36,6 +36,10 @@ def tell(path: Path, seed: int = 1, rows: int = 300, **tables: list[Row]) -> Rep
         "osrt": _happening(rng, rows, _call),
         "file_access": _happening(rng, rows, _access),
         "gc": _happening(rng, rows, lambda rng, row: {"generation": rng.randrange(3), "collected": rng.randrange(100), "uncollectable": 0}),
+        "thread_states": _happening(rng, rows, _state),
+        "gil": _lock(rng),
+        "imports": _nested(rng, _import),
+        "python_calls": _nested(rng, _python_call),
         **tables,
     }
     timeline(path / "r.warpline", PICTURE, tick_ns=TICK, origin=ORIGIN, tables=made, ranks={"": 0, "1": 1})
@@ -91,3 +95,74 @@ def _access(rng: random.Random, row: Row) -> Row:
         "error": rng.choice((None, None, "EIO")),
     }
     return {"name": {"open": "openat", "sync": "fsync"}.get(operation, operation), "operation": operation, **about}
+
+
+def _state(rng: random.Random, row: Row) -> Row:
+    state = rng.choice(("running", "runnable", "blocked"))
+    ran = {"cpu": rng.randrange(2)} if state == "running" else {}
+    return {
+        "state": state,
+        "exact": row["process"] == 0,
+        "reason": rng.choice(("poll", "GIL", None)) if state == "blocked" else None,
+        **ran,
+    }
+
+
+def _lock(rng: random.Random) -> list[Row]:
+    """Holds of one thread after the other; each waits before it holds, and sums of short ones."""
+    rows: list[Row] = []
+    for process in (0, 1):
+        mine: list[Row] = []
+        now = ORIGIN
+        while now < ORIGIN + LENGTH:
+            thread = (process << 24) + rng.randrange(2)
+            place = {"process": process, "thread": thread, "interpreter": 0, "held": 0, "waited": 0, "holds": 0, "waits": 0}
+            end = min(now + rng.choice((10, 400, 2_000)), ORIGIN + LENGTH)
+            waited = rng.choice((0, 100, 1_500))
+            mine.append({**place, "start": now, "end": end, "state": "hold", "held": end - now, "holds": 1})
+            if waited:
+                start = max(now - waited, ORIGIN)
+                mine.append({**place, "start": start, "end": now, "state": "wait", "waited": now - start, "waits": 1})
+            if rng.random() < 0.2:
+                sums = {"held": 50, "waited": 20, "holds": 5, "waits": 2}
+                mine.append({**place, "start": now, "end": now + 100, "state": "brief", **sums})
+            now = end + rng.choice((0, 50))
+        mine.sort(key=lambda row: row["start"])
+        rows += [{"id": (process << 32) + number, **row} for number, row in enumerate(mine)]
+    return rows
+
+
+def _nested(rng: random.Random, more: Any) -> list[Row]:
+    """Calls that nest on each thread, some in calls of the same name."""
+    rows: list[Row] = []
+    for process in (0, 1):
+        mine: list[Row] = []
+        for thread in (process << 24, (process << 24) + 1):
+            _calls(rng, {"process": process, "thread": thread}, ORIGIN, ORIGIN + LENGTH, None, 0, mine)
+        mine.sort(key=lambda row: row["start"])
+        ids = {row["key"]: (process << 32) + number for number, row in enumerate(mine)}
+        rows += [{**row, "id": ids[row["key"]], "parent": ids.get(row["above"]), **more(rng)} for row in mine]
+    return [{name: value for name, value in row.items() if name not in ("key", "above")} for row in rows]
+
+
+def _calls(rng: random.Random, place: Row, first: int, last: int, above: int | None, depth: int, rows: list[Row]) -> None:
+    now = first
+    while depth < 6 and now + 10 < last:
+        start = now + rng.randrange(0, 2_000 >> depth)
+        end = min(start + rng.randrange(1, 9_000 >> depth), last)
+        if start >= end:
+            return
+        key = len(rows)
+        rows.append({**place, "start": start, "end": end, "depth": depth, "key": key, "above": above})
+        _calls(rng, place, start, end, key, depth + 1, rows)
+        now = end
+
+
+def _import(rng: random.Random) -> Row:
+    return {"name": rng.choice(("numpy", "numpy.core", "numpy.linalg", "json", "json.decoder")), "self": 0, "failed": rng.random() < 0.1}
+
+
+def _python_call(rng: random.Random) -> Row:
+    kind = rng.choice(("function", "function", "function", "task"))
+    name = rng.choice(FUNCTIONS)
+    return {"kind": kind, "name": name, "file": f"/src/{name}.py", "line": 10, "clipped": False, "failed": rng.choice((None, False, True))}
