@@ -4,9 +4,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
+#include <iterator>
 
 #include "agent/session.h"
 #include "agent/source.h"
@@ -41,6 +44,37 @@ void begin(WarplineTap &tap, const ControlPage &control) {
   });
 }
 
+// Their numbers, 0 = free. More of them than this are taken for the program's.
+std::atomic<uint32_t> g_own_threads[1024];
+std::atomic<size_t> g_own_places{0};  // how many places were ever taken
+
+class OwnPlace {
+ public:
+  OwnPlace() {
+    auto tid = static_cast<uint32_t>(syscall(SYS_gettid));
+    for (size_t i = 0; i < std::size(g_own_threads); ++i) {
+      uint32_t none = 0;
+      if (g_own_threads[i].compare_exchange_strong(none, tid)) {
+        place_ = &g_own_threads[i];
+        size_t known = g_own_places.load();
+        while (known <= i && !g_own_places.compare_exchange_weak(known, i + 1)) {
+        }
+        return;
+      }
+    }
+  }
+  ~OwnPlace() {
+    if (place_ != nullptr) {
+      place_->store(0);
+    }
+  }
+  OwnPlace(const OwnPlace &) = delete;
+  OwnPlace &operator=(const OwnPlace &) = delete;
+
+ private:
+  std::atomic<uint32_t> *place_ = nullptr;
+};
+
 struct OwnThread {
   void (*body)(void *);
   void *argument;
@@ -51,6 +85,7 @@ void *run_own(void *opaque) {
   OwnThread own = *static_cast<OwnThread *>(opaque);
   delete static_cast<OwnThread *>(opaque);
   Busy busy;
+  OwnPlace place;
   pthread_setname_np(pthread_self(), own.name);
   own.body(own.argument);
   return nullptr;
@@ -59,6 +94,9 @@ void *run_own(void *opaque) {
 }  // namespace
 
 void abandon_cpu() {
+  for (std::atomic<uint32_t> &own : g_own_threads) {
+    own.store(0, std::memory_order_relaxed);
+  }
   for_each([](const CpuSource &source) {
     if (source.abandon != nullptr) {
       source.abandon();
@@ -92,6 +130,16 @@ ProcessLog *cpu_log() {
     return nullptr;
   }
   return own_log();
+}
+
+bool is_own_thread(uint32_t tid) {
+  const size_t places = g_own_places.load(std::memory_order_acquire);
+  for (size_t i = 0; i < places; ++i) {
+    if (g_own_threads[i].load(std::memory_order_relaxed) == tid) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void cpu_notice(CpuNotice what, int64_t value, std::string_view text) {

@@ -46,4 +46,7 @@ void own_cpu_notice(CpuNotice what, int64_t value, std::string_view text = {});
 //! recorded), named `name`. False where it cannot be.
 bool start_own_thread(const char *name, void (*body)(void *), void *argument);
 
+//! [MT] Whether `tid` is a thread that start_own_thread() began.
+bool is_own_thread(uint32_t tid);
+
 }  // namespace warpline::agent

@@ -1,8 +1,286 @@
-// Native stacks and thread states, by perf events.
+// Native stacks and thread states, by perf events. One thread reads the switches of all CPUs; samples of a CPU are read by a thread on
+// that very CPU, so that the sampled one stands still meanwhile.
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <optional>
+
 #include "agent/hooks/cpu.h"
+#include "agent/source.h"
+#include "agent/unwind/unwinder.h"
+#include "perf_attributes.h"
+#include "perf_ring.h"
+#include "perf_samples.h"
+#include "perf_states.h"
 
 namespace warpline::agent {
+namespace {
 
-extern const CpuSource kPerfSource{kCpuNativeSamples | kCpuStates, nullptr, nullptr, nullptr, nullptr};
+constexpr uint32_t kHz = 1000;
+constexpr uint32_t kHzWithoutCounters = 250;  // a timer of a virtual machine is dear
+constexpr int kManyCpus = 16;
+constexpr int kSettleMs = 100;
+constexpr uint64_t kSlack = 2'000'000;  // ns: a record is timed before it is written
+
+struct PerfCpu {
+  explicit PerfCpu(const SampleForm &form) : samples(form) {}
+
+  std::mutex mutex;  // held while the ring of samples is read
+  PerfRing sample_ring;
+  PerfRing switch_ring;
+  PerfSamples samples;
+  bool served = false;  // by a thread of its own
+};
+
+struct Perf {
+  bool wants_samples = false;
+  bool wants_states = false;
+  SampleForm form{};
+  std::optional<perf_event_attr> sample_event;
+  std::optional<perf_event_attr> switch_event;
+  std::deque<PerfCpu> cpus;
+  std::mutex states_mutex;  // held while rings of switches are read
+  PerfStates states;
+  std::atomic<bool> ended{false};
+  int main_tid = 0;
+  bool opens_later = false;  // in the child of a fork, which may be about to become another program
+  std::atomic<bool> opened{false};
+};
+
+alignas(Perf) char g_storage[sizeof(Perf)];
+Perf *g_perf = nullptr;
+
+// The first event says whether, and how, there can be others.
+int open_first_samples(Perf &perf, PerfRing &ring, int cpu, uint32_t wanted_hz, Backtrace backtrace) {
+  int error = 0;
+  for (bool cycles : {true, false}) {
+    for (bool kernel : {true, false}) {
+      uint32_t hz = wanted_hz != 0 ? wanted_hz : cycles ? kHz : kHzWithoutCounters;
+      perf.sample_event = sample_attributes(cycles, hz, backtrace, kernel);
+      perf.form = {backtrace, kernel, 1'000'000'000u / hz};
+      error = ring.open(*perf.sample_event, perf.main_tid, cpu, 32, 8);
+      if (error == 0) {
+        own_cpu_notice(CpuNotice::native, hz, cycles ? "cycles" : "cpu-clock");
+        if (!kernel) {
+          own_cpu_notice(CpuNotice::kernel_hidden, 0);
+        }
+        return 0;
+      }
+      if (error != EACCES && error != EPERM) {
+        break;
+      }
+    }
+  }
+  return error;
+}
+
+void open_samples(Perf &perf, const CpuSettings &settings, const cpu_set_t &allowed) {
+  Backtrace backtrace = settings.backtrace;
+#if defined(__aarch64__)
+  if (backtrace == Backtrace::automatic) {
+    backtrace = Backtrace::frame_pointer;
+  }
+#endif
+  PerfRing probe;
+  int first = 0;
+  while (first < CPU_SETSIZE - 1 && !CPU_ISSET(first, &allowed)) {
+    ++first;
+  }
+  if (int error = open_first_samples(perf, probe, first, settings.native_hz, backtrace)) {
+    own_cpu_notice(CpuNotice::perf_denied, error, "samples");
+    perf.wants_samples = false;
+  }
+  probe.close();
+}
+
+void open_events(Perf &perf) {
+  const CpuSettings &settings = cpu_settings();
+  perf.wants_samples = (settings.flags & kCpuNativeSamples) != 0;
+  perf.wants_states = (settings.flags & kCpuStates) != 0;
+  cpu_set_t allowed;
+  if (sched_getaffinity(perf.main_tid, sizeof(allowed), &allowed) != 0) {
+    CPU_ZERO(&allowed);
+    CPU_SET(0, &allowed);
+  }
+  const bool many = CPU_COUNT(&allowed) > kManyCpus;
+  if (perf.wants_samples) {
+    open_samples(perf, settings, allowed);
+  }
+  if (perf.wants_states) {
+    perf.switch_event = switch_attributes();
+    perf.states.begin(static_cast<uint32_t>(perf.main_tid), now_ns(process_clock()));
+  }
+  int error = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) {
+      continue;
+    }
+    PerfCpu &one = perf.cpus.emplace_back(perf.form);
+    if (perf.wants_samples && error == 0) {
+      error = one.sample_ring.open(*perf.sample_event, perf.main_tid, cpu, many ? 16 : 32, 8);
+    }
+    if (perf.wants_states) {
+      int denied = one.switch_ring.open(*perf.switch_event, perf.main_tid, cpu, many ? 8 : 16, 2);
+      if (denied != 0) {
+        perf.wants_states = false;
+        own_cpu_notice(CpuNotice::perf_denied, denied, "thread states");
+      }
+    }
+  }
+  if (error != 0) {
+    own_cpu_notice(CpuNotice::perf_denied, error, "samples");
+  }
+}
+
+void read_samples(Perf &perf, PerfCpu &cpu, bool prompt) {
+  std::lock_guard lock(cpu.mutex);
+  ProcessLog *log = nullptr;
+  bool asked = false;
+  cpu.sample_ring.drain([&](const perf_event_header &record) {
+    if (!asked) {
+      log = cpu_log();
+      asked = true;
+    }
+    cpu.samples.add(record, perf.ended.load() ? nullptr : log, prompt);
+  });
+}
+
+// `ending`: what goes on is written too.
+void read_switches(Perf &perf, bool ending) {
+  std::lock_guard lock(perf.states_mutex);
+  if (!perf.wants_states || perf.ended.load()) {
+    return;
+  }
+  uint64_t now = now_ns(process_clock());
+  for (PerfCpu &cpu : perf.cpus) {
+    cpu.switch_ring.drain([&](const perf_event_header &record) {
+      perf.states.add(record, static_cast<uint32_t>(cpu.switch_ring.cpu()));
+    });
+  }
+  ProcessLog *log = cpu_log();
+  if (ending) {
+    perf.states.end(now, log);
+  } else {
+    perf.states.settle(now - kSlack, log);
+  }
+}
+
+void serve_cpu(void *argument) {
+  auto &cpu = *static_cast<PerfCpu *>(argument);
+  Perf &perf = *g_perf;
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(cpu.sample_ring.cpu(), &only);
+  bool pinned = sched_setaffinity(0, sizeof(only), &only) == 0;
+  pollfd wait{cpu.sample_ring.fd(), POLLIN, 0};
+  while (!perf.ended.load(std::memory_order_relaxed)) {
+    read_samples(perf, cpu, pinned);
+    int ready = poll(&wait, 1, 1000);
+    if (ready < 0 && errno != EINTR) {
+      return;
+    }
+    if (ready > 0 && (wait.revents & POLLIN) == 0) {
+      poll(nullptr, 0, 10);  // no thread has this event any more, or the program closed our file
+    }
+  }
+}
+
+void serve(void *) {
+  Perf &perf = *g_perf;
+  if (perf.opens_later) {
+    open_events(perf);
+  } else {
+    perf.opened.wait(false);
+  }
+  std::vector<pollfd> waits;
+  while (!perf.ended.load(std::memory_order_relaxed)) {
+    waits.clear();
+    for (PerfCpu &cpu : perf.cpus) {
+      if (cpu.sample_ring.is_open() && !cpu.served) {
+        waits.push_back({cpu.sample_ring.fd(), POLLIN, 0});
+      }
+      if (cpu.switch_ring.is_open()) {
+        waits.push_back({cpu.switch_ring.fd(), POLLIN, 0});
+      }
+    }
+    if (waits.empty()) {
+      return;
+    }
+    poll(waits.data(), waits.size(), kSettleMs);
+    bool gone = false;
+    for (const pollfd &wait : waits) {
+      gone |= (wait.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+      for (PerfCpu &cpu : perf.cpus) {
+        if (cpu.sample_ring.fd() == wait.fd && !cpu.served && (wait.revents & POLLIN) != 0) {
+          cpu.served = start_own_thread("warpline-perf", serve_cpu, &cpu);
+        }
+      }
+    }
+    read_switches(perf, false);
+    if (gone) {
+      poll(nullptr, 0, kSettleMs);
+    }
+  }
+}
+
+void make() {
+  g_perf = new (g_storage) Perf;
+  g_perf->main_tid = static_cast<int>(syscall(SYS_gettid));
+}
+
+void begin(const CpuSettings &, WarplineTap &) {
+  Busy busy;
+  make();
+  // Our thread begins before the events do: it is not recorded itself.
+  if (start_own_thread("warpline-perf", serve, nullptr)) {
+    open_events(*g_perf);
+  }
+  g_perf->opened.store(true);
+  g_perf->opened.notify_all();
+}
+
+// [FORK] The memory is left to nobody: other threads may have been changing it.
+void abandon() {
+  renew_modules();
+  renew_rows();
+  if (g_perf == nullptr) {
+    return;
+  }
+  for (PerfCpu &cpu : g_perf->cpus) {
+    cpu.sample_ring.abandon();
+    cpu.switch_ring.abandon();
+  }
+  g_perf = nullptr;
+}
+
+void begin_child() {
+  make();
+  g_perf->opens_later = true;
+  start_own_thread("warpline-perf", serve, nullptr);
+}
+
+void end() {
+  Busy busy;
+  Perf *perf = g_perf;
+  if (perf == nullptr || !busy) {
+    return;
+  }
+  for (PerfCpu &cpu : perf->cpus) {
+    cpu.sample_ring.enable(false);
+    read_samples(*perf, cpu, false);
+  }
+  read_switches(*perf, true);
+  perf->ended.store(true);
+}
+
+}  // namespace
+
+extern const CpuSource kPerfSource{kCpuNativeSamples | kCpuStates, begin, abandon, begin_child, end};
 
 }  // namespace warpline::agent

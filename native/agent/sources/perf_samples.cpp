@@ -1,0 +1,176 @@
+// Reads PERF_RECORD_SAMPLE and its like as sample_attributes() asked for them.
+#include "perf_samples.h"
+
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "agent/hooks/cpu.h"
+#include "agent/stacks.h"
+#include "perf_attributes.h"
+#include "perf_ring.h"
+
+namespace warpline::agent {
+namespace {
+
+#if defined(__aarch64__)
+// In the order of the kernel's numbers, which are DWARF's; its 32 is the program counter, ours too.
+constexpr uint8_t kColumns[kSampledRegisters] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                                 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                                 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
+#else
+// ax bx cx dx si di bp sp ip, r8 to r15, as DWARF numbers them.
+constexpr uint8_t kColumns[kSampledRegisters] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15};
+#endif
+
+}  // namespace
+
+void PerfSamples::add(const perf_event_header &record, ProcessLog *log, bool prompt) {
+  switch (record.type) {
+    case PERF_RECORD_SAMPLE:
+      if (log != nullptr) {
+        sample(record, *log, prompt);
+      }
+      break;
+    case PERF_RECORD_MMAP2:
+      mapped(record);
+      break;
+    case PERF_RECORD_LOST: {
+      PerfFields fields(record);
+      fields.take<uint64_t>();
+      lost_ += fields.take<uint64_t>();
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void PerfSamples::mapped(const perf_event_header &record) {
+  PerfFields fields(record);
+  auto pid = fields.take<uint32_t>();
+  fields.take<uint32_t>();
+  auto begin = fields.take<uint64_t>();
+  auto size = fields.take<uint64_t>();
+  auto offset = fields.take<uint64_t>();
+  auto major = fields.take<uint32_t>();
+  auto minor = fields.take<uint32_t>();
+  auto inode = fields.take<uint64_t>();
+  fields.take<uint64_t>();  // generation of the inode
+  fields.take<uint64_t>();  // protection and flags
+  std::string_view path(fields.at(), strnlen(fields.at(), fields.left()));
+  if (pid == static_cast<uint32_t>(getpid())) {
+    modules().add(begin, begin + size, offset, makedev(major, minor), inode, path);
+  }
+}
+
+void PerfSamples::sample(const perf_event_header &record, ProcessLog &log, bool prompt) {
+  PerfFields fields(record);
+  Sample sample{};
+  sample.ip = fields.take<uint64_t>();
+  sample.pid = fields.take<uint32_t>();
+  sample.tid = fields.take<uint32_t>();
+  sample.time = fields.take<uint64_t>();
+  sample.cpu = fields.take<uint32_t>();
+  fields.take<uint32_t>();
+  if (is_own_thread(sample.tid)) {
+    return;
+  }
+  const bool unwinds = form_.backtrace == Backtrace::automatic || form_.backtrace == Backtrace::dwarf;
+  if (form_.backtrace == Backtrace::frame_pointer || (unwinds && form_.kernel)) {
+    sample.chain_length = std::min<uint64_t>(fields.take<uint64_t>(), fields.left() / sizeof(uint64_t));
+    sample.chain = fields.at();
+    fields.skip(sample.chain_length * sizeof(uint64_t));
+  }
+  if (unwinds && fields.take<uint64_t>() == PERF_SAMPLE_REGS_ABI_64) {
+    sample.has_registers = true;
+    for (uint8_t column : kColumns) {
+      sample.registers.value[column] = fields.take<uint64_t>();
+    }
+    auto size = fields.take<uint64_t>();
+    const auto *bytes = reinterpret_cast<const uint8_t *>(fields.at());
+    fields.skip(size);
+    uint64_t used = size != 0 ? std::min(fields.take<uint64_t>(), size) : 0;
+    sample.stack = {sample.registers.sp(), bytes, used, prompt};
+  }
+
+  Reached reached = Reached::end;
+  size_t count = find_frames(sample, &reached);
+  uint32_t stack = write(log, count);
+  stack = write_kernel(log, sample, stack);
+  CpuSampleRecord out{};
+  uint8_t flags = kSampleOnCpu | (reached == Reached::end ? 0 : kSampleCut);
+  out.head = {RecordType::cpu_sample, flags, static_cast<uint16_t>(SampleKind::native), 0};
+  out.start = out.end = sample.time;
+  out.tid = sample.tid;
+  out.stack = stack;
+  out.count = 1;
+  out.cpu = sample.cpu;
+  out.interval = form_.interval;
+  WideLog::Writer(log.wide()).append(out, out.start);
+}
+
+size_t PerfSamples::find_frames(const Sample &sample, Reached *reached) {
+  modules().view(&mappings_);
+  size_t count = 0;
+  for (int attempt = 0;; ++attempt) {
+    if (sample.has_registers) {
+      count = unwind(mappings_, row_cache(), sample.stack, sample.registers, frames_.data(), frames_.size(),
+                     reached);
+    } else {
+      count = copy_chain(sample);
+    }
+    bool known = count != 0 && *reached != Reached::lost && frames_[count - 1].mapping != nullptr;
+    if (known || attempt != 0 || !modules().refresh(sample.time)) {
+      return count;
+    }
+    modules().view(&mappings_);
+  }
+}
+
+// What the kernel found by frame pointers; without them, the address alone.
+size_t PerfSamples::copy_chain(const Sample &sample) {
+  size_t count = 0;
+  bool user = false;
+  for (uint64_t i = 0; i < sample.chain_length && count < frames_.size(); ++i) {
+    uint64_t address = 0;
+    std::memcpy(&address, sample.chain + i * sizeof(address), sizeof(address));
+    if (address >= static_cast<uint64_t>(PERF_CONTEXT_MAX)) {
+      user = address == static_cast<uint64_t>(PERF_CONTEXT_USER);
+    } else if (user) {
+      bool is_return = count != 0;
+      frames_[count++] = {address, mappings_.find(address - is_return), 0, is_return};
+    }
+  }
+  if (sample.chain == nullptr) {
+    frames_[count++] = {sample.ip, mappings_.find(sample.ip), 0, false};
+  }
+  return count;
+}
+
+uint32_t PerfSamples::write(ProcessLog &log, size_t count) {
+  uint32_t stack = 0;
+  for (size_t i = count; i-- > 0;) {
+    const NativeFrame &native = frames_[i];
+    Frame frame;
+    frame.flags = native.is_return ? kReturnAddress : 0;
+    frame.address = native.address;
+    if (native.mapping != nullptr) {
+      modules().write(log, *native.mapping);
+      frame.module = native.mapping->module->number;
+      frame.offset = native.address - native.mapping->bias;
+    }
+    uint32_t node = stack_node(log, stack, frame);
+    stack = node != 0 ? node : stack;
+  }
+  return stack;
+}
+
+uint32_t PerfSamples::write_kernel(ProcessLog &log, const Sample &sample, uint32_t stack) {
+  static_cast<void>(log);
+  static_cast<void>(sample);
+  return stack;
+}
+
+}  // namespace warpline::agent

@@ -1,0 +1,56 @@
+// When threads ran, waited for a CPU, or were blocked: from the kernel's records of switches.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "spool/process_log.h"
+#include "warpline/cpu_records.h"
+
+namespace warpline::agent {
+
+class PerfStates {
+ public:
+  //! `tid` runs on `cpu` since `time`, or it is not known since when.
+  void begin(uint32_t tid, uint64_t time);
+
+  //! A record of `cpu`'s ring, in order; kept until settle().
+  void add(const perf_event_header &record, uint32_t cpu);
+
+  //! No record from before `until` is still to come: what is certain by now is written. `log` null: nothing is to be.
+  void settle(uint64_t until, ProcessLog *log);
+
+  //! Recording ends at `time`, and what was going on with it.
+  void end(uint64_t time, ProcessLog *log);
+
+  //! Times that our own threads took a CPU from one of the program's; it counts as running on.
+  void served(uint32_t cpu, uint64_t begin, uint64_t end);
+
+  uint64_t lost() const { return lost_; }
+
+ private:
+  enum class What : uint8_t { in, out_blocked, out_runnable, born, ended };
+  struct Happening {
+    uint64_t time;
+    uint32_t tid;
+    uint32_t cpu;
+    What what;
+  };
+  struct Thread {
+    ThreadState state;
+    uint32_t cpu;
+    uint64_t since;
+  };
+  void apply(const Happening &happening, ProcessLog *log);
+  void turn(uint32_t tid, ThreadState state, uint32_t cpu, uint64_t time, ProcessLog *log);
+  void write(uint32_t tid, const Thread &thread, uint64_t end, ProcessLog *log);
+
+  std::vector<Happening> pending_;
+  std::unordered_map<uint32_t, Thread> threads_;
+  uint64_t lost_ = 0;
+};
+
+}  // namespace warpline::agent

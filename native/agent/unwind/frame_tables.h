@@ -1,0 +1,21 @@
+// Reads .eh_frame by way of .eh_frame_hdr: the row of the table for one address.
+#pragma once
+
+#include <vector>
+
+#include "elf_image.h"
+#include "row.h"
+
+namespace warpline::agent {
+
+// A row that is being made.
+struct RowDraft {
+  Row row{};
+  RegisterRule rules[kRegisters]{};  // by column
+  std::vector<uint8_t> expressions;
+};
+
+//! What `image` says for the code at `pc` (as its program headers name it); false where it says nothing, or nonsense.
+bool find_row(const ElfImage &image, uint64_t pc, RowDraft *draft);
+
+}  // namespace warpline::agent

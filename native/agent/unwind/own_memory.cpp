@@ -1,0 +1,28 @@
+// Page by page where it cannot be had at once.
+#include "own_memory.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "agent/python/memory.h"
+
+namespace warpline::agent {
+
+size_t read_own(uint64_t address, void *to, size_t size) {
+  constexpr size_t kPageBytes = 4096;
+  if (size > ~address) {
+    return 0;
+  }
+  int saved = errno;
+  size_t done = copy_memory(to, address, size) ? size : 0;
+  for (size_t piece = 0; done < size; done += piece) {
+    piece = std::min(size - done, kPageBytes - (address + done) % kPageBytes);
+    if (!copy_memory(static_cast<char *>(to) + done, address + done, piece)) {
+      break;
+    }
+  }
+  errno = saved;
+  return done;
+}
+
+}  // namespace warpline::agent

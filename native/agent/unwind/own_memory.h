@@ -1,0 +1,12 @@
+// Reads memory of this process that may not be there: what is missing is an error, never a fault.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace warpline::agent {
+
+//! [MT] Copies from `address`; how many bytes there were, up to the first that cannot be read. Signal-safe.
+size_t read_own(uint64_t address, void *to, size_t size);
+
+}  // namespace warpline::agent
