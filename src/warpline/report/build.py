@@ -16,6 +16,7 @@ from warpline.handover import pending
 from warpline.report.family import Family
 from warpline.report.gpu_metrics import GpuMetrics
 from warpline.report.process_tables import ProcessTables
+from warpline.report.symbols.lookup import Symbols
 from warpline.report.windows import Windows
 from warpline.report.writer import THREADS_PER_PROCESS, Facts, PartWriter
 from warpline.spool import clock as clocks
@@ -61,6 +62,7 @@ class Builder:
     unreadable: list[Path] = field(default_factory=list)
     as_of: int | None = None  # ns: the recording goes on, and this is when we look at it
     _late: bool = False
+    _symbols: Symbols = field(default_factory=Symbols)
     _processes: list[dict[str, Any]] = field(default_factory=list)
     _threads: list[dict[str, Any]] = field(default_factory=list)
     _notes: list[tuple[Note, int | None]] = field(default_factory=list)
@@ -98,7 +100,7 @@ class Builder:
             done += size
         family.add_silent(self.part.key)
         family.link()
-        self._notes += [(note, None) for note in family.notes]
+        self._notes += [(note, None) for note in (*family.notes, *self._symbols.notes())]
         facts = self._run_facts()
         self._notes += [(note, None) for note in self._windows.notes({note.code for note in self._launch.notes})]
         self._write_small(facts)
@@ -135,7 +137,7 @@ class Builder:
                 events = spool.events
                 mapped = _Map(fixed)
                 slices = events.plan(ROWS_PER_SLICE)
-                tables = ProcessTables(spool, key, self.part.write, mapped, mapped.all)
+                tables = ProcessTables(spool, key, self.part.write, mapped, mapped.all, self._symbols)
                 if fixed:
                     events.set_clock(fixed[0], fixed[1])
             for block in range(slices):

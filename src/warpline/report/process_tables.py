@@ -16,6 +16,7 @@ from warpline.report.objects import Objects
 from warpline.report.payloads import Payloads
 from warpline.report.samples import Samples
 from warpline.report.schemas import Schemas
+from warpline.report.symbols.lookup import Symbols
 from warpline.report.threads import Threads
 from warpline.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS
 from warpline.spool import desk
@@ -36,6 +37,7 @@ class ProcessTables:
         write: Callable[[str, pa.Table], None],
         clock: Callable[[int], int],
         clocks: Callable[[desk.Times], desk.Times],
+        symbols: Symbols | None = None,
     ) -> None:
         first = key * RANGES_PER_PROCESS
         self._spool, self._key, self._first, self._write, self._clock = spool, key, first, write, clock
@@ -51,7 +53,7 @@ class ProcessTables:
         self._objects = Objects(first, key, definitions, self._domains, events, spool.actions, write, clock)
         threads = Threads(spool.names, events.threads())
         self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads)
-        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads)
+        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, symbols)
 
     def add(self, rows: Rows) -> None:
         """Write the current slice."""

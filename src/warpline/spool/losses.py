@@ -60,6 +60,12 @@ _WIDE = {
     "cuda_um": "unified memory events",
     "cuda_overhead": "overhead records",
     "cuda_external": "external correlation ids",
+    "cpu_frame": "frames of stacks",
+    "cpu_sample": "samples",
+    "cpu_state": "thread states",
+    "os_call": "OS calls",
+    "gil": "holds of the GIL and waits for it",
+    "python_span": "Python calls, imports and collections",
 }
 
 
@@ -68,16 +74,19 @@ def dropped(head: Head, layouts: Layouts, pid: int) -> list[Note]:
     notes = []
     losses = [(head.dropped[0], "strings (their ranges have no name)")]
     losses += [(head.dropped[number], f"{name} records") for name, number in layouts.ids.items() if number < min(_SLOTS)]
-    wide = [(head.dropped[id_], _WIDE.get(name, f"{name} records")) for id_, (name, _) in layouts.wide.items() if id_ < min(_CUPTI)]
+    every = [("nvtx", *loss) for loss in losses]
+    for id_, (name, _) in layouts.wide.items():
+        if id_ < min(_CUPTI):
+            every.append(("cuda" if name.startswith("cuda_") else "cpu", head.dropped[id_], _WIDE.get(name, f"{name} records")))
     reason = f": {os.strerror(head.error)}" if 0 < head.error < _MAX_SIZE else ": --max-size reached" if head.error == _MAX_SIZE else ""
-    for source, count, what in [*(("nvtx", *loss) for loss in losses), *(("cuda", *loss) for loss in wide)]:
+    for source, count, what in every:
         if count:
             because = f"the spool could not grow{reason}{_HINTS.get(head.error, '')}"
             if not head.error:
                 because = _LIMITS.get(what, because)
             message = f"{count:,} {what} of process {pid} were dropped because {because}"
             notes.append(Note("error", "dropped-records", source, message, min(count, _LATEST)))
-    if head.error and not any(count for count, _ in (*losses, *wide)):
+    if head.error and not any(count for _, count, _ in every):
         message = f"the spool of process {pid} could not grow at some time{reason}; nothing was dropped"
         notes.append(Note("info", "spool-error", "nvtx", message))
     if head.buffered:

@@ -32,6 +32,7 @@ UNKNOWN_THREAD = (1 << 24) - 1
 _LATEST = 1 << 62
 _CLIPPED = 0x20  # of a record's flags
 _BLOCK = 1 << 16
+_ON_CPU = ("cuda_api", "cpu_sample", "os_call", "gil", "python_span")
 _CLOSED = 0x40  # flag of a slot whose range has ended; there was no space to write it elsewhere
 
 
@@ -194,10 +195,13 @@ class SpoolFile:
         self._notes.append(Note(severity, code, "spool", message, count))
 
     def _last_call(self) -> int:
-        """When the last call of the CUDA API returned; 0 without any. GPUs' times say little: they may be of a wrong clock."""
-        calls = self.wide.get("cuda_api")
-        ends = calls.column("end") if calls is not None else np.empty(0, np.int64)
-        return int(ends[(ends >= 0) & (ends <= _LATEST)].max(initial=0))
+        """When the last call returned, or sample was taken; 0 without any. GPUs' times say little: they may be of a wrong clock."""
+        last = 0
+        for kind in _ON_CPU:
+            if kind in self.wide:
+                ends = self.wide[kind].column("end")
+                last = max(last, int(ends[(ends >= 0) & (ends <= _LATEST)].max(initial=0)))
+        return last
 
     def _fits(self, chunk: Chunk) -> bool:
         if chunk.kind == chunking.RECORDS:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
+from warpline.report.symbols.elf import BadElf, Elf
+from warpline.report.symbols.functions import Functions, open_all
+from warpline.spool.notes import Note
+
+_NAMED = 3  # files that a note names
 
 
 @dataclass(frozen=True)
@@ -18,9 +25,53 @@ class Place:
     line: int = 0
 
 
+@dataclass
 class Symbols:
-    """The files that were looked at."""
+    """What was found so far, of all processes: each file is looked at once for what several of them ran."""
+
+    _known: dict[tuple[str, str | None], dict[int, Place | None]] = field(default_factory=dict)
+    _missing: dict[str, list[str]] = field(default_factory=dict)
 
     def look_up(self, path: str, build_id: str | None, addresses: npt.NDArray[np.int64]) -> Sequence[Place | None]:
-        """Return what lies at each address (p_vaddr, rising) of the file `path`, None where that is not known."""
-        return [None] * len(addresses)
+        """Return what lies at each address (p_vaddr, rising) of the file `path`, None where that is not known.
+
+        A file that is gone, or has another build id than the one that ran, tells nothing; `notes` says so.
+        """
+        known = self._known.setdefault((path, build_id), {})
+        new = np.array([address for address in addresses.tolist() if address not in known], np.int64)
+        if len(new):
+            known.update(zip(new.tolist(), self._read(path, build_id, new), strict=True))
+        return [known[address] for address in addresses.tolist()]
+
+    def notes(self) -> list[Note]:
+        """Which files could not be used."""
+        found = []
+        for why, paths in self._missing.items():
+            some = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
+            message = f"native code of {some} has addresses instead of names: {why}"
+            found.append(Note("info", "no-symbols", "report", message, len(paths)))
+        return found
+
+    def _read(self, path: str, build_id: str | None, addresses: npt.NDArray[np.int64]) -> list[Place | None]:
+        nothing: list[Place | None] = [None] * len(addresses)
+        if not path.startswith("/"):
+            return nothing  # [vdso] and the like
+        files: list[Elf] = []
+        try:
+            files = open_all(Path(path), build_id)
+            functions = Functions(files)
+            names = functions.names(addresses)
+        except BadElf as error:
+            return self._miss(path, str(error), nothing)
+        except OSError as error:
+            return self._miss(path, f"it cannot be read any more ({error.strerror})", nothing)
+        finally:
+            for file in files:
+                file.close()
+        return [Place(name) if name else None for name in names]
+
+    def _miss(self, path: str, why: str, nothing: list[Place | None]) -> list[Place | None]:
+        paths = self._missing.setdefault(why, [])
+        if path not in paths:
+            paths.append(path)
+        return nothing
