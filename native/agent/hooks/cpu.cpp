@@ -11,8 +11,11 @@
 #include <cstring>
 #include <iterator>
 
+#include "agent/python/layout.h"
+#include "agent/python/memory.h"
 #include "agent/session.h"
 #include "agent/source.h"
+#include "agent/unwind/unwinder.h"
 
 namespace warpline::agent {
 namespace {
@@ -94,6 +97,10 @@ void *run_own(void *opaque) {
 }  // namespace
 
 void abandon_cpu() {
+  renew_memory();
+  renew_python();
+  renew_modules();
+  renew_rows();
   for (std::atomic<uint32_t> &own : g_own_threads) {
     own.store(0, std::memory_order_relaxed);
   }

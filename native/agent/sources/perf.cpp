@@ -25,11 +25,12 @@ namespace {
 constexpr uint32_t kHz = 1000;
 constexpr uint32_t kHzWithoutCounters = 250;  // a timer of a virtual machine is dear
 constexpr int kManyCpus = 16;
+constexpr size_t kPythonReaders = 8;
 constexpr int kSettleMs = 100;
 constexpr uint64_t kSlack = 2'000'000;  // ns: a record is timed before it is written
 
 struct PerfCpu {
-  explicit PerfCpu(const SampleForm &form) : samples(form) {}
+  PerfCpu(const SampleForm &form, SampledPython &python) : samples(form, python) {}
 
   std::mutex mutex;  // held while the ring of samples is read
   PerfRing sample_ring;
@@ -44,6 +45,7 @@ struct Perf {
   SampleForm form{};
   std::optional<perf_event_attr> sample_event;
   std::optional<perf_event_attr> switch_event;
+  SampledPython pythons[kPythonReaders];
   std::deque<PerfCpu> cpus;
   std::mutex states_mutex;  // held while rings of switches are read
   PerfStates states;
@@ -121,7 +123,7 @@ void open_events(Perf &perf) {
     if (!CPU_ISSET(cpu, &allowed)) {
       continue;
     }
-    PerfCpu &one = perf.cpus.emplace_back(perf.form);
+    PerfCpu &one = perf.cpus.emplace_back(perf.form, perf.pythons[perf.cpus.size() % kPythonReaders]);
     if (perf.wants_samples && error == 0) {
       error = one.sample_ring.open(*perf.sample_event, perf.main_tid, cpu, many ? 16 : 32, 8);
     }
@@ -147,7 +149,11 @@ void read_samples(Perf &perf, PerfCpu &cpu, bool prompt) {
       log = cpu_log();
       asked = true;
     }
-    cpu.samples.add(record, perf.ended.load() ? nullptr : log, prompt);
+    try {
+      cpu.samples.add(record, perf.ended.load() ? nullptr : log, prompt);
+    } catch (const std::bad_alloc &) {
+      cpu.samples.lose();
+    }
   });
 }
 
@@ -191,6 +197,15 @@ void serve_cpu(void *argument) {
   }
 }
 
+void look_for_python() {
+  if (g_sampled_python.load(std::memory_order_relaxed) == nullptr) {
+    const PythonRuntime *python = find_python();
+    if (python != nullptr && python->is_known && memory_denied() == 0) {
+      g_sampled_python.store(python, std::memory_order_release);
+    }
+  }
+}
+
 void serve(void *) {
   Perf &perf = *g_perf;
   if (perf.opens_later) {
@@ -223,6 +238,7 @@ void serve(void *) {
       }
     }
     read_switches(perf, false);
+    look_for_python();
     if (gone) {
       poll(nullptr, 0, kSettleMs);
     }
@@ -247,8 +263,6 @@ void begin(const CpuSettings &, WarplineTap &) {
 
 // [FORK] The memory is left to nobody: other threads may have been changing it.
 void abandon() {
-  renew_modules();
-  renew_rows();
   if (g_perf == nullptr) {
     return;
   }
@@ -257,6 +271,7 @@ void abandon() {
     cpu.switch_ring.abandon();
   }
   g_perf = nullptr;
+  g_sampled_python.store(nullptr);
 }
 
 void begin_child() {

@@ -14,6 +14,9 @@
 namespace warpline::agent {
 namespace {
 
+constexpr uint64_t kSoon =
+    1'000'000;  // ns: a sampled thread stands still so long, or it has not been taken far
+
 #if defined(__aarch64__)
 // In the order of the kernel's numbers, which are DWARF's; its 32 is the program counter, ours too.
 constexpr uint8_t kColumns[kSampledRegisters] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
@@ -97,10 +100,12 @@ void PerfSamples::sample(const perf_event_header &record, ProcessLog &log, bool 
 
   Reached reached = Reached::end;
   size_t count = find_frames(sample, &reached);
-  uint32_t stack = write(log, count);
+  bool late = false;
+  uint32_t stack = write(log, sample, count, reached, &late);
   stack = write_kernel(log, sample, stack);
   CpuSampleRecord out{};
-  uint8_t flags = kSampleOnCpu | (reached == Reached::end ? 0 : kSampleCut);
+  auto flags = static_cast<uint8_t>(kSampleOnCpu | (reached == Reached::end ? 0 : kSampleCut) |
+                                    (late ? kSampleLate : 0));
   out.head = {RecordType::cpu_sample, flags, static_cast<uint16_t>(SampleKind::native), 0};
   out.start = out.end = sample.time;
   out.tid = sample.tid;
@@ -149,20 +154,43 @@ size_t PerfSamples::copy_chain(const Sample &sample) {
   return count;
 }
 
-uint32_t PerfSamples::write(ProcessLog &log, size_t count) {
+// Where the evaluation loop is; looked for again when something was mapped.
+bool PerfSamples::find_eval() {
+  const PythonRuntime *runtime = g_sampled_python.load(std::memory_order_acquire);
+  if (runtime == nullptr || eval_.end != 0 || eval_version_ == mappings_.version) {
+    return eval_.end != 0;
+  }
+  eval_version_ = mappings_.version;
+  return find_eval_code(*runtime, mappings_, &eval_);
+}
+
+// Threads without a frame of the evaluation loop run no Python, if we saw their whole stack.
+uint32_t PerfSamples::write(ProcessLog &log, const Sample &sample, size_t count, Reached reached,
+                            bool *late) {
+  const bool whole = reached == Reached::end && sample.has_registers;
+  if (!find_eval() || (whole && std::none_of(frames_.data(), frames_.data() + count,
+                                             [&](const NativeFrame &frame) { return eval_.holds(frame); }))) {
+    return write_plain(log, count);
+  }
+  std::lock_guard lock(python_.mutex);
+  if (python_.reader == nullptr) {
+    python_.reader = std::make_unique<PythonReader>(*g_sampled_python.load());
+  }
+  if (!python_.reader->read(sample.tid, python_stack_)) {
+    return write_plain(log, count);
+  }
+  const bool soon = sample.stack.live && now_ns(log.clock()) - sample.time < kSoon;
+  bool fits = false;
+  uint32_t stack =
+      write_mixed(log, frames_.data(), count, whole, eval_, python_stack_, python_.reader->codes(), &fits);
+  *late = !soon || !fits;
+  return stack;
+}
+
+uint32_t PerfSamples::write_plain(ProcessLog &log, size_t count) {
   uint32_t stack = 0;
   for (size_t i = count; i-- > 0;) {
-    const NativeFrame &native = frames_[i];
-    Frame frame;
-    frame.flags = native.is_return ? kReturnAddress : 0;
-    frame.address = native.address;
-    if (native.mapping != nullptr) {
-      modules().write(log, *native.mapping);
-      frame.module = native.mapping->module->number;
-      frame.offset = native.address - native.mapping->bias;
-    }
-    uint32_t node = stack_node(log, stack, frame);
-    stack = node != 0 ? node : stack;
+    stack = write_native(log, stack, frames_[i]);
   }
   return stack;
 }

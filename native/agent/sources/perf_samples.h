@@ -3,8 +3,12 @@
 
 #include <linux/perf_event.h>
 
+#include <atomic>
+#include <memory>
+#include <mutex>
 #include <vector>
 
+#include "agent/python/mixed.h"
 #include "agent/unwind/unwinder.h"
 #include "warpline/cpu_records.h"
 
@@ -17,14 +21,24 @@ struct SampleForm {
   uint64_t interval;
 };
 
+// Reads Python for the samples of some CPUs: what it learns of code is too large for each of many.
+struct SampledPython {
+  std::mutex mutex;  // held by who uses the reader
+  std::unique_ptr<PythonReader> reader;
+};
+
+//! The process's CPython, once it was found and can be read. To look for it takes the loader's lock: samples do not wait for that.
+inline std::atomic<const PythonRuntime *> g_sampled_python{nullptr};
+
 class PerfSamples {
  public:
-  explicit PerfSamples(const SampleForm &form) : form_(form) {}
+  PerfSamples(const SampleForm &form, SampledPython &python) : form_(form), python_(python) {}
 
   //! Records a sample, learns of mapped files. `log` null: nothing is to be recorded. `prompt`: the thread that was sampled stands
   //! still, because we took its CPU. The caller holds Busy.
   void add(const perf_event_header &record, ProcessLog *log, bool prompt);
 
+  void lose() { ++lost_; }
   uint64_t lost() const { return lost_; }
 
  private:
@@ -45,12 +59,18 @@ class PerfSamples {
   size_t find_frames(const Sample &sample, Reached *reached);
   size_t copy_chain(const Sample &sample);
   uint32_t write_kernel(ProcessLog &log, const Sample &sample, uint32_t stack);
-  uint32_t write(ProcessLog &log, size_t count);
+  uint32_t write_plain(ProcessLog &log, size_t count);
+  bool find_eval();
+  uint32_t write(ProcessLog &log, const Sample &sample, size_t count, Reached reached, bool *late);
 
   static constexpr size_t kMostFrames = 512;
 
   const SampleForm form_;
+  SampledPython &python_;
   MappingView mappings_;
+  EvalCode eval_;
+  uint64_t eval_version_ = 0;  // of the mappings, where it was looked for in vain
+  PythonStack python_stack_;
   std::vector<NativeFrame> frames_ = std::vector<NativeFrame>(kMostFrames);
   uint64_t lost_ = 0;
 };

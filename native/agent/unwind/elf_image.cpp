@@ -143,7 +143,7 @@ ElfImage::Symbol ElfImage::find(const char *name) const {
   if (!read_file(header.e_shoff, sections.data(), sections.size() * sizeof(Elf64_Shdr))) {
     return {};
   }
-  for (uint32_t type : {SHT_SYMTAB, SHT_DYNSYM}) {
+  for (uint32_t type : {SHT_DYNSYM, SHT_SYMTAB}) {
     for (const Elf64_Shdr &one : sections) {
       if (one.sh_type != type || one.sh_link >= sections.size() || one.sh_entsize != sizeof(Elf64_Sym)) {
         continue;

@@ -1,0 +1,113 @@
+// Frames of the evaluation loop and entries into it are counted against each other, from the side that is surely there.
+#include "mixed.h"
+
+#include <algorithm>
+
+namespace warpline::agent {
+namespace {
+
+constexpr char kEval[] = "_PyEval_EvalFrameDefault";
+constexpr char kColdEval[] = "_PyEval_EvalFrameDefault.cold";
+
+uint32_t add(ProcessLog &log, uint32_t stack, const Frame &frame) {
+  uint32_t node = stack_node(log, stack, frame);
+  return node != 0 ? node : stack;
+}
+
+// The frames of Python, outermost first, cut where C code entered the evaluation loop anew.
+class Entries {
+ public:
+  explicit Entries(const PythonStack &python) : python_(python) {
+    for (size_t i = 0; i < python.frames.size(); ++i) {
+      if (i == 0 || python.frames[i].is_entry) {
+        begins_.push_back(i);
+      }
+    }
+  }
+
+  size_t count() const { return begins_.size(); }
+
+  uint32_t write(ProcessLog &log, uint32_t stack, size_t entry, PythonCodes &codes) const {
+    size_t end = entry + 1 < begins_.size() ? begins_[entry + 1] : python_.frames.size();
+    for (size_t i = begins_[entry]; i < end; ++i) {
+      const PythonFrame &frame = python_.frames[i];
+      stack = add(log, stack, codes.frame(log, frame.code, frame.offset));
+    }
+    return stack;
+  }
+
+ private:
+  const PythonStack &python_;
+  std::vector<size_t> begins_;
+};
+
+}  // namespace
+
+bool find_eval_code(const PythonRuntime &python, const MappingView &mappings, EvalCode *code) {
+  // Its data lie behind its code.
+  const Mapping *nearest = nullptr;
+  for (const Mapping &mapping : mappings.mappings) {
+    if (mapping.begin < python.address) {
+      nearest = &mapping;
+    }
+  }
+  const ElfImage *image = nearest != nullptr ? nearest->module->image() : nullptr;
+  if (image == nullptr) {
+    return false;
+  }
+  ElfImage::Symbol eval = image->find(kEval);
+  if (eval.size == 0) {
+    return false;
+  }
+  ElfImage::Symbol cold = image->find(kColdEval);
+  code->begin = eval.address + nearest->bias;
+  code->end = code->begin + eval.size;
+  code->cold_begin = cold.address + nearest->bias;
+  code->cold_end = code->cold_begin + cold.size;
+  return true;
+}
+
+uint32_t write_native(ProcessLog &log, uint32_t stack, const NativeFrame &native) {
+  Frame frame;
+  frame.flags = native.is_return ? kReturnAddress : 0;
+  frame.address = native.address;
+  if (native.mapping != nullptr) {
+    modules().write(log, *native.mapping);
+    frame.module = native.mapping->module->number;
+    frame.offset = native.address - native.mapping->bias;
+  }
+  return add(log, stack, frame);
+}
+
+uint32_t write_mixed(ProcessLog &log, const NativeFrame *frames, size_t count, bool whole,
+                     const EvalCode &eval, const PythonStack &python, PythonCodes &codes, bool *fits) {
+  const Entries entries(python);
+  auto evaluations = static_cast<size_t>(
+      std::count_if(frames, frames + count, [&](const NativeFrame &frame) { return eval.holds(frame); }));
+  const bool outermost_is_there = whole && !python.is_cut;
+  *fits = !outermost_is_there || evaluations == entries.count();
+  uint32_t stack = 0;
+  size_t entry = 0;
+  // Where native frames are missing, the entries that nothing is left of come first; where Python's are, evaluations stay as they are.
+  size_t plain = 0;
+  if (!outermost_is_there) {
+    while (entries.count() - entry > evaluations) {
+      stack = entries.write(log, stack, entry++, codes);
+    }
+    plain = evaluations - (entries.count() - entry);
+  }
+  for (size_t i = count; i-- > 0;) {
+    const bool evaluates = eval.holds(frames[i]);
+    if (evaluates && plain > 0) {
+      --plain;
+      stack = write_native(log, stack, frames[i]);
+    } else if (evaluates && entry < entries.count()) {
+      stack = entries.write(log, stack, entry++, codes);
+    } else {
+      stack = write_native(log, stack, frames[i]);
+    }
+  }
+  return stack;
+}
+
+}  // namespace warpline::agent
