@@ -160,5 +160,8 @@ __attribute__((constructor)) static void begin(int count, char **arguments, char
     g_stub.registered = 1;
     on_exit(at_exit, NULL);
     __register_atfork(before_fork, NULL, in_child, NULL);
+    if (give_tap != NULL) {
+      give_tap();
+    }
   }
 }

@@ -7,14 +7,14 @@
 
 #include "stub.h"
 
-#define NAME(result, name, parameters) #name "\0"
+#define NAME(result, name, ...) #name "\0"
 static const char g_names[] = WRAPPED(NAME);
 #undef NAME
-#define ONE(result, name, parameters) +1
+#define ONE(...) +1
 enum { COUNT = 0 WRAPPED(ONE) };
 #undef ONE
 
-static struct Next g_next;
+struct Next g_next;
 static int g_searched;
 static const char *g_own_path;
 

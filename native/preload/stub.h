@@ -16,8 +16,8 @@
 
 #define WRAPPER __attribute__((visibility("default")))
 
-/* What the program would call without us: X(result, name, parameters). */
-#define WRAPPED(X)                                                                                        \
+/* What the program would call without us: X(result, name, parameters). The larger stub adds its own (osrt_table.h). */
+#define WRAPPED_ALWAYS(X)                                                                                 \
   X(int, execve, (const char *, char *const *, char *const *))                                            \
   X(int, execvpe, (const char *, char *const *, char *const *))                                           \
   X(int, fexecve, (int, char *const *, char *const *))                                                    \
@@ -39,12 +39,20 @@
   X(int, system, (const char *))                                                                          \
   X(FILE *, popen, (const char *, const char *))
 
+#ifdef WARPLINE_OSRT
+#include "osrt_table.h"
+#define WRAPPED(X) WRAPPED_ALWAYS(X) OSRT(X)
+#else
+#define WRAPPED(X) WRAPPED_ALWAYS(X)
+#endif
+
 /* Null where nobody has the function. */
 struct Next {
-#define MEMBER(result, name, parameters) result(*name) parameters;
+#define MEMBER(result, name, parameters, ...) result(*name) parameters;
   WRAPPED(MEMBER)
 #undef MEMBER
 };
+extern struct Next g_next;
 
 /* The functions behind ours. Usable at any time, also before our constructor. */
 const struct Next *next(void);
@@ -86,6 +94,9 @@ extern struct Stub g_stub;
 void at_exit(int status, void *nothing);
 
 uint64_t clock_now(void);
+
+/* Of the larger stub: the process is recorded. */
+void give_tap(void) __attribute__((weak));
 
 /* Appends a record; 0 where there is no register. `executable` and `arguments` may be null. Async-signal-safe, also in a child of vfork. */
 int append(uint32_t kind, int32_t pid, int32_t ppid, int32_t status, uint64_t time_ns, const char *executable,

@@ -8,11 +8,7 @@
 
 WarplineTap g_tap = {.size = sizeof(WarplineTap)};
 
-/* After begin(), which knows whether this process is recorded: of one priority they run in the order in which they are linked. */
-__attribute__((constructor)) static void give_tap(void) {
-  if (!is_open()) {
-    return;
-  }
+void give_tap(void) {
   char path[PATH_MAX];
   size_t folder = (size_t)(strrchr(own_path(), '/') - own_path());
   if (folder + sizeof(AGENT) > sizeof(path)) {

@@ -13,6 +13,9 @@ extern "C" {
 #define WARPLINE_TAP_FILES 2u /* calls on files, whatever they take */
 #define WARPLINE_TAP_GIL 4u
 
+/* WarplineOsCall::flags */
+#define WARPLINE_OS_FILE 1u /* on a file, or what may be one; as kOsFile of cpu_records.h */
+
 /* A call of the C library that has returned. Texts are the caller's, and gone when it goes on. */
 typedef struct WarplineOsCall {
   const char *name; /* of the function; a literal */
@@ -21,9 +24,11 @@ typedef struct WarplineOsCall {
   int64_t result;
   uint64_t object;  /* bytes that were asked for; address of the mutex, condition, …; flags of open */
   const char *text; /* path, program, …; null: none, or that of the descriptor */
-  int32_t fd;       /* -1 = none */
-  int32_t error;    /* 0 = it succeeded */
-  uint32_t flags;   /* kOs… of cpu_records.h */
+  const void *peer; /* of connect: struct sockaddr, or null */
+  uint32_t peer_size;
+  int32_t fd;     /* -1 = none */
+  int32_t error;  /* 0 = it succeeded */
+  uint32_t flags; /* WARPLINE_OS_… */
   uint32_t reserved;
 } WarplineOsCall;
 
@@ -39,11 +44,13 @@ typedef struct WarplineTap {
   uint64_t clock_t0;
   uint64_t clock_base_ns;
   uint64_t clock_mult;
-  uint64_t threshold_ns;
-  /* [MT] Called for calls at least that long. Keeps errno. Also from signal handlers. */
+  /* In ticks of the clock: calls at least that long are told of, and those on files; 0 = all. */
+  uint64_t call_ticks;
+  uint64_t file_ticks;
+  /* [MT] Called for those calls. Also from signal handlers. */
   void (*os_call)(const WarplineOsCall *call);
-  /* [MT] A descriptor is of this file, socket, … now; null: it was closed. */
-  void (*descriptor)(int fd, const char *text);
+  /* [MT] A descriptor is of something else now, or of nothing: what was known of it is void. Also from signal handlers. */
+  void (*descriptor)(int fd);
   /* The conditions of each interpreter's lock: `gil_cond` is signalled when it is let go, and waited for; `gil_switch` is signalled by
    * who has taken it. */
   const void *gil_cond[WARPLINE_MOST_GILS];

@@ -1,0 +1,22 @@
+/* What the larger stub wraps beside what the stub does: each function is named once, in the table of its group.
+ * X(result, name, parameters, arguments, group, fails, what is known of a call…): see OS_WRAPPER in osrt.h; with the first three only,
+ * it is written by hand in the file of the group. */
+#ifndef WARPLINE_PRELOAD_OSRT_TABLE_H
+#define WARPLINE_PRELOAD_OSRT_TABLE_H
+
+#include "osrt_files.h"
+#include "osrt_locks.h"
+#include "osrt_memory.h"
+#include "osrt_paths.h"
+#include "osrt_process.h"
+#include "osrt_sockets.h"
+#include "osrt_stdio.h"
+#include "osrt_waits.h"
+
+#define OSRT(X)                                                                                 \
+  OSRT_FILES(X)                                                                                 \
+  OSRT_FILES_BY_HAND(X) OSRT_PATHS(X) OSRT_PATHS_BY_HAND(X) OSRT_STDIO(X) OSRT_STDIO_BY_HAND(X) \
+      OSRT_SOCKETS(X) OSRT_SOCKETS_BY_HAND(X) OSRT_WAITS(X) OSRT_LOCKS(X) OSRT_LOCKS_BY_HAND(X) \
+          OSRT_PROCESS(X) OSRT_PROCESS_BY_HAND(X) OSRT_MEMORY(X) OSRT_MEMORY_BY_HAND(X)
+
+#endif
