@@ -20,12 +20,18 @@ WRAPPED = {
     *("cudaProfilerStart", "cudaProfilerStop", "cuProfilerStart", "cuProfilerStop"),
     *("_Exit", "_exit", "quick_exit", "wait", "wait3", "wait4", "waitid", "waitpid", "prctl", "system", "popen"),
 }
+# What only lets a wrapper look whether it must wait: it is called, and not wrapped.
+ASKED_FIRST = {
+    *("pthread_mutex_trylock", "pthread_rwlock_tryrdlock", "pthread_rwlock_trywrlock", "pthread_spin_trylock"),
+    *("sem_trywait", "pthread_testcancel"),
+}
 OLDEST_GLIBC = (2, 28)  # manylinux_2_28
 
 pytestmark = [
     pytest.mark.require("native", "binutils"),
     pytest.mark.skipif(sys.platform != "linux" or platform.libc_ver()[0] != "glibc", reason="ELF and glibc"),
 ]
+TABLES = Path(__file__).resolve().parents[2] / "native" / "preload"
 every_library = pytest.mark.parametrize("library", LIBRARIES, ids=lambda path: path.name)
 
 
@@ -35,16 +41,28 @@ def _symbols(library: Path, which: str) -> Iterator[str]:
         yield line.split()[-1]
 
 
+def _os_calls() -> set[str]:
+    """The functions that the larger stub wraps beside, from its tables."""
+    tables = "".join(path.read_text(encoding="utf-8") for path in TABLES.glob("osrt_*.h"))
+    named = re.findall(r"\bX\(\s*[\w *]+,\s*(\w+),", tables) + re.findall(r"OSRT_OLD_STAT\(X, (\w+), stat", tables)
+    return set(named) - {"name"} - ASKED_FIRST
+
+
 def test_the_libraries_are_here() -> None:
     parts = {path.name.partition(".")[0].removeprefix("libwarpline_") for path in LIBRARIES}
-    assert parts == {"agent", "desk", "preload", "_binding"}
+    assert parts == {"agent", "desk", "preload", "preload_cpu", "_binding"}
 
 
 @every_library
 def test_it_exports_our_interface_and_the_vendors_entry_points_only(library: Path) -> None:
     exported = set(_symbols(library, "--defined-only"))
     own = {name for name in exported if name.startswith("warpline_")}
-    entries = {"_binding": {"PyInit__binding"}, "libwarpline_agent": VENDOR, "libwarpline_preload": WRAPPED}
+    entries = {
+        "_binding": {"PyInit__binding"},
+        "libwarpline_agent": VENDOR,
+        "libwarpline_preload": WRAPPED,
+        "libwarpline_preload_cpu": WRAPPED | _os_calls(),
+    }
     part = library.name.partition(".")[0]
     assert exported - own == entries.get(part, set())
     assert bool(own) == (part in ("libwarpline_agent", "libwarpline_desk"))
