@@ -1,128 +1,34 @@
-"""CUDA as Chrome trace events: API calls as threads beside those that made them, each GPU of a process as a process of its own."""
+"""CUDA and the CPU side as Chrome trace events: rows beside the threads that they are of, and the counters of GPUs."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from warpline.errors import ReportError
-from warpline.exporters.chrome_json import arguments, microseconds, named, sort_index
-from warpline.exporters.cuda_events import API, Events, events
+from warpline.exporters.chrome_json import microseconds, named
+from warpline.exporters.chrome_rows import row_events
+from warpline.exporters.cpu_events import CpuTracks, cpu_events
+from warpline.exporters.cuda_events import events
 from warpline.exporters.cuda_tracks import CudaTracks
 from warpline.exporters.gpu_counters import GpuCounters
-from warpline.exporters.tracks import Lanes, Tracks
-from warpline.query.native import codes
+from warpline.exporters.tracks import Tracks
 
 if TYPE_CHECKING:
     from warpline.query import Report
 
-# Above the ids of processes, threads and tasks; viewers read them as 32 bits.
-_GPUS = 1 << 25
-_METRICS = (1 << 25) + (1 << 24)
-_ROWS = (1 << 25) + (1 << 24)
-_OVERLAP = 1 << 26
 _AT_ONCE = 1 << 16  # as Python objects
+_METRICS = (1 << 25) + (1 << 24)  # ids of processes, above those that there are
 
 
-def cuda(report: Report, tracks: Tracks) -> Iterator[list[str]]:
-    """Yield what CUDA did, and names for its rows."""
-    rows = CudaTracks(report, tracks)
-    places = _places(rows, tracks)
-    yield list(_names(rows, tracks, places))
-    crossing: set[tuple[int, int]] = set()
-    with Lanes(len(rows.rows)) as lanes:
-        for piece in events(report, rows, most=_AT_ONCE):
-            lane = [0] * len(piece.id)
-            if piece.end is not None:
-                lane = lanes.place(piece.row, piece.id, piece.parent, piece.start, piece.end).tolist()
-            yield _lines(piece, lane, places, report.origin, crossing)
-    for row, lane_number in sorted(crossing):
-        pid, tid = places[row]
-        yield [
-            named("thread_name", pid, tid + lane_number * _OVERLAP, f"{rows.rows[row].full} (overlapping)"),
-            sort_index(pid, tid + lane_number * _OVERLAP, row),
-        ]
+def cuda_and_cpu(report: Report, tracks: Tracks) -> Iterator[list[str]]:
+    """Yield what CUDA did, what threads did on the CPU, and names for the rows of both."""
+    gpu, cpu = CudaTracks(report, tracks), CpuTracks(report, tracks)
+    yield from row_events(tracks, gpu.rows, events(report, gpu, most=_AT_ONCE), report.origin, 0)
+    yield from row_events(tracks, cpu.rows, cpu_events(report, cpu, most=_AT_ONCE), report.origin, len(gpu.rows))
     yield from _counters(report, tracks)
-
-
-def _places(rows: CudaTracks, tracks: Tracks) -> list[tuple[int, int]]:
-    """Return process and thread id of each row."""
-    top: list[int] = []
-    found = []
-    for index, row in enumerate(rows.rows):
-        top.append(index if row.above is None else top[row.above])
-        pid = _GPUS + top[index] if row.gpu else tracks.processes[row.process].pid
-        found.append((pid, _ROWS + index))
-    return found
-
-
-def _names(rows: CudaTracks, tracks: Tracks, places: list[tuple[int, int]]) -> Iterator[str]:
-    for index, (row, (pid, tid)) in enumerate(zip(rows.rows, places, strict=True)):
-        if row.gpu and row.above is None:
-            yield named("process_name", pid, None, f"{tracks.processes[row.process].name} {row.name}")
-        elif row.full:
-            yield named("thread_name", pid, tid, row.full)
-            if row.gpu:
-                yield sort_index(pid, tid, index)
-
-
-def _lines(piece: Events, lanes: list[int], places: list[tuple[int, int]], origin: int, crossing: set[tuple[int, int]]) -> list[str]:
-    numbers, texts = codes(piece.name)
-    category = piece.kind.category
-    heads = [f'"name":{json.dumps(text or "")},"cat":"{category}"' for text in [*texts.to_pylist(), None]]
-    starts = (piece.start - origin).tolist()
-    ends = starts if piece.end is None else (piece.end - origin).tolist()
-    arrow = '"ph":"s"' if piece.kind is API else '"ph":"f","bp":"e"'
-    lines = []
-    columns = (numbers.tolist(), piece.row.tolist(), lanes, starts, ends, piece.arrow.tolist(), _details(piece))
-    for number, row, lane, start, end, call, said in zip(*columns, strict=True):
-        pid, tid = places[row]
-        if lane:
-            crossing.add((row, lane))
-            tid += lane * _OVERLAP
-        where = f'"ts":{microseconds(start)},"pid":{pid},"tid":{tid}'
-        if piece.end is None:
-            lines.append(f'{{"ph":"i","s":"t",{heads[number]},{where}{said}}}')
-        else:
-            lines.append(f'{{"ph":"X",{heads[number]},{where},"dur":{microseconds(end - start)}{said}}}')
-        if call >= 0:
-            lines.append(f'{{{arrow},"name":"launch","cat":"cuda_launch","id":"{call}",{where}}}')
-    return lines
-
-
-def _details(piece: Events) -> Iterator[str]:
-    columns = []
-    for name, column in piece.details:
-        head = f"{json.dumps(name)}:"
-        columns.append(_texts(column, head) if _is_text(column) else arguments(column, _writer(head, column)))
-    return (f',"args":{{{",".join(filter(None, found))}}}' if any(found) else "" for found in _together(columns, len(piece.id)))
-
-
-def _together(columns: list[list[str]], rows: int) -> Iterator[tuple[str, ...]]:
-    return iter(zip(*columns, strict=True)) if columns else iter([()] * rows)
-
-
-def _is_text(column: pa.Array) -> bool:
-    return bool(pa.types.is_dictionary(column.type) or pa.types.is_string(column.type))
-
-
-def _texts(column: pa.Array, head: str) -> list[str]:
-    """Write a column of texts, each different one once."""
-    numbers, texts = codes(column)
-    written = [*(head + json.dumps(text) for text in texts.to_pylist()), ""]
-    return [written[number] for number in numbers.tolist()]
-
-
-def _writer(head: str, column: pa.Array) -> Callable[[Any], str]:
-    if pa.types.is_boolean(column.type):
-        return lambda value: head + ("true" if value else "false")
-    if pa.types.is_floating(column.type):
-        return lambda value: head + (f"{value:.6g}" if math.isfinite(value) else f'"{value}"')
-    return lambda value: f"{head}{value}"
 
 
 def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:

@@ -10,6 +10,9 @@
 - CUDA API calls: a thread `NAME CUDA API` of their process. Each GPU of a process: a process of its own with a thread for each stream
   (kernels, and graphs where no kernel is shown), for its copies by direction, memsets and graphs. Arrows (`s`, `f`) lead from a call
   to the first piece of work that it started. Waits, unified memory and overhead of the recording: threads. Details: `args`.
+- The CPU side: threads `NAME State`, `NAME Python` (exceptions and warnings are instants), `NAME Imports`, `NAME GC`, `NAME GIL`,
+  `NAME OS calls`, … of their process, with details in `args`.
+- Samples of threads that ran: `stackFrames` and `samples`, which chrome://tracing shows; a sample's weight is how many there were.
 - GPU memory and GPU metrics: counter events, the latter of a process for each device.
 - Domain (`nvtx` for the default one) and category: `cat`, comma-separated. Payload, colour, and what is unusual: `args`; what was
   given with the end of a range is its `end payload`.
@@ -30,8 +33,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from warpline.errors import ReportError
-from warpline.exporters.chrome_cuda import cuda
+from warpline.exporters.chrome_cuda import cuda_and_cpu
 from warpline.exporters.chrome_json import arguments, microseconds, named, sort_index
+from warpline.exporters.chrome_samples import stacks_and_samples
 from warpline.exporters.samples import counters, samples
 from warpline.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Lanes, Tracks, batches, values
 from warpline.query.carried import Carried, carried
@@ -51,6 +55,7 @@ LOSES: tuple[str, ...] = (
     "clocks: times count from the begin of the report, which is in `otherData`",
     "of an API call that started several pieces of GPU work, the arrows to all but the first",
     "single allocations of GPU memory, numbers that frameworks gave to API calls, mangled names of kernels",
+    "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls",
     "diagnostics and targets",
 )
 # Above the thread ids; viewers read them as 32 bits.
@@ -71,7 +76,9 @@ def write(report: Report, out: Path) -> None:
             if piece:
                 file.write(comma + ",\n".join(piece))
                 comma = ",\n"
-        file.write("\n]}\n")
+        file.write("\n]")
+        file.writelines(stacks_and_samples(report))
+        file.write("}\n")
 
 
 def _events(report: Report, tracks: Tracks) -> Iterator[list[str]]:
@@ -88,7 +95,7 @@ def _events(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     for batch in batches(report, "nvtx_marks", tracks.columns(MARK_COLUMNS), most=_ROWS):
         yield _marks(batch, _args(batch, _payloads(report, "mark", batch)), tracks, report.origin)
     yield from _counters(report, tracks)
-    yield from cuda(report, tracks)
+    yield from cuda_and_cpu(report, tracks)
     for number, lane_number in sorted(crossing):
         process, thread = tracks.owner(number)
         assert thread is not None

@@ -11,6 +11,10 @@
   streams (kernels, and graphs where no kernel is shown), and below a stream its copies by direction, memsets and graphs; CUDA events
   are instants. An arrow (flow) leads from a call to the first piece of work that it started. Waits, unified memory and overhead of
   the recording have tracks of their own. Sizes, rates, registers and full names: debug annotations.
+- The CPU side: below a thread tracks for its states, calls of Python (exceptions and warnings are instants), imports, collections of
+  garbage, the GIL (who held it, who waited; what was brief in a track of its own), OS calls and file access, with their details.
+- Samples of threads that ran: perf samples with their stacks; select a part of the process's track of samples for its flame graph. A
+  stack's frames are in the file or library of their function; of Python the line stands for the address.
 - GPU memory: a counter of the process for each device and kind. GPU metrics: counters below a track of the device.
 - Domain (`nvtx` for the default one) and category: the event's categories. Colour, payload (also structured
   ones, and those given at the end: `end payload`), unfinished, inherited, clipped: debug annotations.
@@ -34,12 +38,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warpline.errors import ReportError
-from warpline.exporters.cuda_events import API, Events, events
-from warpline.exporters.cuda_tracks import CudaTracks, Row
+from warpline.exporters.cpu_events import CpuTracks, cpu_events
+from warpline.exporters.cuda_events import events
+from warpline.exporters.cuda_tracks import CudaTracks
 from warpline.exporters.debug_annotations import NAMES, encoded
+from warpline.exporters.events import Events
 from warpline.exporters.gpu_counters import GpuCounters
+from warpline.exporters.perf_samples import PerfSamples
 from warpline.exporters.perfetto_batch import Columns, Interned, SampleBatch
 from warpline.exporters.protobuf import message, number, text
+from warpline.exporters.rows import Row
 from warpline.exporters.samples import Samples, counters, samples
 from warpline.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Tracks, batches, values
 from warpline.query.native import library
@@ -57,6 +65,7 @@ LOSES: tuple[str, ...] = (
     "named objects and what was done to them, layouts of payloads",
     "of an API call that started several pieces of GPU work, the arrows to all but the first",
     "single allocations of GPU memory, numbers that frameworks gave to API calls, mangled names of kernels",
+    "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls",
     "diagnostics and targets",
 )
 
@@ -87,6 +96,8 @@ class _Writer:
         self.notes = Interned(_ANNOTATION)
         self.texts = Interned(_TEXT)
         self.cuda = CudaTracks(report, self.tracks)
+        self.cpu = CpuTracks(report, self.tracks)
+        self.rows = [*self.cuda.rows, *self.cpu.rows]
         self.gpu = GpuCounters(report)
         # Ids that differ between reports, so that concatenated traces stay apart; small, for they come with every event.
         digest = int.from_bytes(hashlib.blake2b(" ".join(m.id for m in report.manifests).encode(), digest_size=8).digest(), "little")
@@ -101,25 +112,24 @@ class _Writer:
 
     def run(self) -> None:
         native = library()
-        families = self.tracks.families + len(self.cuda.rows)
+        families = self.tracks.families + len(self.rows)
         first = self.first_gpu + len(self.gpu.all) + len({counter.gpu for counter in self.gpu.all})
         encoder = native.warpline_perfetto_new(families, first, self.sequence)
         try:
             self._head()
-            parents = {task.thread for task in self.tracks.tasks} | {row.thread for row in self.cuda.rows if row.thread is not None}
-            for thread in sorted(parents):  # tasks and API calls go below their threads
+            parents = {task.thread for task in self.tracks.tasks} | {row.thread for row in self.rows if row.thread is not None}
+            for thread in sorted(parents):  # tasks, API calls and the like go below their threads
                 native.warpline_perfetto_touch(encoder, thread)
-            for index in range(len(self.cuda.rows)):
+            for index in range(len(self.rows)):
                 native.warpline_perfetto_touch(encoder, self.tracks.families + index)
             for batch in batches(self.report, "nvtx_ranges", self.tracks.columns(RANGE_COLUMNS)):
                 columns = self._columns(batch, "range")
                 native.warpline_perfetto_ranges(encoder, ctypes.byref(columns.struct))
                 self._drain(native, encoder)
             for piece in events(self.report, self.cuda):
-                columns = self._cuda(piece)
-                place = native.warpline_perfetto_marks if piece.end is None else native.warpline_perfetto_ranges
-                place(encoder, ctypes.byref(columns.struct))
-                self._drain(native, encoder)
+                self._events(native, encoder, piece, self.tracks.families)
+            for piece in cpu_events(self.report, self.cpu):
+                self._events(native, encoder, piece, self.tracks.families + len(self.cuda.rows))
             native.warpline_perfetto_finish(encoder)
             for batch in batches(self.report, "nvtx_marks", self.tracks.columns(MARK_COLUMNS)):
                 columns = self._columns(batch, "mark")
@@ -130,8 +140,15 @@ class _Writer:
             for sampled in self.gpu.samples():
                 self._samples(native, encoder, sampled, self.first_gpu)
             self._drain(native, encoder)
+            self.file.writelines(PerfSamples(self.report, self.sequence).packets())
         finally:
             native.warpline_perfetto_free(encoder)
+
+    def _events(self, native: ctypes.CDLL, encoder: int, piece: Events, first: int) -> None:
+        columns = self._placed(piece, first)
+        place = native.warpline_perfetto_marks if piece.end is None else native.warpline_perfetto_ranges
+        place(encoder, ctypes.byref(columns.struct))
+        self._drain(native, encoder)
 
     def _samples(self, native: ctypes.CDLL, encoder: int, piece: Samples, first: int) -> None:
         arrays = [(piece.counter + first).astype(np.uint64), piece.time, piece.whole, piece.real, piece.is_float]
@@ -202,7 +219,7 @@ class _Writer:
 
     def _described(self, family: int, lane: int) -> Iterator[bytes]:
         if family >= self.tracks.families:
-            yield from self._described_cuda(self.cuda.rows[family - self.tracks.families])
+            yield from self._described_row(self.rows[family - self.tracks.families])
             return
         process, thread = self.tracks.owner(family)
         task = self.tracks.task(family)
@@ -222,8 +239,8 @@ class _Writer:
         else:
             yield text(2, f"{thread.name} (overlapping)")
 
-    def _described_cuda(self, row: Row) -> Iterator[bytes]:
-        """Describe a row of CUDA. Its further lanes have the same name and parent: viewers show them as one."""
+    def _described_row(self, row: Row) -> Iterator[bytes]:
+        """Describe a row of CUDA or of the CPU side. Its further lanes have the same name and parent: viewers show them as one."""
         if row.above is not None:
             yield number(5, self.family_tracks[self.tracks.families + row.above])
             yield number(12, row.place)
@@ -232,9 +249,10 @@ class _Writer:
         yield text(2, row.name)
         yield number(11, _EXPLICIT)
 
-    def _cuda(self, piece: Events) -> Columns:
+    def _placed(self, piece: Events, first: int) -> Columns:
+        """Return the events of rows, whose first one is the family `first`."""
         columns = Columns(len(piece.id))
-        columns.put("family", (piece.row + self.tracks.families).astype(np.int32))
+        columns.put("family", (piece.row + first).astype(np.int32))
         columns.put("id", piece.id)
         columns.put("parent", piece.parent)
         columns.put("start", piece.start)
@@ -246,7 +264,7 @@ class _Writer:
         if (piece.arrow >= 0).any():
             # one to one, and different between reports; 0 is none
             arrows = (piece.arrow.astype(np.uint64) * np.uint64(_ODD)) ^ np.uint64(self.flow)
-            columns.flow(np.where(piece.arrow >= 0, arrows, 0).astype(np.uint64), ends=piece.kind is not API)
+            columns.flow(np.where(piece.arrow >= 0, arrows, 0).astype(np.uint64), ends=not piece.starts)
         return columns
 
     def _columns(self, batch: pa.RecordBatch, kind: str) -> Columns:
