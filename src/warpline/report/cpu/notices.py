@@ -56,7 +56,7 @@ _NOTICES = {
         "sampling-slowed",
         "sampling of {where} was made rarer, {value} Hz, because it took too much CPU; --python-sampling-frequency asks for less",
     ),
-    6: _Notice("info", "ticks", "{value} ticks of the {name} sampler were due in {where}", nameless="", sums=True),
+    6: _Notice("info", "ticks", "{value} ticks of the {name} sampler were due in {where}", nameless="Python", sums=True),
     7: _Notice(
         "info",
         "missed-ticks",
@@ -123,9 +123,7 @@ def notes(records: WideRecords | None, strings: Strings, pid: int) -> list[Note]
         where = f"process {pid}"
         notice = _NOTICES.get(number)
         if notice is None:
-            message = (
-                f"{where} notes about its CPU side what this version of warpline cannot explain: notice {number}, {value} {name}".rstrip()
-            )
+            message = f"{where} notes what this version of warpline cannot explain: CPU notice {number}, {value} {name}".rstrip()
             notice = _Notice("info", "cpu-notice", "")
         else:
             message = notice.text.format(value=notice.value(value), name=name or notice.nameless, where=where)

@@ -95,7 +95,8 @@ class Elf:
 
     def rows(self, section: Section, kind: np.dtype[Any]) -> npt.NDArray[Any]:
         """Return a section as a table."""
-        return np.frombuffer(self._data, kind, section.size // kind.itemsize, section.offset)
+        count = section.size // kind.itemsize
+        return np.frombuffer(self._data, kind, count, section.offset) if count else np.empty(0, kind)
 
     def name(self, section: Section, at: int) -> str:
         """Return a text of a section of texts."""

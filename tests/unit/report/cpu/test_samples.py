@@ -1,0 +1,112 @@
+"""Samples and thread states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.report.cpu.spools import FRAMES, MAIN, NATIVE, NOWHERE, POLL, SEM_WAIT, TASK, call, report, sample, thread
+from warpline.testing import spool_writer as sw
+
+LATEST = 1 << 62
+RUNNING, RUNNABLE, BLOCKED = 1, 2, 3
+
+
+def state(kind: int, start: int, end: int, **more: int) -> dict[str, int]:
+    return {"domain": kind, "start": start, "end": end, "tid": 10, "cpu": NOWHERE, **more}
+
+
+def test_what_samples_say(tmp_path: Path) -> None:
+    rows = [
+        sample(5_000, 8_000, count=4, flags=0x03, name=TASK),
+        sample(2_000, tid=11, domain=NATIVE, cpu=1, flags=0x04 | 0x08, stack=1),
+        sample(9_000, stack=0),
+    ]
+    found = report(tmp_path, {"cpu_frame": FRAMES, "cpu_sample": rows})
+    assert found.columns(
+        "samples", "id", "start", "end", "kind", "count", "weight", "on_cpu", "gil", "cpu", "stack", "task", "late", "cut"
+    ) == [
+        (0, 2_000, 2_000, "native", 1, 1_000, True, None, 1, 1, None, True, True),
+        (1, 5_000, 8_000, "python", 4, 4_000, True, True, None, 2, "task", None, False),
+        (2, 9_000, 9_000, "python", 1, 1_000, False, False, None, None, None, None, False),
+    ]
+    assert found.notes("lost-stacks") == []
+
+
+def test_numbers_that_are_too_large_stay_numbers(tmp_path: Path) -> None:
+    rows = [sample(10, LATEST, count=0xFFFFFFFF, interval=(1 << 64) - 1), sample(20, count=0xFFFFFFFF, interval=1 << 20, cpu=0xFFFFFFFE)]
+    found = report(tmp_path, {"cpu_sample": rows})
+    assert found.columns("samples", "weight", "cpu") == [(LATEST, None), (0xFFFFFFFF << 20, None)]
+
+
+def test_impossible_times_and_kinds_are_left_out(tmp_path: Path) -> None:
+    rows = [sample(0), sample(20, 10), sample(LATEST + 1), sample(30, (1 << 64) - 1), sample(40, domain=7), sample(50)]
+    found = report(tmp_path, {"cpu_sample": rows})
+    assert found.columns("samples", "start") == [(50,)]
+    assert found.notes("damaged-records")[0]["count"] == 4
+
+
+def test_the_range_around_a_sample(tmp_path: Path) -> None:
+    ranges = sw.records(0, [sw.event("range", 1_200, 1_400, MAIN), sw.event("range", 1_000, 2_000, MAIN)])
+    rows = [sample(start) for start in (999, 1_000, 1_300, 1_400, 1_999, 2_000)] + [sample(1_300, tid=11)]
+    found = report(tmp_path, {"cpu_sample": rows}, thread(10), ranges)
+    assert found.columns("samples", "start", "range") == [
+        (999, None),
+        (1_000, 0),
+        (1_300, 1),
+        (1_300, None),
+        (1_400, 0),
+        (1_999, 0),
+        (2_000, None),
+    ]
+    assert len({row["thread"] for row in found["samples"]}) == 2
+
+
+def test_windows_choose_samples(tmp_path: Path) -> None:
+    rows = [sample(100, 900), sample(100, 1_001), sample(1_500), sample(1_999, 5_000), sample(2_000)]
+    found = report(tmp_path, {"cpu_sample": rows}, control=sw.control([(1_000, 2_000, 1, 1, 0)]), end_ns=9_000)
+    assert found.columns("samples", "start", "end") == [(100, 1_001), (1_500, 1_500), (1_999, 5_000)]
+
+
+def test_states_say_why_threads_were_blocked(tmp_path: Path) -> None:
+    wide = {
+        "cpu_state": [
+            state(RUNNING, 1_000, 1_200, cpu=3),
+            state(BLOCKED, 1_200, 1_800),
+            state(RUNNABLE, 1_800, 1_900),
+            state(BLOCKED, 2_000, 2_100),
+            state(BLOCKED, 2_200, 2_300),
+            state(BLOCKED, 3_100, 3_200, flags=1),
+            state(BLOCKED, 1_250, 1_300, tid=11),
+        ],
+        "os_call": [call(1_100, 1_900), call(2_150, 2_400, SEM_WAIT), call(3_000, 4_000, SEM_WAIT), call(3_050, 3_150, POLL)],
+        "gil": [{"domain": 2, "start": 2_190, "end": 2_390, "tid": 10}],
+    }
+    found = report(tmp_path, wide)
+    assert found.columns("thread_states", "start", "state", "cpu", "exact", "reason") == [
+        (1_000, "running", 3, True, None),
+        (1_200, "blocked", None, True, "poll"),
+        (1_250, "blocked", None, True, None),
+        (1_800, "runnable", None, True, None),
+        (2_000, "blocked", None, True, None),
+        (2_200, "blocked", None, True, "GIL"),
+        (3_100, "blocked", None, False, "poll"),
+    ]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_reasons_and_ranges_do_not_depend_on_how_rows_are_grouped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    wide = {
+        "cpu_state": [state(BLOCKED, start, start + 50) for start in range(100, 3_000, 100)],
+        "os_call": [call(start, start + 120, POLL + start // 500 % 2) for start in range(50, 3_000, 250)],
+        "cpu_sample": [sample(start) for start in range(10, 3_000, 170)],
+    }
+    ranges = sw.records(0, [sw.event("range", start, start + 260, MAIN) for start in range(1, 3_000, 300)])
+    names = [("thread_states", "id", "start", "reason"), ("samples", "id", "start", "range"), ("osrt", "id", "start", "range")]
+    whole = report(tmp_path / "whole", wide, thread(10), ranges)
+    monkeypatch.setattr("warpline.report.place.ROWS_PER_GROUP", rows)
+    pieces = report(tmp_path / "pieces", wide, thread(10), ranges)
+    for columns in names:
+        assert pieces.columns(*columns) == whole.columns(*columns)
+    assert len(set(whole.columns("thread_states", "reason"))) == 3
