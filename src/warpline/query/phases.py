@@ -21,7 +21,8 @@ def chosen(report: Report, selection: Selection, table: str) -> str:
     if selection.nvtx is None:
         window = selection.window(report)
         return f"(SELECT * FROM {table}{'' if window is None else f' WHERE {overlap(*window)}'})"
-    return f"""(WITH spans AS MATERIALIZED {spans(report, selection)} SELECT row.* FROM {table} AS row
+    return f"""(WITH spans AS MATERIALIZED {spans(report, selection)}
+        SELECT row.* FROM (SELECT * FROM {table} WHERE thread IN (SELECT thread FROM spans)) AS row
         ASOF JOIN spans ON row.thread = spans.thread AND greatest(row."end" - 1, row."start") >= spans.first
         WHERE spans.last > row."start")"""
 

@@ -32,14 +32,12 @@ import pyarrow.compute as pc
 
 from warpline.errors import MissingData
 from warpline.query.nested import nested
-from warpline.query.phases import chosen, said
+from warpline.query.phases import said
 from warpline.stats.base import noted, share
 from warpline.stats.calls import located, one_of
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
-
-_NAMES = {"module": "name", "package": "split_part(name, '.', 1)", "process": "name"}
 
 
 def table(report: Report, selection: Selection, *, by: str = "module", min_percent: float = 0.5) -> pa.Table:
@@ -51,22 +49,19 @@ def table(report: Report, selection: Selection, *, by: str = "module", min_perce
         by: `module`, `package`, or `process`: modules in each process.
         min_percent: leave out what has less of all Self time.
     """
-    name = _NAMES[one_of("by", by, tuple(_NAMES))]
-    relation = chosen(report, selection, nested("imports", name))
-    rows = report.sql(f"""
-        SELECT {"process, " if by == "process" else ""}{name} AS name, sum(own)::BIGINT AS own, count(*) AS count,
-          sum("end" - "start") FILTER (WHERE outermost)::BIGINT AS total, count(*) FILTER (WHERE failed) AS failed
-        FROM {relation} GROUP BY ALL ORDER BY own DESC, total DESC, name
-    """)
+    one_of("by", by, ("module", "package", "process"))
+    package = (lambda name: name.partition(".")[0]) if by == "package" else None
+    rows = nested(report, selection, "imports", ["name"], ["process"] if by == "process" else [], renamed=package)
     if not rows.num_rows:
         raise MissingData(f"does not contain Python import data{selection.place(report)}.")
+    rows = rows.sort_by([("own", "descending"), ("whole", "descending"), ("name", "ascending")])
     rows = rows.append_column("share", share(rows.column("own")))
     everything = rows.num_rows
     rows = rows.filter(pc.greater_equal(rows.column("share"), min_percent))
     columns = {
         "Self (%)": rows.column("share"),
         "Self (ns)": rows.column("own"),
-        "Total (ns)": rows.column("total"),
+        "Total (ns)": rows.column("whole"),
         "Imports": rows.column("count"),
         "Failed": rows.column("failed"),
         **located(report, rows),

@@ -30,12 +30,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from warpline.errors import MissingData
 from warpline.query.nested import nested
-from warpline.query.phases import chosen, said
+from warpline.query.phases import said
 from warpline.stats.base import noted, share
 from warpline.stats.calls import located, one_of
-from warpline.stats.sums import block, grouped
+from warpline.stats.sums import block
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -43,11 +45,6 @@ if TYPE_CHECKING:
 _PER = {"function": (), "process": ("process",), "thread": ("process", "thread")}
 _KINDS = ("all", "function", "task", "exception", "warning")
 _KEYS = ("kind", "name", "file", "line")
-_FIGURES = {
-    "own": "sum(own)::BIGINT",
-    "whole": 'coalesce(sum("end" - "start") FILTER (WHERE outermost), 0)::BIGINT',
-    "failed": "count(*) FILTER (WHERE failed)",
-}
 
 
 def table(report: Report, selection: Selection, *, by: str = "function", kind: str = "all") -> pa.Table:
@@ -60,10 +57,11 @@ def table(report: Report, selection: Selection, *, by: str = "function", kind: s
         kind: `function`, `task`, `exception`, `warning` or `all`.
     """
     one_of("kind", kind, _KINDS)
-    keys = {name: f'"{name}"' for name in (*_PER[one_of("by", by, tuple(_PER))], *_KEYS)}
-    relation = chosen(report, selection, nested("python_calls", ", ".join(_KEYS)))
-    where = "true" if kind == "all" else f"kind = '{kind}'"
-    rows = grouped(report, selection, relation, keys, missing="Python call data", per=(), where=where, more=_FIGURES)
+    rows = nested(report, selection, "python_calls", _KEYS, _PER[one_of("by", by, tuple(_PER))])
+    if kind != "all":
+        rows = rows.filter(pc.equal(pc.cast(rows.column("kind"), pa.string()), kind))
+    if not rows.num_rows:
+        raise MissingData(f"does not contain Python call data{selection.place(report)}.")
     figures = block(rows, "Sum (ns)", "ns", "Calls")
     del figures["Sum (ns)"]  # of calls in calls of themselves, too
     columns = {
