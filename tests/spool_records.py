@@ -74,6 +74,10 @@ class RawSpool:
         """The definitions of one kind of object."""
         return [record for record in self.of("define", domain) if record.json["kind"] == kind]
 
+    def text(self, number: int) -> str:
+        """A text by its number."""
+        return self._strings[number]
+
     def _walk(self, at: int) -> Iterator[tuple[int, int, int, int, int]]:
         (chunk_end,) = struct.unpack_from("<Q", self._data, 64)
         while at < min(chunk_end, len(self._data)):

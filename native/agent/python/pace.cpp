@@ -12,7 +12,8 @@
 namespace warpline::agent {
 namespace {
 
-constexpr uint32_t kLooks = 128;  // between two checks of what they cost
+constexpr uint32_t kLooks = 128;   // between two checks of what they cost
+constexpr uint32_t kPatience = 3;  // checks: a program that starts shows much that is new
 constexpr uint64_t kLongest = 100'000'000;
 constexpr uint64_t kSecond = 1'000'000'000;
 
@@ -61,7 +62,9 @@ bool Pace::adapt() {
   looks_ = 0;
   used_then_ = used;
   uint64_t before = interval_;
-  if (cost * 1000 > share_ * interval_) {
+  dear_ = cost * 1000 > share_ * interval_ ? dear_ + 1 : 0;
+  if (dear_ == kPatience) {
+    dear_ = 0;
     uint64_t wanted = cost * 1000 / share_;
     interval_ = wanted > interval_ * 2 ? wanted : interval_ * 2;
     interval_ = interval_ < kLongest ? interval_ : kLongest;

@@ -33,6 +33,7 @@ class Pace {
   uint64_t due_ = 0;
   uint64_t missed_ = 0;
   uint32_t looks_ = 0;
+  uint32_t dear_ = 0;       // checks in a row
   uint64_t used_then_ = 0;  // of the processor, when `looks_` began
 };
 

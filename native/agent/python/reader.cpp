@@ -15,11 +15,11 @@ namespace {
 constexpr size_t kMostFrames = 2048;
 constexpr size_t kMostThreads = 8192;
 constexpr size_t kMostChunk = size_t{1} << 20;
-constexpr size_t kChunkHead = 24;      // previous, size, top
-constexpr size_t kMostState = 1024;    // of a thread state, up to the last field that we read
-constexpr size_t kSlack = 2048;        // frames that may have come since the last look
-constexpr size_t kMostOutside = 256;   // frames outside of chunks that are looked for in advance
-constexpr size_t kMostFetched = 1024;  // frames that are read one by one
+constexpr size_t kChunkHead = 24;     // previous, size, top
+constexpr size_t kMostState = 1024;   // of a thread state, up to the last field that we read
+constexpr size_t kSlack = 2048;       // frames that may have come since the last look
+constexpr size_t kMostOutside = 512;  // frames outside of chunks that are looked for in advance
+constexpr size_t kMostFetched = 768;  // that are then read one by one
 constexpr int kAttempts = 4;
 constexpr uint8_t kOwnedByC = 3;  // and above: no function, but where C entered the evaluation loop
 constexpr uintptr_t kTags = 7;    // 3.14: of a reference in a frame
@@ -104,6 +104,9 @@ PythonReader::Result PythonReader::copy(PythonThread &thread, uintptr_t &frame) 
       std::max({at.thread_handle, at.thread_interpreter, to_frame, has_chunks ? at.thread_top : 0}) +
       sizeof(uintptr_t);
   regions_.clear();
+  used_ = 0;
+  hint_ = 0;
+  older_chunk_ = 0;
   frame = 0;
   if (state_size > sizeof(state) || !copy_memory(state, thread.address, state_size) ||
       field<uintptr_t>(state, at.thread_interpreter) != thread.interpreter ||
@@ -134,6 +137,7 @@ PythonReader::Result PythonReader::copy(PythonThread &thread, uintptr_t &frame) 
   for (Region &region : regions_) {
     region.second = region.first + size;
   }
+  used_ = size * 2;
   if (bytes_.size() < size * 2) {
     bytes_.resize(size * 2 + 16384);
   }
@@ -159,6 +163,7 @@ PythonReader::Result PythonReader::copy(PythonThread &thread, uintptr_t &frame) 
   if (chunk != 0 && !regions_.empty() && regions_[0].from == chunk) {
     auto bytes = field<uint64_t>(bytes_.data() + regions_[0].first, at.chunk_size);
     thread.chunk_used = bytes < kMostChunk ? bytes : 0;
+    older_chunk_ = field<uintptr_t>(bytes_.data() + regions_[0].first, at.chunk_previous);
   }
   return by_root && inner[0] != root ? Result::torn : Result::good;
 }
@@ -166,60 +171,61 @@ PythonReader::Result PythonReader::copy(PythonThread &thread, uintptr_t &frame) 
 // Offsets are compared, not addresses: what a torn stack points at may be any number.
 const char *PythonReader::find(uintptr_t address, size_t &second) const {
   size_t size = frame_size();
-  for (const Region &region : regions_) {
-    uintptr_t offset = address - region.from;
-    if (region.size >= size && offset <= region.size - size) {
-      second = region.second + offset;
-      return bytes_.data() + region.first + offset;
+  auto is_in = [&](size_t at) {
+    return at < regions_.size() && regions_[at].size >= size &&
+           address - regions_[at].from <= regions_[at].size - size;
+  };
+  // Frames that lie alone come in the order in which they are looked for, or the other way round.
+  size_t at = is_in(hint_) ? hint_ : is_in(hint_ + 1) ? hint_ + 1 : hint_ - 1;
+  if (!is_in(at)) {
+    for (at = 0; at < regions_.size() && !is_in(at); ++at) {
     }
   }
-  return nullptr;
-}
-
-// A frame that was not copied: an older chunk as a whole, or the frame alone.
-const char *PythonReader::fetch(uintptr_t address) {
-  size_t size = frame_size();
-  size_t first = 0;
-  for (const Region &region : regions_) {
-    first = std::max({first, region.first + region.size, region.second + region.size});
-  }
-  uintptr_t older = 0;
-  uint64_t head[3] = {0, 0, 0};
-  if (python_.at.thread_chunk != kNoOffset && !regions_.empty() && regions_[0].from % 4096 == 0) {
-    // The chunk before the oldest one that there is a copy of.
-    for (const Region &region : regions_) {
-      if (region.size > size && region.from % 4096 == 0) {
-        older = field<uintptr_t>(bytes_.data() + region.first, python_.at.chunk_previous);
-      }
-    }
-  }
-  if (older != 0 && older % 4096 == 0 && copy_memory(head, older, sizeof(head)) && head[1] <= kMostChunk &&
-      address - older <= head[1] - size && head[1] > size) {
-    regions_.push_back({older, head[1], first, first});
-  } else {
-    regions_.push_back({address, size, first, first});
-  }
-  const Region &region = regions_.back();
-  if (bytes_.size() < first + region.size) {
-    bytes_.resize(first + region.size + 65536);
-  }
-  if (!copy_memory(bytes_.data() + first, region.from, region.size)) {
-    regions_.pop_back();
+  if (at == regions_.size()) {
     return nullptr;
   }
-  return bytes_.data() + first + (address - region.from);
+  hint_ = at;
+  size_t offset = address - regions_[at].from;
+  second = regions_[at].second + offset;
+  return bytes_.data() + regions_[at].first + offset;
+}
+
+// A frame that was not copied: with the older chunk that it is in, or alone.
+const char *PythonReader::fetch(uintptr_t address) {
+  size_t size = frame_size();
+  Region region{address, size, used_, used_};
+  uint64_t head[3] = {0, 0, 0};  // previous, size, top
+  if (older_chunk_ != 0 && copy_memory(head, older_chunk_, sizeof(head)) && head[1] <= kMostChunk &&
+      head[1] > size && address - older_chunk_ <= head[1] - size) {
+    region.from = older_chunk_;
+    region.size = head[1];
+    older_chunk_ = head[0];
+  }
+  if (bytes_.size() < used_ + region.size) {
+    bytes_.resize(used_ + region.size + 65536);
+  }
+  if (!copy_memory(bytes_.data() + used_, region.from, region.size)) {
+    return nullptr;
+  }
+  used_ += region.size;
+  hint_ = regions_.size();
+  regions_.push_back(region);
+  return bytes_.data() + region.first + (address - region.from);
 }
 
 bool PythonReader::walk(uintptr_t frame, bool &is_cut) {
   size_t fetched = 0;
   raw_.clear();
-  for (; frame != 0 && raw_.size() < kMostFrames;) {
+  while (frame != 0 && raw_.size() < kMostFrames) {
     size_t second = 0;
     if (frame % 8 != 0) {
       return false;
     }
     const char *bytes = find(frame, second);
-    if (bytes == nullptr && (++fetched > kMostFetched || (bytes = fetch(frame)) == nullptr)) {
+    if (bytes == nullptr && ++fetched > kMostFetched) {
+      break;
+    }
+    if (bytes == nullptr && (bytes = fetch(frame)) == nullptr) {
       return false;
     }
     Raw raw = parse(bytes);
@@ -253,10 +259,11 @@ size_t PythonReader::stable() const {
 
 void PythonReader::remember(PythonThread &thread) const {
   thread.outside.clear();
+  bool has_chunks = python_.at.thread_chunk != kNoOffset;
   for (const Raw &raw : raw_) {
     bool in_chunk = false;
-    for (const Region &region : regions_) {
-      in_chunk = in_chunk || (region.size > frame_size() && raw.address - region.from < region.size);
+    for (size_t i = 0; has_chunks && i < regions_.size() && !in_chunk; ++i) {
+      in_chunk = regions_[i].size > frame_size() && raw.address - regions_[i].from < regions_[i].size;
     }
     if (!in_chunk && thread.outside.size() < kMostOutside) {
       thread.outside.push_back(raw.address);
@@ -289,6 +296,9 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
     uint32_t number = numbers_[at];
     if (number == PythonCodes::kNone) {
       return Result::torn;
+    }
+    if (codes_.code(number).name == codes_.code(number).file) {
+      continue;  // made by the interpreter for itself: what cleans up after an __init__ that it entered directly
     }
     int64_t offset = 0;
     if (python_.at.code_instructions != kNoOffset) {

@@ -90,6 +90,9 @@ class PythonReader {
   std::vector<PythonThread> known_;  // of read(tid)
   std::vector<Region> regions_;
   std::vector<char> bytes_;
+  size_t used_ = 0;            // of bytes_
+  mutable size_t hint_ = 0;    // the region that the last frame was in
+  uintptr_t older_chunk_ = 0;  // that was not copied so far
   std::vector<Piece> pieces_;
   std::vector<Raw> raw_;  // innermost first
   std::vector<uintptr_t> addresses_;

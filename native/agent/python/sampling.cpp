@@ -89,20 +89,19 @@ void PythonSampling::look(ProcessLog &log, size_t i, uint64_t now, uint64_t inte
   Track &track = tracks_[i];
   int64_t cpu =
       thread_cpu_ns(thread.tid);  // before its frames: what runs in between is read again at the next tick
-  bool ran = cpu < 0 || cpu != track.cpu;
   uint8_t flags = holds_gil(thread) ? kSampleGil : 0;
-  if (ran) {
+  if (cpu != track.cpu || cpu < 0) {
     bool is_first = track.cpu < 0;
     track.cpu = cpu;
-    if (!reader_.read(thread, stack_)) {
-      track = {-1, {}, track.run};
+    if (cpu < 0 || !reader_.read(thread, stack_)) {
+      track.cpu = -1;
       track.run.end(log, thread.tid);
-      until_refresh_ = 0;
+      until_refresh_ = 0;  // it may be gone
       return;
     }
     made_sense_ = made_sense_ || !stack_.frames.empty();
     track.sample.stack = reader_.node(log, stack_);
-    flags |= is_first || cpu < 0 ? 0 : kSampleOnCpu;
+    flags |= is_first ? 0 : kSampleOnCpu;
     flags |= stack_.is_cut ? kSampleCut : 0;
   } else {
     flags |= track.sample.flags & kSampleCut;
