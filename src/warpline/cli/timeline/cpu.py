@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from warpline.cli.timeline.bars import bars_of
-from warpline.cli.timeline.model import SAMPLES, Band, Mark, Track
+from warpline.cli.timeline.model import SAMPLES, Band, Bar, Mark, Track
 from warpline.errors import UsageError
 from warpline.query.cpu_occupancy import KINDS_OF_SAMPLES, Seen, band_cells, bar_cells, event_cells, sample_cells
 
@@ -87,8 +87,23 @@ def _samples(report: Report, window: Window, columns: int, seen: Mapping[int, Se
     for kind in KINDS_OF_SAMPLES:
         threads = [thread for thread, facts in seen.items() if f"samples {kind}" in facts.lanes and thread not in tracks]
         lanes = _lanes(sample_cells(report, window, columns, kind, threads)) if threads else {}
-        tracks.update({thread: Track(ROWS["samples"], "", [bars_of(own[0])], task=True) for thread, own in lanes.items()})
+        tracks.update({thread: Track(ROWS["samples"], "", [_runs(own[0])], task=True) for thread, own in lanes.items()})
     return tracks
+
+
+def _runs(rows: list[dict[str, Any]]) -> list[Bar]:
+    """Join neighbouring columns in which samples saw one function most, however often the thread was interrupted meanwhile."""
+    runs: list[list[dict[str, Any]]] = []
+    for row in rows:
+        last = runs[-1][-1] if runs else None
+        if last is not None and row["col"] == last["col"] + 1 and row["top"]["message"] == last["top"]["message"]:
+            runs[-1].append(row)
+        else:
+            runs.append([row])
+    return [
+        Bar(run[0]["col"], run[-1]["col"], run[0]["top"]["message"], None, run[0]["top"]["color"], False, 1, tuple(c["busy"] for c in run))
+        for run in runs
+    ]
 
 
 def _lanes(cells: Any) -> dict[int, dict[int, list[dict[str, Any]]]]:
