@@ -34,9 +34,11 @@ class Threads:
         `known`: none is added, and threads that did nothing else are -1: they may be our own.
         """
         out = np.full(len(tid), UNKNOWN_THREAD, np.int32)
-        used, code = np.unique(tid, return_inverse=True)
-        order = np.argsort(code.reshape(-1), kind="stable")
-        edges = np.searchsorted(code.reshape(-1)[order], np.arange(len(used) + 1))
+        used = np.unique(tid)
+        # Numbers of 16 bits are sorted in no time.
+        code = np.searchsorted(used, tid).astype(np.uint16 if len(used) <= 1 << 16 else np.int64)
+        order = np.argsort(code, kind="stable")
+        edges = np.searchsorted(code[order], np.arange(len(used) + 1))
         for one, (begin, end) in zip(used.tolist(), pairwise(edges.tolist()), strict=True):
             mine = order[begin:end]
             if known and one not in self._of:

@@ -66,9 +66,9 @@ class OsCalls:
             )
             if on_file.any():
                 kept = pa.array(np.flatnonzero(on_file))
-                files = {**columns, **common, "name": name, "operation": operation, "path": target, **self._asked(found)}
+                files = {**columns, **common, "name": name, "operation": operation, "path": target}
                 files.pop("range", None)
-                files = {column: values.take(kept) for column, values in files.items()}
+                files = {column: values.take(kept) for column, values in files.items()} | self._asked(found[on_file])
                 files |= self._place.ids(slice(self._files, self._files + len(kept)))
                 self._files += len(kept)
                 yield "file_access", schema.build("file_access", files)
@@ -77,7 +77,8 @@ class OsCalls:
         """Return the columns that `object` becomes: a number of bytes, or flags."""
         opens = self._opens(found["name"]) != 0
         moves = self._moves(found["name"]) != 0
-        used, codes = np.unique(np.where(opens, found["object"] & 0xFFFFFFFF, 0), return_inverse=True)
-        words = pa.array([os_words.open_flags(flags) for flags in used.tolist()], pa.string())
-        flags = words.take(pa.array(codes.reshape(-1).astype(np.int32), mask=~opens))
+        flags = found["object"] & 0xFFFFFFFF
+        used = np.unique(flags[opens])
+        words = pa.array([os_words.open_flags(one) for one in used.tolist()], pa.string())
+        flags = words.take(pa.array(np.searchsorted(used, flags), mask=~opens))
         return {"asked": pa.array(found["object"].astype(np.int64), mask=~moves), "flags": flags}
