@@ -38,8 +38,11 @@ class Frames:
     `parent`: position of each one's caller, -1 for the outermost ones.
     """
 
-    def __init__(self, rows: pa.Table) -> None:
-        """`rows`: the table `frames`, or some of it whose parents are in it."""
+    def __init__(self, rows: pa.Table, *, only_python: bool = False) -> None:
+        """`rows`: the table `frames`, or some of it whose parents are in it.
+
+        `only_python`: leave out what is no function of Python; its callers have its place. Stacks without any are `[no stack]`.
+        """
         blank = pa.Table.from_pylist([{"frame": None, "kind": "native", "function": NO_STACK}], rows.schema)
         self._rows = pa.concat_tables([rows, blank]).unify_dictionaries().combine_chunks()
         keys = _numbers(rows.column("frame"))
@@ -48,11 +51,28 @@ class Frames:
         self.parent = np.append(self._find(_numbers(rows.column("parent"))), np.int64(-1))
         self._texts = {name: self._rows.column(name).combine_chunks() for name in _TEXTS}
         self._made: dict[int, Frame] = {}
+        self._stands: Numbers | None = None  # of each frame the one that has its place
+        if only_python:
+            self._keep(np.array(pc.equal(pc.cast(self._texts["kind"], pa.string()), "python")))
 
     @classmethod
-    def of(cls, report: Report) -> Frames:
+    def of(cls, report: Report, *, only_python: bool = False) -> Frames:
         """Read the frames of a report; there may be none."""
-        return cls(report.table("frames", ["frame", "parent", *_TEXTS, *_LINES]))
+        return cls(report.table("frames", ["frame", "parent", *_TEXTS, *_LINES]), only_python=only_python)
+
+    def _keep(self, wanted: npt.NDArray[np.bool_]) -> None:
+        """Put the nearest caller that is wanted in the place of each other frame."""
+        wanted[-1] = True
+        last = len(self) - 1
+        near = np.where(wanted, np.arange(len(self)), self.parent)
+        for _ in range(64):  # each step doubles how far it looks
+            known = near >= 0
+            further = np.where(known, near[near], -1)
+            if np.array_equal(further, near):
+                break
+            near = further
+        self.parent = np.where(self.parent >= 0, near[self.parent], -1)
+        self._stands = np.where(near >= 0, near, last)
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -60,7 +80,8 @@ class Frames:
     def positions(self, stacks: pa.ChunkedArray | pa.Array) -> Numbers:
         """Return the positions of stacks, as tables name them; that of `[no stack]` for null, and for what is not in the table."""
         found = self._find(_numbers(stacks))
-        return np.where(found < 0, len(self) - 1, found)
+        found = np.where(found < 0, len(self) - 1, found)
+        return found if self._stands is None else self._stands[found]
 
     def frame(self, position: int) -> Frame:
         """Return one frame."""

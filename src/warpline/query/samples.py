@@ -14,17 +14,23 @@ if TYPE_CHECKING:
     from warpline.query.report import Report
     from warpline.query.selection import Selection
 
-KINDS = ("python", "native")
+KINDS = ("python", "native", "osrt")
+_CALLS = """(SELECT process, thread, "start", "end", 'osrt' AS kind, 1 AS "count", "end" - "start" AS weight, true AS on_cpu, stack, "range"
+    FROM osrt WHERE stack IS NOT NULL)"""
 
 
 def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
     """Return which kind of samples to look at: `native` where there are any (Python frames are among them), else `python`.
 
-    `asked`: `python`, `native` or `auto`; `wall`: of threads that waited, too, which only `python` has. Raises UsageError for what does not
-    go together, MissingData where there are none.
+    `asked`: `python`, `native`, `auto` or `osrt` (calls of the C library that have a stack, each a sample of its length); `wall`: of
+    threads that waited, too, which only `python` has. Raises UsageError for what does not go together, MissingData where there are none.
     """
     if asked not in ("auto", *KINDS):
         raise UsageError(f"`:kind={asked}` is not known; there are: auto, {', '.join(KINDS)}.")
+    if asked == "osrt":
+        if not report.tables["osrt"] or not report.sql("SELECT 1 FROM osrt WHERE stack IS NOT NULL LIMIT 1").num_rows:
+            raise MissingData("does not contain OS runtime data with stacks.")
+        return asked
     if wall and asked == "native":
         raise UsageError("native samples are of running threads only: take `:kind=python` with `:wall`.")
     if not report.tables["samples"]:
@@ -46,14 +52,15 @@ def sampled(
     Args:
         report: the report.
         selection: which part of it; of samples that reach over its edge, their share.
-        kind: `python` or `native`. Both may have seen the same moment: never add them up.
+        kind: as `kind_of` returns it. They may have seen the same moment: never add them up.
         wall: also samples of threads that waited (native ones are of running threads only).
         per: columns of `samples` to keep apart.
     """
     columns = ", ".join(f'"{name}"' for name in (*per, "stack"))
-    ran = "" if wall or kind == "native" else " AND on_cpu"
+    ran = " AND on_cpu" if kind == "python" and not wall else ""
     whole = selection.time is None and selection.nvtx is None
-    relation = "samples" if whole else pieces(report, selection, "samples")
+    table = _CALLS if kind == "osrt" else "samples"
+    relation = table if whole else pieces(report, selection, table)
     weight, count = ("weight", '"count"') if whole else ("round(weight * part)", 'round("count" * part)')
     text = f"""
     SELECT {columns}, sum({weight})::BIGINT AS weight, sum({count})::BIGINT AS "count"

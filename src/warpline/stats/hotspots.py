@@ -33,12 +33,12 @@ class Profile:
     groups: pa.Table
 
     @classmethod
-    def of(cls, report: Report, selection: Selection, by: str, *, kind: str, wall: bool) -> Profile:
+    def of(cls, report: Report, selection: Selection, by: str, *, kind: str, wall: bool = False, only_python: bool = False) -> Profile:
         """Read the samples, kept apart by `process`, `thread` or `range`, or not at all (other words). MissingData where there are none."""
         keys = _GROUPS.get(by, ())
         rows = sampled(report, selection, kind=kind, wall=wall, per=keys)
         if not rows.num_rows:
-            hint = "" if wall or kind == "native" else " of threads that ran; `:wall` has those that waited"
+            hint = "" if wall or kind != "python" else " of threads that ran; `:wall` has those that waited"
             raise MissingData(f"does not contain CPU sampling data{selection.place(report)}{hint}.")
         if by == "range":
             rows = _range_names(report, rows)
@@ -50,7 +50,7 @@ class Profile:
         else:
             groups = pa.table({"weight_sum": [pc.sum(rows.column("weight")).as_py()], "count_sum": [pc.sum(rows.column("count")).as_py()]})
             group = np.zeros(rows.num_rows, np.int64)
-        frames = Frames.of(report)
+        frames = Frames.of(report, only_python=only_python)
         return cls(frames, Weights.of(frames, rows, group), groups)
 
     @property

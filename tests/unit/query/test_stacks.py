@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from warpline.errors import UsageError
@@ -99,6 +100,24 @@ def test_lines_functions_and_modules() -> None:
     ]
     with pytest.raises(UsageError, match="function, line, module"):
         frames.labels("colour")
+
+
+def test_functions_of_python_alone() -> None:
+    native = {"kind": "native", "module": "lib.so"}
+    rows: list[dict[str, Any]] = [
+        {"frame": 1, "function": "_start", **native},
+        {"frame": 2, "parent": 1, "function": "main"},
+        {"frame": 3, "parent": 2, "function": "eval", **native},
+        {"frame": 4, "parent": 3, "function": "call", **native},
+        {"frame": 5, "parent": 4, "function": "step"},
+        {"frame": 6, "parent": 5, "function": "sqrt", **native},
+        {"frame": 7, "parent": 1, "function": "idle", **native},
+    ]
+    table = schema.build("frames", [{"process": 0, "depth": 0, "kind": "python", **row} for row in rows])
+    frames = Frames(table, only_python=True)
+    tree = top_down(frames, "function", weights(frames, [(0, 6, 1, 1), (0, 5, 10, 1), (0, 4, 100, 1), (0, 7, 1000, 1), (0, None, 5, 1)]))
+    assert named(frames, tree) == [(0, NO_STACK, 1005, 1005), (0, "main", 100, 111), (1, "step", 11, 11)]
+    assert [frame.function for frame in frames.path(int(frames.positions(pa.array([6]))[0]))] == ["main", "step"]
 
 
 def test_without_a_stack() -> None:

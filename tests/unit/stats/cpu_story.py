@@ -83,7 +83,7 @@ def _sample(rng: random.Random, row: Row) -> Row:
 
 def _call(rng: random.Random, row: Row) -> Row:
     failed = rng.random() < 0.1
-    about = {"target": rng.choice((None, "/data/a", "10.0.0.1:80")), "bytes": rng.choice((None, 512))}
+    about = {"target": rng.choice((None, "/data/a", "10.0.0.1:80")), "bytes": rng.choice((None, 512)), "object": rng.choice((None, 0x7F00))}
     return {"name": rng.choice(CALLS), "group": "file", "result": -1 if failed else 0, "error": "EAGAIN" if failed else None, **about}
 
 

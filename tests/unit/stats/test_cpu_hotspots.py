@@ -14,7 +14,9 @@ from warpline import catalog
 from warpline.cli.group import commands
 from warpline.errors import MissingData, UsageError
 from warpline.query import Report, Selection
+from warpline.query import open as open_report
 from warpline.stats.base import notes
+from warpline.testing.timeline import timeline
 
 ALL: dict[str, Any] = {"min_percent": 0.0}
 
@@ -147,6 +149,31 @@ def test_lines_and_modules(report: Report) -> None:
     assert modules["libx.so"] == "native"
     assert modules["/src/main.py"] == "python"
     assert "[no stack]" in modules
+
+
+def test_functions_of_python_alone(report: Report) -> None:
+    paths = stacks(report)
+    own: Counter[str] = Counter()
+    for row in counted(report, "native", False):
+        python = [frame["function"] for frame in paths[row["stack"]] if frame.get("kind") == "python"]
+        own[python[-1] if python else "[no stack]"] += row["weight"]
+    assert {row["Name"]: row["Self (ns)"] for row in hotspots(report, only_python=True, **ALL)} == own
+    assert {row["Name"].strip() for row in hotspots(report, only_python=True, tree="top-down", **ALL)} == set(own)
+
+
+def test_the_profile_of_waiting(tmp_path: Path) -> None:
+    picture = """
+        main    |[step         ]
+        main:os |(read:/a<main;load )(poll<main )(sleep )
+    """
+    timeline(tmp_path / "r.warpline", picture, tick_ns=1000)
+    report = open_report(tmp_path / "r.warpline")
+    found = {row["Name"]: (row["Self (ns)"], row["Total (ns)"], row["Samples"]) for row in hotspots(report, kind="osrt")}
+    assert found == {"load": (20_000, 20_000, 1), "main": (12_000, 32_000, 2)}
+    part = {row["Name"]: row["Self (ns)"] for row in hotspots(report, Selection(nvtx=("step", None, None)), kind="osrt")}
+    assert part == {"load": 15_000, "main": 0}
+    with pytest.raises(MissingData, match="OS runtime data with stacks"):
+        hotspots(tell(tmp_path), kind="osrt")
 
 
 def test_what_does_not_go_together(report: Report, tmp_path: Path) -> None:

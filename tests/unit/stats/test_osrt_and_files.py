@@ -89,7 +89,8 @@ def test_calls_by_thread_process_and_target(report: Report) -> None:
     assert {(row["Rank"], row["PID"]) for row in stat(report, "osrt_sum", by="process")} == {(0, 100), (1, 101)}
     by_target = {(row["Target"] or None, row["Name"]): row["Num Calls"] for row in stat(report, "osrt_sum", by="target")}
     assert by_target == {key: len(values) for key, values in grouped(rows, "target", "name").items()}
-    with pytest.raises(UsageError, match=r":by=colour.*function, target, process, thread"):
+    assert {row["Object"] for row in stat(report, "osrt_sum", by="object")} == {"", "0x7f00"}
+    with pytest.raises(UsageError, match=r":by=colour.*function, target, object, process, thread"):
         stat(report, "osrt_sum", by="colour")
 
 

@@ -13,7 +13,8 @@ thread, process or NVTX range has. `:tree=top-down` shows who called whom, `:tre
 
 ## How it is computed
 Each sample stands for the time to the next one. Native samples are taken where there are any (Python frames are among the native ones),
-else Python samples of threads that ran; `:wall` takes the Python samples of threads that waited, too. A function that calls itself counts
+else Python samples of threads that ran; `:wall` takes the Python samples of threads that waited, too; `:kind=osrt` is the profile of
+waiting: where the calls of the C library came from that were longer than --osrt-backtrace-threshold. A function that calls itself counts
 once in its Total. Frames are the same function where name, library and (Python) file and first line are; processes are put together.
 Rows with less than `:min-percent` of all samples are left out, and with it what a tree has below them.
 With --filter-nvtx: what threads did in such ranges of their own, in all of that name or in the one whose index is given. Of a sample
@@ -52,6 +53,7 @@ def table(
     tree: str = "flat",
     kind: str = "auto",
     wall: bool = False,
+    only_python: bool = False,
     depth: int = 0,
     min_percent: float = 0.5,
 ) -> pa.Table:
@@ -62,20 +64,22 @@ def table(
         selection: which part of it.
         by: `function`, `line`, `module`, `thread`, `process` or `range` (the innermost NVTX push/pop range of the thread).
         tree: `flat`, `top-down` or `bottom-up`; by threads, processes or ranges: a tree of functions for each.
-        kind: samples to look at: `python`, `native` or `auto`.
+        kind: what to look at: samples that are `python`, `native` or `auto`; or `osrt`: the calls of the C library that have a stack.
         wall: also of threads that waited (Python samples only).
+        only_python: functions of Python alone: what they call in native code is their own time.
         depth: levels of the tree; 0: all.
         min_percent: leave out what has less of all samples.
     """
     one_of("by", by, (*FRAMES, *GROUPS))
     one_of("tree", tree, tuple(TREES))
     wanted = kind_of(report, kind, wall=wall)
-    profile = Profile.of(report, selection, by, kind=wanted, wall=wall)
+    profile = Profile.of(report, selection, by, kind=wanted, wall=wall, only_python=only_python)
     least = profile.weight * min_percent / 100
     if tree != "flat":
         found = as_tree(report, profile, by, tree, depth=depth, least=least)
     else:
         found = by_group(report, profile, by, least) if by in GROUPS else by_frame(profile, by, least)
-    what = f"{int(profile.weights.count.sum()):,} {wanted} samples of threads that ran{' or waited' if wall else ''}"
+    number = f"{int(profile.weights.count.sum()):,}"
+    what = f"{number} {wanted} samples of threads that ran{' or waited' if wall else ''}" if wanted != "osrt" else f"{number} OS calls"
     left_out = f"less than {min_percent:g} % of them is left out; `:min-percent=0` has all" if min_percent > 0 else ""
     return noted(found, "; ".join(filter(None, (what, left_out))) + ".", said(report, selection))

@@ -10,6 +10,7 @@ the calls took.
 - Num Calls: how many calls.
 - Host, Rank, PID: of the process, with `:by=process` and `:by=thread`; each only where the rows differ in it.
 - TID, Thread: with `:by=thread`. Target: with `:by=target`: the file, peer or program that it was about.
+  Object: with `:by=object`: address of the lock, condition or semaphore.
 - Name: the function.
 
 ## How it is computed
@@ -35,7 +36,12 @@ if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
 DEFAULT = 2  # its place among the tables that `warpline stats` prints unasked, as in nsys
-_PER = {"function": (), "target": (), "process": ("process",), "thread": ("process", "thread")}
+_PER = {"function": (), "target": (), "object": (), "process": ("process",), "thread": ("process", "thread")}
+
+_ABOUT = {
+    "target": {"Target": "coalesce(target, '')"},
+    "object": {"Object": "CASE WHEN object IS NULL THEN '' ELSE printf('0x%x', object) END"},
+}
 
 
 def table(report: Report, selection: Selection, *, by: str = "function") -> pa.Table:
@@ -44,8 +50,8 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     Args:
         report: the report.
         selection: which part of it.
-        by: what calls are kept apart by, beside their function: `function` (nothing), `target`, `process` or `thread`.
+        by: what calls are kept apart by, beside their function: `function` (nothing), `target`, `object`, `process` or `thread`.
     """
     per = _PER[one_of("by", by, tuple(_PER))]
-    keys = {**({"Target": "coalesce(target, '')"} if by == "target" else {}), "Name": "name"}
+    keys = {**_ABOUT.get(by, {}), "Name": "name"}
     return calls_sum(report, selection, "osrt", keys, per=per, missing="OS runtime trace data", count="Num Calls")
