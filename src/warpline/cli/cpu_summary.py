@@ -18,7 +18,7 @@ COUNTS = {
     "native samples": "SELECT coalesce(sum(count), 0) FROM samples WHERE kind = 'native' AND {part}",
     "OS calls": "SELECT count(*) FROM osrt WHERE {part}",
     "thread states": "SELECT count(*) FROM thread_states WHERE {part}",
-    "holds of the GIL": "SELECT coalesce(sum(holds), 0) FROM gil WHERE {part}",
+    "GIL holds": "SELECT coalesce(sum(holds), 0) FROM gil WHERE {part}",
     "collections": "SELECT count(*) FROM gc WHERE {part}",
     "imports": "SELECT count(*) FROM imports WHERE {part}",
     "Python calls": "SELECT count(*) FROM python_calls WHERE {part}",
@@ -27,7 +27,7 @@ COUNTS = {
 
 def noun(name: str) -> str:
     """Return the singular of what is counted."""
-    return "hold of the GIL" if name.startswith("holds") else name.removesuffix("s")
+    return name.removesuffix("s")
 
 
 def lines(report: Report, part: str) -> Iterator[tuple[str, str]]:

@@ -174,7 +174,7 @@ def test_the_cpu_side_is_summed_up(tmp_path: Path) -> None:
         _diagnostic("warning", f"native sampling is missing in process {pid}") | {"source": "cpu", "process": 0} for pid in (100, 101, 102)
     ]
     text = " ".join(click.unstyle("\n".join(_lines(path, timeline(path, picture, diagnostics=notes)))).split())
-    assert "27 Python samples, 2 OS calls, 1 hold of the GIL, 2 collections in " in text
+    assert "27 Python samples, 2 OS calls, 1 GIL hold, 2 collections in " in text
     assert "Hottest 56 % step, 44 % load" in text
     assert "OS calls 10.0 us in read (1 x), 7.00 us in poll (1 x)" in text
     assert "GC 10.0 us in 2 collections, the longest 6.00 us" in text

@@ -33,13 +33,19 @@ def _error(value: int) -> str:
 
 _PERF = "`sysctl kernel.perf_event_paranoid=2` allows it (1 for frames of the kernel), in a container `docker run --cap-add PERFMON`"
 _NOTICES = {
-    1: _Notice("info", "python-found", "{where} runs {name}{value}", lambda value: " without a GIL" if value == 1 else "", "Python"),
+    1: _Notice(
+        "info",
+        "python-found",
+        "{where} runs Python {name}{value}",
+        lambda value: " without a GIL" if value == 1 else "",
+        "of a version that is not known",
+    ),
     2: _Notice(
         "warning",
         "python-unknown",
-        "there are no Python stacks of {where}: the layout of {name} is not known to this version of warpline; native stacks and "
+        "there are no Python stacks of {where}: the layout of Python {name} is not known to this version of warpline; native stacks and "
         "everything else were recorded",
-        nameless="its Python",
+        nameless="of its version",
     ),
     3: _Notice(
         "warning",
@@ -90,8 +96,8 @@ _NOTICES = {
     14: _Notice(
         "warning",
         "gil-unknown",
-        "the GIL of {where} was not recorded: {name} has none, or not where it is known to be",
-        nameless="its Python",
+        "the GIL of {where} was not recorded: Python {name} has none, or not where it is known to be",
+        nameless="of its version",
     ),
     15: _Notice(
         "warning",

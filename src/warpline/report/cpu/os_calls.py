@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warpline.report import schema, texts
+from warpline.report.chosen import LATEST
 from warpline.report.cpu import os_words
 from warpline.report.cpu.chosen import Chosen
 from warpline.report.cpu.frames import Frames
@@ -18,7 +19,7 @@ from warpline.report.place import Place
 from warpline.report.words import labelled
 
 _FILE = 0x01  # of a call's flags
-_OPEN = "open"
+_FILES, _SOCKETS, _LOCKS, _MEMORY = (os_words.GROUPS.index(group) for group in ("file", "socket", "lock", "memory"))
 
 
 class OsCalls:
@@ -26,10 +27,12 @@ class OsCalls:
 
     def __init__(self, chosen: Chosen, place: Place, frames: Frames, reasons: Reasons | None) -> None:
         self._chosen, self._place, self._frames, self._reasons = chosen, place, frames, reasons
-        self._functions = texts.Names(place.strings, texts.named, os_words.group, os_words.operation)
+        self._functions = texts.Names(place.strings, texts.named, os_words.operation)
+        self._groups = texts.Ids(place.strings, lambda name: os_words.GROUPS.index(os_words.group(name)))
+        self._sockets = texts.Ids(place.strings, os_words.on_socket)
         self._targets = texts.Names(place.strings, texts.plain)
         self._moves = texts.Ids(place.strings, os_words.moves)
-        self._opens = texts.Ids(place.strings, lambda name: os_words.operation(name) == _OPEN)
+        self._opens = texts.Ids(place.strings, os_words.flags_asked)
         self._files = 0
 
     def tables(self) -> Iterator[tuple[str, pa.Table]]:
@@ -37,17 +40,21 @@ class OsCalls:
         for rows, found, columns in self._chosen.groups():
             if self._reasons is not None:
                 self._reasons.call(self._chosen.thread[rows], self._chosen.start[rows], found)
-            name, group, operation = self._functions.columns(found["name"])
+            name, operation = self._functions.columns(found["name"])
             (target,) = self._targets.columns(found["text"])
             result, error, fd = found["result"].astype(np.int64), found["domain"].astype(np.int64), found["fd"].astype(np.int32)
-            on_file = (found["flags"] & _FILE) != 0
+            group, known = self._groups(found["name"]), self._sockets(found["text"])
+            group = np.where((group == _FILES) & (known == 1), _SOCKETS, group)
+            on_file = ((found["flags"] & _FILE) != 0) & (known == 0)
             moved = (self._moves(found["name"]) != 0) & (result >= 0)
+            mapped = (group == _MEMORY) & (error == 0)
+            subject = found["object"].astype(np.uint64)
+            size = np.where(mapped, np.minimum(subject, LATEST).astype(np.int64), result)
             common = {
                 "error": labelled(error, os_words.ERRORS, absent=error == 0),
                 "fd": pa.array(fd, mask=fd < 0),
-                "bytes": pa.array(result, mask=~moved),
+                "bytes": pa.array(size, mask=~(moved | mapped)),
             }
-            subject = found["object"].astype(np.uint64)
             yield (
                 "osrt",
                 schema.build(
@@ -56,10 +63,10 @@ class OsCalls:
                         **columns,
                         **common,
                         "name": name,
-                        "group": group,
+                        "group": labelled(group, dict(enumerate(os_words.GROUPS))),
                         "result": pa.array(result),
                         "target": target,
-                        "object": pa.array(subject, mask=on_file | moved | (subject == 0)),
+                        "object": pa.array(subject, mask=(group != _LOCKS) | (subject == 0)),
                         "stack": self._frames.stacks(found["stack"]),
                     },
                 ),

@@ -30,6 +30,7 @@ _GROUPS = (
         r"utime\w*|futim\w+|getcwd|chdir|fchdir|realpath|glob(64)?|nftw(64)?|tmpfile(64)?|mkstemp\w*|mkdtemp|posix_fadvise(64)?|readahead|remove",
     ),
 )
+GROUPS = (*(group for group, _ in _GROUPS), "other")
 _GROUP = [(group, re.compile(pattern)) for group, pattern in _GROUPS]
 OPERATIONS = ("open", "close", "read", "write", "sync", "seek")
 _OPERATION = [
@@ -48,8 +49,10 @@ _OPERATION = [
     ("sync", re.compile(r"f(data)?sync|sync\w*|msync|fflush(_unlocked)?")),
     ("seek", re.compile(r"[fl]seek(64|o|o64)?|rewind|f[gs]etpos(64)?")),
 ]
+_OPEN = re.compile(r"open(at)?2?(64)?")
+_NO_FILES = ("pipe", "eventpoll", "eventfd", "timerfd", "signalfd", "inotify")
 _MOVED = re.compile(
-    r"p?(read|write)v?2?(64)?(v2|v64|v64v2)?|splice|tee|vmsplice|copy_file_range|sendfile(64)?|(recv|send)(from|to|msg)?|"
+    r"(p|f)?(read|write)v?2?(64)?(v2|v64|v64v2|_unlocked)?|splice|tee|vmsplice|copy_file_range|sendfile(64)?|(recv|send)(from|to|msg)?|"
     r"mq_(timed)?receive|msgrcv|get(delim|line)|getdents(64)?|readlink(at)?"
 )
 
@@ -90,6 +93,17 @@ _LATE_FLAGS = ((0o1000000, "O_NOATIME"), (0o2000000, "O_CLOEXEC"), (0o10000000, 
 def group(name: str | None) -> str:
     """Return the group of a function."""
     return next((group for group, pattern in _GROUP if pattern.fullmatch(name or "")), "other")
+
+
+def flags_asked(name: str | None) -> bool:
+    """Say whether what a function was asked for are flags of open()."""
+    return _OPEN.fullmatch(name or "") is not None
+
+
+def on_socket(target: str | None) -> int:
+    """Return 1 for what is known to be a socket, 2 for what is known to be no file for other reasons, else 0."""
+    word = (target or "").partition(" ")[0]
+    return 1 if word in ("socket", "unix") else 2 if target and not target.startswith("/") and word in _NO_FILES else 0
 
 
 def operation(name: str | None) -> str:

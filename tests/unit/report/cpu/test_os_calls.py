@@ -35,6 +35,30 @@ def test_what_calls_say(tmp_path: Path) -> None:
     ]
 
 
+def test_sockets_and_pipes_are_no_files_and_mappings_have_a_size(tmp_path: Path) -> None:
+    texts = {1: "read", 2: "socket 127.0.0.1:80 (TCP)", 3: "pipe", 4: "mmap64", 5: "fread", 6: "fopen64", 7: "unix /run/x"}
+    rows = [
+        call(10, 20, 1, result=5, object=9, flags=1, text=2),
+        call(20, 30, 1, result=5, object=9, flags=1, text=3),
+        call(30, 40, 4, result=0x7F0000000000, object=8_192),
+        call(40, 50, 4, result=-1, object=8_192, domain=12),
+        call(50, 60, 5, result=5, object=9, flags=1),
+        call(60, 70, 6, flags=1),
+        call(70, 80, 1, result=5, text=7, flags=1),
+    ]
+    found = report(tmp_path, {"os_call": rows}, texts=texts)
+    assert found.columns("osrt", "group", "bytes", "object") == [
+        ("socket", 5, None),
+        ("file", 5, None),
+        ("memory", 8_192, None),
+        ("memory", None, None),
+        ("file", 5, None),
+        ("file", None, None),
+        ("socket", 5, None),
+    ]
+    assert found.columns("file_access", "start", "operation", "asked", "flags") == [(50, "read", 9, None), (60, "open", None, None)]
+
+
 def test_numbers_of_any_size(tmp_path: Path) -> None:
     rows = [call(1, 2, READ, flags=1, object=(1 << 64) - 1, result=-(1 << 63), domain=0xFFFF, text=0xFFFFFFFF, stack=0xFFFFFFFF)]
     found = report(tmp_path, {"os_call": rows})
