@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from warpline.report.symbols.elf import BadElf, Elf
 from warpline.report.symbols.functions import Functions, open_all
+from warpline.report.symbols.lines import Line, Lines
 from warpline.spool.notes import Note
 
 _NAMED = 3  # files that a note names
@@ -61,6 +62,9 @@ class Symbols:
             files = open_all(Path(path), build_id)
             functions = Functions(files)
             names = functions.names(addresses)
+            lines: dict[int, Line] = {}
+            for file in reversed(files):
+                lines.update(Lines(file).find(addresses))
         except BadElf as error:
             return self._miss(path, str(error), nothing)
         except OSError as error:
@@ -68,7 +72,8 @@ class Symbols:
         finally:
             for file in files:
                 file.close()
-        return [Place(name) if name else None for name in names]
+        places = zip(names, addresses.tolist(), strict=True)
+        return [Place(name, *lines.get(address, (None, 0))) if name else None for name, address in places]
 
     def _miss(self, path: str, why: str, nothing: list[Place | None]) -> list[Place | None]:
         paths = self._missing.setdefault(why, [])

@@ -12,6 +12,7 @@ import pytest
 
 from warpline.report.symbols.elf import BadElf, Elf
 from warpline.report.symbols.functions import Functions, open_all
+from warpline.report.symbols.lines import Lines
 from warpline.report.symbols.lookup import Symbols
 
 SOURCE = """
@@ -97,6 +98,43 @@ def test_a_file_that_was_replaced_tells_nothing_and_that_is_said(library: Path) 
 
 
 @needs_compiler
+@pytest.mark.parametrize("flags", ["-gdwarf-5", "-gdwarf-4", "-gdwarf-2", "-gdwarf-5 -gz=zlib"])
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_lines_are_those_that_addr2line_tells(tmp_path: Path, flags: str, level: str) -> None:
+    (tmp_path / "work.h").write_text("static inline int helper(int n) {\n  int sum = 0;\n  while (n)\n    sum += n--;\n  return sum;\n}\n")
+    (tmp_path / "a.c").write_text(
+        '#include "work.h"\nint one(int n) {\n  n = helper(n);\n\n\n  return n * 3;\n}\nint two(int n) {\n  return one(n) - 2;\n}\n'
+    )
+    (tmp_path / "b.c").write_text("\n" * 300 + "int three(int n) {\n  return n / 3;\n}\n")
+    path = tmp_path / "lib.so"
+    command = ["gcc", "-shared", "-fPIC", level, *flags.split(), "-o", str(path), str(tmp_path / "a.c"), str(tmp_path / "b.c")]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    text = Elf(path).section(".text")
+    assert text is not None
+    asked = range(text.address, text.address + text.size)
+    told = subprocess.run(["addr2line", "-e", path], input="\n".join(map(hex, asked)), check=True, capture_output=True, text=True).stdout
+    theirs = {address: line.split(" ")[0] for address, line in zip(asked, told.splitlines(), strict=True)}
+    found = Lines(Elf(path)).find(np.array(asked, np.int64))
+    ours = {address: f"{name}:{line}" for address, (name, line) in found.items()}
+    known = {address: line for address, line in theirs.items() if "?" not in line}
+    if "dwarf-5" in flags:  # addr2line of binutils 2.40 mistakes the numbers of its files
+        assert {address: line.rpartition(":")[2] for address, line in ours.items()} == {
+            address: line.rpartition(":")[2] for address, line in known.items()
+        }
+    else:
+        assert ours == known
+    assert {line.rpartition("/")[2].partition(":")[0] for line in ours.values()} == {"a.c", "b.c", "work.h"}
+
+
+@needs_compiler
+def test_names_come_with_lines(library: Path) -> None:
+    address = addresses(library)["hidden(int)"]
+    (place,) = Symbols().look_up(str(library), Elf(library).build_id, np.array([address], np.int64))
+    assert place is not None
+    assert (place.function, Path(place.file or "").name, place.line) == ("hidden(int)", "a.cpp", 3)
+
+
+@needs_compiler
 @pytest.mark.parametrize("seed", range(6))
 def test_damaged_files(library: Path, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
@@ -111,8 +149,10 @@ def test_damaged_files(library: Path, tmp_path: Path, seed: int) -> None:
         path.write_bytes(data[: chance.choice([len(data), chance.randrange(1, len(data))])])
         try:
             found = Functions(open_all(path, Elf(path).build_id)).names(np.arange(0, 0x5000, 64, dtype=np.int64))
+            lines = Lines(Elf(path)).find(np.arange(0, 0x5000, 64, dtype=np.int64))
         except BadElf:
             continue
+        assert all(isinstance(name, str) and 0 < line < 1 << 31 for name, line in lines.values())
         assert all(name is None or isinstance(name, str) for name in found)
 
 
