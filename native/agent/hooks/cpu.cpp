@@ -11,6 +11,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "agent/own_stack.h"
 #include "agent/python/layout.h"
 #include "agent/python/memory.h"
 #include "agent/session.h"
@@ -40,6 +41,8 @@ void for_each(const Each &each) {
 void begin(WarplineTap &tap, const ControlPage &control) {
   std::memcpy(&g_settings, &control.cpu, sizeof(g_settings));
   g_began.store(true, std::memory_order_release);
+  find_python();  // where the program was linked with it; later it might have to wait for the loader
+  offer_own_stacks();
   for_each([&](const CpuSource &source) {
     if (source.begin != nullptr) {
       source.begin(g_settings, tap);
@@ -101,6 +104,7 @@ void abandon_cpu() {
   renew_python();
   renew_modules();
   renew_rows();
+  renew_own_stacks();
   for (std::atomic<uint32_t> &own : g_own_threads) {
     own.store(0, std::memory_order_relaxed);
   }

@@ -8,9 +8,9 @@
 
 namespace warpline::agent {
 
-//! [MT] Writes the return addresses of the calling thread's stack, innermost first, as a blob (CudaBacktraceRecord::frames); its
-//! offset in the file, 0 = none. The caller holds Busy, and no lock.
-using Unwinder = uint64_t (*)(ProcessLog &log);
+//! [MT] The calling thread's stack, its innermost `depth` frames, as a number in the tree of stacks (stacks.h); 0 = none. Some 10 us. The
+//! caller holds Busy, and no lock. Keeps errno.
+using Unwinder = uint32_t (*)(ProcessLog &log, uint32_t depth);
 
 //! Null: nobody can.
 inline std::atomic<Unwinder> g_unwinder{nullptr};

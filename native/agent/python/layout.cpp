@@ -222,6 +222,10 @@ const PythonRuntime *find_python() {
   return before == found ? &g_python : nullptr;
 }
 
+const PythonRuntime *known_python() {
+  return g_search.load(std::memory_order_acquire) == found ? &g_python : nullptr;
+}
+
 void renew_python() {
   uint32_t before = under_way;
   g_search.compare_exchange_strong(before, none);

@@ -73,6 +73,9 @@ struct PythonRuntime {
 //! one was found before. Always the same one.
 const PythonRuntime *find_python();
 
+//! [MT] What find_python() has found so far, or null. Takes no lock.
+const PythonRuntime *known_python();
+
 //! [FORK] In a child: another thread may have been looking.
 void renew_python();
 

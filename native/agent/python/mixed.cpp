@@ -9,11 +9,6 @@ namespace {
 constexpr char kEval[] = "_PyEval_EvalFrameDefault";
 constexpr char kColdEval[] = "_PyEval_EvalFrameDefault.cold";
 
-uint32_t add(ProcessLog &log, uint32_t stack, const Frame &frame) {
-  uint32_t node = stack_node(log, stack, frame);
-  return node != 0 ? node : stack;
-}
-
 // The frames of Python, outermost first, cut where C code entered the evaluation loop anew.
 class Entries {
  public:
@@ -26,20 +21,64 @@ class Entries {
   }
 
   size_t count() const { return begins_.size(); }
-
-  uint32_t write(ProcessLog &log, uint32_t stack, size_t entry, PythonCodes &codes) const {
-    size_t end = entry + 1 < begins_.size() ? begins_[entry + 1] : python_.frames.size();
-    for (size_t i = begins_[entry]; i < end; ++i) {
-      const PythonFrame &frame = python_.frames[i];
-      stack = add(log, stack, codes.frame(log, frame.code, frame.offset));
-    }
-    return stack;
+  const PythonFrame *begin(size_t entry) const { return &python_.frames[begins_[entry]]; }
+  const PythonFrame *end(size_t entry) const {
+    return python_.frames.data() + (entry + 1 < begins_.size() ? begins_[entry + 1] : python_.frames.size());
   }
 
  private:
   const PythonStack &python_;
   std::vector<size_t> begins_;
 };
+
+// One frame of either kind.
+struct Either {
+  const NativeFrame *native;
+  const PythonFrame *python;
+};
+
+// Outermost first.
+std::vector<Either> merge(const NativeFrame *frames, size_t count, const EvalCode &eval,
+                          const Entries &entries, size_t evaluations, bool outermost_is_there) {
+  std::vector<Either> merged;
+  size_t entry = 0;
+  auto enter = [&] {
+    for (const PythonFrame *frame = entries.begin(entry); frame != entries.end(entry); ++frame) {
+      merged.push_back({nullptr, frame});
+    }
+    ++entry;
+  };
+  // Where native frames are missing, the entries that nothing is left of come first; where Python's are, evaluations stay as they are.
+  size_t plain = 0;
+  if (!outermost_is_there) {
+    while (entries.count() - entry > evaluations) {
+      enter();
+    }
+    plain = evaluations - (entries.count() - entry);
+  }
+  for (size_t i = count; i-- > 0;) {
+    const bool evaluates = eval.holds(frames[i]);
+    if (evaluates && plain == 0 && entry < entries.count()) {
+      enter();
+      continue;
+    }
+    plain -= evaluates && plain > 0 ? 1 : 0;
+    merged.push_back({&frames[i], nullptr});
+  }
+  return merged;
+}
+
+Frame native_frame(ProcessLog &log, const NativeFrame &native) {
+  Frame frame;
+  frame.flags = native.is_return ? kReturnAddress : 0;
+  frame.address = native.address;
+  if (native.mapping != nullptr) {
+    modules().write(log, *native.mapping);
+    frame.module = native.mapping->module->number;
+    frame.offset = native.address - native.mapping->bias;
+  }
+  return frame;
+}
 
 }  // namespace
 
@@ -67,45 +106,22 @@ bool find_eval_code(const PythonRuntime &python, const MappingView &mappings, Ev
   return true;
 }
 
-uint32_t write_native(ProcessLog &log, uint32_t stack, const NativeFrame &native) {
-  Frame frame;
-  frame.flags = native.is_return ? kReturnAddress : 0;
-  frame.address = native.address;
-  if (native.mapping != nullptr) {
-    modules().write(log, *native.mapping);
-    frame.module = native.mapping->module->number;
-    frame.offset = native.address - native.mapping->bias;
-  }
-  return add(log, stack, frame);
-}
-
 uint32_t write_mixed(ProcessLog &log, const NativeFrame *frames, size_t count, bool whole,
-                     const EvalCode &eval, const PythonStack &python, PythonCodes &codes, bool *fits) {
+                     const EvalCode &eval, const PythonStack &python, PythonCodes *codes, size_t depth,
+                     bool *fits) {
   const Entries entries(python);
   auto evaluations = static_cast<size_t>(
       std::count_if(frames, frames + count, [&](const NativeFrame &frame) { return eval.holds(frame); }));
   const bool outermost_is_there = whole && !python.is_cut;
   *fits = !outermost_is_there || evaluations == entries.count();
+  const std::vector<Either> merged = merge(frames, count, eval, entries, evaluations, outermost_is_there);
   uint32_t stack = 0;
-  size_t entry = 0;
-  // Where native frames are missing, the entries that nothing is left of come first; where Python's are, evaluations stay as they are.
-  size_t plain = 0;
-  if (!outermost_is_there) {
-    while (entries.count() - entry > evaluations) {
-      stack = entries.write(log, stack, entry++, codes);
-    }
-    plain = evaluations - (entries.count() - entry);
-  }
-  for (size_t i = count; i-- > 0;) {
-    const bool evaluates = eval.holds(frames[i]);
-    if (evaluates && plain > 0) {
-      --plain;
-      stack = write_native(log, stack, frames[i]);
-    } else if (evaluates && entry < entries.count()) {
-      stack = entries.write(log, stack, entry++, codes);
-    } else {
-      stack = write_native(log, stack, frames[i]);
-    }
+  for (size_t i = merged.size() > depth ? merged.size() - depth : 0; i < merged.size(); ++i) {
+    const PythonFrame *frame = merged[i].python;
+    uint32_t node = stack_node(log, stack,
+                               frame != nullptr ? codes->frame(log, frame->code, frame->offset)
+                                                : native_frame(log, *merged[i].native));
+    stack = node != 0 ? node : stack;
   }
   return stack;
 }

@@ -20,12 +20,11 @@ struct EvalCode {
 //! Finds it in the file that holds the interpreter; false where it is not there.
 bool find_eval_code(const PythonRuntime &python, const MappingView &mappings, EvalCode *code);
 
-//! Adds one frame of native code to a stack; its number.
-uint32_t write_native(ProcessLog &log, uint32_t stack, const NativeFrame &frame);
-
 //! Writes `count` native frames, innermost first, with those of `python` in between; the stack's number. `whole`: they go back to the
-//! thread's beginning. `*fits` is false where the two tell of different moments. Throws bad_alloc. The caller holds Busy.
+//! thread's beginning. Only the innermost `depth` of them all. `codes` may be null where `python` is empty. `*fits` is false where the
+//! two tell of different moments. Throws bad_alloc. The caller holds Busy.
 uint32_t write_mixed(ProcessLog &log, const NativeFrame *frames, size_t count, bool whole,
-                     const EvalCode &eval, const PythonStack &python, PythonCodes &codes, bool *fits);
+                     const EvalCode &eval, const PythonStack &python, PythonCodes *codes, size_t depth,
+                     bool *fits);
 
 }  // namespace warpline::agent

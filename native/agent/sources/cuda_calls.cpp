@@ -62,6 +62,8 @@ unsigned number_of(uint8_t category) {
   return static_cast<unsigned>(__builtin_ctz(category));
 }
 
+constexpr uint32_t kStackDepth = 64;
+
 void write(ProcessLog &log, const CuptiCallbackData *call, uint32_t name, uint8_t category, uint64_t start,
            uint64_t end) {
   Unwinder unwind = g_unwinder.load(std::memory_order_acquire);
@@ -69,7 +71,7 @@ void write(ProcessLog &log, const CuptiCallbackData *call, uint32_t name, uint8_
   record.head = {RecordType::cuda_backtrace, 0, 0, name};
   record.start = start;
   record.end = end;
-  record.frames = unwind != nullptr ? unwind(log) : 0;
+  record.frames = unwind != nullptr ? unwind(log, kStackDepth) : 0;
   record.tid = static_cast<uint32_t>(syscall(SYS_gettid));
   record.correlation = call->correlation;
   record.category = category;

@@ -165,33 +165,31 @@ bool PerfSamples::find_eval() {
 }
 
 // Threads without a frame of the evaluation loop run no Python, if we saw their whole stack.
-uint32_t PerfSamples::write(ProcessLog &log, const Sample &sample, size_t count, Reached reached,
-                            bool *late) {
-  const bool whole = reached == Reached::end && sample.has_registers;
-  if (!find_eval() || (whole && std::none_of(frames_.data(), frames_.data() + count,
-                                             [&](const NativeFrame &frame) { return eval_.holds(frame); }))) {
-    return write_plain(log, count);
+bool PerfSamples::read_python(const Sample &sample, size_t count, bool whole) {
+  auto evaluates = [&](const NativeFrame &frame) { return eval_.holds(frame); };
+  if (!find_eval() || (whole && std::none_of(frames_.data(), frames_.data() + count, evaluates))) {
+    return false;
   }
-  std::lock_guard lock(python_.mutex);
   if (python_.reader == nullptr) {
     python_.reader = std::make_unique<PythonReader>(*g_sampled_python.load());
   }
-  if (!python_.reader->read(sample.tid, python_stack_)) {
-    return write_plain(log, count);
-  }
-  const bool soon = sample.stack.live && now_ns(log.clock()) - sample.time < kSoon;
-  bool fits = false;
-  uint32_t stack =
-      write_mixed(log, frames_.data(), count, whole, eval_, python_stack_, python_.reader->codes(), &fits);
-  *late = !soon || !fits;
-  return stack;
+  return python_.reader->read(sample.tid, python_stack_);
 }
 
-uint32_t PerfSamples::write_plain(ProcessLog &log, size_t count) {
-  uint32_t stack = 0;
-  for (size_t i = count; i-- > 0;) {
-    stack = write_native(log, stack, frames_[i]);
+uint32_t PerfSamples::write(ProcessLog &log, const Sample &sample, size_t count, Reached reached,
+                            bool *late) {
+  const bool whole = reached == Reached::end && sample.has_registers;
+  std::lock_guard lock(python_.mutex);
+  const bool mixed = read_python(sample, count, whole);
+  const bool soon = sample.stack.live && now_ns(log.clock()) - sample.time < kSoon;
+  bool fits = false;
+  if (!mixed) {
+    python_stack_.frames.clear();
+    python_stack_.is_cut = false;
   }
+  uint32_t stack = write_mixed(log, frames_.data(), count, whole, eval_, python_stack_,
+                               mixed ? &python_.reader->codes() : nullptr, ~size_t{0}, &fits);
+  *late = mixed && (!soon || !fits);
   return stack;
 }
 

@@ -59,8 +59,8 @@ class PerfSamples {
   size_t find_frames(const Sample &sample, Reached *reached);
   size_t copy_chain(const Sample &sample);
   uint32_t write_kernel(ProcessLog &log, const Sample &sample, uint32_t stack);
-  uint32_t write_plain(ProcessLog &log, size_t count);
   bool find_eval();
+  bool read_python(const Sample &sample, size_t count, bool whole);
   uint32_t write(ProcessLog &log, const Sample &sample, size_t count, Reached reached, bool *late);
 
   static constexpr size_t kMostFrames = 512;

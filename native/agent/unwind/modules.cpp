@@ -16,7 +16,8 @@
 namespace warpline::agent {
 namespace {
 
-constexpr uint64_t kBetweenReads = 20'000'000;  // ns
+constexpr uint64_t kBetweenReads = 20'000'000;  // ns; longer and longer while they bring nothing
+constexpr uint64_t kMostBetweenReads = 1'000'000'000;
 constexpr std::string_view kDeleted = " (deleted)";
 
 alignas(Modules) char g_storage[sizeof(Modules)];
@@ -144,12 +145,15 @@ void Modules::add(uint64_t begin, uint64_t end, uint64_t offset, uint64_t device
 bool Modules::refresh(uint64_t now) {
   {
     std::lock_guard lock(mutex_);
-    if (read_ != 0 && now - read_ < kBetweenReads) {
+    if (read_ != 0 && now - read_ < between_) {
       return false;
     }
     read_ = now;
   }
-  return read_maps();
+  bool news = read_maps();
+  std::lock_guard lock(mutex_);
+  between_ = news ? kBetweenReads : std::min(std::max(2 * between_, kBetweenReads), kMostBetweenReads);
+  return news;
 }
 
 bool Modules::read_maps() {

@@ -78,7 +78,8 @@ class Modules {
   std::deque<Module> modules_;
   std::vector<Mapping> mappings_;
   uint64_t version_ = 1;
-  uint64_t read_ = 0;  // when maps were read last
+  uint64_t read_ = 0;     // when maps were read last
+  uint64_t between_ = 0;  // ns until they may be read again
 };
 
 //! The process's.

@@ -234,7 +234,7 @@ struct CudaExternalRecord {
 };
 static_assert(sizeof(CudaExternalRecord) == 24);
 
-// An API call that `--cudabacktrace` asks about. `frames` is the file offset of a blob of addresses, innermost first; 0 = none.
+// An API call that `--cudabacktrace` asks about. `frames` is its stack: CpuFrameRecord::node; 0 = none.
 struct CudaBacktraceRecord {
   RecordHead head;
   uint64_t start;

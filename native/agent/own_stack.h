@@ -1,0 +1,12 @@
+// The stack of the calling thread, taken by itself: native frames, and Python's among them.
+#pragma once
+
+namespace warpline::agent {
+
+//! Lets g_unwinder walk stacks. Once, before main.
+void offer_own_stacks();
+
+//! [FORK] In a child: another thread may have been at it.
+void renew_own_stacks();
+
+}  // namespace warpline::agent
