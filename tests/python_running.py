@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,33 +14,45 @@ from typing import Any
 from tests.capturing import Capture
 from tests.process_register import STUB
 from tests.spool_records import RawSpool, Record, read_spools
-from tools.pythons import candidates, look
 from warpline.capture.agent import CpuSettings
 
 GIL, GC, IMPORTS, FUNCTIONS, PYTHON_CALLS, PYTHON_EVENTS = (1 << bit for bit in range(5, 11))
 HOLD, WAIT, BRIEF = 1, 2, 3  # GilAction
 FUNCTION, COLLECTION, IMPORT, EXCEPTION, WARNING, TASK = range(1, 7)  # SpanKind
 GIL_UNKNOWN, BOOTSTRAP, NOT_FOUND = 14, 15, 16  # CpuNotice
+ROOT = Path(__file__).resolve().parents[1]
 CPU_STUB = STUB.with_name("libwarpline_preload_cpu.so")
 PATIENCE_S = 100
 
 
 @cache
+def _versions() -> dict[str, tuple[int, int]]:
+    tool = ROOT / "tools" / "pythons.py"
+    listed = subprocess.run([sys.executable, str(tool)], capture_output=True, text=True, check=True).stdout
+    found = [(version, path) for version, _, path in (line.partition(" ") for line in listed.splitlines())]
+    numbers = {path: tuple(map(int, version.split(".")[:2])) for version, path in found}
+    return {path: (major, minor) for path, (major, minor) in numbers.items()}
+
+
+@cache
 def interpreters() -> list[str]:
-    """The CPythons of this machine: one path for each minor version, and the system's own."""
-    found: dict[tuple[Any, ...], str] = {}
-    for path in [*candidates(), Path("/usr/bin/python3")]:
-        seen = look(path) if path.exists() else None
-        if seen is not None:
-            found.setdefault((seen[0], path.resolve().is_relative_to("/usr/bin")), str(path))
-    return [found[key] for key in sorted(found)]
+    """The CPythons of this machine, one of each minor version, and the one that Debian links into one file."""
+    system = Path("/usr/bin/python3")
+    own = [str(system)] if _is_static(system) and str(system) not in _versions() else []
+    return [*_versions(), *own]
+
+
+def _is_static(python: Path) -> bool:
+    return python.exists() and b"PySys_AddAuditHook" in python.read_bytes()
 
 
 def version_of(python: str) -> tuple[int, int]:
     """Return major and minor."""
-    seen = look(Path(python))
-    assert seen is not None
-    return seen[0]
+    if python in _versions():
+        return _versions()[python]
+    asked = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=True)
+    major, minor = map(int, asked.stdout.split())
+    return major, minor
 
 
 @dataclass

@@ -7,6 +7,7 @@
 
 #include "agent/hooks/cpu.h"
 #include "capi.h"
+#include "objects.h"
 
 namespace warpline::agent::python {
 namespace {
@@ -45,16 +46,34 @@ bool is_time(const char *event) {
          g_python.Py_IsInitialized() != 0;
 }
 
-int on_audit(const char *event, Object *, void *) {
+std::atomic<void (*)(int64_t, Object *)> g_tell{nullptr};
+
+void tell(void (*each)(int64_t, Object *), Object *arguments) {
+  Object *code = g_python.PyTuple_Size(arguments) == 1 ? g_python.PyTuple_GetItem(arguments, 0) : nullptr;
+  if (code != nullptr && g_python.unchecked_thread() != nullptr && is_exactly(code, g_python.code_type)) {
+    each(g_python.PyInterpreterState_GetID(g_python.PyInterpreterState_Get()), code);
+  }
+}
+
+int on_audit(const char *event, Object *arguments, void *) {
   if (event[0] == 'c' && std::strcmp(event, "cpython.PyInterpreterState_New") == 0) {
     g_coming.fetch_add(1, std::memory_order_relaxed);
   } else if (g_coming.load(std::memory_order_relaxed) != 0 && is_time(event)) {
     enter_interpreter();
   }
+  if (event[0] == 'e' && std::strcmp(event, "exec") == 0) {
+    if (auto *each = g_tell.load(std::memory_order_acquire)) {
+      tell(each, arguments);
+    }
+  }
   return 0;
 }
 
 }  // namespace
+
+void tell_of_code(void (*each)(int64_t interpreter, Object *code)) {
+  g_tell.store(each, std::memory_order_release);
+}
 
 bool begin_bootstrap(void (*install)(void *interpreter, int64_t number)) {
   g_install = install;

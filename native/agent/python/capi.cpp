@@ -15,6 +15,14 @@ namespace {
 
 std::atomic<bool> g_found{false};
 
+template <typename Pointer>
+bool find(Pointer &out, const char *name, const char *earlier_name) {
+  void *found = dlsym(RTLD_DEFAULT, name);
+  found = found != nullptr ? found : dlsym(RTLD_DEFAULT, earlier_name);
+  out = reinterpret_cast<Pointer>(found);
+  return found != nullptr;
+}
+
 bool fill(CApi &out) {
   bool whole = true;
 #define WARPLINE_FIND(result, name, parameters)                                  \
@@ -22,11 +30,15 @@ bool fill(CApi &out) {
   whole = whole && out.name != nullptr;
   WARPLINE_PYTHON_FUNCTIONS(WARPLINE_FIND)
 #undef WARPLINE_FIND
-  void *unchecked = dlsym(RTLD_DEFAULT, "PyThreadState_GetUnchecked");
-  unchecked = unchecked != nullptr ? unchecked : dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
-  out.unchecked_thread = reinterpret_cast<void *(*)()>(unchecked);
-  out.none = static_cast<Object *>(dlsym(RTLD_DEFAULT, "_Py_NoneStruct"));
-  return whole && unchecked != nullptr && out.none != nullptr;
+  whole = find(out.unchecked_thread, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet") && whole;
+  whole =
+      find(out.new_code_extra, "PyUnstable_Eval_RequestCodeExtraIndex", "_PyEval_RequestCodeExtraIndex") &&
+      whole;
+  whole = find(out.code_extra, "PyUnstable_Code_GetExtra", "_PyCode_GetExtra") && whole;
+  whole = find(out.set_code_extra, "PyUnstable_Code_SetExtra", "_PyCode_SetExtra") && whole;
+  whole = find(out.code_type, "PyCode_Type", "") && whole;
+  whole = find(out.function_type, "PyFunction_Type", "") && whole;
+  return find(out.none, "_Py_NoneStruct", "") && whole;
 }
 
 uint32_t version_of(const char *text) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace warpline::agent::python {
 
@@ -20,54 +21,80 @@ inline constexpr int kArguments = 0x0001;  // METH_VARARGS
 inline constexpr int kKeywords = 0x0002;
 inline constexpr int kFast = 0x0080;
 
+// PyType_Slot and PyType_Spec.
+struct TypeSlot {
+  int slot;
+  void *function;
+};
+struct TypeSpec {
+  const char *name;
+  int size;
+  int item_size;
+  unsigned flags;
+  TypeSlot *slots;
+};
+
+using ProfileHook = int (*)(Object *self, Object *frame, int what, Object *argument);
 using AuditHook = int (*)(const char *event, Object *arguments, void *data);
 
 // X(result, name, parameters)
-#define WARPLINE_PYTHON_FUNCTIONS(X)                                                 \
-  X(void, Py_IncRef, (Object *))                                                     \
-  X(void, Py_DecRef, (Object *))                                                     \
-  X(int, Py_IsInitialized, ())                                                       \
-  X(const char *, Py_GetVersion, ())                                                 \
-  X(int, Py_AddPendingCall, (int (*)(void *), void *))                               \
-  X(Object *, Py_CompileString, (const char *, const char *, int))                   \
-  X(int, PySys_AddAuditHook, (AuditHook, void *))                                    \
-  X(Object *, PySys_GetObject, (const char *))                                       \
-  X(Object *, PyImport_ImportModule, (const char *))                                 \
-  X(Object *, PyImport_GetModuleDict, ())                                            \
-  X(Object *, PyEval_EvalCode, (Object *, Object *, Object *))                       \
-  X(Object *, PyEval_GetBuiltins, ())                                                \
-  X(Object *, PyObject_Call, (Object *, Object *, Object *))                         \
-  X(Object *, PyObject_CallObject, (Object *, Object *))                             \
-  X(Object *, PyObject_GetAttrString, (Object *, const char *))                      \
-  X(int, PyObject_SetAttrString, (Object *, const char *, Object *))                 \
-  X(Object *, PyObject_Type, (Object *))                                             \
-  X(Object *, PyObject_Str, (Object *))                                              \
-  X(int, PyObject_IsInstance, (Object *, Object *))                                  \
-  X(Object *, PyDict_New, ())                                                        \
-  X(Object *, PyDict_GetItemString, (Object *, const char *))                        \
-  X(int, PyDict_SetItemString, (Object *, const char *, Object *))                   \
-  X(int, PyDict_DelItemString, (Object *, const char *))                             \
-  X(int, PyList_Append, (Object *, Object *))                                        \
-  X(Object *, PyTuple_GetItem, (Object *, Size))                                     \
-  X(Size, PyTuple_Size, (Object *))                                                  \
-  X(long long, PyLong_AsLongLong, (Object *))                                        \
-  X(Object *, PyLong_FromLongLong, (long long))                                      \
-  X(const char *, PyUnicode_AsUTF8AndSize, (Object *, Size *))                       \
-  X(Object *, PyUnicode_FromStringAndSize, (const char *, Size))                     \
-  X(Object *, PyCMethod_New, (MethodDef *, Object *, Object *, Object *))            \
-  X(Object *, PyCapsule_New, (void *, const char *, void (*)(Object *)))             \
-  X(void *, PyCapsule_GetPointer, (Object *, const char *))                          \
-  X(void, PyErr_Fetch, (Object **, Object **, Object **))                            \
-  X(void, PyErr_Restore, (Object *, Object *, Object *))                             \
-  X(void, PyErr_Clear, ())                                                           \
-  X(Object *, PyErr_Occurred, ())                                                    \
-  X(void *, PyThreadState_Get, ())                                                   \
-  X(void *, PyInterpreterState_Get, ())                                              \
-  X(int64_t, PyInterpreterState_GetID, (void *))                                     \
-  X(Object *, PyFrame_GetCode, (Object *))                                           \
-  X(void, PyEval_SetProfile, (int (*)(Object *, Object *, int, Object *), Object *)) \
-  X(Object *, PyType_FromSpec, (void *))                                             \
-  X(Object *, PyMethod_New, (Object *, Object *))
+#define WARPLINE_PYTHON_FUNCTIONS(X)                                      \
+  X(void, Py_IncRef, (Object *))                                          \
+  X(void, Py_DecRef, (Object *))                                          \
+  X(int, Py_IsInitialized, ())                                            \
+  X(const char *, Py_GetVersion, ())                                      \
+  X(int, Py_AddPendingCall, (int (*)(void *), void *))                    \
+  X(Object *, Py_CompileString, (const char *, const char *, int))        \
+  X(int, PySys_AddAuditHook, (AuditHook, void *))                         \
+  X(Object *, PySys_GetObject, (const char *))                            \
+  X(Object *, PyImport_ImportModule, (const char *))                      \
+  X(Object *, PyImport_GetModuleDict, ())                                 \
+  X(Object *, PyEval_EvalCode, (Object *, Object *, Object *))            \
+  X(Object *, PyEval_GetBuiltins, ())                                     \
+  X(void, PyEval_SetProfile, (ProfileHook, Object *))                     \
+  X(Object *, PyFrame_GetCode, (Object *))                                \
+  X(int, PyCode_Addr2Line, (Object *, int))                               \
+  X(Object *, PyObject_Call, (Object *, Object *, Object *))              \
+  X(Object *, PyObject_CallObject, (Object *, Object *))                  \
+  X(Object *, PyObject_GetAttr, (Object *, Object *))                     \
+  X(int, PyObject_SetAttr, (Object *, Object *, Object *))                \
+  X(Object *, PyObject_GetAttrString, (Object *, const char *))           \
+  X(int, PyObject_SetAttrString, (Object *, const char *, Object *))      \
+  X(Object *, PyObject_Type, (Object *))                                  \
+  X(Object *, PyObject_Str, (Object *))                                   \
+  X(Object *, PyObject_Repr, (Object *))                                  \
+  X(int, PyObject_IsInstance, (Object *, Object *))                       \
+  X(void, PyObject_GC_UnTrack, (void *))                                  \
+  X(void, PyObject_GC_Del, (void *))                                      \
+  X(void, PyObject_ClearWeakRefs, (Object *))                             \
+  X(Object *, PyException_GetTraceback, (Object *))                       \
+  X(Object *, PyMapping_GetItemString, (Object *, const char *))          \
+  X(Object *, PyDict_New, ())                                             \
+  X(Object *, PyDict_GetItemString, (Object *, const char *))             \
+  X(int, PyDict_SetItemString, (Object *, const char *, Object *))        \
+  X(int, PyDict_DelItemString, (Object *, const char *))                  \
+  X(int, PyList_Append, (Object *, Object *))                             \
+  X(Object *, PyTuple_New, (Size))                                        \
+  X(int, PyTuple_SetItem, (Object *, Size, Object *))                     \
+  X(Object *, PyTuple_GetItem, (Object *, Size))                          \
+  X(Size, PyTuple_Size, (Object *))                                       \
+  X(long long, PyLong_AsLongLong, (Object *))                             \
+  X(Object *, PyLong_FromLongLong, (long long))                           \
+  X(const char *, PyUnicode_AsUTF8AndSize, (Object *, Size *))            \
+  X(Object *, PyUnicode_FromStringAndSize, (const char *, Size))          \
+  X(Object *, PyCMethod_New, (MethodDef *, Object *, Object *, Object *)) \
+  X(Object *, PyMethod_New, (Object *, Object *))                         \
+  X(Object *, PyType_FromSpec, (TypeSpec *))                              \
+  X(Object *, PyType_GenericAlloc, (Object *, Size))                      \
+  X(Object *, PyCapsule_New, (void *, const char *, void (*)(Object *)))  \
+  X(void *, PyCapsule_GetPointer, (Object *, const char *))               \
+  X(void, PyErr_Fetch, (Object **, Object **, Object **))                 \
+  X(void, PyErr_Restore, (Object *, Object *, Object *))                  \
+  X(void, PyErr_Clear, ())                                                \
+  X(Object *, PyErr_Occurred, ())                                         \
+  X(void *, PyThreadState_Get, ())                                        \
+  X(void *, PyInterpreterState_Get, ())                                   \
+  X(int64_t, PyInterpreterState_GetID, (void *))
 
 struct CApi {
 #define WARPLINE_MEMBER(result, name, parameters) result(*name) parameters;
@@ -75,7 +102,12 @@ struct CApi {
 #undef WARPLINE_MEMBER
   void *(
       *unchecked_thread)();  // PyThreadState_GetUnchecked: null where the thread is attached to no interpreter
+  Size (*new_code_extra)(void (*free)(void *));  // _PyEval_RequestCodeExtraIndex
+  int (*code_extra)(Object *code, Size index, void **extra);
+  int (*set_code_extra)(Object *code, Size index, void *extra);
   Object *none;
+  Object *code_type;
+  Object *function_type;
   uint32_t version;  // 0x030b: 3.11
   bool free_threaded;
 };
@@ -98,6 +130,10 @@ class Held {
   }
   Held(const Held &) = delete;
   Held &operator=(const Held &) = delete;
+  Held &operator=(Held &&other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
   explicit operator bool() const { return object_ != nullptr; }
   Object *get() const { return object_; }
   Object *release() {

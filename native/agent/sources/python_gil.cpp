@@ -106,10 +106,6 @@ void on_gil(uint32_t interpreter, uint32_t what) {
   errno = saved;
 }
 
-void leave(Thread &thread) {
-  flush(thread);
-}
-
 // Its lock; all zero where that is not to be found, or the thread that is in it does not hold it.
 PythonInterpreter gil_of(const Interpreter &interpreter) {
   const PythonRuntime *python = find_python();
@@ -134,7 +130,6 @@ void begin_gil(WarplineTap &tap, uint32_t threshold_ns) {
   g_tap = &tap;
   g_threshold = threshold_ns;
   tap.gil = on_gil;
-  begin_threads(leave);
 }
 
 bool install_gil(Interpreter &interpreter) {
@@ -163,8 +158,11 @@ bool install_gil(Interpreter &interpreter) {
   return true;
 }
 
+void leave_gil(Thread &thread) {
+  flush(thread);
+}
+
 void begin_gil_child() {
-  begin_threads_child();
   // The thread that forked holds the lock, or no thread does.
   if (t_python != nullptr) {
     t_python->gate = gate_now();

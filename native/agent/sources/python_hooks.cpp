@@ -3,20 +3,31 @@
 
 #include "agent/hooks/cpu.h"
 #include "agent/python/bootstrap.h"
+#include "agent/python/objects.h"
 #include "agent/session.h"
 #include "python_parts.h"
 #include "python_threads.h"
+#include "python_wanted.h"
 
 namespace warpline::agent {
 namespace python {
 namespace {
 
 const std::atomic<uint32_t> *g_gate = nullptr;
+constexpr int64_t kMost = 64;  // interpreters of one process whose functions are looked for
+std::atomic<Interpreter *> g_interpreters[kMost];
 const ClockParams *g_clock = nullptr;
 
 void install(void *state, int64_t number) {
   auto *interpreter = new (std::nothrow) Interpreter{state, static_cast<uint32_t>(number)};
   if (interpreter == nullptr) {
+    return;
+  }
+  if (number < kMost) {
+    g_interpreters[number].store(interpreter);
+  }
+  if (g_python.free_threaded) {
+    cpu_notice(CpuNotice::bootstrap, 0, "Python without a GIL is not known here");
     return;
   }
   uint32_t flags = cpu_settings().flags;
@@ -26,18 +37,42 @@ void install(void *state, int64_t number) {
   if ((flags & kCpuGc) != 0) {
     install_gc(*interpreter);
   }
+  if ((flags & kCpuFunctions) != 0) {
+    install_functions(*interpreter);
+  }
+  if ((flags & kCpuPythonEvents) != 0) {
+    install_events(*interpreter);
+  }
+  if ((flags & (kCpuImports | kCpuFunctions | kCpuPythonCalls | kCpuPythonEvents)) != 0) {
+    install_imports(*interpreter);
+  }
+  if ((flags & kCpuPythonCalls) != 0) {
+    install_calls(*interpreter);
+  }
+}
+
+void on_code(int64_t number, Object *code) {
+  if (Interpreter *interpreter = number < kMost ? g_interpreters[number].load() : nullptr) {
+    functions_of_code(*interpreter, code);
+  }
 }
 
 void begin(const CpuSettings &settings, WarplineTap &tap) {
   g_gate = &control_page()->gate;
   g_clock = &process_clock();
+  begin_threads(leave_gil);
   if ((settings.flags & kCpuGil) != 0) {
     begin_gil(tap, settings.gil_threshold_ns);
+  }
+  if ((settings.flags & kCpuFunctions) != 0) {
+    wanted_functions();
+    tell_of_code(on_code);
   }
   begin_bootstrap(install);
 }
 
 void begin_child() {
+  begin_threads_child();
   if ((cpu_settings().flags & kCpuGil) != 0) {
     begin_gil_child();
   }
@@ -45,6 +80,10 @@ void begin_child() {
 
 void end() {
   end_gc();
+  end_calls();
+  if ((cpu_settings().flags & kCpuFunctions) != 0 && g_interpreters[0].load() != nullptr) {
+    end_functions();
+  }
   if ((cpu_settings().flags & kCpuGil) != 0) {
     end_gil();
   }
@@ -91,6 +130,13 @@ std::string_view text_of(Object *object) {
     return {};
   }
   return {text, static_cast<size_t>(size)};
+}
+
+uint32_t text_attribute(Object *object, const char *name) {
+  KeptError kept;
+  Held value(object != nullptr ? attribute(object, name) : nullptr);
+  std::string_view text = text_of(value.get());
+  return text.empty() ? 0 : text_number(text);
 }
 
 void tell_failure(std::string_view what) {

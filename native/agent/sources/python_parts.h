@@ -9,19 +9,34 @@
 
 namespace warpline::agent::python {
 
+struct Thread;
+
 // An interpreter that we are in; never freed.
 struct Interpreter {
-  void *state;      // PyInterpreterState *
-  uint32_t number;  // 0 = the main one
+  void *state;                     // PyInterpreterState *
+  uint32_t number;                 // 0 = the main one
+  Object *wrapper_type = nullptr;  // of ours
+  Object *proxy_type = nullptr;
+  Size code_extra = -1;             // what we keep beside each code object
+  Object *find_and_load = nullptr;  // of importlib, as it was
+  Object *monitoring = nullptr;     // sys.monitoring, where we use it
+  int64_t tool = -1;                // our number there
 };
 
 //! Each is called with the GIL of the interpreter, and no exception set. False where it cannot be, with a notice.
 bool install_gil(Interpreter &interpreter);
 bool install_gc(Interpreter &interpreter);
+bool install_imports(Interpreter &interpreter);
+bool install_functions(Interpreter &interpreter);
+bool install_calls(Interpreter &interpreter);
+bool install_events(Interpreter &interpreter);
 
 void begin_gil(WarplineTap &tap, uint32_t threshold_ns);
 void begin_gil_child();
+void leave_gil(Thread &thread);  // it ends
 void end_gil();
+void end_functions();
+void end_calls();
 void end_gc();
 
 //! [MT] How often windows were opened and closed: odd while one is open.
@@ -50,11 +65,23 @@ struct Span {
 };
 void write_span(const Span &span);
 
+//! A module has been imported for the first time, or was there before us: each looks whether it is one that it waits for. No exception is
+//! set, before and after.
+void functions_in(Interpreter &interpreter, std::string_view module_name, Object *module);
+void calls_in(Interpreter &interpreter, std::string_view module_name, Object *module);
+void events_in(Interpreter &interpreter, std::string_view module_name, Object *module);
+
+//! The body of a module begins: its code.
+void functions_of_code(Interpreter &interpreter, Object *code);
+
 //! [MT] Now, on the spool's clock.
 uint64_t now();
 
 //! The text of a str; empty where it has none. Valid as long as the object.
 std::string_view text_of(Object *object);
+
+//! The text of an attribute that is a str; 0 where there is none. Keeps the exception that is set.
+uint32_t text_attribute(Object *object, const char *name);
 
 //! A notice that hooks could not be put in: `what` failed, and why: the exception that is set, which is cleared.
 void tell_failure(std::string_view what);

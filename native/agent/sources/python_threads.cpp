@@ -56,6 +56,9 @@ void clear(Thread &thread) {
   thread.number = static_cast<uint32_t>(syscall(SYS_gettid));
   thread.held_since.store(0, std::memory_order_relaxed);
   thread.waits_since.store(0, std::memory_order_relaxed);
+  thread.import = nullptr;
+  thread.task_since = 0;
+  forget_calls(thread);
   thread.brief_start = thread.held_ns = thread.waited_ns = 0;
   thread.holds = thread.waits = 0;
 }

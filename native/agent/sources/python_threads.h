@@ -3,14 +3,32 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 namespace warpline::agent::python {
+
+// An import that runs.
+struct Import {
+  const Import *outer;
+  std::string_view name;
+};
+
+struct Calls;
+struct Thread;
+//! What ran in it is over: it ends.
+void forget_calls(Thread &thread);
 
 // Changed by its thread alone; when the process ends, the thread that ends it looks at those of the others.
 struct Thread {
   uint32_t number = 0;  // the system's; 0: nobody uses it
   std::atomic<bool> taken{false};
   Thread *next = nullptr;  // of all there are; never changed
+
+  const Import *import = nullptr;  // the innermost that runs
+  Calls *calls = nullptr;          // those that are traced and run; null before the first
+  uint64_t task_since = 0;         // 0: none runs
+  uint32_t task = 0;               // text
+  uint32_t task_gate = 0;
 
   // Of the GIL. Times are 0 where it does not hold it, or wait for it.
   std::atomic<uint64_t> held_since{0};

@@ -332,8 +332,9 @@ inline constexpr uint32_t kCpuPythonEvents = 1024;  // exceptions, warnings, tas
 
 enum class Backtrace : uint32_t { none = 0, automatic = 1, frame_pointer = 2, dwarf = 3 };
 
-// In the spool directory: the functions to trace, in nsys's JSON.
-inline constexpr char kFunctionsFile[] = "python_functions.json";
+// In the spool directory: the Python functions to trace, one a line: module, colour (ARGB in hexadecimal digits, or nothing), dotted name;
+// tabs between.
+inline constexpr char kFunctionsFile[] = "python_functions.txt";
 
 struct CpuSettings {
   uint32_t flags;

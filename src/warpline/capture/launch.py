@@ -20,6 +20,7 @@ from warpline.capture.library_ranges import silenced, switched_on
 from warpline.capture.options import CaptureOptions
 from warpline.capture.preload import CPU_STUB, STUB
 from warpline.capture.program import find_program
+from warpline.capture.python_functions import write_functions
 from warpline.capture.run import Run
 from warpline.capture.run_facts import RunFacts
 from warpline.capture.tree import Tree
@@ -82,6 +83,8 @@ class Recording:
         path = find_program(self.command[0], environment)
         if "cuda" in self.options.trace:
             environment.update(cupti_variables(self.options.cuda.cupti, path, environment))
+        if self.options.cpu.functions is not None:
+            write_functions(self.options.cpu.functions, self.spool)
         tree = Tree(self.spool, self.agent, self.facts, CPU_STUB if cpu_settings(self.options).flags else STUB)
         child = Child(tree.register.waited)
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from warpline.capture.cpu_options import Backtrace, CpuOptions
+from warpline.capture.python_functions import read_functions
 from warpline.cli.argument import Argument
 from warpline.errors import UsageError
 
@@ -101,4 +102,5 @@ def _number(name: str, given: Mapping[str, str], least: int, most: int, base: in
 def _file(text: str) -> Path:
     if not Path(text).is_file():
         raise UsageError(f"--python-functions-trace {text}: there is no such file.")
+    read_functions(Path(text))
     return Path(text)

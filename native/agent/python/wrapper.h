@@ -1,0 +1,18 @@
+// Callables of ours in the place of functions of the program: they pass for what they stand for, and make no frame.
+#pragma once
+
+#include "capi.h"
+
+namespace warpline::agent::python {
+
+//! What a wrapper does when it is called: it calls `function`, and returns what that returned.
+using WrappedCall = Object *(*)(Object *function, void *data, Object *arguments, Object *keywords);
+
+//! The type of the wrappers of the interpreter that the thread is in, each interpreter has its own; null with an exception.
+Object *make_wrapper_type();
+
+//! Something of that type: called, it does `call`. All attributes are those of `function`, also as it is set, bound and pickled; null
+//! with an exception.
+Object *wrap(Object *type, Object *function, WrappedCall call, void *data);
+
+}  // namespace warpline::agent::python
