@@ -359,6 +359,23 @@ main(["profile", "-o", "x", "true"])
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
+@pytest.mark.parametrize(("words", "absent"), [(("-q",), "duckdb pandas pyarrow.compute rich"), ((), "pandas pyarrow.compute rich")])
+def test_little_is_loaded_to_finish_a_short_run(words: tuple[str, ...], absent: str, tmp_path: Path) -> None:
+    text = """
+import sys
+from warpline.cli.main import main
+try:
+    main(["profile", *sys.argv[1:]])
+finally:
+    print(*sorted(sys.modules), file=open("modules", "w"))
+"""
+    command = [sys.executable, "-c", text, *words, "-o", "x", str(program(tmp_path / "p.py"))]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert set((tmp_path / "modules").read_text().split()).isdisjoint(absent.split())
+    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
+
+
 def test_stats_at_the_end(tmp_path: Path) -> None:
     done = warpline("profile", "--stats=true", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr

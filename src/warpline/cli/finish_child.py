@@ -12,6 +12,7 @@ from typing import Any
 from warpline.capture.agent import load_agent
 from warpline.capture.libraries import named, package_of, silent
 from warpline.capture.run_facts import RunFacts
+from warpline.cli.light import without_pandas
 from warpline.cli.unfinished import leave_for_later
 from warpline.cli.words import counted, short_path
 from warpline.errors import WarplineError
@@ -22,6 +23,7 @@ _LINE = 300
 
 def main(request: Mapping[str, Any]) -> None:
     """Finish the recording that `request` names, and print as JSON what was found."""
+    without_pandas()
     os.nice(5)
     note = pending.read(Path(request["note"]))
     late: list[str] = []
@@ -76,7 +78,8 @@ def _finish(note: pending.Pending, said: list[str], unheard: list[str]) -> bool:
         said.append(" ".join(leave_for_later(note, error).split()).removeprefix("warpline: "))
         return False
     manifest = finish(note, note.report, keep_raw=note.keep_raw)
-    table = pq.read_table(note.report / manifest.tables["diagnostics"]["file"], columns=["severity", "code", "message"])
+    with pq.ParquetFile(note.report / manifest.tables["diagnostics"]["file"]) as file:
+        table = file.read(["severity", "code", "message"])
     rows = [row for row in table.to_pylist() if row["severity"] in ("error", "warning")]
     late = [row for row in rows if row["code"] == "late-library"]
     others = [row for row in rows if row["code"] != "late-library"]

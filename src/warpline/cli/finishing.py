@@ -10,11 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from warpline.cli.summary import summary
 from warpline.cli.telling import complain, tell
 from warpline.cli.words import short_path
 from warpline.handover import pending
-from warpline.query import open as open_report
 from warpline.report import manifest as manifests
 from warpline.report.finish import finish
 
@@ -33,6 +31,9 @@ def finish_and_summarise(note: pending.Pending, *, quiet: bool) -> None:
 
 
 def _summarise(note: pending.Pending, manifest: manifests.Manifest) -> None:
+    from warpline.cli.summary import summary
+    from warpline.query import open as open_report
+
     report = note.report
     try:
         with warnings.catch_warnings():

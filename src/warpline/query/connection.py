@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import duckdb
@@ -14,12 +16,15 @@ from warpline.query.cutting import Calls, Window, payload_condition, share
 from warpline.query.selection import overlap
 from warpline.report.store import Piece, Stored
 
+_WORD = re.compile(r"\w+")
+_LISTING = frozenset({"show", "describe", "summarize", "pragma", "information_schema", "query_table"})
+_CATALOGS = ("duckdb_", "pg_", "sqlite_")
 _MEMORY_SHARE = 0.5
 _MEMORY_MOST = 8 << 30
 
 
 def connect(store: Stored, *, threads: int | None = None, memory: int | None = None) -> duckdb.DuckDBPyConnection:
-    """Open a connection that sees the tables of one report and nothing else.
+    """Open a connection that can see the tables of one report (`show` them) and nothing else.
 
     It can read files only below the report's `tables`, loads no extension, and its settings are locked.
     `threads`: at most so many (default: one per CPU). `memory`: bytes (default: half the machine's, at most 8 GiB).
@@ -40,14 +45,30 @@ def connect(store: Stored, *, threads: int | None = None, memory: int | None = N
     )
     connection.execute(f"SET allowed_directories=[{_quote(str(tables) + os.sep)}]")
     connection.execute("SET enable_external_access=false")
-    for table in sorted(TABLES.values(), key=lambda table: table.name == "payloads"):  # the last one: it may look at others
-        try:
-            connection.execute(f"CREATE VIEW {table.name} AS {_chosen(table, store)}")
-        except duckdb.Error as error:
-            connection.close()
-            raise ReportError(f"cannot read the table {table.name} of {store.path}: {str(error).splitlines()[0]}") from error
     connection.execute("SET lock_configuration=true")
     return connection
+
+
+def named_in(text: str, store: Stored) -> set[str]:
+    """Return the tables that SQL may ask for: those whose names are in it, all where it may ask which there are.
+
+    Each takes a millisecond or two to show, which is most of what a short question costs.
+    """
+    words = set(_WORD.findall(text.lower()))
+    named = words & TABLES.keys()
+    lists = not named or not words.isdisjoint(_LISTING) or any(word.startswith(_CATALOGS) for word in words)
+    return set(TABLES) if lists or ("payloads" in named and store.cuts is not None) else named
+
+
+def show(connection: duckdb.DuckDBPyConnection, store: Stored, names: Iterable[str]) -> None:
+    """Make views of these tables. ReportError where a file cannot be read."""
+    for table in sorted(
+        (TABLES[name] for name in names), key=lambda table: table.name == "payloads"
+    ):  # the last one: it may look at others
+        try:
+            connection.execute(f"CREATE VIEW IF NOT EXISTS {table.name} AS {_chosen(table, store)}")
+        except duckdb.Error as error:
+            raise ReportError(f"cannot read the table {table.name} of {store.path}: {str(error).splitlines()[0]}") from error
 
 
 def _chosen(table: Table, store: Stored) -> str:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+import warpline.query.arrow_compute as pc
 from warpline.errors import MissingData
 
 if TYPE_CHECKING:

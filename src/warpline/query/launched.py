@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+import warpline.query.arrow_compute as pc
 from warpline.query.cutting import Calls, Window
 from warpline.query.row_groups import Reader, RowGroup, groups_of
 from warpline.report.store import Piece

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+import warpline.query.arrow_compute as pc
 from warpline.errors import MissingData, QueryError, ReportError
 from warpline.handover.naming import SUFFIX
 from warpline.model.tables import TABLES
@@ -45,6 +45,7 @@ class Report:
         self._tables: dict[str, int] | None = None
         self._parts: dict[int, int] | None = None
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._shown: set[str] = set()
 
     @property
     def path(self) -> Path:
@@ -110,7 +111,7 @@ class Report:
         if self._parts is None:
             self._parts = {}
             for piece in self._store.pieces("processes"):
-                keys = pq.read_table(piece.file, columns=["process"], partitioning=None).column(0).to_pylist()
+                keys = _read(piece.file, ["process"]).column(0).to_pylist()
                 self._parts.update(dict.fromkeys(keys, piece.part))
         return self._store.cuts.get(self._parts.get(process, -1))
 
@@ -169,7 +170,7 @@ class Report:
         for piece in self._store.pieces(name):
             try:
                 present = [column for column in full.names if column not in piece.missing]
-                part = schema.complete(pq.read_table(piece.file, columns=present, partitioning=None), full)
+                part = schema.complete(_read(piece.file, present), full)
             except (pa.ArrowException, OSError) as error:
                 raise ReportError(f"cannot read {piece.file}: {error}") from error
             part = _shifted(name, part, piece.shift)
@@ -205,9 +206,10 @@ class Report:
         # Loading DuckDB takes 100 ms: opening a report and reading tables goes without.
         import duckdb
 
+        from warpline.query.connection import named_in
         from warpline.query.untrusted import check
 
-        connection = self.connection().cursor()
+        connection = self._shows(named_in(text, self._store)).cursor()
         try:
             if untrusted:
                 check(connection, text)
@@ -217,6 +219,9 @@ class Report:
             result: pa.Table = relation.to_arrow_table()
             return result
         except duckdb.Error as error:
+            if isinstance(error, duckdb.CatalogException) and self._shown != set(TABLES):  # what does not exist, and what it may have meant
+                self.connection()
+                return self.sql(text, params, untrusted=untrusted)
             raise QueryError(str(error).strip()) from error
         finally:
             connection.close()
@@ -232,10 +237,16 @@ class Report:
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Return the report's DuckDB connection; it is closed with the report."""
-        if self._connection is None:
-            from warpline.query.connection import connect
+        return self._shows(set(TABLES))
 
-            self._connection = connect(self._store)
+    def _shows(self, names: set[str]) -> duckdb.DuckDBPyConnection:
+        """Return the connection, with views of at least these tables."""
+        from warpline.query.connection import connect, show
+
+        if self._connection is None:
+            self._connection, self._shown = connect(self._store), set()
+        show(self._connection, self._store, names - self._shown)
+        self._shown |= names
         return self._connection
 
     def close(self) -> None:
@@ -266,6 +277,12 @@ def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None]
     for text in report.snapshots:
         warnings.warn(f"{report.path} is not complete: {text}", stacklevel=2)
     return report
+
+
+def _read(file: Path, columns: list[str]) -> pa.Table:
+    """Return columns of a file, without what pq.read_table() loads to read folders of them."""
+    with pq.ParquetFile(file) as opened:
+        return opened.read(columns)
 
 
 def _shifted(name: str, part: pa.Table, shift: int) -> pa.Table:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+import warpline.query.arrow_compute as pc
 from warpline.errors import ReportError
 from warpline.model.tables import TABLES
 from warpline.query.cutting import Calls, Window, chosen, keys, overlaps

@@ -45,7 +45,8 @@ def empty(table: str) -> pa.Table:
 def complete(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
     """Return the columns of `wanted` in its order and types; those that an older file lacks are null."""
     columns = [
-        rows.column(item.name).cast(item.type) if item.name in rows.column_names else pa.nulls(rows.num_rows, item.type) for item in wanted
+        _array(rows.column(item.name), item.type) if item.name in rows.column_names else pa.nulls(rows.num_rows, item.type)
+        for item in wanted
     ]
     return pa.Table.from_arrays(columns, schema=wanted)
 
@@ -74,6 +75,4 @@ def build(table: str, columns: Mapping[str, Any] | Sequence[Mapping[str, Any]]) 
 def _array(values: Any, wanted: pa.DataType) -> pa.Array | pa.ChunkedArray:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values if values.type == wanted else values.cast(wanted)
-    if pa.types.is_dictionary(wanted):
-        return pa.array(values, wanted.value_type).dictionary_encode()
     return pa.array(values, wanted)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median_low
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +53,8 @@ def read_samples(path: Path) -> list[ClockSample]:
 
 def realtime_offset(samples: list[ClockSample]) -> int | None:
     """Return CLOCK_REALTIME - CLOCK_MONOTONIC in ns (the median reading), None without any."""
-    return median_low(sample.realtime - sample.monotonic for sample in samples) if samples else None
+    offsets = sorted(sample.realtime - sample.monotonic for sample in samples)
+    return offsets[(len(offsets) - 1) // 2] if offsets else None
 
 
 def correction(clock: Clock, samples: list[ClockSample]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int] | None:

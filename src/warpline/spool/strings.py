@@ -14,6 +14,7 @@ from warpline.spool.chunks import Chunk
 
 NONE = 0xFFFFFFFF
 _ALL = (1 << 64) - 1
+_FEW = 1000  # strings that are taken one by one: Arrow's own taking needs pyarrow.compute, which takes longer to load
 
 
 class Strings:
@@ -40,6 +41,8 @@ class Strings:
 
     def take(self, positions: npt.NDArray[np.uint32]) -> pa.Array:
         """Return the strings at positions in `values`, as a string array."""
+        if len(positions) <= _FEW:
+            return pa.array([self.values[at].as_py() for at in positions.tolist()], pa.string())
         return self.values.take(pa.array(positions)).cast(pa.string())
 
 
