@@ -1,0 +1,141 @@
+"""What benchmarks of the sampler run: `py|np|truth|threads SECONDS OUT [COUNT]`; `py` and `np` write what each step took.
+
+The call graph of `truth` is known: below `known` there is nothing but what `CALLS` says.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+CALLS = {
+    "known": {"step"},
+    "step": {"walk", "build", "fib", "loop", "words"},
+    "walk": {"walk"},
+    "fib": {"fib"},
+    "build": {"build", "__init__"},
+}
+
+
+class Node:
+    """A node of a binary tree."""
+
+    __slots__ = ("left", "right", "value")
+
+    def __init__(self, left: Node | None, right: Node | None, value: int) -> None:
+        self.left, self.right, self.value = left, right, value
+
+
+def build(depth: int, value: int = 1) -> Node:
+    """Make a tree."""
+    if depth == 0:
+        return Node(None, None, value)
+    return Node(build(depth - 1, 2 * value), build(depth - 1, 2 * value + 1), value)
+
+
+def walk(node: Node | None) -> int:
+    """Sum up a tree."""
+    return 0 if node is None else node.value % 7 + walk(node.left) + walk(node.right)
+
+
+def fib(n: int) -> int:
+    """Call a lot."""
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def loop(n: int) -> int:
+    """Call nothing."""
+    total = 0
+    for i in range(n):
+        total += i * i % 7
+    return total
+
+
+def words(n: int) -> int:
+    """Make texts."""
+    counts: dict[str, int] = {}
+    for i in range(n):
+        key = f"k{i % 997}"
+        counts[key] = counts.get(key, 0) + 1
+    return sum(sorted(counts.values()))
+
+
+def step() -> int:
+    """Do some milliseconds of everything."""
+    return walk(build(9)) + fib(15) + loop(10000) + words(4000)
+
+
+def numpy_step() -> Callable[[], object]:
+    """Return a step of NumPy's: a product, some functions, and many small calls."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    x, w = random.standard_normal((384, 384)), random.standard_normal((384, 384)) / 20
+
+    def product() -> object:
+        y = x @ w
+        y = np.tanh(y) * 0.5 + np.maximum(y, 0)
+        y = (y - y.mean(0)) / (y.std(0) + 1e-5)
+        return sum(float(np.add(y[i % 384, 0], 1.0)) for i in range(400))
+
+    return product
+
+
+def main(work: Callable[[], object], seconds: float, out: str) -> None:
+    """Run steps, and write for each: its begin and end on CLOCK_MONOTONIC, its CPU time, and how long it waited for a CPU, ns."""
+    file = os.open(f"/proc/self/task/{threading.get_native_id()}/schedstat", os.O_RDONLY)
+
+    def clocks() -> tuple[int, int, int]:
+        return time.perf_counter_ns(), time.thread_time_ns(), int(os.pread(file, 64, 0).split()[1])
+
+    steps = []
+    end = time.perf_counter_ns() + int(seconds * 1e9)
+    before = clocks()
+    while before[0] < end:
+        work()
+        now = clocks()
+        steps.append(struct.pack("<4q", before[0], now[0], now[1] - before[1], now[2] - before[2]))
+        before = now
+    with open(out, "wb") as written:
+        written.write(b"".join(steps))
+
+
+def known(seconds: float) -> None:
+    """Run steps, and nothing else."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        step()
+
+
+def blocked(count: int, seconds: float) -> None:
+    """Have threads wait, 20 frames deep, beside one that works."""
+    event = threading.Event()
+
+    def deep(n: int) -> None:
+        if n:
+            deep(n - 1)
+        else:
+            event.wait()
+
+    threads = [threading.Thread(target=deep, args=(20,)) for _ in range(count - 1)]
+    for thread in threads:
+        thread.start()
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        loop(1000)
+    event.set()
+
+
+if __name__ == "__main__":
+    kind, seconds, out = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+    if kind == "threads":
+        blocked(int(sys.argv[4]), seconds)
+    elif kind == "truth":
+        known(seconds)
+    else:
+        main(step if kind == "py" else numpy_step(), seconds, out)

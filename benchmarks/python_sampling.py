@@ -1,0 +1,181 @@
+"""What sampling Python stacks costs a program, how its own time grows with threads, and how true its stacks are.
+
+Cost is measured within one process: windows of 200 ms are opened and closed in turn while it does equal steps, and steps inside
+are held against those outside. Of each step's time what it waited for a CPU is taken off, so that other work on the machine counts
+little. A/A: the same without the sampler.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from _sampled_work import CALLS
+from harness import Row
+from tests.capturing import Capture
+from tests.pieces import environments
+from tests.python_running import CPU_STUB
+from tests.python_stacks import PYTHON_SAMPLES, samples_of
+from tests.spool_records import read_spools
+from warpline.capture.agent import CpuSettings
+
+WORK = Path(__file__).with_name("_sampled_work.py")
+HZ = 1000
+TOGGLE_S = 0.2
+LAG_NS = 15_000_000  # steps so close to an edge are left out
+DUE, MISSED = 6, 7  # CpuNotice
+Steps = list[tuple[int, int, int, int]]
+
+
+def run(quick: bool) -> list[Row]:
+    """Measure it all; `quick`: shorter, for a look."""
+    seconds = 6.0 if quick else 60.0
+    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as name:
+        return [*_costs(Path(name), seconds), *_threads(Path(name), 2.0 if quick else 5.0), *_truth(Path(name), seconds / 2)]
+
+
+def _start(
+    folder: Path, words: Sequence[str | Path], *, sampled: bool = True, is_open: bool = False
+) -> tuple[Capture, subprocess.Popen[bytes]]:
+    spool = Path(tempfile.mkdtemp(dir=folder))
+    cpu = CpuSettings(flags=PYTHON_SAMPLES if sampled else 0, python_hz=HZ)
+    capture = Capture(spool, cpu=cpu, open=is_open)
+    (spool / "processes.log").touch()
+    environment = {**os.environ, "LD_PRELOAD": str(CPU_STUB), "WARPLINE_SPOOL": str(spool)}
+    return capture, subprocess.Popen([str(word) for word in words], env=environment)
+
+
+def _costs(folder: Path, seconds: float) -> Iterator[Row]:
+    for label, kind, pinned, sampled, budget in (
+        ("A/A, pure Python", "py", False, False, None),
+        ("pure Python", "py", False, True, 1.5),
+        ("A/A, NumPy", "np", False, False, None),
+        ("NumPy", "np", False, True, 1.0),
+        ("pure Python, all on one CPU", "py", True, True, None),
+    ):
+        out = folder / "steps"
+        prefix = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if pinned else []
+        capture, process = _start(folder, [*prefix, sys.executable, WORK, kind, str(seconds), out], sampled=sampled)
+        while process.poll() is None:
+            capture.open()
+            time.sleep(TOGGLE_S)
+            capture.close()
+            time.sleep(TOGGLE_S)
+        steps: Steps = list(struct.iter_unpack("<4q", out.read_bytes()))
+        edges = [(window.open_ns, window.close_ns) for window in capture.windows()]
+        with_us, without = _parted(steps, edges)
+        if min(len(with_us), len(without)) < 50:
+            yield Row(f"{label}: time", 0.0, "%", note="too few steps")
+            continue
+        percent = 100 * (_trimmed(with_us) / _trimmed(without) - 1)
+        error = _error(with_us, without)
+        note = f"± {error:.2f} (standard error), {len(with_us)} steps inside of windows, {len(without)} outside"
+        yield Row(f"{label}: more time at {HZ} Hz", percent, "%", budget=budget, budget_on="value", note=note)
+
+
+def _parted(steps: Steps, windows: Sequence[tuple[int, int]]) -> tuple[list[float], list[float]]:
+    """Times of steps inside of windows, and between them."""
+    inside: list[float] = []
+    outside: list[float] = []
+    edges = list(itertools.chain.from_iterable(windows))
+    for start, end, _, delay in steps:
+        before = sum(1 for edge in edges if edge and edge <= start)  # few hundred
+        near = any(edge - LAG_NS < end and start < edge + LAG_NS for edge in edges)
+        if not near:
+            (inside if before % 2 else outside).append(float(end - start - delay))
+    return inside, outside
+
+
+def _trimmed(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    cut = len(ordered) // 10
+    return statistics.fmean(ordered[cut : len(ordered) - cut])
+
+
+def _error(one: Sequence[float], other: Sequence[float]) -> float:
+    chance = random.Random(1)
+    ratios = [_trimmed(chance.choices(one, k=len(one))) / _trimmed(chance.choices(other, k=len(other))) for _ in range(40)]
+    return 100 * statistics.pstdev(ratios)
+
+
+def _threads(folder: Path, seconds: float) -> Iterator[Row]:
+    """The sampler's own time for one look at all threads, and how many looks it could do."""
+    for count, budget in ((1, None), (9, None), (33, 60.0), (65, None)):
+        capture, process = _start(folder, [sys.executable, WORK, "threads", str(seconds), "-", str(count)], is_open=True)
+        used = 0
+        while process.poll() is None:
+            used = _own_time(process.pid) or used
+            time.sleep(0.05)
+        notices = Counter[int]()
+        for record in capture.records("cpu_notice"):
+            notices[record["notice"]] += record["value"]
+        due, taken = notices[DUE], notices[DUE] - notices[MISSED]
+        cost = used / 1e3 / max(1, taken)
+        yield Row(f"one look at {count} threads", cost, "µs of CPU", budget=budget, budget_on="value", note=f"{taken} of {due} looks taken")
+
+
+def _own_time(pid: int) -> int:
+    """Return the ns that the sampler's thread ran; 0 where it is not there."""
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            if (task / "comm").read_text().strip() == "warpline-stacks":
+                return int((task / "schedstat").read_text().split()[0])
+    except (OSError, IndexError):
+        pass
+    return 0
+
+
+def _truth(folder: Path, seconds: float, rounds: int = 4) -> Iterator[Row]:
+    """Impossible stacks of a program whose calls are known; innermost functions against py-spy's, which stops the program to look."""
+    spy = next((Path(python).with_name("py-spy") for python, _ in environments() if Path(python).with_name("py-spy").exists()), None)
+    stacks = Counter[tuple[str, ...]]()
+    theirs = Counter[str]()
+    for _ in range(rounds):
+        stacks += _ours(folder, seconds / rounds)
+        theirs += _py_spy(spy, folder, seconds / rounds) if spy else Counter()
+    total = stacks.total()
+    impossible = sum(count for stack, count in stacks.items() if any(b not in CALLS.get(a, ()) for a, b in itertools.pairwise(stack)))
+    yield Row("impossible stacks", 100 * impossible / max(1, total), "%", budget=1.0, budget_on="value", note=f"of {total} samples")
+    if theirs:
+        ours = Counter[str]()
+        for stack, count in stacks.items():
+            ours[stack[-1]] += count
+        share = {name: ours[name] / max(1, total) - theirs[name] / theirs.total() for name in ours.keys() | theirs.keys()}
+        note = f"total variation distance of innermost functions; {total} samples of ours, {theirs.total()} of theirs"
+        yield Row("agreement with py-spy", sum(map(abs, share.values())) / 2, "", budget=0.04, budget_on="value", note=note)
+
+
+def _ours(folder: Path, seconds: float) -> Counter[tuple[str, ...]]:
+    """What we saw below `known`."""
+    capture, process = _start(folder, [sys.executable, WORK, "truth", str(seconds), "-"], is_open=True)
+    process.wait()
+    stacks = Counter[tuple[str, ...]]()
+    for spool in read_spools(capture.spool):
+        for sample in samples_of(spool):
+            if "known" in sample.names:
+                names = sample.names[sample.names.index("known") :]
+                stacks[tuple(name.rpartition(".")[2] for name in names)] += sample.count
+    return stacks
+
+
+def _py_spy(spy: Path, folder: Path, seconds: float) -> Counter[str]:
+    out = folder / "spy"
+    words = [spy, "record", "-r", str(HZ), "-f", "raw", "-o", out, "--", sys.executable, WORK, "truth", str(seconds), "-"]
+    subprocess.run(list(map(str, words)), check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    found = Counter[str]()
+    for line in out.read_text(encoding="utf-8").splitlines() if out.exists() else ():
+        stack, _, count = line.rpartition(" ")
+        names = [word.partition(" (")[0].rpartition(".")[2] for word in stack.split(";")]
+        if "known" in names:
+            found[names[-1]] += int(count)
+    return found
