@@ -280,6 +280,45 @@ asyncio.run(outer())
 
 
 @each_python
+def test_tasks_of_asyncio_have_their_names(python: str, programs: PythonPrograms) -> None:
+    if version_of(python) < (3, 11):
+        pytest.skip("its frames do not lead to their coroutines")
+    program = write(
+        programs,
+        """
+import asyncio
+def busy():
+    until = time.monotonic() + 0.005
+    while time.monotonic() < until:
+        pass
+async def first():
+    while time.monotonic() < END:
+        busy()
+        await asyncio.sleep(0)
+async def second():
+    await first()
+async def main():
+    await asyncio.gather(asyncio.create_task(first(), name="one"), asyncio.create_task(second(), name="zw\u00f6lf"), first())
+    busy()
+asyncio.run(main())
+""",
+    )
+
+    def tasks(seen: list[Sample], *names: str) -> set[str | None]:
+        return {sample.task for sample in seen if sample.has(*names, "first", "busy")}
+
+    def enough(seen: list[Sample]) -> bool:
+        return len(tasks(seen)) >= 3 and bool(tasks(seen, "second"))
+
+    _, seen = sampled(programs, [python, program], enough, 1.5)
+    assert tasks(seen, "second") == {"zwölf"}
+    numbered, *named = sorted(str(name) for name in tasks(seen))
+    assert named == ["one", "zwölf"]
+    assert re.fullmatch(r"Task-\d+", numbered)
+    assert {sample.task for sample in seen if not sample.has("_run")} == {None}
+
+
+@each_python
 def test_options_that_hide_the_environment(python: str, programs: PythonPrograms) -> None:
     program = write(programs, GRAPH)
     _, seen = sampled(programs, [python, "-I", "-S", "-E", program], lambda seen: any(sample.has("step", "squares") for sample in seen))

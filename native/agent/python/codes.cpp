@@ -86,6 +86,7 @@ uint32_t PythonCodes::number_of(uintptr_t address, const Seen &seen) {
   if (!read_text(python_, seen.name, code.name_text) || !read_text(python_, seen.file, code.file_text)) {
     return kNone;
   }
+  code.runs_handles = code.name_text == "Handle._run" && code.file_text.ends_with("asyncio/events.py");
   read_bytes(python_, seen.lines, kMostLines, code.line_table);  // without it there are no lines
   auto number = static_cast<uint32_t>(codes_.size());
   codes_.push_back(std::move(code));

@@ -23,7 +23,8 @@ struct PythonCode {
   std::string line_table;
   std::vector<LineRange> ranges;
   bool has_ranges = false;
-  uint32_t name_number = 0;  // of the texts, in the process's names; 0 = not asked so far
+  bool runs_handles = false;  // asyncio's Handle._run
+  uint32_t name_number = 0;   // of the texts, in the process's names; 0 = not asked so far
   uint32_t file_number = 0;
 };
 

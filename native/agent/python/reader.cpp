@@ -8,6 +8,7 @@
 #include "handles.h"
 #include "interpreters.h"
 #include "memory.h"
+#include "tasks.h"
 
 namespace warpline::agent {
 namespace {
@@ -21,6 +22,7 @@ constexpr size_t kSlack = 2048;       // frames that may have come since the las
 constexpr size_t kMostOutside = 512;  // frames outside of chunks that are looked for in advance
 constexpr size_t kMostFetched = 768;  // that are then read one by one
 constexpr int kAttempts = 4;
+constexpr uint8_t kOwnedByGenerator = 1;
 constexpr uint8_t kOwnedByC = 3;  // and above: no function, but where C entered the evaluation loop
 constexpr uintptr_t kTags = 7;    // 3.14: of a reference in a frame
 
@@ -271,6 +273,22 @@ void PythonReader::remember(PythonThread &thread) const {
   }
 }
 
+// The task whose coroutine is run by raw_[at], a Handle._run: its frame is in the coroutine itself.
+void PythonReader::find_task(size_t at, std::string &name) const {
+  uintptr_t handle = 0;
+  size_t inner = at;
+  do {
+    if (inner == 0) {
+      return;
+    }
+  } while (raw_[--inner].owner >= kOwnedByC);
+  if (raw_[inner].owner == kOwnedByGenerator && python_.at.generator_frame != kNoOffset &&
+      copy_memory(handle, raw_[at].address + python_.at.frame_locals) &&
+      !read_task_name(python_, handle & ~kTags, raw_[inner].address - python_.at.generator_frame, name)) {
+    name.clear();
+  }
+}
+
 // Frames into codes and instructions, from raw_[innermost] outwards.
 PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack) {
   addresses_.clear();
@@ -284,6 +302,7 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
   numbers_.assign(addresses_.size(), PythonCodes::kNone);
   codes_.look(addresses_.data(), numbers_.data(), addresses_.size());
   stack.frames.clear();
+  stack.task.clear();
   bool entered = true;
   for (size_t i = raw_.size(); i-- > innermost;) {
     const Raw &raw = raw_[i];
@@ -308,6 +327,9 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
       }
     } else {
       offset = static_cast<int64_t>(raw.instruction) * 2;
+    }
+    if (codes_.code(number).runs_handles) {
+      find_task(i, stack.task);
     }
     stack.frames.push_back({number, static_cast<int32_t>(offset), raw.is_entry || entered});
     entered = false;

@@ -22,6 +22,7 @@ struct PythonFrame {
 struct PythonStack {
   std::vector<PythonFrame> frames;  // outermost first; empty: no Python
   bool is_cut = false;              // outer frames are missing
+  std::string task;                 // of asyncio, which this is of; empty: none, or not known
 };
 
 // A thread state: what Python knows a thread by.
@@ -78,6 +79,7 @@ class PythonReader {
   bool walk(uintptr_t frame, bool &is_cut);
   size_t stable() const;
   Result resolve(size_t innermost, PythonStack &stack);
+  void find_task(size_t at, std::string &name) const;
   const char *find(uintptr_t address, size_t &second) const;
   const char *fetch(uintptr_t address);
   Raw parse(const char *bytes) const;

@@ -19,7 +19,8 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint32_t kSharePerCpu =
     30;  // thousandths of a processor that may go into looking, for each there is
 constexpr uint32_t kMostShare = 80;
-constexpr uint32_t kTellEvery = 1000;  // ticks
+constexpr uint64_t kMostStrange = 1000;  // stacks that make no sense, where none ever did
+constexpr uint32_t kTellEvery = 1000;    // ticks
 
 // What the looking thread does: whoever moves it away from `idle` may touch the samples.
 enum Phase : uint32_t { idle, looking, ended };
@@ -119,15 +120,20 @@ bool look(Sampler &sampler, uint32_t tick) {
   return true;
 }
 
-void sample(Sampler &sampler) {
+// Looks until the interpreter goes down, or the process; false where what is found is not what was to be expected: then we stop.
+bool sample(Sampler &sampler) {
   for (uint32_t tick = 1; sampler.pace.wait(g_stop); ++tick) {
     if (tick % 64 == 0 && !is_python_running(sampler.python)) {
       break;
     }
     if (!look(sampler, tick)) {
-      return;
+      break;
+    }
+    if (!sampler.sampling.makes_sense() && sampler.sampling.reader().given_up() > kMostStrange) {
+      return false;
     }
   }
+  return true;
 }
 
 void run(void *) {
@@ -150,7 +156,10 @@ void run(void *) {
     }
     while (wait_for_python(*python)) {
       sampler->pace.restart();
-      sample(*sampler);
+      if (!sample(*sampler)) {
+        own_cpu_notice(CpuNotice::python_unknown, 0, python->version);
+        return;
+      }
       if (g_phase.load() == ended) {
         return;
       }

@@ -1,0 +1,14 @@
+// Which asyncio task a stack belongs to.
+#pragma once
+
+#include <string>
+
+#include "layout.h"
+
+namespace warpline::agent {
+
+//! [MT] The name of the task whose coroutine that is. `handle`: what the event loop is running, the `self` of Handle._run. False where
+//! it is no task of asyncio's own loops. Throws bad_alloc.
+bool read_task_name(const PythonRuntime &python, uintptr_t handle, uintptr_t coroutine, std::string &name);
+
+}  // namespace warpline::agent
