@@ -279,10 +279,9 @@ asyncio.run(outer())
     assert chain(seen)
 
 
-@each_python
+@pytest.mark.parametrize("python", [python for python in interpreters() if version_of(python) >= (3, 11)])
 def test_tasks_of_asyncio_have_their_names(python: str, programs: PythonPrograms) -> None:
-    if version_of(python) < (3, 11):
-        pytest.skip("its frames do not lead to their coroutines")
+    """Frames of 3.10 do not lead to their coroutines."""
     program = write(
         programs,
         """
