@@ -2,7 +2,7 @@
 
     warpline profile -o socket -t nvtx,osrt --sample=process-tree --python-sampling=true python examples/cpu_mistakes/blocked_socket.py
     warpline stats -r osrt_sum socket
-    warpline flame --wall --thread client socket
+    warpline flame --wall socket
     warpline timeline socket
 
 `--fix` sends all questions before it waits for the first answer.
