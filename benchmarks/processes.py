@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import statistics
 import subprocess
@@ -26,6 +27,7 @@ CHILDREN_BUDGET = 512.0  # MiB of spool for so many children of one range
 
 def run(quick: bool) -> list[Row]:
     """Time whole commands, then programs that time themselves, with and without the launcher in turn."""
+    compileall.compile_dir(SOURCE, quiet=2)  # as pip does
     with tempfile.TemporaryDirectory(prefix="warpline-bench-") as name:
         folder = Path(name)
         program = _build("processes.c", HERE, folder)

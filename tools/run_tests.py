@@ -32,14 +32,16 @@ def run(words: list[str]) -> tuple[int, list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, "-m", "pytest", "-q", *words, "-o", f"cache_dir={folder}/cache"]
         print(*words[1:-2], flush=True)
-        status = subprocess.run(words).returncode
+        # pytest keeps the assertions that it has rewritten
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        status = subprocess.run(words, env=kept).returncode
         failed = _failed(Path(folder)) if status == FAILED else []
         # A file that could not be read is no test that failed by chance.
         if not failed or len(failed) > MOST or not all("::" in test for test in failed):
             return status, []
         print(f"\n{len(failed)} failed; once more, alone:", flush=True)
         again = Path(folder) / "again.xml"
-        status = subprocess.run([*words, "--last-failed", "-n", "0", "--dist", "no", f"--junitxml={again}"]).returncode
+        status = subprocess.run([*words, "--last-failed", "-n", "0", "--dist", "no", f"--junitxml={again}"], env=kept).returncode
         if status != 0 or _passed(again) < len(failed):
             return status or FAILED, []
         return 0, failed
@@ -65,7 +67,6 @@ def main(arguments: list[str]) -> int:
         sys.exit(f"usage: run_tests.py {' | '.join(PARTS)} ... [-- words for pytest]")
     # Programs that tests start write no bytecode: made here once, each of hundreds starts in half the time.
     compileall.compile_dir(ROOT / "src", quiet=2)
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # pytest's own, of rewritten assertions
     unsteady: list[str] = []
     statuses = []
     for part in parts:
