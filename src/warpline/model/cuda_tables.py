@@ -32,6 +32,7 @@ CUDA_API = Table(
         Column("result", "int32", "What it returned: 0 = success."),
         Column("correlation", "int64", "CUPTI's number of the call, unique in its process."),
         Column("range", "int64", "Id of the innermost NVTX push/pop range of the thread that encloses its begin.", nullable=True),
+        Column("stack", "int64", "With --cudabacktrace, of long calls: innermost frame of their stack, key of `frames`.", nullable=True),
     ),
     ("process", "start"),
     happens=True,

@@ -52,8 +52,8 @@ class ProcessTables:
         self._samples = Samples(first, events, self._counters, self._payloads, write)
         self._objects = Objects(first, key, definitions, self._domains, events, spool.actions, write, clock)
         threads = Threads(spool.names, events.threads())
-        self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads)
         self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, symbols)
+        self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, self._cpu.stacks)
 
     def add(self, rows: Rows) -> None:
         """Write the current slice."""

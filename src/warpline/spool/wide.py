@@ -33,7 +33,7 @@ FIELDS: dict[str, str] = {
     "cuda_context": "start context device null_stream handle",
     "cuda_stream": "start context stream priority kind handle",
     "cuda_external": "external kind correlation",
-    "cuda_backtrace": "correlation",
+    "cuda_backtrace": "correlation frames",
     "cuda_notice": "start value notice",
     "cuda_thread": "start tid",
     "cpu_frame": "node parent address offset file line first_line module",

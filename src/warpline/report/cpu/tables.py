@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy.typing as npt
 import pyarrow as pa
 
 from warpline.report.chosen import Spans, Times
@@ -56,6 +58,10 @@ class CpuTables:
                 if chosen := self._choose(kind, of):
                     self._chosen[table] = chosen
                     chosen.watch()
+
+    def stacks(self, stack: npt.NDArray[Any]) -> pa.Array:
+        """Return the keys of stacks, which are numbers of `cpu_frame` records, as a column; null where there is none."""
+        return pa.nulls(len(stack), pa.int64()) if self._frames is None else self._frames.stacks(stack)
 
     def pass_by(self, ranges: Columns) -> None:
         """Look at the ranges of NVTX in the current slice, before the next one is made."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from warpline.report import schema, texts
@@ -20,8 +22,16 @@ _APIS = pa.array(["runtime", "driver"])
 class Api:
     """The rows of one process; the ranges of NVTX go by while they are written."""
 
-    def __init__(self, records: WideRecords, place: CudaPlace) -> None:
-        self._records, self._place = records, place
+    def __init__(
+        self, records: WideRecords, place: CudaPlace, backtraces: WideRecords | None, stacks: Callable[[npt.NDArray[Any]], pa.Array]
+    ) -> None:
+        """`backtraces` name stacks of some calls; `stacks` makes a column of their numbers."""
+        self._records, self._place, self._stacks = records, place, stacks
+        self._stack: npt.NDArray[np.int64] | None = None
+        if backtraces is not None:
+            row = place.calls.rows(place.calls.find(backtraces.column("correlation")))
+            self._stack = np.zeros(int(place.calls.kept.sum()), np.int64)
+            self._stack[row[row >= 0]] = backtraces.column("frames")[row >= 0]
         calls = place.calls
         self._start = place.clock(calls.start if calls.kept.all() else calls.start[calls.kept])
         self._around = Enclosing(calls.thread, self._start, place.thread_base)
@@ -51,4 +61,6 @@ class Api:
                 "correlation": pa.array(found["correlation"].astype(np.int64)),
                 "range": self._around.column(rows),
             }
+            if self._stack is not None:
+                columns["stack"] = self._stacks(self._stack[rows])
             yield schema.build("cuda_api", columns)

@@ -111,6 +111,12 @@ class Calls:
         known[known] = self.kept[call[known]]
         return pa.array(first + self._row[call].astype(np.int64) if len(self._row) else call, mask=~known)
 
+    def rows(self, call: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the rows of calls, counted from 0; -1 for -1 and for calls that are no rows."""
+        known = call >= 0
+        known[known] = self.kept[call[known]]
+        return np.where(known, np.append(self._row, -1)[call], -1)
+
     def _index(self) -> None:
         least, most = int(self.correlation.min()), int(self.correlation.max())
         if most - least <= _SPARSE * len(self.start) + (1 << 16):

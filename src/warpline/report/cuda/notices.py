@@ -127,7 +127,10 @@ def notes(records: WideRecords | None, strings: Strings, pid: int) -> list[Note]
 
 
 def odd(tally: Tally, lost: int, backtraces: int, pid: int) -> list[Note]:
-    """Return what was met that could not be used or looks wrong. `lost`: kernels without a name; `backtraces`: calls that wanted one."""
+    """Return what was met that could not be used or looks wrong.
+
+    `lost`: kernels without a name; `backtraces`: calls that wanted a stack and have none.
+    """
     found = []
     if tally.damaged:
         message = f"{tally.damaged:,} records of CUDA with impossible times were left out (process {pid})"
@@ -142,6 +145,6 @@ def odd(tally: Tally, lost: int, backtraces: int, pid: int) -> list[Note]:
         message = f"{lost:,} kernels of process {pid} have no name because the string was not written"
         found.append(Note("warning", "lost-names", "cuda", message, lost))
     if backtraces:
-        message = f"{backtraces:,} calls of process {pid} were long enough for --cudabacktrace; this version has no stacks for them"
+        message = f"{backtraces:,} calls of process {pid} were long enough for --cudabacktrace, but their stacks could not be taken"
         found.append(Note("info", "no-backtraces", "cuda", message, backtraces))
     return found

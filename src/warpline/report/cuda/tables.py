@@ -43,7 +43,8 @@ _OTHERS: dict[str, tuple[str, Callable[[WideRecords, CudaPlace], Iterator[pa.Tab
 class CudaTables:
     """Writes what a spool holds of CUDA as the rows of process `process`; a spool without any costs nothing.
 
-    `first`: the id of the first row of each table; `thread_base`: the key of the process's thread 0; `clock` corrects times.
+    `first`: the id of the first row of each table;
+    `stacks` makes a column of numbers of stacks; `thread_base`: the key of the process's thread 0; `clock` corrects times.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class CudaTables:
         write: Callable[[str, pa.Table], None],
         clock: Callable[[Times], Times],
         threads: Threads,
+        stacks: Callable[[npt.NDArray[Any]], pa.Array] = lambda stack: pa.nulls(len(stack), pa.int64()),
     ) -> None:
         self._spool, self._write = spool, write
         self._done = 0
@@ -72,7 +74,7 @@ class CudaTables:
         asked_of = Asked(calls, spool.strings)
         self._place = CudaPlace(process, first, thread_base, clock, spool.strings, spans, threads, calls, asked_of, tally=tally)
         if "cuda_api" in self._wide:
-            self._api = Api(self._wide["cuda_api"], self._place)
+            self._api = Api(self._wide["cuda_api"], self._place, self._wide.get("cuda_backtrace"), stacks)
 
     def pass_by(self, ranges: Columns) -> None:
         """Look at the ranges of NVTX in the current slice, before the next one is made."""
@@ -133,7 +135,8 @@ class CudaTables:
         is_whole = orderly and not lost and not losses.calls(spool.head, spool.layouts) and spool.capture and spool.capture.calls
         silent = unanswered.silent(place.calls, made, place.spans, told, pid) if is_whole else []
         unflushed = [] if orderly or self._wide.keys() <= {"cuda_notice"} else unanswered.unflushed(without, told, pid, flush_ms)
-        backtraces = len(self._wide.get("cuda_backtrace", ()))
+        wanted = self._wide.get("cuda_backtrace")
+        backtraces = 0 if wanted is None else int((wanted.column("frames") == 0).sum())
         return [
             *told,
             *unanswered.notes(without, lost, told, pid),

@@ -90,3 +90,20 @@ def test_keys_of_processes_differ(tmp_path: Path) -> None:
     assert len(keys) == len(set(keys))
     assert {row["stack"] for row in found["samples"]} <= set(keys)
     assert all(row["frame"] >> 32 == row["process"] for row in found["frames"])
+
+
+def test_stacks_of_cuda_calls(tmp_path: Path) -> None:
+    wide = {
+        "cpu_frame": FRAMES,
+        "cuda_api": [{"start": 500 + number, "end": 600, "tid": 10, "correlation": 1 + number} for number in range(4)],
+        "cuda_backtrace": [
+            {"correlation": 2, "frames": 3},
+            {"correlation": 3, "frames": 0},
+            {"correlation": 4, "frames": 77},
+            {"correlation": 9, "frames": 1},
+        ],
+    }
+    found = report(tmp_path, wide)
+    assert found.columns("cuda_api", "correlation", "stack") == [(1, None), (2, 3), (3, None), (4, None)]
+    assert found.notes("no-backtraces")[0]["count"] == 1
+    assert found.notes("lost-stacks")[0]["count"] == 1
