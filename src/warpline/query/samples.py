@@ -18,6 +18,8 @@ KINDS = ("python", "native", "osrt")
 _CALLS = """(SELECT process, thread, "start", "end", 'osrt' AS kind, 1 AS "count", "end" - "start" AS weight, true AS on_cpu, stack, "range"
     FROM osrt WHERE stack IS NOT NULL)"""
 
+_NAMED = "CASE WHEN r.id IS NOT NULL THEN coalesce(r.domain, '') || ':' || coalesce(r.message, '') END"
+
 
 def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
     """Return which kind of samples to look at: `native` where there are any (Python frames are among them), else `python`.
@@ -54,16 +56,17 @@ def sampled(
         selection: which part of it; of samples that reach over its edge, their share.
         kind: as `kind_of` returns it. They may have seen the same moment: never add them up.
         wall: also samples of threads that waited (native ones are of running threads only).
-        per: columns of `samples` to keep apart.
+        per: columns of `samples` to keep apart; `range` becomes the `domain:name` of the innermost push/pop range.
     """
-    columns = ", ".join(f'"{name}"' for name in (*per, "stack"))
-    ran = " AND on_cpu" if kind == "python" and not wall else ""
+    columns = ", ".join(f'{_NAMED if name == "range" else f"s.{name}"} AS "{name}"' for name in (*per, "stack"))
+    ranges = "LEFT JOIN nvtx_ranges r ON s.range = r.id" if "range" in per else ""
+    ran = " AND s.on_cpu" if kind == "python" and not wall else ""
     whole = selection.time is None and selection.nvtx is None
     table = _CALLS if kind == "osrt" else "samples"
     relation = table if whole else pieces(report, selection, table)
-    weight, count = ("weight", '"count"') if whole else ("round(weight * part)", 'round("count" * part)')
+    weight, count = ("s.weight", 's."count"') if whole else ("round(s.weight * part)", 'round(s."count" * part)')
     text = f"""
     SELECT {columns}, sum({weight})::BIGINT AS weight, sum({count})::BIGINT AS "count"
-    FROM {relation} WHERE kind = '{kind}'{ran} GROUP BY ALL ORDER BY ALL
+    FROM {relation} s {ranges} WHERE s.kind = '{kind}'{ran} GROUP BY ALL ORDER BY ALL
     """
     return report.sql(text)

@@ -125,10 +125,11 @@ def top_down(frames: Frames, by: str, weights: Weights) -> Tree:
     return _assembled(found, span, parent, label, example)
 
 
-def bottom_up(frames: Frames, by: str, weights: Weights, *, depth: int | None = None) -> Tree:
-    """Return the tree from the frames that samples ended in outwards: below each its callers. `depth`: levels that are wanted.
+def bottom_up(frames: Frames, by: str, weights: Weights, *, depth: int | None = None, least: float = 0) -> Tree:
+    """Return the tree from the frames that samples ended in outwards: below each its callers.
 
-    The total of a node is the root's own time when it was called this way; only roots have own time.
+    The total of a node is the root's own time when it was called this way; only roots have own time. `depth`: levels that are wanted;
+    `least`: ns below which nobody asks who called a node (a tree of everything has as many nodes as all stacks have frames).
     """
     node, parent, _, label, example = _merged(*_shape(frames, by))
     rows = [*_sums(weights.group * len(parent) + node[weights.stack], weights.weight, weights.count)]
@@ -148,7 +149,7 @@ def bottom_up(frames: Frames, by: str, weights: Weights, *, depth: int | None = 
         place = above[example_at]
         some = at[example_at]
         parts.append(Tree(group[example_at], place, np.full(nodes, level), label[some], example[some], own, total, own_samples, samples))
-        going = ~ends
+        going = ~ends & (total[code] >= least)
         under, above = code[going].astype(np.int64), first + code[going]
         at, group, weight, count = parent[at[going]], group[going], weight[going], count[going]
         first += nodes

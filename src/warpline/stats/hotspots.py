@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FRAMES = ("function", "line", "module")
 _GROUPS = {"process": ("process",), "thread": ("process", "thread"), "range": ("range",)}
 GROUPS = tuple(_GROUPS)
-TREES = {"flat": None, "top-down": top_down, "bottom-up": bottom_up}
+TREES = ("flat", "top-down", "bottom-up")
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,11 @@ class Profile:
         if not rows.num_rows:
             hint = "" if wall or kind != "python" else " of threads that ran; `:wall` has those that waited"
             raise MissingData(f"does not contain CPU sampling data{selection.place(report)}{hint}.")
-        if by == "range":
-            rows = _range_names(report, rows)
-            keys = ("name",)
         if keys:
             groups = rows.group_by(list(keys), use_threads=False).aggregate([("weight", "sum"), ("count", "sum")])
             groups = groups.sort_by([("weight_sum", "descending"), *((key, "ascending") for key in keys)])
-            group = _places(rows.select(list(keys)), groups.select(list(keys)))
+            known = groups.column(keys[-1]).combine_chunks()  # a thread has one process
+            group = np.asarray(pc.index_in(rows.column(keys[-1]), value_set=known).to_numpy(), np.int64)
         else:
             groups = pa.table({"weight_sum": [pc.sum(rows.column("weight")).as_py()], "count_sum": [pc.sum(rows.column("count")).as_py()]})
             group = np.zeros(rows.num_rows, np.int64)
@@ -83,9 +81,10 @@ def by_frame(profile: Profile, by: str, least: float) -> pa.Table:
 def as_tree(report: Report, profile: Profile, by: str, tree: str, *, depth: int, least: float) -> pa.Table:
     """Return a row for each node, indented below its parent; below a row for each thread, process or range where `by` names one."""
     frames, kind = profile.frames, by if by in FRAMES else "function"
-    found = (
-        bottom_up(frames, kind, profile.weights, depth=depth or None) if tree == "bottom-up" else top_down(frames, kind, profile.weights)
-    )
+    if tree == "bottom-up":
+        found = bottom_up(frames, kind, profile.weights, depth=depth or None, least=least)
+    else:
+        found = top_down(frames, kind, profile.weights)
     rows = found.order(depth=depth or None, least=least)
     names, places = texts([frames.frame(place) for place in found.example[rows].tolist()], kind)
     grouped = by in GROUPS
@@ -127,7 +126,7 @@ def _place(frame: Frame, by: str) -> str:
 
 def _where(report: Report, groups: pa.Table, by: str) -> dict[str, pa.Array]:
     if by == "range":
-        return {"Range": groups.column("name")}
+        return {"Range": pc.fill_null(groups.column("range"), "[no range]")}
     if by == "thread":
         return of_threads(report, groups.column("process"), groups.column("thread"))
     known = report.table("processes", ["process", "pid", "name", "executable"])
@@ -158,24 +157,6 @@ def _below_groups(report: Report, profile: Profile, by: str, table: pa.Table, gr
     rows = pa.concat_tables([heads, table]).take(pa.array(order))
     shown = set(group.tolist())
     return rows.filter(pa.array([place >= len(total) or place in shown for place in order.tolist()]))
-
-
-def _range_names(report: Report, rows: pa.Table) -> pa.Table:
-    """Put `domain:name` of the range in place of its id; `[no range]` where there is none."""
-    known = report.table("nvtx_ranges", ["id", "domain", "message"])
-    row = pc.index_in(rows.column("range"), value_set=known.column("id").combine_chunks()).combine_chunks()
-    row = pc.if_else(pc.is_null(rows.column("range").combine_chunks()), None, row)
-    domain, message = (
-        pc.fill_null(pc.cast(known.column(name), pa.string()), "").combine_chunks().take(row) for name in ("domain", "message")
-    )
-    names = pc.fill_null(pc.binary_join_element_wise(domain, message, ":"), "[no range]")
-    return rows.append_column("name", names)
-
-
-def _places(rows: pa.Table, groups: pa.Table) -> Numbers:
-    """Return which of the groups each row belongs to."""
-    known = {tuple(row.values()): number for number, row in enumerate(groups.to_pylist())}
-    return np.array([known[key] for key in zip(*(column.to_pylist() for column in rows.columns), strict=True)], np.int64)
 
 
 def _percent(values: Numbers, all_of_it: int) -> pa.Array:

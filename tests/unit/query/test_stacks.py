@@ -68,6 +68,9 @@ def test_callers_below_the_frames_that_samples_ended_in() -> None:
     ]
     assert named(frames, tree, depth=1) == [(0, "fib", 8, 8), (0, "sum", 5, 5)]
     assert named(frames, tree, least=7) == [(0, "fib", 8, 8), (1, "fib", 0, 7), (2, "main", 0, 7)]
+    short = bottom_up(frames, "function", weights(frames, [(0, 13, 5, 1), (0, 12, 7, 2), (0, 11, 1, 1)]), least=7)
+    assert named(frames, short, least=7) == named(frames, tree, least=7)
+    assert len(short) < len(tree)
     assert named(frames, bottom_up(frames, "function", weights(frames, [(0, 13, 5, 1)]), depth=2)) == [(0, "sum", 5, 5), (1, "fib", 0, 5)]
 
 

@@ -71,7 +71,7 @@ def table(
         min_percent: leave out what has less of all samples.
     """
     one_of("by", by, (*FRAMES, *GROUPS))
-    one_of("tree", tree, tuple(TREES))
+    one_of("tree", tree, TREES)
     wanted = kind_of(report, kind, wall=wall)
     profile = Profile.of(report, selection, by, kind=wanted, wall=wall, only_python=only_python)
     least = profile.weight * min_percent / 100
