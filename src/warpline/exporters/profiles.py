@@ -22,7 +22,7 @@ ALL = Selection()
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which samples: `kind` is python or native; `wall`: also of threads that waited."""
+    """Which samples: `kind` is python, native, or osrt (OS calls that have a stack); `wall`: also of threads that waited."""
 
     kind: str
     wall: bool
@@ -30,7 +30,7 @@ class Wanted:
     @property
     def time(self) -> str:
         """What the weights of the samples are: `wall` or `cpu` time."""
-        return "wall" if self.wall else "cpu"
+        return "wall" if self.wall or self.kind == "osrt" else "cpu"
 
 
 class Threads:
@@ -63,7 +63,7 @@ class Threads:
 
 
 def wanted(report: Report, kind: str, wall: bool) -> Wanted:
-    """Choose the samples. `kind`: auto, python or native. Raises MissingData and UsageError."""
+    """Choose the samples. `kind`: auto, python, native or osrt. Raises MissingData and UsageError."""
     return Wanted(kind_of(report, kind, wall=wall), wall)
 
 

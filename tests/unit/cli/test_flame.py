@@ -72,6 +72,12 @@ def test_levels_and_shares_that_are_left_out_are_told(story: Path) -> None:
     assert "Self" not in draw(story, "--top", "0")
 
 
+def test_waiting_is_seen_by_os_calls(story: Path) -> None:
+    shown = draw(story, "--kind", "osrt")
+    assert "3 calls of the C library that were long enough for a stack, 2 threads" in shown
+    assert " 82.6 %  82.6 %  fetch  loader.py:8" in shown
+
+
 def test_native_samples_are_shown_where_there_are_any(tmp_path: Path) -> None:
     cpu_story.write(tmp_path / "run.warpline", "native")
     assert "native samples" in draw(tmp_path / "run.warpline")
@@ -84,5 +90,6 @@ def test_without_samples_it_says_how_to_get_some(tmp_path: Path, story: Path) ->
     refused = ask(tmp_path / "none.warpline")
     assert refused.exit_code != 0
     assert "--sample=process-tree" in str(refused.exception)
+    assert "-t osrt" in str(ask(tmp_path / "none.warpline", "--kind", "osrt").exception)
     assert "is called nobody" in str(ask(story, "--thread", "nobody").exception)
     assert "--wall" in str(ask(story, "--filter-time", "310us/480us").exception)

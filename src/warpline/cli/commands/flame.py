@@ -33,7 +33,7 @@ Examples:
 )
 @click.option("--reverse", is_flag=True, help="From the functions that samples ended in to their callers.")
 @click.option("--tree", "as_tree", is_flag=True, help="As an indented tree, with the shares as numbers.")
-@click.option("--kind", type=click.Choice(["python", "native"]), help="Which samples; default: native, where there are any.")
+@click.option("--kind", type=click.Choice(["python", "native", "osrt"]), help="Which samples (default: native, if any), or OS calls.")
 @click.option("--wall", is_flag=True, help="Python samples of threads that waited, too.")
 @click.option("--per-thread", is_flag=True, help="Each thread by itself.")
 @click.option("--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated.")
@@ -71,7 +71,8 @@ def command(
 ) -> None:
     """Draw what samples saw as a flame graph in the terminal: each bar as wide as its share of the time, callees below their callers.
 
-    The colour of a bar is that of its file or library. Without --wall only threads that ran count.
+    The colour of a bar is that of its file or library. Without --wall only threads that ran count. With --kind osrt each call of the
+    C library that has a stack counts with its length: that is where threads waited.
     """
     from warpline.cli.flame import picture
     from warpline.cli.flame.load import Wish, load

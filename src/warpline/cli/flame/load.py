@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from warpline.errors import MissingData
 from warpline.query.frames import Frames
-from warpline.query.samples import KINDS, kind_of, sampled
+from warpline.query.samples import kind_of, sampled
 from warpline.query.stacks import Tree, Weights, bottom_up, top_down
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _WHOSE = {
     "python": "Python samples of threads that ran",
     "native": "native samples",
+    "osrt": "calls of the C library that were long enough for a stack",
     "wall": "Python samples of threads that ran or waited",
 }
 
@@ -55,6 +56,8 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     kind = wish.kind or ("python" if wish.wall else kind_of(report) if report.tables["samples"] else None)
     rows = None if kind is None else sampled(report, selection, kind=kind, wall=wish.wall)
     if rows is None or not rows.num_rows:
+        if kind == "osrt":
+            raise MissingData(f"{report.path.name} has no OS calls with a stack{selection.place(report)}; record with -t osrt.")
         raise MissingData(_missing(report, selection, wish, kind))
     rows, threads = _wanted(report, rows, wish)
     names = {thread: number for number, thread in enumerate(threads)} if wish.per_thread else {}
@@ -105,7 +108,7 @@ def _missing(report: Report, selection: Selection, wish: Wish, kind: str | None)
             f"{report.path.name} has no samples; record with `warpline profile --sample=process-tree --python-sampling=true` "
             "(`warpline doctor` says what is possible here)."
         )
-    there = [each for each in KINDS if sampled(report, selection, kind=each, wall=True).num_rows]
+    there = [each for each in ("python", "native") if sampled(report, selection, kind=each, wall=True).num_rows]
     place = selection.place(report)
     if not there:
         return f"{report.path.name} has no samples{place}."

@@ -17,6 +17,7 @@ from warpline.cli.timeline.palette import color_of
 from warpline.cli.timeline.render import Style, cut, lane, paint
 from warpline.query.stacks import flat
 
+_NARROW = 3  # columns: deeper levels without a wider bar say nothing
 _BOLD, _DIM = "\x1b[1m", "\x1b[2m"
 
 
@@ -33,7 +34,8 @@ def graph(flame: Flame, by: str, style: Style, depth: int) -> Iterator[str]:
     levels = int(tree.level.max()) + 1 if len(tree) else 0
     for level in range(min(levels, depth)):
         nodes = np.flatnonzero((tree.level == level) & shown)
-        if not len(nodes):
+        if not len(nodes) or (level and int((right - left)[nodes].max()) < _NARROW):
+            shown &= tree.level < level
             levels = level
             break
         nodes = nodes[np.argsort(left[nodes], kind="stable")]

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline._version import __version__
+from warpline.errors import UsageError
 from warpline.exporters.profiles import Labels, Threads, Wanted, of_thread, threads_with_samples, wanted
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def write(
         selection: which part of the report.
     """
     which = wanted(report, kind, wall)
+    if which.kind == "osrt":
+        raise UsageError("speedscope: OS calls are not samples in the order of time; -t collapsed:kind=osrt has their stacks.")
     writer = _Writer(report, Labels(report, lines=lines))
     head = {"$schema": _SCHEMA, "name": report.name, "exporter": f"warpline {__version__}", "activeProfileIndex": 0}
     with open(out, "w", encoding="utf-8", newline="\n", buffering=1 << 20) as file:
