@@ -83,7 +83,10 @@ Examples:
 @click.option("--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec.")
 @click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
 @click.option(
-    "--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Only what overlaps the time of an NVTX range (from 0: the first of that name)."
+    "--filter-nvtx",
+    metavar="RANGE[@DOMAIN][/INDEX]",
+    help="Only what overlaps the time of an NVTX range (from 0: the first of that name); of the CPU side what threads did in such ranges, "
+    "in all of that name where no INDEX is given.",
 )
 @window_option
 @click.option("--force-overwrite", is_flag=True, help="Replace files that exist.")
