@@ -149,4 +149,5 @@ class RawSpool:
 
 def read_spools(directory: Path) -> list[RawSpool]:
     """Every spool of a run, in the order of their processes' starts."""
-    return sorted((RawSpool(path) for path in directory.glob("*.spool")), key=lambda spool: spool.facts["process"]["start_ns"])
+    begun = (path for path in directory.glob("*.spool") if path.stat().st_size)  # some end while their file begins
+    return sorted((RawSpool(path) for path in begun), key=lambda spool: spool.facts["process"]["start_ns"])
