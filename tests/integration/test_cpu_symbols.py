@@ -27,7 +27,7 @@ __attribute__((noinline)) static uint64_t caller(uint64_t n) {
 }
 int main(void) {
   for (int i = 0; i < 200; ++i) {
-    sink += caller(5000000);
+    sink += caller(5000000 + i);
   }
   return 0;
 }
