@@ -19,8 +19,8 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint32_t kSharePerCpu =
     30;  // thousandths of a processor that may go into looking, for each there is
 constexpr uint32_t kMostShare = 80;
-constexpr uint64_t kMostStrange = 1000;  // stacks that make no sense, where none ever did
-constexpr uint32_t kTellEvery = 1000;    // ticks
+constexpr uint64_t kMostStrange = 1000;   // stacks that make no sense, where none ever did
+constexpr uint64_t kFirstTelling = 1000;  // ticks; then ever more rarely
 
 // What the looking thread does: whoever moves it away from `idle` may touch the samples.
 enum Phase : uint32_t { idle, looking, ended };
@@ -34,6 +34,8 @@ struct Sampler {
   Pace pace;
   uint64_t torn = 0;  // that were told of
   uint64_t detected = 0;
+  uint64_t next_telling = kFirstTelling;
+  uint64_t slowest = 0;  // interval that was told of
   bool told_of_python = false;
 };
 
@@ -100,20 +102,22 @@ void look_once(Sampler &sampler) {
     own_cpu_notice(CpuNotice::python, 0, sampler.python.version);
   }
   sampler.sampling.tick(*log, sampler.pace.interval());
-  if (sampler.pace.adapt()) {
+  if (sampler.pace.adapt() && sampler.pace.interval() > sampler.slowest) {
+    sampler.slowest = sampler.pace.interval();
     own_cpu_notice(CpuNotice::slowed, static_cast<int64_t>(1'000'000'000 / sampler.pace.interval()),
                    "python");
   }
 }
 
 // One tick, if the process does not end now. False where it does.
-bool look(Sampler &sampler, uint32_t tick) {
+bool look(Sampler &sampler, uint64_t tick) {
   uint32_t before = idle;
   if (!g_phase.compare_exchange_strong(before, looking, std::memory_order_acquire)) {
     return false;
   }
   look_once(sampler);
-  if (tick % kTellEvery == 0) {
+  if (tick >= sampler.next_telling) {
+    sampler.next_telling = tick + std::max(kFirstTelling, tick / 4);
     tell_counts(sampler);
   }
   g_phase.store(idle, std::memory_order_release);
@@ -122,7 +126,7 @@ bool look(Sampler &sampler, uint32_t tick) {
 
 // Looks until the interpreter goes down, or the process; false where what is found is not what was to be expected: then we stop.
 bool sample(Sampler &sampler) {
-  for (uint32_t tick = 1; sampler.pace.wait(g_stop); ++tick) {
+  for (uint64_t tick = 1; sampler.pace.wait(g_stop); ++tick) {
     if (tick % 64 == 0 && !is_python_running(sampler.python)) {
       break;
     }
