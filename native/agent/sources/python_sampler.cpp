@@ -42,6 +42,7 @@ struct Sampler {
 std::atomic<uint32_t> g_stop{0};
 std::atomic<uint32_t> g_phase{idle};
 std::atomic<Sampler *> g_sampler{nullptr};
+std::atomic<bool> g_is_child{false};  // of a fork: its parent told of the interpreter
 uint32_t g_hz = 0;
 
 uint64_t now_monotonic() {
@@ -97,7 +98,7 @@ void look_once(Sampler &sampler) {
     sampler.pace.restart();
     return;
   }
-  if (!sampler.told_of_python) {
+  if (!sampler.told_of_python && !g_is_child.load()) {
     sampler.told_of_python = true;
     own_cpu_notice(CpuNotice::python, 0, sampler.python.version);
   }
@@ -190,6 +191,7 @@ void abandon() {
   g_stop.store(0);
   g_phase.store(idle);
   g_sampler.store(nullptr);
+  g_is_child.store(true);
   renew_python();
   renew_memory();
 }
