@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "observe.h"
 #include "stub.h"
 #include "system.h"
 
@@ -66,7 +67,9 @@ static pid_t plain_wait4(pid_t pid, int *status, int options, struct rusage *usa
 WRAPPER pid_t wait(int *status) {
   int own = 0;
   status = status != NULL ? status : &own;
+  OBSERVE
   pid_t pid = next()->wait != NULL ? next()->wait(status) : plain_wait4(-1, status, 0, NULL);
+  OBSERVED(wait, MINUS, pid)
   note_ended(pid, status);
   return pid;
 }
@@ -74,8 +77,10 @@ WRAPPER pid_t wait(int *status) {
 WRAPPER pid_t waitpid(pid_t which, int *status, int options) {
   int own = 0;
   status = status != NULL ? status : &own;
+  OBSERVE
   pid_t pid = next()->waitpid != NULL ? next()->waitpid(which, status, options)
                                       : plain_wait4(which, status, options, NULL);
+  OBSERVED(waitpid, MINUS, pid, .object = (uint64_t)which)
   note_ended(pid, status);
   return pid;
 }
@@ -83,8 +88,10 @@ WRAPPER pid_t waitpid(pid_t which, int *status, int options) {
 WRAPPER pid_t wait3(int *status, int options, struct rusage *usage) {
   int own = 0;
   status = status != NULL ? status : &own;
+  OBSERVE
   pid_t pid =
       next()->wait3 != NULL ? next()->wait3(status, options, usage) : plain_wait4(-1, status, options, usage);
+  OBSERVED(wait3, MINUS, pid)
   note_ended(pid, status);
   return pid;
 }
@@ -92,8 +99,10 @@ WRAPPER pid_t wait3(int *status, int options, struct rusage *usage) {
 WRAPPER pid_t wait4(pid_t which, int *status, int options, struct rusage *usage) {
   int own = 0;
   status = status != NULL ? status : &own;
+  OBSERVE
   pid_t pid = next()->wait4 != NULL ? next()->wait4(which, status, options, usage)
                                     : plain_wait4(which, status, options, usage);
+  OBSERVED(wait4, MINUS, pid, .object = (uint64_t)which)
   note_ended(pid, status);
   return pid;
 }
@@ -101,8 +110,10 @@ WRAPPER pid_t wait4(pid_t which, int *status, int options, struct rusage *usage)
 WRAPPER int waitid(idtype_t type, id_t which, siginfo_t *facts, int options) {
   siginfo_t own = {0};
   facts = facts != NULL ? facts : &own;
+  OBSERVE
   int result = next()->waitid != NULL ? next()->waitid(type, which, facts, options)
                                       : (int)syscall(SYS_waitid, type, which, facts, options, NULL);
+  OBSERVED(waitid, MINUS, result, .object = which)
   if (result != 0 || (options & WNOWAIT) != 0 || !is_open()) {
     return result;
   }

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "observe.h"
 #include "program.h"
 #include "stub.h"
 #include "system.h"
@@ -38,6 +39,20 @@ static int fail(long error) {
   return (int)error;
 }
 
+static int spawn_now(const struct Launch *launch, char *const *variables) {
+  int is_search = launch->how == SPAWN_SEARCH;
+  __typeof__(next()->posix_spawn) real = is_search ? next()->posix_spawnp : next()->posix_spawn;
+  if (real == NULL) {
+    return ENOSYS;
+  }
+  OBSERVE
+  int error =
+      real(launch->child, launch->path, launch->actions, launch->attributes, launch->arguments, variables);
+  OBSERVED(posix_spawn, NUMBER, error, .name = is_search ? "posix_spawnp" : "posix_spawn",
+           .text = launch->path)
+  return error;
+}
+
 /* What the program asked for, with other variables. */
 static int call(const struct Launch *launch, char *const *variables) {
   const struct Next *real = next();
@@ -58,13 +73,8 @@ static int call(const struct Launch *launch, char *const *variables) {
                  : (int)syscall(SYS_execveat, launch->file, launch->path, launch->arguments, variables,
                                 launch->flags);
     case SPAWN:
-      return real->posix_spawn != NULL ? real->posix_spawn(launch->child, launch->path, launch->actions,
-                                                           launch->attributes, launch->arguments, variables)
-                                       : ENOSYS;
     case SPAWN_SEARCH:
-      return real->posix_spawnp != NULL ? real->posix_spawnp(launch->child, launch->path, launch->actions,
-                                                             launch->attributes, launch->arguments, variables)
-                                        : ENOSYS;
+      return spawn_now(launch, variables);
   }
   return fail(-ENOSYS);
 }

@@ -22,6 +22,15 @@ __attribute__((cold)) void os_tell(WarplineOsCall *call) {
   errno = saved;
 }
 
+void os_stop(const char *why) {
+  uint32_t on = __atomic_exchange_n(&g_tap.on, 0, __ATOMIC_RELAXED);
+  if ((on & WARPLINE_TAP_OS_CALLS) != 0) {
+    int saved = errno;
+    g_tap.os_lost(why);
+    errno = saved;
+  }
+}
+
 __attribute__((cold)) OsFunction os_late(void *slot, const char *name, OsFunction lacking) {
   void *found = NULL;
   next(); /* it has the slot, if this is the first call of all */
@@ -58,7 +67,7 @@ const OsFunction os_lacks_number = (OsFunction)lacks_number;
 const OsFunction os_lacks_null = (OsFunction)lacks_null;
 
 void os_forget_from(unsigned first, unsigned last) {
-  const unsigned most = 1u << 16; /* more than the agent keeps */
+  const unsigned most = 4096; /* as many as the agent remembers */
   for (unsigned fd = first; fd <= last && fd < most; ++fd) {
     os_forget((int)fd);
   }

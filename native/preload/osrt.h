@@ -43,6 +43,12 @@ static inline uint64_t os_begin(void) {
 
 uint64_t os_time(uint64_t counter);
 
+/* The process has begun a thread. */
+extern char os_many_threads;
+
+/* From here on nothing is told of. */
+void os_stop(const char *why);
+
 /* Tells the agent of a call; start and end are counters yet. Keeps errno. */
 void os_tell(WarplineOsCall *call);
 

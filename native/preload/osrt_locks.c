@@ -29,7 +29,24 @@ static int is_clock(clockid_t clock) {
     return result;                                                      \
   }
 
-LOCK(pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_t, (pthread_mutex_t * mutex), (mutex), mutex, 1)
+/* In glibc's mutexes, which programs initialize statically: it is shared with other processes. */
+enum { SHARED_BIT = 128 };
+
+WRAPPER int pthread_mutex_lock(pthread_mutex_t *mutex) {
+  OS_REAL(real, pthread_mutex_lock, NUMBER)
+  /* Of one thread, a mutex is free; and the C library takes it without atomic instructions. */
+  if (!IS_ON || (!os_many_threads && (mutex->__data.__kind & SHARED_BIT) == 0)) {
+    return real(mutex);
+  }
+  if (LIKELY(g_next.pthread_mutex_trylock != NULL)) {
+    int tried = g_next.pthread_mutex_trylock(mutex);
+    if (LIKELY(tried != EBUSY)) return tried;
+  }
+  OS_CALL(int, pthread_mutex_lock, (mutex), NUMBER)
+  OS_TELL(pthread_mutex_lock, CALL, NUMBER, OSRT_OBJECT(mutex))
+  return result;
+}
+
 LOCK(pthread_mutex_timedlock, pthread_mutex_trylock, pthread_mutex_t,
      (pthread_mutex_t * mutex, const struct timespec *until), (mutex, until), mutex, is_time(until))
 LOCK(pthread_mutex_clocklock, pthread_mutex_trylock, pthread_mutex_t,

@@ -10,6 +10,18 @@ OSRT_PROCESS_BY_HAND(DECLARE)
 
 OSRT_PROCESS(OS_WRAPPER)
 
+char os_many_threads;
+
+WRAPPER int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*body)(void *),
+                           void *argument) {
+  if (!os_many_threads) {
+    os_many_threads = 1;
+  }
+  OS_CALL(int, pthread_create, (thread, how, body, argument), NUMBER)
+  OS_TELL(pthread_create, CALL, NUMBER, .object = (uint64_t)(uintptr_t)body)
+  return result;
+}
+
 /* Told of in the parent only. */
 WRAPPER pid_t fork(void) {
   OS_CALL(pid_t, fork, (), MINUS)

@@ -22,9 +22,6 @@
   X(int, pthread_kill, (pthread_t thread, int number), (thread, number), CALL, NUMBER,                 \
     .object = (uint64_t)thread)                                                                        \
   X(int, pthread_cancel, (pthread_t thread), (thread), CALL, NUMBER, .object = (uint64_t)thread)       \
-  X(int, pthread_create,                                                                               \
-    (pthread_t * thread, const pthread_attr_t *how, void *(*body)(void *), void *argument),            \
-    (thread, how, body, argument), CALL, NUMBER, .object = (uint64_t)(uintptr_t)body)                  \
   X(int, pclose, (FILE * file), (file), CALL, MINUS)                                                   \
   X(int, unshare, (int flags), (flags), CALL, MINUS)                                                   \
   X(int, setns, (int fd, int kind), (fd, kind), CALL, MINUS, .fd = fd)                                 \
@@ -40,6 +37,8 @@
   X(int, vhangup, (void), (), CALL, MINUS)
 
 #define OSRT_PROCESS_BY_HAND(X)                                                                       \
+  X(int, pthread_create,                                                                              \
+    (pthread_t * thread, const pthread_attr_t *how, void *(*body)(void *), void *argument))           \
   X(pid_t, fork, (void))                                                                              \
   X(int, forkpty, (int *terminal, char *name, const struct termios *how, const struct winsize *size)) \
   X(void, sync, (void))

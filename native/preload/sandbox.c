@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 
+#include "observe.h"
 #include "stub.h"
 #include "system.h"
 
@@ -16,6 +17,9 @@ WRAPPER int prctl(int option, ...) {
     values[i] = va_arg(list, unsigned long);
   }
   va_end(list);
+  if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) {
+    OBSERVE_NO_MORE("the program forbids itself system calls")
+  }
   if (option == PR_SET_SECCOMP) {
     __atomic_store_n(&g_stub.sandbox, CLOSED, __ATOMIC_RELAXED);
   } else if (option == PR_SET_NO_NEW_PRIVS && g_stub.sandbox == NO_SANDBOX) {

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "observe.h"
 #include "program.h"
 #include "stub.h"
 
@@ -34,7 +35,10 @@ WRAPPER int system(const char *command) {
     errno = ENOSYS;
     return -1;
   }
-  return next()->system(command);
+  OBSERVE
+  int status = next()->system(command);
+  OBSERVED(system, MINUS, status, .text = command)
+  return status;
 }
 
 WRAPPER FILE *popen(const char *command, const char *mode) {
@@ -43,5 +47,8 @@ WRAPPER FILE *popen(const char *command, const char *mode) {
     errno = ENOSYS;
     return NULL;
   }
-  return next()->popen(command, mode);
+  OBSERVE
+  FILE *file = next()->popen(command, mode);
+  OBSERVED(popen, POINTER, (intptr_t)file, .text = command)
+  return file;
 }

@@ -20,8 +20,9 @@
 namespace warpline::agent {
 namespace {
 
-constexpr int kMost = 1 << 16;  // descriptors above are looked at each time
-std::atomic<uint32_t> g_texts[kMost];
+constexpr int kMost = 4096;  // descriptors above are looked at each time
+constexpr uint32_t kPath = 1u << 31;
+std::atomic<uint32_t> g_texts[kMost];  // with kPath; 0 = not known
 
 // A text that is put together; what does not fit is cut.
 class Line {
@@ -86,8 +87,8 @@ bool is_named(const sockaddr_storage &address, socklen_t size) {
   }
 }
 
-// Its peer; of one that listens or has none, its own address.
-bool describe_socket(Line &line, int fd) {
+// Its peer; of one that listens or has none, its own address. `lasts` is false where it may get a peer yet.
+bool describe_socket(Line &line, int fd, bool &lasts) {
   int kind = 0;
   socklen_t size = sizeof(kind);
   if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &kind, &size) != 0) {
@@ -95,7 +96,8 @@ bool describe_socket(Line &line, int fd) {
   }
   sockaddr_storage address{};
   size = sizeof(address);
-  bool named = syscall(SYS_getpeername, fd, &address, &size) == 0 && is_named(address, size);
+  lasts = syscall(SYS_getpeername, fd, &address, &size) == 0;
+  bool named = lasts && is_named(address, size);
   if (!named) {
     size = sizeof(address);
     named = syscall(SYS_getsockname, fd, &address, &size) == 0 && is_named(address, size);
@@ -118,11 +120,11 @@ bool starts_with(std::string_view text, std::string_view prefix) {
 }
 
 // Of what the kernel calls a descriptor: "/path", "pipe:[123]", "socket:[123]", "anon_inode:[eventpoll]".
-uint32_t number_of(int fd, std::string_view link) {
+uint32_t number_of(int fd, std::string_view link, bool &lasts) {
   constexpr std::string_view kNameless = "anon_inode:";
   if (starts_with(link, "socket:")) {
     Line line;
-    return describe_socket(line, fd) ? text_number(line.text()) : text_number("socket");
+    return describe_socket(line, fd, lasts) ? text_number(line.text()) : text_number("socket");
   }
   if (starts_with(link, "pipe:")) {
     return text_number("pipe");
@@ -134,34 +136,35 @@ uint32_t number_of(int fd, std::string_view link) {
     }
     return text_number(link == "eventpoll" ? "epoll" : link);
   }
-  return text_number(link);
+  uint32_t number = text_number(link);
+  return number != 0 && starts_with(link, "/") ? number | kPath : number;
 }
 
-uint32_t look_at(int fd) {
+uint32_t look_at(int fd, bool &lasts) {
   Line path;
   path.add("/proc/self/fd/");
   path.add(static_cast<unsigned>(fd));
   path.add(std::string_view("", 1));
   char link[1024];
   ssize_t size = syscall(SYS_readlinkat, -100, path.text().data(), link, sizeof(link));
-  return size > 0 ? number_of(fd, {link, static_cast<size_t>(size)}) : 0;
+  return size > 0 ? number_of(fd, {link, static_cast<size_t>(size)}, lasts) : 0;
 }
 
 }  // namespace
 
-uint32_t descriptor_text(int fd) {
+DescriptorText descriptor_text(int fd, bool look) {
   bool is_kept = fd >= 0 && fd < kMost;
   uint32_t text = is_kept ? g_texts[fd].load(std::memory_order_relaxed) : 0;
-  if (text != 0 || fd < 0) {
-    return text;
+  if (text == 0 && fd >= 0 && look && !t_busy) {
+    int saved = errno;
+    bool lasts = true;
+    text = look_at(fd, lasts);
+    errno = saved;
+    if (is_kept && lasts) {
+      g_texts[fd].store(text, std::memory_order_relaxed);
+    }
   }
-  int saved = errno;
-  text = look_at(fd);
-  errno = saved;
-  if (is_kept && text != 0) {
-    g_texts[fd].store(text, std::memory_order_relaxed);
-  }
-  return text;
+  return {text & ~kPath, (text & kPath) != 0};
 }
 
 void forget_descriptor(int fd) {
@@ -176,8 +179,10 @@ uint32_t address_text(const void *address, size_t size) {
     return 0;
   }
   Line line;
+  line.add(static_cast<const sockaddr *>(address)->sa_family == AF_UNIX ? "unix " : "socket ");
+  size_t before = line.text().size();
   add_address(line, address, size);
-  return line.text().empty() ? 0 : text_number(line.text());
+  return line.text().size() == before ? 0 : text_number(line.text());
 }
 
 }  // namespace warpline::agent

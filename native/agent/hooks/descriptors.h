@@ -7,9 +7,15 @@
 
 namespace warpline::agent {
 
-//! [MT] The number of a text: the path of a file, `socket 127.0.0.1:80 (TCP)`, `pipe` and the like; 0 = not known. Keeps errno. In a
-//! signal handler that interrupted a slow path of ours: only what is remembered.
-uint32_t descriptor_text(int fd);
+// A text of the process's names, 0 = not known; and whether it is the path of a file.
+struct DescriptorText {
+  uint32_t number = 0;
+  bool is_path = false;
+};
+
+//! [MT] The path of a file, `socket 127.0.0.1:80 (TCP)`, `pipe` and the like. Keeps errno. In a signal handler that interrupted a slow
+//! path of ours, and with `look` false: only what is remembered.
+DescriptorText descriptor_text(int fd, bool look);
 
 //! [MT] The descriptor is something else now.
 void forget_descriptor(int fd);

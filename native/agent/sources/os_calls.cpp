@@ -2,25 +2,93 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "agent/hooks/cpu.h"
 #include "agent/hooks/descriptors.h"
+#include "agent/hooks/unwind.h"
 #include "agent/session.h"
 #include "agent/source.h"
 
 namespace warpline::agent {
 namespace {
 
-uint32_t text_of(const WarplineOsCall &call) {
-  uint32_t text = call.fd >= 0 ? descriptor_text(call.fd) : 0;
-  if (text == 0 && call.peer != nullptr) {
-    text = address_text(call.peer, call.peer_size);
+uint64_t g_threshold_ns = 0;
+uint64_t g_stack_ns = UINT64_MAX;
+uint32_t g_stack_depth = 0;
+
+// Texts that come again, without a lock: the upper half tells which it is, the lower is its number. Two that collide take turns.
+class Known {
+ public:
+  template <typename Make>
+  uint32_t get(uint64_t hash, const Make &make) {
+    std::atomic<uint64_t> &slot = slots_[hash % kSlots];
+    uint64_t known = slot.load(std::memory_order_relaxed);
+    if (known >> 32 == hash >> 32 && known != 0) {
+      return static_cast<uint32_t>(known);
+    }
+    uint32_t number = make();
+    if (number != 0) {
+      slot.store((hash >> 32) << 32 | number, std::memory_order_relaxed);
+    }
+    return number;
   }
-  if (text == 0 && call.text != nullptr) {
-    text = text_number(call.text);
+
+ private:
+  static constexpr size_t kSlots = 4096;
+  std::atomic<uint64_t> slots_[kSlots];
+};
+
+Known g_names;
+Known g_paths;
+std::atomic<uint32_t> g_new_paths{0};
+constexpr uint32_t kMostPaths =
+    500'000;  // of a program that looks at every file of a disk; the others have no name
+
+uint32_t name_number(const char *literal) {
+  uint64_t hash = reinterpret_cast<uintptr_t>(literal) * 0x9e3779b97f4a7c15u;
+  return g_names.get(hash, [&] { return text_number(literal); });
+}
+
+uint32_t path_number(const char *path) {
+  size_t size = std::strlen(path);
+  return g_paths.get(hash_text(path, size), [&]() -> uint32_t {
+    return g_new_paths.fetch_add(1, std::memory_order_relaxed) < kMostPaths ? text_number({path, size}) : 0;
+  });
+}
+
+struct Target {
+  uint32_t text = 0;
+  bool is_file = false;
+};
+
+Target target_of(const WarplineOsCall &call) {
+  Target target;
+  if (call.fd >= 0) {
+    DescriptorText known = descriptor_text(call.fd, (call.flags & WARPLINE_OS_CLOSED) == 0);
+    target = {known.number, known.is_path};
+  } else if (call.text != nullptr) {
+    target.is_file = true;
   }
-  return text;
+  if (target.text == 0 && call.text != nullptr) {
+    target.text = path_number(call.text);
+  }
+  if (call.peer != nullptr && call.error != 0) {  // else the descriptor knows
+    uint32_t peer = address_text(call.peer, call.peer_size);
+    target.text = peer != 0 ? peer : target.text;
+  }
+  return target;
+}
+
+uint32_t stack_of_caller() {
+  Unwinder unwind = g_unwinder.load(std::memory_order_acquire);
+  if (unwind == nullptr) {
+    return 0;
+  }
+  ProcessLog *log = open_log();
+  Busy busy;
+  return log != nullptr && busy ? unwind(*log, g_stack_depth) : 0;
 }
 
 bool is_open() {
@@ -28,7 +96,7 @@ bool is_open() {
   return control == nullptr || control->gate.load(std::memory_order_relaxed) % 2 == 1;
 }
 
-// Also in signal handlers, and in children of vfork.
+// Also in signal handlers, and in children of vfork, which write as if they were their parent.
 void take(const WarplineOsCall *call) {
   if (t_busy || !is_open()) {
     return;  // it is ours, or nobody wants it
@@ -37,24 +105,39 @@ void take(const WarplineOsCall *call) {
   if (own == nullptr) {
     return;
   }
+  Target target = target_of(*call);
+  uint64_t duration = call->end - call->start;
+  if (!target.is_file && duration < g_threshold_ns) {
+    return;  // what was asked for are files
+  }
   OsCallRecord record{};
-  record.head = {RecordType::os_call, static_cast<uint8_t>(call->flags), static_cast<uint16_t>(call->error),
-                 text_number(call->name)};
+  uint8_t flags = target.is_file && (call->flags & WARPLINE_OS_FILE) != 0 ? kOsFile : 0;
+  record.head = {RecordType::os_call, flags, static_cast<uint16_t>(call->error), name_number(call->name)};
   record.start = call->start;
   record.end = call->end;
   record.result = call->result;
   record.object = call->object;
   record.tid = static_cast<uint32_t>(syscall(SYS_gettid));
   record.fd = call->fd;
-  record.text = text_of(*call);
+  record.text = target.text;
+  record.stack = duration >= g_stack_ns ? stack_of_caller() : 0;
   own->append(record, record.start);
 }
 
+void tell_lost(const char *why) {
+  cpu_notice(CpuNotice::os_lost, 0, why);
+}
+
+// Rounded up: a call of the threshold is in.
 uint64_t ticks(const ClockParams &clock, uint64_t ns) {
-  return static_cast<uint64_t>((static_cast<unsigned __int128>(ns) << clock.shift) / clock.mult);
+  return static_cast<uint64_t>(((static_cast<unsigned __int128>(ns) << clock.shift) + clock.mult - 1) /
+                               clock.mult);
 }
 
 void begin(const CpuSettings &settings, WarplineTap &tap) {
+  g_threshold_ns = settings.os_threshold_ns;
+  g_stack_ns = settings.os_backtrace_ns;
+  g_stack_depth = settings.stack_depth;
   const ClockParams &clock = process_clock();
   tap.clock_kind = static_cast<uint32_t>(clock.kind);
   tap.clock_shift = clock.shift;
@@ -64,6 +147,7 @@ void begin(const CpuSettings &settings, WarplineTap &tap) {
   tap.call_ticks = ticks(clock, settings.os_threshold_ns);
   tap.file_ticks = (settings.flags & kCpuFileAccess) != 0 ? 0 : tap.call_ticks;
   tap.os_call = take;
+  tap.os_lost = tell_lost;
   tap.descriptor = forget_descriptor;
   __atomic_fetch_or(&tap.on, WARPLINE_TAP_OS_CALLS, __ATOMIC_RELEASE);
 }

@@ -16,6 +16,8 @@ extern "C" {
 /* WarplineOsCall::flags */
 #define WARPLINE_OS_FILE 1u /* on a file, or what may be one; as kOsFile of cpu_records.h */
 
+#define WARPLINE_OS_CLOSED 2u /* what `fd` was is gone */
+
 /* A call of the C library that has returned. Texts are the caller's, and gone when it goes on. */
 typedef struct WarplineOsCall {
   const char *name; /* of the function; a literal */
@@ -51,6 +53,8 @@ typedef struct WarplineTap {
   void (*os_call)(const WarplineOsCall *call);
   /* [MT] A descriptor is of something else now, or of nothing: what was known of it is void. Also from signal handlers. */
   void (*descriptor)(int fd);
+  /* [MT] No more OS calls are handed over from here on; `why` is a literal. */
+  void (*os_lost)(const char *why);
   /* The conditions of each interpreter's lock: `gil_cond` is signalled when it is let go, and waited for; `gil_switch` is signalled by
    * who has taken it. */
   const void *gil_cond[WARPLINE_MOST_GILS];

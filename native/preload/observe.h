@@ -1,0 +1,28 @@
+/* What the stub's own wrappers tell of where OS calls are recorded: in the larger stub, and nothing in the small one. */
+#ifndef WARPLINE_PRELOAD_OBSERVE_H
+#define WARPLINE_PRELOAD_OBSERVE_H
+
+#ifdef WARPLINE_OSRT
+#include <errno.h>
+
+#include "osrt.h"
+
+/* Around what is done, in one block; `its` result, and what more is known. */
+#define OBSERVE const uint64_t start_ = os_begin();
+#define OBSERVED(name, fails, its, ...)                   \
+  {                                                       \
+    const uint64_t end_ = start_ != 0 ? os_counter() : 0; \
+    const int64_t its_ = (int64_t)(its);                  \
+    {                                                     \
+      const int64_t result = its_;                        \
+      OS_TELL(name, CALL, fails, ##__VA_ARGS__)           \
+    }                                                     \
+  }
+#define OBSERVE_NO_MORE(why) os_stop(why);
+#else
+#define OBSERVE
+#define OBSERVED(...)
+#define OBSERVE_NO_MORE(why)
+#endif
+
+#endif
