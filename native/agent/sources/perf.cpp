@@ -17,6 +17,7 @@
 #include "perf_attributes.h"
 #include "perf_ring.h"
 #include "perf_samples.h"
+#include "perf_schedstat.h"
 #include "perf_states.h"
 
 namespace warpline::agent {
@@ -49,6 +50,8 @@ struct Perf {
   std::deque<PerfCpu> cpus;
   std::mutex states_mutex;  // held while rings of switches are read
   PerfStates states;
+  std::optional<SchedStates> sched_states;  // instead
+  bool recorded = false;                    // states, when they were looked at last
   std::atomic<bool> ended{false};
   int main_tid = 0;
   bool opens_later = false;  // in the child of a fork, which may be about to become another program
@@ -65,7 +68,7 @@ int open_first_samples(Perf &perf, PerfRing &ring, int cpu, uint32_t wanted_hz, 
     for (bool kernel : {true, false}) {
       uint32_t hz = wanted_hz != 0 ? wanted_hz : cycles ? kHz : kHzWithoutCounters;
       perf.sample_event = sample_attributes(cycles, hz, backtrace, kernel);
-      perf.form = {backtrace, kernel, 1'000'000'000u / hz};
+      perf.form = {backtrace, 1'000'000'000u / hz};
       error = ring.open(*perf.sample_event, perf.main_tid, cpu, 32, 8);
       if (error == 0) {
         own_cpu_notice(CpuNotice::native, hz, cycles ? "cycles" : "cpu-clock");
@@ -131,7 +134,9 @@ void open_events(Perf &perf) {
       int denied = one.switch_ring.open(*perf.switch_event, perf.main_tid, cpu, many ? 8 : 16, 2);
       if (denied != 0) {
         perf.wants_states = false;
+        perf.sched_states.emplace();
         own_cpu_notice(CpuNotice::perf_denied, denied, "thread states");
+        own_cpu_notice(CpuNotice::schedstat, SchedStates::kBetweenLooks);
       }
     }
   }
@@ -157,23 +162,48 @@ void read_samples(Perf &perf, PerfCpu &cpu, bool prompt) {
   });
 }
 
-// `ending`: what goes on is written too.
-void read_switches(Perf &perf, bool ending) {
-  std::lock_guard lock(perf.states_mutex);
-  if (!perf.wants_states || perf.ended.load()) {
+void tell_lost(uint64_t count) {
+  if (count != 0) {
+    own_cpu_notice(CpuNotice::perf_lost, static_cast<int64_t>(count));
+  }
+}
+
+// What goes on is written too when recording ends, or pauses because a window closed. The caller holds the mutex.
+void read_states(Perf &perf, bool ending) {
+  const uint64_t now = now_ns(process_clock());
+  ProcessLog *log = cpu_log();
+  const bool pauses = log == nullptr && perf.recorded;
+  perf.recorded = log != nullptr;
+  log = pauses ? own_log() : log;
+  if (perf.sched_states.has_value()) {
+    perf.sched_states->look(now, log);
+    if (ending || pauses) {
+      perf.sched_states->end(log);
+    }
     return;
   }
-  uint64_t now = now_ns(process_clock());
   for (PerfCpu &cpu : perf.cpus) {
     cpu.switch_ring.drain([&](const perf_event_header &record) {
       perf.states.add(record, static_cast<uint32_t>(cpu.switch_ring.cpu()));
     });
   }
-  ProcessLog *log = cpu_log();
-  if (ending) {
+  if (ending || pauses) {
     perf.states.end(now, log);
   } else {
     perf.states.settle(now - kSlack, log);
+  }
+  tell_lost(perf.states.take_lost());
+}
+
+void read_switches(Perf &perf, bool ending) {
+  std::lock_guard lock(perf.states_mutex);
+  if ((!perf.wants_states && !perf.sched_states.has_value()) || perf.ended.load()) {
+    return;
+  }
+  try {
+    read_states(perf, ending);
+  } catch (const std::bad_alloc &) {
+    tell_lost(1);
   }
 }
 
@@ -224,10 +254,12 @@ void serve(void *) {
         waits.push_back({cpu.switch_ring.fd(), POLLIN, 0});
       }
     }
-    if (waits.empty()) {
+    if (waits.empty() && !perf.sched_states.has_value()) {
       return;
     }
-    poll(waits.data(), waits.size(), kSettleMs);
+    poll(
+        waits.data(), waits.size(),
+        perf.sched_states.has_value() ? static_cast<int>(SchedStates::kBetweenLooks / 1'000'000) : kSettleMs);
     bool gone = false;
     for (const pollfd &wait : waits) {
       gone |= (wait.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
@@ -289,6 +321,7 @@ void end() {
   for (PerfCpu &cpu : perf->cpus) {
     cpu.sample_ring.enable(false);
     read_samples(*perf, cpu, false);
+    tell_lost(cpu.samples.take_lost());
   }
   read_switches(*perf, true);
   perf->ended.store(true);

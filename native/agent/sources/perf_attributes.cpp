@@ -46,12 +46,8 @@ perf_event_attr sample_attributes(bool cycles, uint32_t hz, Backtrace backtrace,
     attributes.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     attributes.sample_regs_user = kSampledMask;
     attributes.sample_stack_user = kStackBytes;
-    if (kernel) {
-      attributes.sample_type |= PERF_SAMPLE_CALLCHAIN;
-      attributes.exclude_callchain_user = 1;
-    }
   }
-  attributes.exclude_callchain_kernel = !kernel;
+  attributes.exclude_callchain_kernel = 1;  // time in the kernel counts for the call that led there
   return attributes;
 }
 

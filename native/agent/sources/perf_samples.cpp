@@ -81,7 +81,7 @@ void PerfSamples::sample(const perf_event_header &record, ProcessLog &log, bool 
     return;
   }
   const bool unwinds = form_.backtrace == Backtrace::automatic || form_.backtrace == Backtrace::dwarf;
-  if (form_.backtrace == Backtrace::frame_pointer || (unwinds && form_.kernel)) {
+  if (form_.backtrace == Backtrace::frame_pointer) {
     sample.chain_length = std::min<uint64_t>(fields.take<uint64_t>(), fields.left() / sizeof(uint64_t));
     sample.chain = fields.at();
     fields.skip(sample.chain_length * sizeof(uint64_t));
@@ -102,7 +102,6 @@ void PerfSamples::sample(const perf_event_header &record, ProcessLog &log, bool 
   size_t count = find_frames(sample, &reached);
   bool late = false;
   uint32_t stack = write(log, sample, count, reached, &late);
-  stack = write_kernel(log, sample, stack);
   CpuSampleRecord out{};
   auto flags = static_cast<uint8_t>(kSampleOnCpu | (reached == Reached::end ? 0 : kSampleCut) |
                                     (late ? kSampleLate : 0));
@@ -148,7 +147,7 @@ size_t PerfSamples::copy_chain(const Sample &sample) {
       frames_[count++] = {address, mappings_.find(address - is_return), 0, is_return};
     }
   }
-  if (sample.chain == nullptr) {
+  if (count == 0) {
     frames_[count++] = {sample.ip, mappings_.find(sample.ip), 0, false};
   }
   return count;
@@ -190,12 +189,6 @@ uint32_t PerfSamples::write(ProcessLog &log, const Sample &sample, size_t count,
   uint32_t stack = write_mixed(log, frames_.data(), count, whole, eval_, python_stack_,
                                mixed ? &python_.reader->codes() : nullptr, ~size_t{0}, &fits);
   *late = mixed && (!soon || !fits);
-  return stack;
-}
-
-uint32_t PerfSamples::write_kernel(ProcessLog &log, const Sample &sample, uint32_t stack) {
-  static_cast<void>(log);
-  static_cast<void>(sample);
   return stack;
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "agent/python/mixed.h"
@@ -17,7 +18,6 @@ namespace warpline::agent {
 // How samples are taken; it stays as it is.
 struct SampleForm {
   Backtrace backtrace;
-  bool kernel;  // chains of the kernel are in them
   uint64_t interval;
 };
 
@@ -39,7 +39,7 @@ class PerfSamples {
   void add(const perf_event_header &record, ProcessLog *log, bool prompt);
 
   void lose() { ++lost_; }
-  uint64_t lost() const { return lost_; }
+  uint64_t take_lost() { return std::exchange(lost_, 0); }
 
  private:
   struct Sample {
@@ -58,7 +58,6 @@ class PerfSamples {
   void mapped(const perf_event_header &record);
   size_t find_frames(const Sample &sample, Reached *reached);
   size_t copy_chain(const Sample &sample);
-  uint32_t write_kernel(ProcessLog &log, const Sample &sample, uint32_t stack);
   bool find_eval();
   bool read_python(const Sample &sample, size_t count, bool whole);
   uint32_t write(ProcessLog &log, const Sample &sample, size_t count, Reached reached, bool *late);

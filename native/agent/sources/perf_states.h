@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "spool/process_log.h"
@@ -23,13 +24,11 @@ class PerfStates {
   //! No record from before `until` is still to come: what is certain by now is written. `log` null: nothing is to be.
   void settle(uint64_t until, ProcessLog *log);
 
-  //! Recording ends at `time`, and what was going on with it.
+  //! Recording ends at `time`, or pauses, and what was going on is written up to it.
   void end(uint64_t time, ProcessLog *log);
 
-  //! Times that our own threads took a CPU from one of the program's; it counts as running on.
-  void served(uint32_t cpu, uint64_t begin, uint64_t end);
-
-  uint64_t lost() const { return lost_; }
+  //! How many records the kernel had no room for, since this was asked last.
+  uint64_t take_lost() { return std::exchange(lost_, 0); }
 
  private:
   enum class What : uint8_t { in, out_blocked, out_runnable, born, ended };
