@@ -85,7 +85,9 @@ class Recording:
             environment.update(cupti_variables(self.options.cuda.cupti, path, environment))
         if self.options.cpu.functions is not None:
             write_functions(self.options.cpu.functions, self.spool)
-        tree = Tree(self.spool, self.agent, self.facts, CPU_STUB if cpu_settings(self.options).flags else STUB)
+        tree = Tree(
+            self.spool, self.agent, self.facts, CPU_STUB if cpu_settings(self.options).flags or self.options.cuda.backtrace else STUB
+        )
         child = Child(tree.register.waited)
         try:
             run = Run(

@@ -25,8 +25,8 @@ ARGUMENTS = (
     Argument(
         ("--cudabacktrace",),
         "CALLS",
-        "Note calls of CUDA that take long: all, kernel, memory, sync, other, with commas between, each with :NS for calls that take "
-        "longer (1000 without); none. Their stacks are not recorded yet.  [default: none]",
+        "Record the stacks of CUDA calls that take long: all, kernel, memory, sync, other, with commas between, each with :NS for calls "
+        "that take longer (1000 without); none.  [default: none]",
     ),
     Argument(
         ("--cuda-flush-interval",),
