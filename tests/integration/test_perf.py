@@ -1,0 +1,157 @@
+"""Native samples and thread states, of real programs: what is in them, and what becomes of programs that make it hard."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.launching import warpline
+from warpline.query import open as open_report
+
+Target = Callable[..., Path]
+pytestmark = [pytest.mark.require("native"), pytest.mark.require("gcc"), pytest.mark.timeout(300)]
+CHAIN = ["innermost_work", "middle_work", "outer_work"]
+
+# Hashes, compresses and counts, each under a function of its own.
+MIXED = """
+import hashlib, time, zlib
+data = bytes(range(256)) * 400
+def do_hash(): return hashlib.sha256(data).digest()
+def do_zlib(): return zlib.compress(data, 6)
+end = time.thread_time() + 1.5
+while time.thread_time() < end:
+    do_hash()
+    do_zlib()
+"""
+
+
+@cache
+def may_sample() -> bool:
+    """Whether perf events can be had here at all; asked of the kernel as anybody would."""
+    ask = "import ctypes,os; a=bytearray(128); a[0:8]=(1).to_bytes(4,'little')+(128).to_bytes(4,'little'); a[8]=9; a[40]=0x61;"
+    ask += "b=(ctypes.c_char*128).from_buffer(a); n=298 if os.uname().machine=='x86_64' else 241;"
+    ask += "raise SystemExit(ctypes.CDLL(None).syscall(n,b,0,-1,-1,0)<0)"
+    return subprocess.run([sys.executable, "-c", ask], check=False).returncode == 0
+
+
+def profile(folder: Path, *words: str | Path) -> Any:
+    done = warpline("profile", "-o", "x", "--sample=process-tree", *words, cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return open_report(folder / "x.warpline")
+
+
+def stacks(report: Any, kind: str = "native") -> list[list[str]]:
+    """The functions of each sample, innermost first."""
+    frames = {row["frame"]: row for row in report.table("frames").to_pylist()}
+    found = []
+    for sample in report.table("samples").to_pylist():
+        names, at = [], sample["stack"]
+        while sample["kind"] == kind and at is not None:
+            names.append(frames[at]["function"])
+            at = frames[at]["parent"]
+        found.append(names)
+    return found
+
+
+def holds(stack: list[str], chain: list[str]) -> bool:
+    return any(stack[at : at + len(chain)] == chain for at in range(len(stack)))
+
+
+def states(report: Any) -> dict[str, int]:
+    """How long all threads together were in each state, ns."""
+    sums: dict[str, int] = {}
+    for row in report.table("thread_states").to_pylist():
+        sums[row["state"]] = sums.get(row["state"], 0) + row["end"] - row["start"]
+    return sums
+
+
+needs_perf = pytest.mark.skipif("not may_sample()", reason="the kernel gives no perf events here")
+
+
+@needs_perf
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="stacks come from unwind tables there")
+@pytest.mark.parametrize("words", [("-fomit-frame-pointer",), ("-fno-omit-frame-pointer",)])
+def test_known_calls_are_among_the_samples(words: tuple[str, ...], target: Target, tmp_path: Path) -> None:
+    with profile(tmp_path, target("perf_work", *words), "calls") as report:
+        seen = stacks(report)
+        assert any(holds(stack, CHAIN) and holds(stack, ["outer_work", "main"]) for stack in seen), seen[:5]
+
+
+@needs_perf
+def test_frame_pointers_do_where_the_program_has_them(target: Target, tmp_path: Path) -> None:
+    words = ("-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
+    with profile(tmp_path, "-b", "fp", target("perf_work", *words), "calls") as report:
+        # A function that calls nobody may keep none, and then its caller is not seen either.
+        assert any(stack[:1] == CHAIN[:1] and holds(stack, ["outer_work", "main"]) for stack in stacks(report))
+
+
+@needs_perf
+def test_without_backtraces_a_sample_is_one_frame(target: Target, tmp_path: Path) -> None:
+    with profile(tmp_path, "-b", "none", target("perf_work", "-O1"), "calls") as report:
+        seen = [stack for stack in stacks(report) if stack]
+        assert seen
+        assert all(len(stack) == 1 for stack in seen)
+        assert ["innermost_work"] in seen
+
+
+@needs_perf
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="stacks come from unwind tables there")
+def test_python_stands_among_the_native_frames(tmp_path: Path) -> None:
+    (tmp_path / "mixed.py").write_text(MIXED)
+    with profile(tmp_path, "--python-sampling=false", sys.executable, "mixed.py") as report:
+        frames = {row["frame"]: row for row in report.table("frames").to_pylist()}
+        callers: dict[str, set[str | None]] = {}
+        for row in frames.values():  # which library each Python function was seen to call
+            parent = frames.get(row["parent"])
+            if row["kind"] == "native" and parent is not None and parent["kind"] == "python":
+                callers.setdefault(parent["function"], set()).add(row["module"])
+        assert any("zlib" in (module or "") for module in callers.get("do_zlib", ())), callers
+        assert any("hash" in (module or "") or "sha" in (module or "") for module in callers.get("do_hash", ())), callers
+        # The way from the program's beginning is there too.
+        assert any("do_zlib" in stack and "_start" in stack[-2:] for stack in stacks(report)) or any(
+            "do_zlib" in stack and len(stack) > 5 for stack in stacks(report)
+        )
+
+
+@needs_perf
+def test_states_tell_who_slept_and_who_waited_for_a_cpu(target: Target, tmp_path: Path) -> None:
+    with profile(tmp_path, target("perf_work", "-O1"), "states") as report:
+        rows = report.table("thread_states").to_pylist()
+        assert all(row["exact"] for row in rows)
+        of: dict[int, dict[str, int]] = {}
+        for row in rows:
+            thread = of.setdefault(row["thread"], {})
+            thread[row["state"]] = thread.get(row["state"], 0) + row["end"] - row["start"]
+        naps = 20 * 5_000_000
+        assert any(thread.get("blocked", 0) >= naps and thread.get("running", 0) < naps for thread in of.values())
+        # Two that want one CPU: while one runs, the other waits.
+        busy = [thread for thread in of.values() if thread.get("running", 0) > 350_000_000]
+        assert len(busy) == 2
+        assert sum(thread.get("runnable", 0) for thread in busy) > 300_000_000
+
+
+@needs_perf
+@pytest.mark.parametrize("what", ["threads", "libraries", "forks", "exec"])
+def test_programs_that_make_it_hard(what: str, target: Target, tmp_path: Path) -> None:
+    with profile(tmp_path, target("perf_work", "-O1"), what) as report:
+        assert any("innermost_work" in stack for stack in stacks(report))
+        assert states(report)["running"] > 0
+
+
+def test_where_perf_is_denied_the_rest_goes_on(target: Target, tmp_path: Path) -> None:
+    program = target("perf_work", "-O1")
+    done = warpline("profile", "-o", "x", "--sample=process-tree", program, "deny", program, "states", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "done" in done.stdout
+    with open_report(tmp_path / "x.warpline") as report:
+        denied = [row for row in report.table("diagnostics").to_pylist() if "perf" in row["code"]]
+        assert denied
+        sampled = [row for row in report.table("thread_states").to_pylist() if not row["exact"]]
+        assert {"running", "blocked"} <= {row["state"] for row in sampled}
