@@ -38,7 +38,7 @@ def _versions() -> dict[str, tuple[int, int]]:
 def interpreters() -> list[str]:
     """The CPythons of this machine, one of each minor version, and the one that Debian links into one file."""
     system = Path("/usr/bin/python3")
-    own = [str(system)] if _is_static(system) and str(system) not in _versions() else []
+    own = [str(system)] if _is_static(system) and system.resolve() not in map(Path.resolve, map(Path, _versions())) else []
     return [*_versions(), *own]
 
 

@@ -15,8 +15,6 @@ namespace {
 constexpr int64_t kMostInterpreters = 1024;  // later ones are left alone
 
 void (*g_install)(void *interpreter, int64_t number);
-std::atomic<uint32_t> g_coming{
-    1};  // interpreters that we have not been in yet: the main one, and what is made later
 std::atomic<uint64_t> g_seen[kMostInterpreters / 64];
 
 // Whether it is our first time in the interpreter.
@@ -35,15 +33,18 @@ void enter_interpreter() {
   void *interpreter = g_python.PyInterpreterState_Get();
   int64_t number = g_python.PyInterpreterState_GetID(interpreter);
   if (meet(number)) {
-    g_coming.fetch_sub(1, std::memory_order_relaxed);
     g_install(interpreter, number);
   }
 }
 
-// As soon as an interpreter is whole: before `site`, which runs code of the user, or where there is none, before the program.
-bool is_time(const char *event) {
-  return (std::strcmp(event, "exec") == 0 || std::strncmp(event, "cpython.run_", 12) == 0) &&
-         g_python.Py_IsInitialized() != 0;
+// The first of these comes as soon as an interpreter is whole: before `site`, which runs code of the user, or where there is none,
+// before the program.
+bool is_code(const char *event) {
+  return event[0] == 'e' && std::strcmp(event, "exec") == 0;
+}
+
+bool is_run(const char *event) {
+  return event[0] == 'c' && std::strncmp(event, "cpython.run_", 12) == 0;
 }
 
 std::atomic<void (*)(int64_t, Object *)> g_tell{nullptr};
@@ -56,13 +57,10 @@ void tell(void (*each)(int64_t, Object *), Object *arguments) {
 }
 
 int on_audit(const char *event, Object *arguments, void *) {
-  if (event[0] == 'c' && std::strcmp(event, "cpython.PyInterpreterState_New") == 0) {
-    g_coming.fetch_add(1, std::memory_order_relaxed);
-  } else if (g_coming.load(std::memory_order_relaxed) != 0 && is_time(event)) {
+  bool code = is_code(event);
+  if ((code || is_run(event)) && g_python.Py_IsInitialized() != 0) {
     enter_interpreter();
-  }
-  if (event[0] == 'e' && std::strcmp(event, "exec") == 0) {
-    if (auto *each = g_tell.load(std::memory_order_acquire)) {
+    if (auto *each = code ? g_tell.load(std::memory_order_acquire) : nullptr) {
       tell(each, arguments);
     }
   }

@@ -159,6 +159,10 @@ void functions_of_code(Interpreter &interpreter, Object *code) {
   if (interpreter.tool < 0 || thread == nullptr || text_of(name.get()) != "<module>") {
     return;
   }
+  Held file(attribute(code, "co_filename"));
+  if (std::string_view path = text_of(file.get()); path == "<frozen site>" || path.ends_with("/site.py")) {
+    return;  // its import began before we were there
+  }
   std::string_view module = thread->import != nullptr ? thread->import->name : "__main__";
   bool wanted = false;
   for_each_wanted(module, [&](const Wanted &) { wanted = true; });

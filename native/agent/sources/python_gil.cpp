@@ -146,6 +146,8 @@ bool install_gil(Interpreter &interpreter) {
     }
   }
   if (count == WARPLINE_MOST_GILS) {
+    cpu_notice(CpuNotice::bootstrap, 0,
+               "there are more interpreters with a GIL of their own than are followed");
     return false;
   }
   g_tap->gil_cond[count] = reinterpret_cast<const void *>(gil.cond);
@@ -172,7 +174,12 @@ void begin_gil_child() {
 
 void end_gil() {
   uint64_t end = now();
+  uint32_t gate = gate_now();
   for_each_thread([&](Thread &thread) {
+    if (!was_open(thread.gate, gate)) {
+      flush(thread);
+      return;
+    }
     if (uint64_t since = thread.held_since.load(std::memory_order_relaxed)) {
       write(thread, GilAction::hold, since, end);
     }
