@@ -12,7 +12,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from benchmarks.harness import Row
+from harness import Row
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -40,7 +40,10 @@ def objects(folder: Path, paths: Iterable[Path], compiler: str = "g++", words: S
 def build_agent(out: Path, compiler: str = "g++", words: Sequence[str] = (), folder: Path | None = None) -> Path:
     """Build the agent library; `folder` keeps the objects, for other builds with the same compiler and words."""
     made = objects(
-        folder or out.with_suffix(".objects"), sources("spool", "agent", "agent/hooks", "agent/python", "agent/sources", "agent/unwind"), compiler, words
+        folder or out.with_suffix(".objects"),
+        sources("spool", "agent", "agent/hooks", "agent/python", "agent/sources", "agent/unwind"),
+        compiler,
+        words,
     )
     subprocess.run([compiler, *_LINK, *words, *made, "-o", out], check=True)
     return out

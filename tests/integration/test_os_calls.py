@@ -24,7 +24,8 @@ def _record(folder: Path, *command: str | Path, options: tuple[str, ...] = ()) -
 
 def _calls(report: Path, table: str = "osrt") -> Rows:
     with open_report(report) as opened:
-        return opened.table(table).to_pylist()
+        rows: Rows = opened.table(table).to_pylist()
+        return rows
 
 
 def _step(target: Target, folder: Path, step: str, *options: str) -> Rows:

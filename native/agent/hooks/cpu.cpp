@@ -202,7 +202,8 @@ extern "C" __attribute__((visibility("default"))) void warpline_tap(WarplineTap 
   if (tap == nullptr || tap->size < sizeof(WarplineTap) || !prepare()) {
     return;
   }
-  if (warpline::ControlPage *control = control_page(); control != nullptr && (control->cpu.flags != 0 || control->cuda.backtrace != 0)) {
+  if (warpline::ControlPage *control = control_page();
+      control != nullptr && (control->cpu.flags != 0 || control->cuda.backtrace != 0)) {
     begin(*tap, *control);
   }
 }
