@@ -13,13 +13,24 @@
 #include "osrt_stdio.h"
 #include "osrt_waits.h"
 
-#define OSRT(X)                                                                             \
-  OSRT_FILES(X)                                                                             \
-  OSRT_FILES_BY_HAND(X)                                                                     \
-  OSRT_PATHS(X)                                                                             \
-  OSRT_PATHS_BY_HAND(X)                                                                     \
-  OSRT_STDIO(X)                                                                             \
-  OSRT_STDIO_BY_HAND(X) OSRT_SOCKETS(X) OSRT_SOCKETS_BY_HAND(X) OSRT_WAITS(X) OSRT_LOCKS(X) \
-      OSRT_LOCKS_BY_HAND(X) OSRT_PROCESS(X) OSRT_PROCESS_BY_HAND(X) OSRT_MEMORY(X) OSRT_MEMORY_BY_HAND(X)
+/* It never comes to rest here: */
+/* clang-format off */
+#define OSRT(X) \
+  OSRT_FILES(X) \
+  OSRT_FILES_BY_HAND(X) \
+  OSRT_PATHS(X) \
+  OSRT_PATHS_BY_HAND(X) \
+  OSRT_STDIO(X) \
+  OSRT_STDIO_BY_HAND(X) \
+  OSRT_SOCKETS(X) \
+  OSRT_SOCKETS_BY_HAND(X) \
+  OSRT_WAITS(X) \
+  OSRT_LOCKS(X) \
+  OSRT_LOCKS_BY_HAND(X) \
+  OSRT_PROCESS(X) \
+  OSRT_PROCESS_BY_HAND(X) \
+  OSRT_MEMORY(X) \
+  OSRT_MEMORY_BY_HAND(X)
+/* clang-format on */
 
 #endif
