@@ -11,6 +11,7 @@ import platform
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -18,9 +19,11 @@ import click
 from warpline._version import __version__
 from warpline.capture.agent import Agent, load_agent
 from warpline.capture.spool_dir import LOCAL, filesystem_of
+from warpline.cli.cpu_checks import cpu_findings
 from warpline.cli.gpu_checks import gpu_findings
 from warpline.errors import CaptureError
 
+_NAME = 13  # columns of the longest name
 _DESK = ("click", "duckdb", "numpy", "pyarrow", "rich")
 
 
@@ -52,9 +55,9 @@ def command(ctx: click.Context, form: str) -> None:
         colors = {"ok": "green", "note": "yellow", "fail": "red"}
         for check in checks:
             first, _, rest = check.text.partition("\n")
-            click.echo(f"{click.style(check.state.ljust(5), fg=colors[check.state])} {check.name.ljust(12)} {first}")
+            click.echo(f"{click.style(check.state.ljust(5), fg=colors[check.state])} {check.name.ljust(_NAME)} {first}")
             for line in rest.splitlines():
-                click.echo(" " * 19 + line)
+                click.echo(" " * (_NAME + 7) + line)
         click.echo("\nPrograms can be recorded here." if not failed else "\nNothing can be recorded here yet: see the lines marked fail.")
     ctx.exit(1 if failed else 0)
 
@@ -75,8 +78,7 @@ def _checks() -> Iterator[Check]:
         yield Check("desk", "note", f"{', '.join(missing)} missing: recordings must be finished on another machine")
     else:
         yield Check("desk", "ok", "reports can be finished and read here")
-    yield Check("perf", "note", "CPU sampling is not built yet")
-    for name, state, text in gpu_findings():
+    for name, state, text in chain(cpu_findings(), gpu_findings()):
         yield Check(name, state, text)
 
 
