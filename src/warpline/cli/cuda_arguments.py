@@ -63,8 +63,7 @@ def cuda_options(given: Mapping[str, str]) -> CudaOptions:
 def not_yet(given: Mapping[str, str]) -> list[str]:
     """Return the parts of `given` that nsys knows and that have no effect here yet."""
     _, *more = given.get("--cuda-graph-trace", "node").lower().split(":")
-    parts = [f"--cuda-graph-trace …:{part}" for part in more if part in _LATER_GRAPH]
-    return parts + ["--cudabacktrace (stacks)"] * bool(_backtrace(given.get("--cudabacktrace", "none")))
+    return [f"--cuda-graph-trace …:{part}" for part in more if part in _LATER_GRAPH]
 
 
 def _graph_nodes(text: str) -> bool:
