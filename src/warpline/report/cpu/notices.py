@@ -31,7 +31,7 @@ def _error(value: int) -> str:
     return ERRORS.get(abs(value), f"error {value}")
 
 
-_PERF = "`sysctl kernel.perf_event_paranoid=2` allows it (1 for frames of the kernel), in a container `docker run --cap-add PERFMON`"
+_PERF = "`sysctl kernel.perf_event_paranoid=2` allows it, in a container `docker run --cap-add PERFMON`; `warpline doctor` says which"
 _NOTICES = {
     1: _Notice(
         "info",
@@ -82,7 +82,7 @@ _NOTICES = {
     11: _Notice(
         "info",
         "kernel-hidden",
-        "frames of the kernel are not among the stacks of {where}: `sysctl kernel.perf_event_paranoid=1` allows them",
+        "time that {where} spent in the kernel is not among its native samples: `sysctl kernel.perf_event_paranoid=1` adds it",
     ),
     12: _Notice(
         "info", "backtrace-other", "--backtrace cannot be had as asked in {where}; instead: {name}", nameless="what this machine can do"
@@ -113,6 +113,7 @@ _NOTICES = {
     ),
     17: _Notice("warning", "os-calls-missing", "calls of the C library are missing in {where}: {name}", nameless="they cannot be seen"),
     18: _Notice("info", "stacks-read-again", "{value} Python stacks of {where} were impossible at first sight and read again", sums=True),
+    19: _Notice("info", "python-version", "{name}; {where} runs an older Python", nameless="not all that was asked for can be recorded"),
 }
 
 

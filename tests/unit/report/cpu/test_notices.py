@@ -22,7 +22,7 @@ CODES = (
         "perf-lost",
     ),
     *("native-sampled", "kernel-hidden", "backtrace-other", "states-sampled", "gil-unknown", "python-hooks", "function-not-found"),
-    *("os-calls-missing", "stacks-read-again"),
+    *("os-calls-missing", "stacks-read-again", "python-version"),
 )
 
 
@@ -58,6 +58,13 @@ def test_what_is_refused_says_what_would_allow_it(tmp_path: Path) -> None:
     assert message.startswith("thread states is missing in process 10: perf_event_open was refused (EPERM)")
     assert "kernel.perf_event_paranoid=2" in message
     assert "--cap-add PERFMON" in message
+
+
+def test_what_an_older_python_cannot_tell_is_no_warning(tmp_path: Path) -> None:
+    found = report(tmp_path, {"cpu_notice": [{"notice": 19, "name": 1}]}, texts={1: "exceptions are recorded from Python 3.12 on"})
+    (note,) = found.notes("python-version")
+    assert note["severity"] == "info"
+    assert note["message"] == "exceptions are recorded from Python 3.12 on; process 10 runs an older Python"
 
 
 def test_a_notice_of_a_later_version(tmp_path: Path) -> None:
