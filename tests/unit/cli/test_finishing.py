@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from warpline import query
 from warpline.cli import finishing, recording
 from warpline.cli.finishing import progress_bar
 from warpline.errors import ReportError
@@ -18,7 +19,7 @@ def _finish(tmp_path: Path, error: BaseException, monkeypatch: pytest.MonkeyPatc
         raise error
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(finishing, what, fail)
+    monkeypatch.setattr(query if what == "open" else finishing, what, fail)
     return recording._finish(pending.begin("x.warpline", "spool"), quiet=False)
 
 
@@ -33,7 +34,7 @@ def test_what_fails_is_said(
 def test_without_a_summary_the_report_is_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _finish(tmp_path, ReportError("odd"), monkeypatch, "open_report")
+    assert _finish(tmp_path, ReportError("odd"), monkeypatch, "open")
     assert "x.warpline is finished, but cannot be summed up: odd" in capsys.readouterr().err
 
 
@@ -45,7 +46,7 @@ def test_who_overwrites_a_report_at_once_takes_the_summary_with_it(
         raise ReportError("it is gone")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(finishing, "open_report", overwrite)
+    monkeypatch.setattr(query, "open", overwrite)
     assert recording._finish(pending.begin("x.warpline", "spool"), quiet=False)
     assert "x.warpline was finished, and has been removed or overwritten since.\n  Name another" in capsys.readouterr().err
 

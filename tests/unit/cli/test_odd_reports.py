@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from warpline import catalog
 from warpline.cli.group import commands
-from warpline.errors import WarplineError
+from warpline.errors import MissingData, WarplineError
 from warpline.testing.timeline import timeline
 
 START = 1_000_000_000
@@ -78,7 +78,7 @@ def run(report: Path, words: tuple[str, ...]) -> str:
     if result.exception is not None and not isinstance(result.exception, (WarplineError, SystemExit)):
         raise result.exception
     assert "\x1b[2J" not in result.output
-    return result.output
+    return result.output or (str(result.exception) if isinstance(result.exception, MissingData) else "")
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -17,10 +17,10 @@ from warpline.cli.report_path import ReportPath
     epilog="""\b
 Examples:
   warpline flame run.warpline
-  warpline flame --filter-nvtx step run.warpline   what threads did in their ranges `step`
-  warpline flame --reverse --thread main run       from what was running to who called it
+  warpline flame --filter-nvtx step run      what was done in ranges `step`
+  warpline flame --reverse --thread main run from what ran to who called it
   warpline flame --tree --by line --min 5 run
-  warpline flame --wall --per-thread run           with what each thread waited for
+  warpline flame --wall --per-thread run     with what threads waited for
 """
 )
 @click.argument("report", type=ReportPath())
