@@ -19,7 +19,7 @@ from warpline.capture.agent import CpuSettings
 GIL, GC, IMPORTS, FUNCTIONS, PYTHON_CALLS, PYTHON_EVENTS = (1 << bit for bit in range(5, 11))
 HOLD, WAIT, BRIEF = 1, 2, 3  # GilAction
 FUNCTION, COLLECTION, IMPORT, EXCEPTION, WARNING, TASK = range(1, 7)  # SpanKind
-GIL_UNKNOWN, BOOTSTRAP, NOT_FOUND = 14, 15, 16  # CpuNotice
+GIL_UNKNOWN, BOOTSTRAP, NOT_FOUND, OLDER = 14, 15, 16, 19  # CpuNotice
 ROOT = Path(__file__).resolve().parents[1]
 CPU_STUB = STUB.with_name("libwarpline_preload_cpu.so")
 PATIENCE_S = 100

@@ -96,7 +96,7 @@ bool install_events(Interpreter &interpreter) {
   if (has_monitoring()) {
     return listen_to_raised(interpreter, g_raised);
   }
-  cpu_notice(CpuNotice::bootstrap, 0, "exceptions are recorded from Python 3.12 on");
+  cpu_notice(CpuNotice::older, 0, "exceptions are recorded from Python 3.12 on");
   return true;
 }
 

@@ -146,7 +146,7 @@ enum class CpuNotice : uint32_t {
   perf_denied = 8,     // perf_event_open; value: errno, name: what was asked for
   perf_lost = 9,       // samples or switches that the kernel could not deliver; value: how many
   native = 10,         // native samples are taken; value: Hz, name: event
-  kernel_hidden = 11,  // no frames of the kernel
+  kernel_hidden = 11,  // native samples leave out the time in the kernel
   backtrace = 12,      // what was asked for is not to be had; name: what is done instead
   schedstat = 13,      // thread states come from schedstat; value: ns between looks
   gil_unknown = 14,    // the interpreter's GIL was not found, or it has none; name: its version
@@ -154,6 +154,7 @@ enum class CpuNotice : uint32_t {
   function = 16,       // a function to trace that was not found; name: its name
   os_lost = 17,        // OS calls of this process cannot be seen; name: why
   torn_detected = 18,  // of `sampled`: stacks that were impossible and read again; value: how many
+  older = 19,          // this Python is too old for a part of what was asked for; name: for what, since when
 };
 
 struct CpuNoticeRecord {
