@@ -3,10 +3,12 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 
 #include "stub.h"
+#include "system.h"
 
 /* Programs that merely look whether the name is there find ours; this is what they get then. The number is the same in both. */
 enum { SYMBOL_NOT_FOUND = 302 };
@@ -15,12 +17,22 @@ typedef int Function(void);
 
 WRAPPER Function cudaProfilerStart, cudaProfilerStop, cuProfilerStart, cuProfilerStop;
 
-static const char *agent_beside_us(char *room, size_t size) {
-  size_t folder = (size_t)(strrchr(g_stub.entry, '/') - g_stub.entry);
+/* Where the path of the stub cannot stand in LD_PRELOAD, a link does: the agent is beside what it leads to. */
+const char *find_agent(char *room, size_t size) {
+  if (g_stub.agent != NULL) {
+    return g_stub.agent;
+  }
+  const char *stub = g_stub.entry;
+  long got = system_call(SYS_readlinkat, AT_FDCWD, (long)stub, (long)room, (long)size - 1);
+  if (got > 0 && room[0] == '/') {
+    room[got] = '\0';
+    stub = room;
+  }
+  size_t folder = (size_t)(strrchr(stub, '/') - stub);
   if (folder + sizeof(AGENT) > size) {
     return NULL;
   }
-  memcpy(room, g_stub.entry, folder);
+  memmove(room, stub, folder);
   memcpy(room + folder, AGENT, sizeof(AGENT));
   return room;
 }
@@ -35,7 +47,7 @@ static void tell_agent(const char *name) {
   if (function == NULL) {
     void *(*load)(const char *, int) = (void *(*)(const char *, int))next_function("dlopen", NULL);
     char beside[PATH_MAX];
-    const char *agent = g_stub.agent != NULL ? g_stub.agent : agent_beside_us(beside, sizeof(beside));
+    const char *agent = find_agent(beside, sizeof(beside));
     if (load != NULL && agent != NULL) {
       load(agent, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
       function = (Function *)next_function(name, NULL);

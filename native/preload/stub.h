@@ -90,6 +90,9 @@ struct Stub {
 };
 extern struct Stub g_stub;
 
+/* The path of the agent, perhaps in `room`; null where that is too small. */
+const char *find_agent(char *room, size_t size);
+
 /* For on_exit. */
 void at_exit(int status, void *nothing);
 

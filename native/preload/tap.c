@@ -4,21 +4,15 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <string.h>
 
 WarplineTap g_tap = {.size = sizeof(WarplineTap)};
 
 void give_tap(void) {
-  char path[PATH_MAX];
-  size_t folder = (size_t)(strrchr(own_path(), '/') - own_path());
-  if (folder + sizeof(AGENT) > sizeof(path)) {
-    return;
-  }
-  memcpy(path, own_path(), folder);
-  memcpy(path + folder, AGENT, sizeof(AGENT));
+  char beside[PATH_MAX];
+  const char *path = find_agent(beside, sizeof(beside));
   void *(*load)(const char *, int) = (void *(*)(const char *, int))next_function("dlopen", NULL);
   void *(*find)(void *, const char *) = (void *(*)(void *, const char *))next_function("dlsym", NULL);
-  void *agent = load != NULL ? load(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+  void *agent = load != NULL && path != NULL ? load(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
   void (*take)(WarplineTap *) =
       agent != NULL && find != NULL ? (void (*)(WarplineTap *))find(agent, "warpline_tap") : NULL;
   if (take != NULL) {
