@@ -307,6 +307,26 @@ def test_exceptions_warnings_and_tasks(programs: PythonPrograms, python: str) ->
         assert run.notices(BOOTSTRAP) == []
 
 
+_ENDED = """
+import multiprocessing.pool, time
+def forever():
+    while True: time.sleep(0.001)
+class Late:
+    def __del__(self, sleep=time.sleep): sleep(0.3)
+pool = multiprocessing.pool.ThreadPool(1)
+task = pool.apply_async(forever)
+while pool._inqueue.qsize(): time.sleep(0.001)
+late = Late()
+"""
+
+
+@pythons
+def test_threads_that_python_ends_at_exit(programs: PythonPrograms, python: str) -> None:
+    """It unwinds them through frames of ours."""
+    run = programs.run([python, "-W", "ignore", "-c", _ENDED], PYTHON_EVENTS | GC | GIL)
+    assert (run.status, run.stdout, run.stderr) == (0, "", "")
+
+
 def test_a_recording_of_chosen_functions(tmp_path: Path) -> None:
     """From the command line to the report; a file with a mistake is told before the program starts."""
     (tmp_path / "module.py").write_text(_MODULE)
