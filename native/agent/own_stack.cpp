@@ -11,6 +11,7 @@
 
 #include "hooks/unwind.h"
 #include "python/mixed.h"
+#include "spool/uncancelled.h"
 #include "unwind/unwinder.h"
 
 namespace warpline::agent {
@@ -139,6 +140,7 @@ __attribute__((noinline)) uint32_t own_stack(ProcessLog &log, uint32_t depth) {
   if (walker == nullptr) {
     return 0;
   }
+  Uncancelled uncancelled;
   int saved = errno;
   std::lock_guard lock(walker->mutex);
   uint32_t stack = 0;

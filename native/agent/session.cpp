@@ -22,7 +22,9 @@
 #include "hooks/cpu.h"
 #include "hooks/cupti.h"
 #include "source.h"
+#include "spool/helpers.h"
 #include "spool/schema.h"
+#include "spool/uncancelled.h"
 #include "spool/window.h"
 #include "stacks.h"
 #include "watch.h"
@@ -136,6 +138,7 @@ void become_child(State &state) {
   renew_heap();
   renew_attached();
   stop_closing();
+  forget_helpers();
   abandon_cupti();
   renew_stacks();
   abandon_cpu();
@@ -388,6 +391,7 @@ ThreadLog *enter() {
   if (!busy) {
     return lost(state);  // a signal handler, while the thread it interrupted is here
   }
+  Uncancelled uncancelled;
   int saved = errno;
   if (forked_unnoticed() && !notice_fork(state)) {
     return lost(state);
@@ -407,6 +411,7 @@ Lane *enter_lane() {
     lost(state);
     return nullptr;
   }
+  Uncancelled uncancelled;
   int saved = errno;
   Lane *lane = nullptr;
   if (forked_unnoticed() && !notice_fork(state)) {
@@ -424,6 +429,7 @@ ProcessLog *open_log() {
 }
 
 ProcessLog *own_log() {
+  Uncancelled uncancelled;
   State &state = *g_state;
   if (forked_unnoticed() && !notice_fork(state)) {
     return nullptr;

@@ -20,8 +20,10 @@
 #include <cstring>
 
 #include "file.h"
+#include "helpers.h"
 #include "names.h"
 #include "space.h"
+#include "uncancelled.h"
 
 namespace warpline {
 namespace {
@@ -293,6 +295,7 @@ void Buffers::write(int fd, Live &live) {
 }
 
 void Buffers::write_out(ChunkHeader *chunk) {
+  Uncancelled uncancelled;
   int saved = errno;
   {
     std::lock_guard lock(writing_);
@@ -423,36 +426,12 @@ void Buffers::start() {
   threadless_.store(error != 0);
 }
 
-// The main thread has ended by pthread_exit and no other is left: then a process ends, if we do.
-bool Buffers::alone() const {
-  char path[64];
-  char text[512];
-  std::snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-  if (fd >= 0) {
-    close(fd);
-  }
-  if (size <= 0) {
-    return false;
-  }
-  text[size] = '\0';
-  const char *at = std::strrchr(text, ')');
-  if (at == nullptr || at[1] == '\0' || at[2] != 'Z') {
-    return false;
-  }
-  ++at;
-  for (int field = 3; field < 20 && at != nullptr; ++field) {
-    at = std::strchr(at + 1, ' ');
-  }
-  return at != nullptr && std::strtol(at, nullptr, 10) <= 2;
-}
-
 void *Buffers::run(void *self) {
+  HelperThread helper;
   auto &buffers = *static_cast<Buffers *>(self);
   prctl(PR_SET_NAME, "warpline");
   const timespec period{0, kEveryMs * 1'000'000};
-  while (buffers.stopping_.load() == 0 && !buffers.alone()) {
+  while (buffers.stopping_.load() == 0 && !only_helpers_left()) {
     wait_for(buffers.stopping_, 0, &period);
     buffers.flush();
   }

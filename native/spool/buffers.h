@@ -60,7 +60,6 @@ class Buffers {
   void start();
   void stop();
   void flush_locked();
-  bool alone() const;
   int open_file() const;
   void write(int fd, Live &live);
   void write_header(int fd);

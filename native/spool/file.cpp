@@ -12,6 +12,7 @@
 #include <new>
 
 #include "space.h"
+#include "uncancelled.h"
 #include "window.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -194,6 +195,7 @@ void SpoolFile::become_child() {
 }
 
 int SpoolFile::grow(size_t want) {
+  Uncancelled uncancelled;
   int fd = open(path_.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) {
     return errno;

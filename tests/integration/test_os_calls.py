@@ -108,6 +108,11 @@ def test_locks_are_seen_only_where_they_were_waited_for(target: Target, tmp_path
     assert not _named(alone, "pthread_mutex_lock")
 
 
+def test_a_thread_is_cancelled_only_where_it_may_be(target: Target, tmp_path: Path) -> None:
+    """Where its wait for a mutex is the first call of all that is told of, the recording begins in it."""
+    _step(target, tmp_path, "cancelled_owner", "--osrt-threshold", "20000000")
+
+
 def test_calls_in_and_around_signal_handlers_are_seen(target: Target, tmp_path: Path) -> None:
     rows = _step(target, tmp_path, "signals")
     interrupted = next(row for row in _named(rows, "read") if row["error"] == "EINTR")

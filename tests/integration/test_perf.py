@@ -155,3 +155,17 @@ def test_where_perf_is_denied_the_rest_goes_on(target: Target, tmp_path: Path) -
         assert denied
         sampled = [row for row in report.table("thread_states").to_pylist() if not row["exact"]]
         assert {"running", "blocked"} <= {row["state"] for row in sampled}
+
+
+@pytest.mark.parametrize("denied", [False, True])
+def test_our_threads_do_not_keep_a_process_alive(denied: bool, target: Target, tmp_path: Path) -> None:
+    """The main thread may leave before the others: the process ends with the last of its own threads."""
+    program = target("perf_work", "-O1")
+    words = (program, "deny", program, "leave") if denied else (program, "leave")
+    with profile(tmp_path, *words) as report:
+        assert states(report)["running"] > 0
+
+
+def test_large_thread_locals_cost_no_record(target: Target, tmp_path: Path) -> None:
+    with profile(tmp_path, target("perf_work", "-O1", "-DLARGE=1000000"), "states") as report:
+        assert states(report)["running"] > 0

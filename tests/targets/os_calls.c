@@ -256,6 +256,39 @@ static void cancelled(const char *folder) {
   CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED && g_cleaned == 1);
 }
 
+static pthread_mutex_t g_owned = PTHREAD_MUTEX_INITIALIZER;
+static volatile int g_waits, g_had_it;
+
+static void *own(void *nothing) {
+  (void)nothing;
+  g_waits = 1;
+  pthread_mutex_lock(&g_owned);
+  g_had_it = 1;
+  pthread_mutex_unlock(&g_owned);
+  pthread_testcancel();
+  return NULL;
+}
+
+/* A thread that is cancelled while it waits for a mutex: that is no place to end in, and the mutex would be lost. Nothing else here
+ * takes long: it is the first call that is told of. */
+static void cancelled_owner(const char *folder) {
+  (void)folder;
+  pthread_t thread;
+  void *result;
+  pthread_mutex_lock(&g_owned);
+  CHECK(pthread_create(&thread, NULL, own, NULL) == 0);
+  while (!g_waits) {
+  }
+  struct timespec now, until = in(CLOCK_MONOTONIC, 200);
+  do {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while (now.tv_sec < until.tv_sec || (now.tv_sec == until.tv_sec && now.tv_nsec < until.tv_nsec));
+  CHECK(pthread_cancel(thread) == 0);
+  pthread_mutex_unlock(&g_owned);
+  CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED && g_had_it);
+  CHECK(pthread_mutex_trylock(&g_owned) == 0);
+}
+
 static int g_handled[2];
 static sigjmp_buf g_back;
 
@@ -347,9 +380,16 @@ static void uncontended(const char *folder) {
 static const struct {
   const char *name;
   void (*run)(const char *folder);
-} g_steps[] = {{"files", files},       {"waits", waits},         {"sockets", sockets},
-               {"locks", locks},       {"cancelled", cancelled}, {"signals", signals},
-               {"children", children}, {"closes", closes},       {"uncontended", uncontended}};
+} g_steps[] = {{"files", files},
+               {"waits", waits},
+               {"sockets", sockets},
+               {"locks", locks},
+               {"cancelled", cancelled},
+               {"signals", signals},
+               {"cancelled_owner", cancelled_owner},
+               {"children", children},
+               {"closes", closes},
+               {"uncontended", uncontended}};
 
 int main(int count, char **words) {
   const char *folder = count > 2 ? words[2] : "/tmp";

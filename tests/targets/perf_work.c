@@ -54,6 +54,29 @@ static void *short_thread(void *argument) {
   return NULL;
 }
 
+static void *last(void *argument) {
+  nanosleep(&(struct timespec){0, 50000000}, NULL);
+  outer_work(0.05);
+  puts("done");
+  fflush(stdout);
+  return argument;
+}
+
+/* The main thread ends, and the process with the other one. */
+static void leave(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, last, NULL);
+  pthread_detach(thread);
+  pthread_exit(NULL);
+}
+
+#ifdef LARGE
+/* Each thread has this much of its own, whoever begins it. */
+static __thread char g_large[LARGE];
+#else
+static __thread char g_large[1];
+#endif
+
 static void *sleeper(void *argument) {
   (void)argument;
   for (int i = 0; i < 20; i++) {
@@ -131,7 +154,8 @@ static void deny(char **command) {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
     exit(77);
   }
   execvp(command[0], command);
@@ -140,6 +164,7 @@ static void deny(char **command) {
 
 int main(int count, char **words) {
   const char *what = count > 1 ? words[1] : "calls";
+  memset(g_large, count, sizeof(g_large));
   if (strcmp(what, "calls") == 0) {
     outer_work(1);
   } else if (strcmp(what, "states") == 0) {
@@ -154,6 +179,8 @@ int main(int count, char **words) {
   } else if (strcmp(what, "exec") == 0) {
     outer_work(0.2);
     execl(words[0], words[0], "calls", (char *)NULL);
+  } else if (strcmp(what, "leave") == 0) {
+    leave();
   } else if (strcmp(what, "deny") == 0 && count > 2) {
     deny(words + 2);
   } else {

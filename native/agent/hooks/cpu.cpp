@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <iterator>
 
@@ -17,6 +18,7 @@
 #include "agent/session.h"
 #include "agent/source.h"
 #include "agent/unwind/unwinder.h"
+#include "spool/helpers.h"
 
 namespace warpline::agent {
 namespace {
@@ -32,8 +34,13 @@ void for_each(const Each &each) {
     return;
   }
   for (const CpuSource *source : kSources) {
-    if ((source->flags & g_settings.flags) != 0) {
+    if ((source->flags & g_settings.flags) == 0) {
+      continue;
+    }
+    try {
       each(*source);
+    } catch (const std::bad_alloc &) {
+      // That source records nothing, or no more.
     }
   }
 }
@@ -91,9 +98,14 @@ void *run_own(void *opaque) {
   OwnThread own = *static_cast<OwnThread *>(opaque);
   delete static_cast<OwnThread *>(opaque);
   Busy busy;
+  HelperThread helper;
   OwnPlace place;
   pthread_setname_np(pthread_self(), own.name);
-  own.body(own.argument);
+  try {
+    own.body(own.argument);
+  } catch (const std::bad_alloc &) {
+    // It ends; the program goes on.
+  }
   return nullptr;
 }
 
@@ -184,9 +196,13 @@ bool start_own_thread(const char *name, void (*body)(void *), void *argument) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, size_t{256} << 10);
   pthread_t thread;
-  int error = pthread_create(&thread, &attributes, run_own, own);
+  int error = EINVAL;
+  // What each thread has of its own lies on its stack: in some programs much.
+  for (size_t size = size_t{256} << 10; error == EINVAL && size <= size_t{64} << 20; size *= 4) {
+    pthread_attr_setstacksize(&attributes, size);
+    error = pthread_create(&thread, &attributes, run_own, own);
+  }
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) {

@@ -43,19 +43,13 @@ using AuditHook = int (*)(const char *event, Object *arguments, void *data);
   X(void, Py_DecRef, (Object *))                                          \
   X(int, Py_IsInitialized, ())                                            \
   X(const char *, Py_GetVersion, ())                                      \
-  X(int, Py_AddPendingCall, (int (*)(void *), void *))                    \
-  X(Object *, Py_CompileString, (const char *, const char *, int))        \
   X(int, PySys_AddAuditHook, (AuditHook, void *))                         \
-  X(Object *, PySys_GetObject, (const char *))                            \
   X(Object *, PyImport_ImportModule, (const char *))                      \
   X(Object *, PyImport_GetModuleDict, ())                                 \
-  X(Object *, PyEval_EvalCode, (Object *, Object *, Object *))            \
-  X(Object *, PyEval_GetBuiltins, ())                                     \
   X(void, PyEval_SetProfile, (ProfileHook, Object *))                     \
   X(Object *, PyFrame_GetCode, (Object *))                                \
   X(int, PyCode_Addr2Line, (Object *, int))                               \
   X(Object *, PyObject_Call, (Object *, Object *, Object *))              \
-  X(Object *, PyObject_CallObject, (Object *, Object *))                  \
   X(Object *, PyObject_GetAttr, (Object *, Object *))                     \
   X(int, PyObject_SetAttr, (Object *, Object *, Object *))                \
   X(Object *, PyObject_GetAttrString, (Object *, const char *))           \
@@ -63,15 +57,12 @@ using AuditHook = int (*)(const char *event, Object *arguments, void *data);
   X(Object *, PyObject_Type, (Object *))                                  \
   X(Object *, PyObject_Str, (Object *))                                   \
   X(Object *, PyObject_Repr, (Object *))                                  \
-  X(int, PyObject_IsInstance, (Object *, Object *))                       \
   X(void, PyObject_GC_UnTrack, (void *))                                  \
   X(void, PyObject_GC_Del, (void *))                                      \
   X(void, PyObject_ClearWeakRefs, (Object *))                             \
   X(Object *, PyException_GetTraceback, (Object *))                       \
   X(Object *, PyMapping_GetItemString, (Object *, const char *))          \
-  X(Object *, PyDict_New, ())                                             \
   X(Object *, PyDict_GetItemString, (Object *, const char *))             \
-  X(int, PyDict_SetItemString, (Object *, const char *, Object *))        \
   X(int, PyDict_DelItemString, (Object *, const char *))                  \
   X(int, PyList_Append, (Object *, Object *))                             \
   X(Object *, PyTuple_New, (Size))                                        \
@@ -91,8 +82,6 @@ using AuditHook = int (*)(const char *event, Object *arguments, void *data);
   X(void, PyErr_Fetch, (Object **, Object **, Object **))                 \
   X(void, PyErr_Restore, (Object *, Object *, Object *))                  \
   X(void, PyErr_Clear, ())                                                \
-  X(Object *, PyErr_Occurred, ())                                         \
-  X(void *, PyThreadState_Get, ())                                        \
   X(void *, PyInterpreterState_Get, ())                                   \
   X(int64_t, PyInterpreterState_GetID, (void *))
 

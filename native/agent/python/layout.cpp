@@ -5,6 +5,7 @@
 #include <link.h>
 
 #include <atomic>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -142,29 +143,32 @@ bool take_published(PythonRuntime &python, uint32_t minor) {
 }
 
 // Of a library that was loaded for itself alone, as some programs load libpython.
-int find_own(dl_phdr_info *info, size_t, void *found) {
-  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "libpython") == nullptr) {
+int name_own(dl_phdr_info *info, size_t, void *name) {
+  const char *path = info->dlpi_name;
+  if (path == nullptr || std::strstr(path, "libpython") == nullptr || std::strlen(path) >= PATH_MAX) {
     return 0;
   }
-  void *library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) {
-    return 0;
-  }
-  bool is_it = dlsym(library, "_PyRuntime") != nullptr;
-  if (is_it) {
-    *static_cast<void **>(found) = library;  // and kept: what it is read for would be gone
-  } else {
+  std::strcpy(static_cast<char *>(name), path);
+  return 1;
+}
+
+// Opened only when the walk is over: whoever loads a library takes the loader's locks the other way round.
+void *find_own() {
+  char name[PATH_MAX] = "";
+  dl_iterate_phdr(name_own, name);
+  void *library = name[0] != '\0' ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+  if (library != nullptr && dlsym(library, "_PyRuntime") == nullptr) {
     dlclose(library);
+    return nullptr;
   }
-  return is_it ? 1 : 0;
+  return library;  // and kept: what it is read for would be gone
 }
 
 bool look(PythonRuntime &python) {
   void *where = RTLD_DEFAULT;
   void *runtime = dlsym(where, "_PyRuntime");
   if (runtime == nullptr) {
-    where = nullptr;
-    dl_iterate_phdr(find_own, &where);
+    where = find_own();
     runtime = where != nullptr ? dlsym(where, "_PyRuntime") : nullptr;
   }
   if (runtime == nullptr) {

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "agent/hooks/own_file.h"
+
 namespace warpline::agent {
 namespace {
 
@@ -39,6 +41,7 @@ int file() {
   if (opened < 0) {
     return kNone;
   }
+  opened = move_up(opened);
   if (!g_file.compare_exchange_strong(known, opened)) {
     syscall(SYS_close, opened);
     return known;

@@ -10,6 +10,7 @@
 #include "agent/hooks/unwind.h"
 #include "agent/session.h"
 #include "agent/source.h"
+#include "spool/uncancelled.h"
 
 namespace warpline::agent {
 namespace {
@@ -101,6 +102,7 @@ void take(const WarplineOsCall *call) {
   if (t_busy || !is_open()) {
     return;  // it is ours, or nobody wants it
   }
+  Uncancelled uncancelled;
   Lane *own = lane();
   if (own == nullptr) {
     return;

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <deque>
 #include <mutex>
@@ -19,6 +20,7 @@
 #include "perf_samples.h"
 #include "perf_schedstat.h"
 #include "perf_states.h"
+#include "spool/helpers.h"
 
 namespace warpline::agent {
 namespace {
@@ -28,6 +30,7 @@ constexpr uint32_t kHzWithoutCounters = 250;  // a timer of a virtual machine is
 constexpr int kManyCpus = 16;
 constexpr size_t kPythonReaders = 8;
 constexpr int kSettleMs = 100;
+constexpr uint64_t kSparing = 50;       // a look at all threads takes at most one part in so many of a CPU
 constexpr uint64_t kSlack = 2'000'000;  // ns: a record is timed before it is written
 
 struct PerfCpu {
@@ -52,6 +55,7 @@ struct Perf {
   PerfStates states;
   std::optional<SchedStates> sched_states;  // instead
   bool recorded = false;                    // states, when they were looked at last
+  uint64_t looked_for_python = 0;           // the version of the mappings then
   std::atomic<bool> ended{false};
   int main_tid = 0;
   bool opens_later = false;  // in the child of a fork, which may be about to become another program
@@ -222,13 +226,21 @@ void serve_cpu(void *argument) {
       return;
     }
     if (ready > 0 && (wait.revents & POLLIN) == 0) {
-      poll(nullptr, 0, 10);  // no thread has this event any more, or the program closed our file
+      poll(nullptr, 0, kSettleMs);  // no thread has this event any more, or the program closed our file
+      ready = 0;
+    }
+    if (ready == 0 && only_helpers_left()) {
+      return;
     }
   }
 }
 
-void look_for_python() {
-  if (g_sampled_python.load(std::memory_order_relaxed) == nullptr) {
+// Only when something was mapped: a process that forks while we are at it has the loader's lock held in the child, for ever.
+void look_for_python(Perf &perf) {
+  const uint64_t mapped = modules().version();
+  if (perf.wants_samples && mapped != perf.looked_for_python &&
+      g_sampled_python.load(std::memory_order_relaxed) == nullptr) {
+    perf.looked_for_python = mapped;
     const PythonRuntime *python = find_python();
     if (python != nullptr && python->is_known && memory_denied() == 0) {
       g_sampled_python.store(python, std::memory_order_release);
@@ -244,7 +256,12 @@ void serve(void *) {
     perf.opened.wait(false);
   }
   std::vector<pollfd> waits;
-  while (!perf.ended.load(std::memory_order_relaxed)) {
+  int wait_ms =
+      perf.sched_states.has_value() ? static_cast<int>(SchedStates::kBetweenLooks / 1'000'000) : kSettleMs;
+  for (uint32_t turn = 1; !perf.ended.load(std::memory_order_relaxed); ++turn) {
+    if (turn % 16 == 0 && only_helpers_left()) {
+      return;
+    }
     waits.clear();
     for (PerfCpu &cpu : perf.cpus) {
       if (cpu.sample_ring.is_open() && !cpu.served) {
@@ -257,9 +274,7 @@ void serve(void *) {
     if (waits.empty() && !perf.sched_states.has_value()) {
       return;
     }
-    poll(
-        waits.data(), waits.size(),
-        perf.sched_states.has_value() ? static_cast<int>(SchedStates::kBetweenLooks / 1'000'000) : kSettleMs);
+    poll(waits.data(), waits.size(), wait_ms);
     bool gone = false;
     for (const pollfd &wait : waits) {
       gone |= (wait.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
@@ -269,8 +284,15 @@ void serve(void *) {
         }
       }
     }
+    const uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     read_switches(perf, false);
-    look_for_python();
+    if (perf.sched_states.has_value()) {
+      uint64_t cost = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+      wait_ms = static_cast<int>(
+          std::clamp(cost * kSparing, SchedStates::kBetweenLooks, SchedStates::kMostBetweenLooks) /
+          1'000'000);
+    }
+    look_for_python(perf);
     if (gone) {
       poll(nullptr, 0, kSettleMs);
     }
@@ -287,7 +309,11 @@ void begin(const CpuSettings &, WarplineTap &) {
   make();
   // Our thread begins before the events do: it is not recorded itself.
   if (start_own_thread("warpline-perf", serve, nullptr)) {
-    open_events(*g_perf);
+    try {
+      open_events(*g_perf);
+    } catch (const std::bad_alloc &) {
+      g_perf->wants_samples = g_perf->wants_states = false;
+    }
   }
   g_perf->opened.store(true);
   g_perf->opened.notify_all();

@@ -1,35 +1,20 @@
 // Opens perf events by system call: the C library has no function for it.
 #include "perf_ring.h"
 
-#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "agent/hooks/own_file.h"
 
 namespace warpline::agent {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
-constexpr rlim_t kHigh = 900;  // below what select() can take
-
-// Out of the way: programs count on the numbers of the files that they open.
-int move_up(int fd) {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  rlim_t from = std::min(kHigh, limit.rlim_cur - limit.rlim_cur / 4);
-  int moved = fcntl(fd, F_DUPFD_CLOEXEC, static_cast<int>(from));
-  if (moved < 0) {
-    return fd;
-  }
-  close(fd);
-  return moved;
-}
 
 int open_event(perf_event_attr attributes, int tid, int cpu) {
   long fd = syscall(SYS_perf_event_open, &attributes, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -61,15 +46,6 @@ int PerfRing::open(const perf_event_attr &attributes, int tid, int cpu, size_t p
   return 0;
 }
 
-void PerfRing::join(const perf_event_attr &attributes, int tid) {
-  int fd = open_event(attributes, tid, cpu_);
-  if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, fd_) == 0) {
-    joined_fds_.push_back(fd);
-  } else if (fd >= 0) {
-    ::close(fd);
-  }
-}
-
 void PerfRing::close() {
   if (page_ != nullptr) {
     munmap(page_, size_ + kPageBytes);
@@ -80,9 +56,6 @@ void PerfRing::close() {
 void PerfRing::abandon() {
   if (fd_ >= 0) {
     ::close(fd_);
-  }
-  for (int fd : joined_fds_) {
-    ::close(fd);
   }
   page_ = nullptr;
   fd_ = -1;

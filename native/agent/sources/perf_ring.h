@@ -18,8 +18,6 @@ class PerfRing {
   //! The event for the thread `tid` and those that it begins, while they are on `cpu`; 0 or an errno. The ring has `pages` pages (a
   //! power of two), or where the user may not have so much locked memory fewer, but at least `least`.
   int open(const perf_event_attr &attributes, int tid, int cpu, size_t pages, size_t least);
-  //! The same for another thread, into the same ring. It is left out where that cannot be.
-  void join(const perf_event_attr &attributes, int tid);
   void close();
   //! [FORK] In a child: the ring is not mapped here, the event is the parent's.
   void abandon();
@@ -56,7 +54,6 @@ class PerfRing {
 
   int fd_ = -1;
   int cpu_ = -1;
-  std::vector<int> joined_fds_;
   perf_event_mmap_page *page_ = nullptr;
   size_t size_ = 0;           // of the data
   std::vector<char> joined_;  // a record that lies across the end

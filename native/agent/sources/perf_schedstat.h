@@ -12,7 +12,8 @@ namespace warpline::agent {
 
 class SchedStates {
  public:
-  static constexpr uint64_t kBetweenLooks = 10'000'000;  // ns
+  static constexpr uint64_t kBetweenLooks = 10'000'000;  // ns; longer where there are many threads
+  static constexpr uint64_t kMostBetweenLooks = 1'000'000'000;
 
   //! Looks at all threads. `log` null: nothing is recorded now. Throws bad_alloc.
   void look(uint64_t now, ProcessLog *log);

@@ -11,6 +11,7 @@
 #include "agent/python/sampling.h"
 #include "agent/session.h"
 #include "agent/source.h"
+#include "spool/helpers.h"
 
 namespace warpline::agent {
 namespace {
@@ -83,6 +84,9 @@ void write_rest(Sampler &sampler) {
 // Until there is something to look at. An interpreter that starts is there within milliseconds.
 bool wait_for_python(const PythonRuntime &python) {
   for (uint32_t i = 0; !is_stopped() && !is_python_running(python); ++i) {
+    if (i % 16 == 15 && only_helpers_left()) {
+      return false;
+    }
     pause((i < 100 ? 2 : 20) * kMillisecond);
   }
   return !is_stopped();
@@ -128,7 +132,7 @@ bool look(Sampler &sampler, uint64_t tick) {
 // Looks until the interpreter goes down, or the process; false where what is found is not what was to be expected: then we stop.
 bool sample(Sampler &sampler) {
   for (uint64_t tick = 1; sampler.pace.wait(g_stop); ++tick) {
-    if (tick % 64 == 0 && !is_python_running(sampler.python)) {
+    if (tick % 64 == 0 && (!is_python_running(sampler.python) || only_helpers_left())) {
       break;
     }
     if (!look(sampler, tick)) {
@@ -142,7 +146,7 @@ bool sample(Sampler &sampler) {
 }
 
 void run(void *) {
-  const PythonRuntime *python = find_python();
+  const PythonRuntime *python = known_python();
   if (python == nullptr) {
     return;
   }
@@ -165,7 +169,7 @@ void run(void *) {
         own_cpu_notice(CpuNotice::python_unknown, 0, python->version);
         return;
       }
-      if (g_phase.load() == ended) {
+      if (g_phase.load() == ended || only_helpers_left()) {
         return;
       }
       pause(100 * kMillisecond);  // it went down, perhaps to come again
@@ -175,8 +179,9 @@ void run(void *) {
   }
 }
 
+// In the child of a fork, too: another thread may have held the loader's locks, which nobody lets go then.
 void start() {
-  if (find_python() != nullptr) {
+  if (known_python() != nullptr) {
     start_own_thread("warpline-stacks", run, nullptr);
   }
 }

@@ -181,6 +181,11 @@ bool Modules::read_maps() {
   return version_ != before;
 }
 
+uint64_t Modules::version() {
+  std::lock_guard lock(mutex_);
+  return version_;
+}
+
 void Modules::view(MappingView *view) {
   std::lock_guard lock(mutex_);
   if (view->version != version_) {

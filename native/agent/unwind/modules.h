@@ -60,6 +60,9 @@ class Modules {
   void add(uint64_t begin, uint64_t end, uint64_t offset, uint64_t device, uint64_t inode,
            std::string_view path);
 
+  //! [MT] Changes with them, and is never 0.
+  uint64_t version();
+
   //! [MT] Brings `view` up to date.
   void view(MappingView *view);
 

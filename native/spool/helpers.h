@@ -1,0 +1,21 @@
+// Threads of ours in the program's process: they must not keep it alive once its own have ended.
+#pragma once
+
+namespace warpline {
+
+//! Held by each thread of ours for as long as it lives.
+class HelperThread {
+ public:
+  HelperThread();
+  ~HelperThread();
+  HelperThread(const HelperThread &) = delete;
+  HelperThread &operator=(const HelperThread &) = delete;
+};
+
+//! [MT] The main thread has ended by pthread_exit, and only ours are left: then the process ends once all of ours do.
+bool only_helpers_left();
+
+//! [FORK] In a child: they are not here.
+void forget_helpers();
+
+}  // namespace warpline

@@ -1,0 +1,21 @@
+// A thread that is cancelled while we do something on its behalf would end in a call that is no cancellation point, with what that
+// call has taken: it is cancelled later, where it expects that.
+#pragma once
+
+#include <pthread.h>
+
+namespace warpline {
+
+class Uncancelled {
+ public:
+  Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  // A thread that may be cancelled anywhere ends here.
+  ~Uncancelled() noexcept(false) { pthread_setcancelstate(before_, nullptr); }
+  Uncancelled(const Uncancelled &) = delete;
+  Uncancelled &operator=(const Uncancelled &) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+}  // namespace warpline
