@@ -216,7 +216,7 @@ class NAME:
         return {frame.name for sample in seen for frame in sample.frames if frame.file == "<string>"} - {"<module>"}
 
     _, seen = sampled(programs, [python, program], lambda seen: found(seen) >= expected)
-    assert found(seen) == expected
+    assert expected <= found(seen) <= expected | set(NAMES)  # the bodies of the classes run, too, for a moment
 
 
 @each_python
