@@ -12,7 +12,7 @@ import pytest
 from tests.native_build import NATIVE, build_spool_test, sources
 from tests.sanitizing import MEMORY, PATIENCE_S, WITHOUT_LEAKS
 
-pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(400)]  # an instrumented build on a busy machine
+pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(1200)]  # an instrumented build on a busy machine
 
 
 @pytest.fixture(scope="module")

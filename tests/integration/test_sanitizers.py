@@ -15,7 +15,7 @@ from tests.native_build import build_agent, build_target
 from tests.sanitizing import MEMORY, PATIENCE_S, THREADS, WITHOUT_LEAKS
 from warpline.capture.agent import CudaSettings
 
-pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(400)]  # an instrumented build on a busy machine
+pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(1200)]  # an instrumented build on a busy machine
 
 RUNS = [
     (THREADS, "nvtx_storm", ["8", "20000"]),
