@@ -203,6 +203,7 @@ UM_EVENTS = Table(
             "how a fault accessed: `read`, `write`, `atomic`, `prefetch`.",
             nullable=True,
         ),
+        Column("instruction", "dict", "Of a CPU page fault: the function, or address, that touched the page.", nullable=True),
     ),
     ("process", "start"),
     happens=True,

@@ -6,6 +6,7 @@ from warpline.model.capture_tables import CAPTURE_WINDOWS
 from warpline.model.cpu_tables import CPU_TABLES
 from warpline.model.cuda_tables import CUDA_TABLES
 from warpline.model.nvtx_tables import NVTX_TABLES
+from warpline.model.parallel_tables import PARALLEL_TABLES
 from warpline.model.table import PROCESS, THREAD, Column, Table, time
 
 __all__ = ["TABLES", "Column", "Table"]
@@ -107,5 +108,16 @@ TARGETS = Table(
 
 TABLES: dict[str, Table] = {
     table.name: table
-    for table in (PROCESSES, THREADS, CAPTURE_WINDOWS, *NVTX_TABLES, *CUDA_TABLES, *CPU_TABLES, CLOCKS, DIAGNOSTICS, TARGETS)
+    for table in (
+        PROCESSES,
+        THREADS,
+        CAPTURE_WINDOWS,
+        *NVTX_TABLES,
+        *CUDA_TABLES,
+        *CPU_TABLES,
+        *PARALLEL_TABLES,
+        CLOCKS,
+        DIAGNOSTICS,
+        TARGETS,
+    )
 }

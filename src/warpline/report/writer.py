@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from warpline.handover import pending
 from warpline.model.cpu_tables import CPU_TABLES
 from warpline.model.cuda_tables import CUDA_TABLES
+from warpline.model.parallel_tables import PARALLEL_TABLES
 from warpline.model.tables import TABLES
 from warpline.report import generations, schema
 from warpline.report import manifest as manifests
@@ -25,7 +26,7 @@ RANGES_PER_PROCESS = 1 << 32
 _VALUES = ("payload_int", "payload_float", "value_int", "value_float", "data", "json")
 # Of large tables: nearly sorted, and without few distinct values.
 _DELTAS = ("id", "start", "end", "parent", "event", "api", "correlation", "range", "stack")
-_LARGE = {"payloads", *(table.name for table in (*CUDA_TABLES, *CPU_TABLES) if table.happens)}
+_LARGE = {"payloads", *(table.name for table in (*CUDA_TABLES, *CPU_TABLES, *PARALLEL_TABLES) if table.happens)}
 _STATISTICS = ("id", "process", "start", "end", "unfinished", "inherited", "clipped")  # what row groups are picked by
 
 
