@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,9 @@ from warpline.cli import tables
 from warpline.cli.flags import FlagCommand
 from warpline.cli.opening import opened as open_report
 from warpline.cli.opening import window_option
+from warpline.cli.output import write_lines
 from warpline.cli.report_path import ReportPath
+from warpline.cli.unit_help import help_option
 from warpline.cli.unit_options import unit_options
 from warpline.errors import MissingData, UsageError
 from warpline.handover.naming import SUFFIX
@@ -42,18 +43,6 @@ class Job:
             return None
         base = str(report).removesuffix(SUFFIX) if self.output == "." else self.output
         return Path(f"{base}_{self.stat.id}{self.arguments}{tables.SUFFIXES[self.form]}")
-
-
-def _help_reports(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    if value is None or ctx.resilient_parsing:
-        return
-    if value == "":
-        for unit in catalog.units(FAMILY):
-            click.echo(f"  {unit.id:<22} {unit.summary}")
-    else:
-        chosen = catalog.units(FAMILY) if value.lower() == "all" else [catalog.find(FAMILY, name) for name in value.split(",")]
-        click.echo("\n\n".join(f"{unit.id}: {unit.doc}" for unit in chosen))
-    ctx.exit()
 
 
 @click.command(
@@ -92,16 +81,7 @@ Examples:
 @click.option("--force-overwrite", is_flag=True, help="Replace files that exist.")
 @click.option("--force-export", is_flag=True, hidden=True)
 @click.option("-q", "--quiet", is_flag=True, help="No titles, notes or messages.")
-@click.option(
-    "--help-reports",
-    is_flag=False,
-    flag_value="",
-    is_eager=True,
-    expose_value=False,
-    callback=_help_reports,
-    metavar="[NAME|ALL]",
-    help="List the tables, or explain one, and exit.",
-)
+@help_option("--help-reports", FAMILY, "tables")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -187,7 +167,7 @@ def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite
     shown, gone = tables.fitted(tables.in_unit(table, unit), width if job.form == "table" else 0)
     lines = tables.FORMATS[job.form](shown, width=width)
     if file is not None:
-        _write(file, lines, overwrite)
+        write_lines(file, lines, overwrite=overwrite)
         if not quiet:
             click.echo(f"{job.stat.id}: {file}", err=True)
     else:
@@ -200,13 +180,3 @@ def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite
             notes = [*notes, f"no room here for {', '.join(name.partition(' (')[0] for name in gone)}; -f csv has all."]
     for note in [] if quiet else notes:
         click.echo(f"\nNote: {note}" if for_reading and file is None else f"{job.stat.id}: {note}", err=not (for_reading and file is None))
-
-
-def _write(file: Path, lines: Iterator[str], overwrite: bool) -> None:
-    try:
-        with open(file, "w" if overwrite else "x", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(line + "\n" for line in lines)
-    except FileExistsError:
-        raise UsageError(f"{file} exists; --force-overwrite replaces it.") from None
-    except OSError as error:
-        raise UsageError(f"cannot write {file}: {error.strerror}.") from error
