@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from warpline.handover import pending
 from warpline.model.cpu_tables import CPU_TABLES
 from warpline.model.cuda_tables import CUDA_TABLES
+from warpline.model.framework_tables import FRAMEWORK_TABLES
 from warpline.model.parallel_tables import PARALLEL_TABLES
 from warpline.model.tables import TABLES
 from warpline.report import generations, schema
@@ -26,7 +27,8 @@ RANGES_PER_PROCESS = 1 << 32
 _VALUES = ("payload_int", "payload_float", "value_int", "value_float", "data", "json")
 # Of large tables: nearly sorted, and without few distinct values.
 _DELTAS = ("id", "start", "end", "parent", "event", "api", "correlation", "range", "stack")
-_LARGE = {"payloads", *(table.name for table in (*CUDA_TABLES, *CPU_TABLES, *PARALLEL_TABLES) if table.happens)}
+_EVENTS = (*CUDA_TABLES, *CPU_TABLES, *FRAMEWORK_TABLES, *PARALLEL_TABLES)
+_LARGE = {"payloads", *(table.name for table in _EVENTS if table.happens)}
 _STATISTICS = ("id", "process", "start", "end", "unfinished", "inherited", "clipped")  # what row groups are picked by
 
 
