@@ -4,6 +4,8 @@
     report = warpline.open("report1.warpline")
     report.table("nvtx_ranges")            # Arrow
     report.sql("SELECT message, count(*) FROM nvtx_ranges GROUP BY 1")
+    report.stats("cuda_gpu_kern_sum").to_pandas()
+    report.findings()                      # what costs time, why, and what to do
 
 `warpline.nvtx` annotates a program; `with warpline.record("report1"):` records it without a launcher.
 Importing `warpline` alone loads nothing heavy: each name is loaded when it is used.
@@ -34,8 +36,9 @@ if TYPE_CHECKING:
         UsageError,
         WarplineError,
     )
+    from warpline.flows.answers import Report
     from warpline.flows.foreign import open
-    from warpline.query import Report, Selection
+    from warpline.query import Selection
 
 __all__ = [
     "CaptureError",
@@ -62,7 +65,7 @@ __all__ = [
 
 _HOMES = {
     "CudaProfiler": "warpline.capture.profiler_api",
-    "Report": "warpline.query",
+    "Report": "warpline.flows.answers",
     "Selection": "warpline.query",
     "open": "warpline.flows.foreign",
     "prepare": "warpline.capture.prepare",

@@ -23,7 +23,10 @@ def test_open(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warpline", "main |[step ]")
     report = warpline.open(tmp_path / "r.warpline")
     assert isinstance(report, Report)
-    assert warpline.Report is Report
+    assert type(report) is warpline.Report
+    assert report.stats("nvtx_sum").num_rows == 1
+    with report.between(report.origin, report.end) as part:
+        assert part.stats("nvtx_sum").num_rows == 1
 
 
 def test_importing_it_loads_nothing_heavy() -> None:

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from warpline._version import __version__
 from warpline.errors import ReportError
+from warpline.flows.answers import Report
 from warpline.handover.naming import SUFFIX
 from warpline.importers.importing import import_file, part_id
-from warpline.query import report as reports
-from warpline.query.report import Report
 from warpline.report import manifest as manifests
 
 _KEPT = 16  # reports
@@ -28,7 +27,7 @@ def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None]
     Files that can be imported: SQLite exports of Nsight Systems.
     """
     given = Path(path)
-    return reports.open(imported(given, progress=progress) if given.is_file() else given, progress=progress)
+    return Report.open(imported(given, progress=progress) if given.is_file() else given, progress=progress)
 
 
 def imported(path: Path, tell: Callable[[str], None] | None = None, progress: Callable[[str, float], None] | None = None) -> Path:

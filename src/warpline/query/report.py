@@ -24,6 +24,8 @@ from warpline.report.manifest import Manifest
 from warpline.report.store import Piece, Stored, open_store
 
 if TYPE_CHECKING:
+    from typing import Self
+
     import duckdb
     import pandas as pd
 
@@ -46,6 +48,20 @@ class Report:
         self._parts: dict[int, int] | None = None
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._shown: set[str] = set()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None) -> Self:
+        """Open a report directory; recordings that were interrupted before they were finished are finished first.
+
+        `path` may lack its `.warpline`. `progress` hears what is done and how far it is (0 to 1). Warns (UserWarning) of recordings that
+        are missing, see `Report.waiting`, or go on, see `Report.snapshots`. Raises NotAReport, NewerReport, ReportError.
+        """
+        report = cls(open_store(path, progress))
+        for text in report.waiting:
+            warnings.warn(f"{report.path} lacks {text}", stacklevel=3)
+        for text in report.snapshots:
+            warnings.warn(f"{report.path} is not complete: {text}", stacklevel=3)
+        return report
 
     @property
     def path(self) -> Path:
@@ -81,7 +97,7 @@ class Report:
         """Whether this is one window of the capture only."""
         return self._store.cuts is not None
 
-    def window(self, number: int) -> Report:
+    def window(self, number: int) -> Self:
         """Return window `number` (from 1) of the capture as a report of its own: close it as well.
 
         Its ranges, marks, samples, operations and payloads are those that overlap the window of their part; times are cut to it, so
@@ -90,7 +106,7 @@ class Report:
         """
         return self._cut(cutting.windows(self, number))
 
-    def between(self, begin: int, end: int) -> Report:
+    def between(self, begin: int, end: int) -> Self:
         """Return what happened from `begin` to `end` (ns, the report's clock) as a report of its own, cut as by `window`: close it as well.
 
         Of a window of the capture, it is that part of it.
@@ -101,8 +117,8 @@ class Report:
             cuts = {part: (low, max(low, high)) for part, (low, high) in inside.items()}
         return self._cut(cuts)
 
-    def _cut(self, cuts: dict[int, tuple[int, int]]) -> Report:
-        return Report(replace(self._store, cuts=cuts, calls=launched(replace(self._store, cuts=None).pieces("cuda_api"), cuts)))
+    def _cut(self, cuts: dict[int, tuple[int, int]]) -> Self:
+        return type(self)(replace(self._store, cuts=cuts, calls=launched(replace(self._store, cuts=None).pieces("cuda_api"), cuts)))
 
     def window_of(self, process: int) -> tuple[int, int] | None:
         """Return begin and end (ns) of the chosen window in the part of a process; None without a choice, or where that part lacks it."""
@@ -255,7 +271,7 @@ class Report:
             self._connection.close()
             self._connection = None
 
-    def __enter__(self) -> Report:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -266,17 +282,8 @@ class Report:
 
 
 def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None) -> Report:
-    """Open a report directory; recordings that were interrupted before they were finished are finished first.
-
-    `path` may lack its `.warpline`. `progress` hears what is done and how far it is (0 to 1). Warns (UserWarning) of recordings that
-    are missing, see `Report.waiting`, or go on, see `Report.snapshots`. Raises NotAReport, NewerReport, ReportError.
-    """
-    report = Report(open_store(path, progress))
-    for text in report.waiting:
-        warnings.warn(f"{report.path} lacks {text}", stacklevel=2)
-    for text in report.snapshots:
-        warnings.warn(f"{report.path} is not complete: {text}", stacklevel=2)
-    return report
+    """Open a report directory; see `Report.open`."""
+    return Report.open(path, progress=progress)
 
 
 def _read(file: Path, columns: list[str]) -> pa.Table:

@@ -1,0 +1,92 @@
+"""A report that answers: stats, findings and overlaps by method, for people who work in Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from warpline import catalog
+from warpline.errors import UsageError
+from warpline.model.tables import TABLES
+from warpline.query import report as reports
+from warpline.query.intervals import Times, covered
+from warpline.query.selection import Selection
+
+if TYPE_CHECKING:
+    from warpline.rules.base import Finding
+    from warpline.rules.judging import Judgement
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How two sets of intervals lie together, ns; time counts once in each: `both` of it is in `a` and in `b`."""
+
+    a: int
+    b: int
+    both: int
+
+    @property
+    def only_a(self) -> int:
+        """Time of `a` without `b`."""
+        return self.a - self.both
+
+    @property
+    def only_b(self) -> int:
+        """Time of `b` without `a`."""
+        return self.b - self.both
+
+    @property
+    def share(self) -> float:
+        """Part of `a` that `b` covers, 0 to 1; 0 where there is no `a`."""
+        return self.both / self.a if self.a else 0.0
+
+
+class Report(reports.Report):
+    """An open report with the questions of the command line as methods. What is asked of a part takes `time=` and `nvtx=`.
+
+    `time` is what `--filter-time` takes (`"1s/1s500ms"`), `nvtx` what `--filter-nvtx` takes (`"step/3"`).
+    """
+
+    def stats(self, name: str, *, time: str | None = None, nvtx: str | None = None, **options: Any) -> pa.Table:
+        """Return the stat `name` as Arrow (`.to_pandas()` for pandas); times in ns.
+
+        `options` are those of the stat, as `warpline stats --help-reports NAME` has them: `base=True`. Raises UsageError for a stat or
+        option that does not exist, MissingData where the report lacks the data.
+        """
+        unit = catalog.find("stats.tables", name)
+        unknown = sorted(set(options) - {option.name for option in unit.options})
+        if unknown:
+            takes = ", ".join(option.name for option in unit.options) or "none"
+            raise UsageError(f"{unit.id} has no option {unknown[0]!r}; it takes: {takes}.")
+        result: pa.Table = unit.load().table(self, Selection.parse(time, nvtx), **options)
+        return result
+
+    def judgement(self, *rules: str, time: str | None = None, nvtx: str | None = None) -> Judgement:
+        """Return what the rules (all where none is named) found, which were silent, and which could not judge."""
+        from warpline.rules.judging import judge
+
+        return judge(self, Selection.parse(time, nvtx), rules or None)
+
+    def findings(self, *rules: str, time: str | None = None, nvtx: str | None = None) -> tuple[Finding, ...]:
+        """Return what the rules (all where none is named) found, most serious first; see `judgement` for the others."""
+        return self.judgement(*rules, time=time, nvtx=nvtx).findings
+
+    def overlap(self, a: str | pa.Table, b: str | pa.Table) -> Overlap:
+        """Return for how long `a` and `b` happened at the same time.
+
+        Each is a table of the report (`"kernels"`), a SELECT with columns start and end, or an Arrow table with them (ns).
+        """
+        first, second = self._intervals(a), self._intervals(b)
+        each = covered(*first), covered(*second)
+        either = covered(*(np.concatenate(edges) for edges in zip(first, second, strict=True)))
+        return Overlap(*each, sum(each) - either)
+
+    def _intervals(self, of: str | pa.Table) -> tuple[Times, Times]:
+        rows = of if isinstance(of, pa.Table) else self.table(of, ["start", "end"]) if of in TABLES else self.sql(of)
+        missing = [name for name in ("start", "end") if name not in rows.column_names]
+        if missing:
+            raise UsageError(f"overlap needs the columns start and end; there is no {missing[0]!r} in {', '.join(rows.column_names)}.")
+        return rows.column("start").to_numpy(), rows.column("end").to_numpy()
