@@ -1,0 +1,99 @@
+"""What kind of work a kernel does, told from its name: libraries and compilers name their kernels in ways that are known."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CLASSES: tuple[str, ...] = (
+    "gemm",
+    "attention",
+    "convolution",
+    "normalization",
+    "softmax",
+    "reduction",
+    "elementwise",
+    "embedding",
+    "sort/scan",
+    "optimizer",
+    "memory",
+    "communication",
+    "random",
+    "other",
+)
+
+# The first rule that is found decides: what says most stands first. Names are matched in lower case. What a template is made for is in
+# its arguments, so the whole name counts; only of the general kernels of PyTorch and Inductor does the head say more than the rest.
+_RULES: tuple[tuple[str, str], ...] = (
+    (
+        "communication",
+        r"nccl|rccl|nvshmem|mscclpp|oneccl|deep_?ep::|cross_device_reduce|(all|quick)_?reduce|all_?gather|reduce_?scatter|all_?to_?all|"
+        r"sendrecv|multimem|(one|two)_?shot_|userbuffers|symm_mem|lamport",
+    ),
+    # PyTorch's general kernels: the functor is an argument
+    ("random", r"distribution_elementwise"),
+    ("memory", r"elementwise_kernel.*(copy_kernel_cuda|fillfunctor|(?<!masked_)fill_kernel)"),
+    ("optimizer", r"multi_tensor_apply|multi_tensor_(adam|sgd|lamb|l2norm|scale|axpby)"),
+    ("embedding", r"(?<!rotary_)embedding|index_?select|vectorized_gather|bounds_check_indices"),
+    ("elementwise", r"(^|[ :>])(\w*vectorized_|\w*unrolled_|\w*legacy_|index_)?elementwise_kernel"),
+    ("softmax", r"soft_?max|cross_entropy"),
+    ("reduction", r"at::native::reduce_kernel|devicereduce"),
+    ("elementwise", r"quantize|rotary_embedding"),
+    ("memory", r"reshape_and_cache"),
+    # Inductor: what is pointwise, a reduction, a template
+    ("elementwise", r"^triton_poi_"),
+    ("normalization", r"^triton_(red|per|mix)_.*(norm|welford)"),
+    ("reduction", r"^triton_(red|per|mix)_"),
+    ("optimizer", r"^triton_for_|adamw?(?!\w*mul)|[_:]sgd|[_:]lamb(?!da)|adagrad|rmsprop|[_:]lion_|optim(izer)?|unscale|clip_grad"),
+    ("sort/scan", r"^triton_(spl|sort)_"),
+    ("attention", r"flash|fmha|attention|attn|[_:]mha|[_:]mla[_:<]|sdpa|batch(prefill|decode)|single(prefill|decode)"),
+    (
+        "normalization",
+        r"(layer|rms|batch|group|instance|weight|fused_?add_?rms)_?norm|ln_(fwd|bwd)|bn_(fw|bw|inf|train)|gammabeta|rowwisemoments|welford",
+    ),
+    (
+        "convolution",
+        r"conv(?!er)|winograd|implicit_(gemm|convolve)|im2col|col2im|miopen|igemm_(fwd|bwd|wrw)|depthwise|xmma_(fprop|dgrad|wgrad)|"
+        r"[dw]grad(2d|_engine|_alg)|nchwtonhwc|nhwctonchw|scudnn",
+    ),
+    (
+        "gemm",
+        r"(?<!fb)gem[mv]|matmul|nvjet|cijk_|_s?16816|splitk|split_k|cublas|cutlass|wmma|xmma|[_:](b|add)?mm[_<\d]|[_:]mm$|marlin|machete|"
+        r"fused_moe|grouped_mm|triton_tem_|(gptq|awq)_|_dot(_|$)",
+    ),
+    ("random", r"random|dropout|curand|rocrand|uniform|bernoulli|multinomial|randperm|sampl(e|ing)"),
+    ("sort/scan", r"sort|scan|radix|routing|top_?k|cumsum|cumprod|deviceselect|nonzero|unique|histogram|searchsorted"),
+    (
+        "memory",
+        r"catarray|copy|memset|transpose|permute|scatter|gather|[_:]fill|[_:]pad|contiguous|index_put|index(ing)?_?(backward|kernel)",
+    ),
+    ("reduction", r"reduc|arg(max|min)|[_:]sum|[_:]mean|_norm|nrm2|dot_kernel|loss|segment|_pool"),
+    (
+        "elementwise",
+        r"elementwise|pointwise|fusion|wrapped_|relu|[gs]elu|silu|sigmoid|tanh|swiglu|geglu|activation|act_and_mul|rope|rotary|residual|"
+        r"bias|[_:](add|mul|sub|div|exp|log|pow|sqrt|neg|abs|cast|scale|clamp|where|mask|select|compare)|convert|quant|for_each|transform|"
+        r"arange|tri[lu]_|tensorop",
+    ),
+)
+_COMPILED = tuple((name, re.compile(pattern)) for name, pattern in _RULES)
+
+
+@lru_cache(maxsize=1 << 16)
+def class_of(name: str) -> str:
+    """Return which of `CLASSES` a kernel belongs to, by its name: best the full one, which says what a template is made for."""
+    text = name.lower()
+    return next((found for found, pattern in _COMPILED if pattern.search(text)), "other")
+
+
+def classes(names: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return the class of each kernel as a dictionary array of strings; null for null. Every name is looked at once."""
+    import pyarrow as pa
+
+    flat = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+    coded = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
+    numbers = [None if name is None else CLASSES.index(class_of(name)) for name in coded.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()).take(coded.indices), pa.array(CLASSES))
