@@ -15,6 +15,8 @@ SECRET = "TOKEN-of-somebody-0123456789"
 
 _GPU_WORK = "start end deviceId contextId greenContextId@3.11 streamId correlationId globalPid"
 _CALL = "start end eventClass globalTid correlationId"
+_CHAIN = "id symbol module kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth"
+_ACC = "start end nameId globalTid eventKind DeviceType lineNo cuDeviceId cuContextId cuStreamId srcFile funcName correlationId bytes"
 # `name@since-until`: text columns end in $, real ones in %.
 TABLES: dict[str, str] = {
     "StringIds": "id value$",
@@ -66,7 +68,25 @@ TABLES: dict[str, str] = {
     "TARGET_INFO_GPU_METRICS": "typeId sourceId typeName$ metricId metricName$",
     "MPI_RANKS@3.0": "globalTid rank",
     "DIAGNOSTIC_EVENT": "timestamp timestampType source severity text$ globalPid",
-    "OSRT_API": "start end eventClass globalTid nameId returnValue nestingLevel callchainId",
+    "OSRT_API": "start end eventClass globalTid nameId returnValue nestingLevel callchainId argumentsId@3.24",
+    "OSRT_CALLCHAINS": _CHAIN,
+    "SAMPLING_CALLCHAINS": _CHAIN,
+    "CUDA_CALLCHAINS": "id symbol module unresolved originalIP stackDepth",
+    "OSRT_FILE_ACCESS_EVENTS@3.11": "fileAccessId threadId startedAt endedAt eventType apiCallId bytesProcessed context$",
+    "OSRT_FILE_ACCESS_DESCRIPTORS@3.11": "fileAccessId processId openedAt closedAt filePath$",
+    "COMPOSITE_EVENTS": "id start cpu threadState globalTid cpuCycles",
+    "SCHED_EVENTS": "start cpu isSchedIn globalTid threadState@3.4 threadBlock@3.4",
+    "MPI_P2P_EVENTS@3.0": "start end globalTid textId commHandle commUid@3.17 tag remoteRank size requestHandle",
+    "MPI_COLLECTIVES_EVENTS@3.0": "start end globalTid textId commHandle commUid@3.17 rootRank size recvSize requestHandle",
+    "MPI_START_WAIT_EVENTS@3.0": "start end globalTid textId requestHandle",
+    "MPI_OTHER_EVENTS@3.0": "start end globalTid textId",
+    "OPENMP_EVENT_KIND_PARALLEL": f"{_CALL} nameId eventKind parallelId parentTaskId",
+    "OPENMP_EVENT_KIND_SYNC_REGION_WAIT": f"{_CALL} nameId eventKind parallelId taskId kind",
+    "CUPTI_ACTIVITY_KIND_OPENACC_DATA": _ACC,
+    "CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH": _ACC,
+    "SYSCALL@3.28": "start end eventClass globalTid nameId callchainId",
+    "SYSCALL_CALLCHAINS@3.28": "id stackDepth symbol module unresolved",
+    "CUDNN_EVENTS": "start end eventClass globalTid nameId",
     "UnwindMethodType@3.0-3.0": "number name$",
     "ENUM_CUDA_KRENEL_LAUNCH_TYPE@2.9-3.1": "id name$ label$",
     "ENUM_CUDA_KERNEL_LAUNCH_TYPE@3.4": "id name$ label$",
@@ -162,6 +182,13 @@ def nvtx(export: Export, kind: int, start: int, end: int | None = None, tid: tup
     """Add a row of `NVTX_EVENTS`."""
     row = {"start": start, "end": end, "eventType": kind, "globalTid": global_id(*tid), "domainId": 0}
     export.add("NVTX_EVENTS", **{**row, "eventId": len(export.rows.get("NVTX_EVENTS", ())), **more})
+
+
+def chain(export: Export, table: str, number: int, *frames: tuple[str, str], kernel: int = 0) -> None:
+    """Add a call chain: symbols and modules, the outermost first; the innermost `kernel` of them are the kernel's."""
+    for depth, (symbol, module) in enumerate(reversed(frames)):
+        names = {"symbol": export.string(symbol), "module": export.string(module), "kernelMode": int(depth < kernel)}
+        export.add(table, id=number, **names, unresolved=0, originalIP=0x1000 + len(symbol), stackDepth=depth)
 
 
 def settings(export: Export, values: Mapping[str, str]) -> None:

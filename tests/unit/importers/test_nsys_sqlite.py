@@ -156,11 +156,10 @@ def test_machines_processes_and_devices(era: Version, stories: Callable[[Version
     assert rows(report, "targets", "os", "cpus") == [("Ubuntu", 18)]
     told = rows(report, "diagnostics", "severity", "code", "message")
     assert ("warning", "nsys", "Careful.") in told
-    assert ("info", "not-imported", "the rows of the table OSRT_API have no place in a report") in told
     assert ("info", "no-call", "kernels whose launch is not in the file: nothing says which ranges they belong to") in told
     assert ("info", "not-imported", "the rows of the table ProcessStreams have no place in a report") in told
-    assert len(told) == 5 + (era >= (2, 9))  # and one for the files of the analysis
-    assert [name for name, source in report.manifests[0].sources.items() if source["on"]] == ["cuda", "nvtx", "gpu_metrics"]
+    assert len(told) == 4 + (era >= (2, 9))  # and one for the files of the analysis
+    assert [name for name, source in report.manifests[0].sources.items() if source["on"]] == ["cuda", "nvtx", "osrt", "gpu_metrics"]
 
 
 @every_era

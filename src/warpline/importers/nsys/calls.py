@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warpline.importers.nsys.chains import Chains
 from warpline.importers.nsys.names import encoded, labelled
 from warpline.importers.nsys.ranges import Ranges
 from warpline.importers.nsys.rows import Ints
@@ -18,9 +19,9 @@ _VERSION = re.compile(r"_v\d{4,}$")  # the runtime's; `_v2` of a driver's functi
 _KINDS = {0: "runtime", 1: "driver"}
 
 
-def write(context: Context, ranges: Ranges) -> None:
+def write(context: Context, ranges: Ranges, chains: Chains) -> None:
     """Write `cuda_api`, and keep in `context` how GPU work finds its call."""
-    rows = context.read(_TABLE, ["start", "end", "eventClass", "globalTid", "correlationId", "nameId", "returnValue"])
+    rows = context.read(_TABLE, ["start", "end", "eventClass", "globalTid", "correlationId", "nameId", "returnValue", "callchainId"])
     events = Events.sorted(context, rows, "globalTid", table=_TABLE)
     rows = events.rows
     always = np.ones(len(rows), bool)
@@ -37,6 +38,7 @@ def write(context: Context, ranges: Ranges) -> None:
             "result": narrow(rows.ints("returnValue")),
             "correlation": correlation,
             "range": pa.array(around, pa.int64(), mask=around < 0),
+            "stack": chains.stacks("CUDA_CALLCHAINS", events.process, rows.ints("callchainId"), rows.valid("callchainId")),
         },
     )
     keys = join(events.process, correlation)

@@ -1,59 +1,24 @@
-"""Reads tables of a SQLite file whatever its schema: what is asked for and absent is null, what is there has the type asked for."""
+"""What nsys exported, whatever it was written as: tables of which what is asked for and absent is null."""
 
 from __future__ import annotations
 
-import os
-import struct
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
-from urllib.parse import quote
 
-import adbc_driver_manager
-import adbc_driver_sqlite.dbapi as sqlite
-import pyarrow as pa
+from warpline.importers.nsys.conditions import Among, Lacks, Where
+from warpline.importers.nsys.rows import Ints, Rows
 
-from warpline.errors import NotAReport, ReportError
-from warpline.importers.nsys.rows import FLAG, Ints, Rows
-
-MAGIC = b"SQLite format 3\0"
-_HEAD = 100  # bytes
-_BATCH_ROWS = 1 << 16
-_SLICE_ROWS = 1 << 20
 LATEST = 1 << 61  # ns: sums and differences of such times fit into 64 bits
 _IDS_PER_QUERY = 4000
-_ERRORS = (adbc_driver_manager.Error, OSError, pa.ArrowException)
 
 
-class Database:
-    """An open file; every failure is a ReportError that names it."""
+class Database(ABC):
+    """An open export; every failure is a ReportError that names it. `tables`: their columns."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._values: dict[str, tuple[int, dict[str, int]]] = {}
-        try:
-            with open(path, "rb") as file:
-                head = file.read(_HEAD)
-                size = os.fstat(file.fileno()).st_size
-        except OSError as error:
-            raise ReportError(f"cannot read {path}: {error.strerror or error}") from error
-        if not head.startswith(MAGIC):
-            raise NotAReport(f"{path} is not a SQLite file.")
-        if size < (whole := _whole_size(head)):
-            raise ReportError(f"{path} is cut off: it has {size} of {whole} bytes. Copy it again, or export it again.")
-        wal = path.with_name(path.name + "-wal")
-        # A file that nobody writes any more is read without locks and without files beside it, from read-only places too.
-        alone = "" if wal.exists() and wal.stat().st_size else "&immutable=1"
-        try:
-            self._connection = sqlite.connect(f"file:{quote(str(path.absolute()))}?mode=ro{alone}")
-        except _ERRORS as error:
-            raise self._broken(error) from error
-        try:
-            self.tables = self._schema()
-        except BaseException:
-            self.close()
-            raise
+    path: Path
+    tables: Mapping[str, frozenset[str]]
 
     def __enter__(self) -> Database:
         return self
@@ -61,159 +26,51 @@ class Database:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    @abstractmethod
     def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
+        """Close what is open."""
+
+    @abstractmethod
+    def count(self, table: str) -> int:
+        """Return how many rows a table has; 0 where it is absent."""
+
+    @abstractmethod
+    def read(self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()) -> Rows:
+        """Return columns of the rows for which all of `where` holds, in the order of the file. `where` names columns that are there."""
+
+    @abstractmethod
+    def grouped(self, table: str, key: str, start: str, end: str, where: Where = ()) -> list[tuple[int, int, int]]:
+        """Return each value of the column `key` with the least `start` and the greatest `end` (or start); null and absent ones count as 0.
+
+        Only of rows with times that can be; where the table or its `start` is absent there are none. `where`: as for `read`.
+        """
+
+    @abstractmethod
+    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[Rows]:
+        """Yield columns of a large table piece by piece, sorted by a column; nothing where the table or one of them is absent."""
+
+    @abstractmethod
+    def distinct(self, table: str, columns: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the different values of some integer columns, null and absent ones as 0; nothing where the table is absent."""
 
     def has(self, table: str, *columns: str) -> bool:
         """Say whether there is such a table with all these columns."""
         return table in self.tables and self.tables[table].issuperset(columns)
 
-    def count(self, table: str) -> int:
-        """Return how many rows a table has; 0 where it is absent."""
-        return self._filled(table)[0] if self.has(table) else 0
-
-    def read(
-        self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: str | None = None
-    ) -> Rows:
-        """Return columns of a table in the order of the file. `where`: SQL of our own; it may only name columns that are there."""
-        names = [*ints, *reals, *texts]
-        if table not in self.tables:
-            return Rows(pa.table({FLAG: pa.array([], pa.int64())}), names, texts)
-        condition = f" WHERE {where}" if where else ""
-        return Rows(self._query(f"SELECT {self._select(table, ints, reals, texts)} FROM {_name(table)}{condition}", table), names, texts)
-
-    def grouped(self, table: str, key: str, start: str, end: str, where: str | None = None) -> list[tuple[int, int, int]]:
-        """Return each value of the column `key` with the least `start` and the greatest `end` (or start); null and absent ones count as 0.
-
-        Only of rows with times that can be; where the table or its `start` is absent there are none. `where`: as for `read`.
-        """
-        if not self.has(table, start):
-            return []
-        keys = f"coalesce(CAST({_name(key)} AS INTEGER), 0)" if self.has(table, key) else "0"
-        begin = f"CAST({_name(start)} AS INTEGER)"
-        last = f"coalesce(CAST({_name(end)} AS INTEGER), {begin})" if self.has(table, end) else begin
-        good = [f"{_name(start)} IS NOT NULL", *(f"{time} BETWEEN -{LATEST} AND {LATEST}" for time in (begin, last)), where or "1"]
-        found = self._query(
-            f"SELECT {keys} AS k, min({begin}) AS b, max(max({last}, {begin})) AS e "
-            f"FROM {_name(table)} WHERE {' AND '.join(good)} GROUP BY 1",
-            table,
-        )
-        return [(row["k"], row["b"], row["e"]) for row in found.to_pylist()]
-
-    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[Rows]:
-        """Yield columns of a large table piece by piece, sorted by a column; nothing where the table or one of them is absent."""
-        if not self.has(table, *ints, *reals):
-            return
-        text = f"SELECT {self._select(table, ints, reals, ())} FROM {_name(table)} ORDER BY {_name(order)}"
-        try:
-            with self._cursor() as cursor:
-                cursor.execute(text)
-                waiting: list[pa.RecordBatch] = []
-                for batch in cursor.fetch_record_batch():
-                    waiting.append(batch)
-                    if sum(one.num_rows for one in waiting) >= _SLICE_ROWS:
-                        yield Rows(pa.Table.from_batches(waiting), [*ints, *reals], ())
-                        waiting = []
-                if waiting:
-                    yield Rows(pa.Table.from_batches(waiting), [*ints, *reals], ())
-        except _ERRORS as error:
-            raise self._broken(error, table) from error
-
-    def distinct(self, table: str, columns: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the different values of some integer columns, null and absent ones as 0; nothing where the table is absent."""
-        if not self.has(table):
-            return []
-        there = self.tables[table]
-        select = ", ".join(f"{f'coalesce(CAST({_name(name)} AS INTEGER), 0)' if name in there else 0} AS {_name(name)}" for name in columns)
-        found = self._query(f"SELECT DISTINCT {select} FROM {_name(table)}", table)
-        return list(zip(*(found.column(name).to_pylist() for name in columns), strict=True))
-
     def strings(self, ids: Ints) -> dict[int, str]:
         """Return the texts of `StringIds` with these ids, and no others: the table may hold what nobody refers to, such as environments."""
         found: dict[int, str] = {}
+        if not self.has("StringIds", "id"):
+            return found
         for begin in range(0, len(ids), _IDS_PER_QUERY):
-            some = ", ".join(map(str, ids[begin : begin + _IDS_PER_QUERY].tolist()))
-            rows = self.read("StringIds", ["id"], texts=["value"], where=f"id IN ({some})") if self.has("StringIds", "id") else None
-            if rows is not None:
-                found.update(zip(rows.ints("id").tolist(), rows.texts("value").to_pylist(), strict=True))
+            some = tuple(ids[begin : begin + _IDS_PER_QUERY].tolist())
+            rows = self.read("StringIds", ["id"], texts=["value"], where=[Among("id", some)])
+            found.update(zip(rows.ints("id").tolist(), rows.texts("value").to_pylist(), strict=True))
         return {key: value for key, value in found.items() if value is not None}
 
     def pairs(self, table: str) -> list[tuple[str, str]]:
         """Return the rows of a table of names and values, without those that hold environments."""
-        rows = self.read(table, texts=["name", "value"], where="upper(name) NOT LIKE '%ENVIRONMENT%'" if self.has(table, "name") else None)
+        rows = self.read(table, texts=["name", "value"], where=[Lacks("name", "ENVIRONMENT")] if self.has(table, "name") else ())
         return [
             (str(name), value or "") for name, value in zip(rows.texts("name").to_pylist(), rows.texts("value").to_pylist(), strict=True)
         ]
-
-    def _select(self, table: str, ints: Sequence[str], reals: Sequence[str], texts: Sequence[str]) -> str:
-        """Return the columns of a SELECT: those that have a value anywhere, and beside reals and texts with nulls where they have one."""
-        rows, values = self._filled(table)
-        select = [f"CAST({_name(name)} AS INTEGER) AS {_name(name)}" for name in ints if values.get(name)]
-        # The driver takes a column's type from its first rows: none may be null where the type is not that of integers.
-        for names, kind, nothing in ((reals, "REAL", "0.0"), (texts, "BLOB", "x''")):
-            for name in names:
-                if values.get(name):
-                    select.append(f"coalesce(CAST({_name(name)} AS {kind}), {nothing}) AS {_name(name)}")
-                if 0 < values.get(name, 0) < rows:
-                    select.append(f"{_name(name)} IS NOT NULL AS {_name(name + FLAG)}")
-        return ", ".join(select) or f"1 AS {_name(FLAG)}"
-
-    def _filled(self, table: str) -> tuple[int, dict[str, int]]:
-        """Return how many rows a table has, and how many of them have a value in each column."""
-        if table not in self._values:
-            columns = sorted(self.tables[table])
-            counts = "".join(f", count({_name(column)})" for column in columns)
-            rows, *values = (column[0].as_py() for column in self._query(f"SELECT count(*){counts} FROM {_name(table)}", table).columns)
-            self._values[table] = rows, dict(zip(columns, values, strict=True))
-        return self._values[table]
-
-    def _schema(self) -> dict[str, frozenset[str]]:
-        # Only plain tables: a view or a virtual table of a stranger's file could run anything.
-        listed = self._query(
-            "SELECT CAST(name AS BLOB) AS name FROM sqlite_master WHERE type = 'table' AND upper(ltrim(sql)) NOT LIKE 'CREATE VIRTUAL%'", ""
-        )
-        names = [bytes(name).decode(errors="replace") for name in listed.column("name").to_pylist()]
-        return {name: frozenset(self._columns(name)) for name in names if not name.startswith("sqlite_")}
-
-    def _columns(self, table: str) -> list[str]:
-        found = self._query(f"SELECT CAST(name AS BLOB) AS name FROM pragma_table_info({_text(table)})", table)
-        return [bytes(name).decode(errors="replace") for name in found.column("name").to_pylist()]
-
-    def _query(self, text: str, table: str) -> pa.Table:
-        try:
-            with self._cursor() as cursor:
-                cursor.execute(text)
-                return cursor.fetch_arrow_table()
-        except _ERRORS as error:
-            raise self._broken(error, table) from error
-
-    def _cursor(self) -> Any:
-        cursor = self._connection.cursor()
-        cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(_BATCH_ROWS)})
-        return cursor
-
-    def _broken(self, error: BaseException, table: str = "") -> ReportError:
-        words = str(error).splitlines()[0].removeprefix("INTERNAL: ").removeprefix("IO: ").removeprefix("INVALID_ARGUMENT: ")
-        where = f"the table {table} of {self.path}" if table else str(self.path)
-        return ReportError(f"cannot read {where}: {words}. Is the file complete? Export it again: `nsys export -t sqlite`.")
-
-
-def _whole_size(head: bytes) -> int:
-    """Return how long a file with this head should be (bytes); 0 where it does not say."""
-    if len(head) < _HEAD:
-        return _HEAD
-    page, changes, pages, counted_at = (
-        *struct.unpack_from(">H", head, 16),
-        *struct.unpack_from(">II", head, 24),
-        *struct.unpack_from(">I", head, 92),
-    )
-    return pages * (65536 if page == 1 else page) if changes == counted_at else 0
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

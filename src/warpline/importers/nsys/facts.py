@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from warpline.importers.nsys.conditions import Named
 from warpline.importers.nsys.database import Database
 from warpline.importers.nsys.identity import Identity
 from warpline.importers.nsys.labels import SEVERITIES
@@ -44,10 +45,9 @@ def machines(database: Database) -> dict[int, dict[str, str]]:
     """Return what is known about each machine of the recording: number (bits above 48 of its global ids) -> facts."""
     table = "TARGET_INFO_SYSTEM_ENV"
     wanted = ("Hostname", "OsDescription", "KernelVersion", "SoftwareReleaseVersion", "CpuArchitecture", "CpuDescription", "CpuCores")
-    names = ", ".join(f"'{name}'" for name in wanted)
     if not database.has(table, "name", "value"):
         return {}
-    rows = database.read(table, ("globalVid",), texts=("name", "value"), where=f"name IN ({names})")
+    rows = database.read(table, ("globalVid",), texts=("name", "value"), where=[Named("name", wanted)])
     found: dict[int, dict[str, str]] = {}
     columns = rows.ints("globalVid").tolist(), rows.texts("name").to_pylist(), rows.texts("value").to_pylist()
     for machine, name, value in zip(*columns, strict=True):

@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from warpline.importers.nsys.conditions import Among, Begins, Condition, Given
 from warpline.importers.nsys.database import Database
-from warpline.importers.nsys.rows import Ints
+from warpline.importers.nsys.rows import Bools, Ints
 from warpline.report.writer import THREADS_PER_PROCESS, PartWriter
 
 # A global id is hardware:8 virtual machine:8 process:24 thread:24.
 _PROCESS_BITS = ~0xFFFFFF
-_NVTX_EVENTS = "eventType IN (34, 59, 60, 65, 70, 71)"
-_OF_THREADS = (
-    ("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid", None),
-    ("NVTX_EVENTS", "globalTid", _NVTX_EVENTS),
-    ("NVTX_EVENTS", "endGlobalTid", f"{_NVTX_EVENTS} AND endGlobalTid IS NOT NULL"),
-    ("CUPTI_ACTIVITY_KIND_OVERHEAD", "globalTid", None),
-    ("CUPTI_ACTIVITY_KIND_JIT", "globalTid", None),
-    ("PROFILER_OVERHEAD", "globalTid", None),
+_NVTX_EVENTS = Among("eventType", (34, 59, 60, 65, 70, 71))
+_EVENTS = ("start", "end")
+_OPENMP, _OPENACC = "OPENMP_EVENT_KIND_", "CUPTI_ACTIVITY_KIND_OPENACC_"
+# Tables with what threads did: the column that says which, and those of the times.
+_OF_THREADS: tuple[tuple[str, str, tuple[str, str], tuple[Condition, ...]], ...] = (
+    ("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid", _EVENTS, ()),
+    ("NVTX_EVENTS", "globalTid", _EVENTS, (_NVTX_EVENTS,)),
+    ("NVTX_EVENTS", "endGlobalTid", _EVENTS, (_NVTX_EVENTS, Given("endGlobalTid"))),
+    *(
+        (table, "globalTid", _EVENTS, ())
+        for table in (
+            *("CUPTI_ACTIVITY_KIND_OVERHEAD", "CUPTI_ACTIVITY_KIND_JIT", "PROFILER_OVERHEAD", "OSRT_API", "SYSCALL", "COMPOSITE_EVENTS"),
+            *(f"MPI_{kind}_EVENTS" for kind in ("P2P", "COLLECTIVES", "START_WAIT", "OTHER")),
+        )
+    ),
+    ("OSRT_FILE_ACCESS_EVENTS", "threadId", ("startedAt", "endedAt"), (Among("threadId", (0,), ~0xFFFFFFFF, negated=True),)),
 )
+_SCHEDULED = "SCHED_EVENTS"
 _OF_PROCESSES = (
     *(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION", "GRAPH_TRACE")),
     *(f"CUDA_{kind}_EVENTS" for kind in ("GPU_MEMORY_USAGE", "GPU_MEMORY_POOL", "UM_CPU_PAGE_FAULT", "UM_GPU_PAGE_FAULT")),
 )
-_LAUNCHED = "Process was launched by the profiler%"
+_LAUNCHED = "Process was launched by the profiler"
 
 
 @dataclass
@@ -52,10 +63,11 @@ class Identity:
     processes: dict[int, Span] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for table, column, where in _OF_THREADS:
-            if where is not None and not self.database.has(table, "eventType", *(["endGlobalTid"] if column == "endGlobalTid" else [])):
+        more = [(table, "globalTid", _EVENTS, ()) for table in sorted(self.database.tables) if table.startswith((_OPENMP, _OPENACC))]
+        for table, column, (start, end), where in (*_OF_THREADS, *more):
+            if not self.database.has(table, *(condition.column for condition in where)):
                 continue
-            for key, first, last in self.database.grouped(table, column, "start", "end", where):
+            for key, first, last in self.database.grouped(table, column, start, end, where):
                 self._add(self.threads, key, first, last)
                 self._add(self.processes, key & _PROCESS_BITS, first, last)
         for table in _OF_PROCESSES:
@@ -66,6 +78,7 @@ class Identity:
             self._add(self.processes, key & _PROCESS_BITS, first, last)
         for (key,) in self.database.distinct(events, ("globalPid",)):
             self.processes.setdefault(key & _PROCESS_BITS, Span(self.first, self.last))
+        self._add_scheduled()
         launched = self._launched()
         self._known = launched in self.processes
         order = sorted(self.processes, key=lambda pid: (pid != launched, self.processes[pid].first, pid))
@@ -89,6 +102,12 @@ class Identity:
         """When anything was last seen; 0 where nothing was."""
         return max((span.last for span in self.processes.values()), default=0)
 
+    @cached_property
+    def ranks(self) -> dict[int, int]:
+        """The rank of each process that has one, by its global id."""
+        rows = self.database.read("MPI_RANKS", ["globalTid", "rank"])
+        return {tid & _PROCESS_BITS: rank for tid, rank in zip(rows.ints("globalTid").tolist(), rows.ints("rank").tolist(), strict=True)}
+
     def process(self, global_ids: Ints) -> Ints:
         """Return the process keys of global process or thread ids, all of which must have been seen."""
         return self._process_keys[np.searchsorted(self._pids, global_ids & _PROCESS_BITS)]
@@ -96,6 +115,10 @@ class Identity:
     def thread(self, global_ids: Ints) -> Ints:
         """Return the thread keys of global thread ids, all of which must have been seen."""
         return self._keys_of_tids[np.searchsorted(self._tids, global_ids)]
+
+    def knows(self, global_ids: Ints) -> Bools:
+        """Say which global thread ids have been seen."""
+        return np.isin(global_ids, self._tids)
 
     def key_of(self, hardware: int, machine: int, pid: int) -> int | None:
         """Return the key of a process given in parts; None where it did nothing."""
@@ -105,7 +128,6 @@ class Identity:
         """Return the rows of `processes`. `hosts`: by machine; `command`: of the launched process, which comes first."""
         named = self.database.read("PROCESSES", ["globalPid"], texts=["name"])
         names = dict(zip(named.ints("globalPid").tolist(), named.texts("name").to_pylist(), strict=True))
-        ranks = self._ranks()
         rows = []
         for pid, key in self.keys.items():
             span, primary = self.processes[pid], key == self.part.key(0)
@@ -118,7 +140,7 @@ class Identity:
                     "pid": pid >> 24 & 0xFFFFFF,
                     "parent_pid": 0,
                     "host": hosts.get(pid & ~0xFFFFFFFFFFFF, self.part.host),
-                    "rank": ranks.get(pid),
+                    "rank": self.ranks.get(pid),
                     "executable": command[0] if mine else name,
                     "command": shlex.join(command) if mine else name,
                     "start": span.first,
@@ -155,15 +177,20 @@ class Identity:
         else:
             spans[key] = Span(first, last)
 
+    def _add_scheduled(self) -> None:
+        """Add threads that were scheduled: those of processes that did something else too, or all where nothing else is known."""
+        seen = self.database.grouped(_SCHEDULED, "globalTid", "start", "start")
+        known = set(self.processes)
+        for key, first, last in seen:
+            if key & _PROCESS_BITS in known or (not known and key & 0xFFFFFF000000):
+                self._add(self.threads, key, first, last)
+                self._add(self.processes, key & _PROCESS_BITS, first, last)
+
     def _launched(self) -> int | None:
         if not self.database.has("DIAGNOSTIC_EVENT", "text", "globalPid"):
             return None
-        rows = self.database.read("DIAGNOSTIC_EVENT", ["globalPid"], where=f"text LIKE '{_LAUNCHED}'")
+        rows = self.database.read("DIAGNOSTIC_EVENT", ["globalPid"], where=[Begins("text", _LAUNCHED)])
         return int(rows.ints("globalPid")[0]) & _PROCESS_BITS if len(rows) else None
-
-    def _ranks(self) -> dict[int, int]:
-        rows = self.database.read("MPI_RANKS", ["globalTid", "rank"])
-        return {tid & _PROCESS_BITS: rank for tid, rank in zip(rows.ints("globalTid").tolist(), rows.ints("rank").tolist(), strict=True)}
 
 
 def _is_main(tid: int) -> bool:

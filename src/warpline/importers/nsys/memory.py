@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warpline.importers.nsys import labels
-from warpline.importers.nsys.names import labelled
+from warpline.importers.nsys.conditions import Among
+from warpline.importers.nsys.names import encoded, labelled
 from warpline.importers.nsys.rows import Bools, Ints
 from warpline.importers.nsys.taken import Context, Events, narrow, numbered
 from warpline.report import schema
@@ -91,7 +92,7 @@ def _migrations(context: Context) -> dict[str, Any]:
     ints = ("start", "end", "deviceId", "globalPid", "bytes", "copyKind", "srcDeviceId", "dstDeviceId", "migrationCause", "virtualAddress")
     if not context.database.has(_COPIES, "copyKind"):
         return {}
-    rows = context.read(_COPIES, ints, where=f"copyKind IN ({', '.join(map(str, labels.UNIFIED))})")
+    rows = context.read(_COPIES, ints, where=[Among("copyKind", tuple(labels.UNIFIED))])
     events = Events.sorted(context, rows, "globalPid", table=_COPIES)
     rows = events.rows
     kind, device = rows.ints("copyKind"), narrow(rows.ints("deviceId"))
@@ -113,8 +114,9 @@ def _migrations(context: Context) -> dict[str, Any]:
 
 
 def _cpu_faults(context: Context) -> dict[str, Any]:
-    rows = context.read(_CPU_FAULTS, ["start", "globalPid", "address"])
+    rows = context.read(_CPU_FAULTS, ["start", "globalPid", "address", "CpuInstruction"])
     events = Events.sorted(context, rows, "globalPid", end=None, table=_CPU_FAULTS)
+    instruction = events.rows.ints("CpuInstruction")
     return {
         "process": events.process,
         "start": events.start,
@@ -122,6 +124,7 @@ def _cpu_faults(context: Context) -> dict[str, Any]:
         "kind": _constant("CPU page fault", len(events.rows)),
         "address": events.rows.ints("address").view(np.uint64),
         "faults": np.ones(len(events.rows), np.int64),
+        "instruction": encoded(context.database, instruction, events.rows.valid("CpuInstruction") & (instruction != 0)),
     }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warpline.importers.nsys.conditions import Among
 from warpline.importers.nsys.database import LATEST
 from warpline.importers.nsys.names import combined, distinct_values, encoded
 from warpline.importers.nsys.payloads import Payloads
@@ -73,8 +74,8 @@ class Annotations:
         database = context.database
         if not database.has(TABLE, "eventType"):
             return
-        named = f"eventType IN ({_CATEGORY}, {_THREAD_NAME}, {_DOMAIN})"
-        self._named(database.read(TABLE, _COLUMNS, texts=("text",), where=named))
+        named = Among("eventType", (_CATEGORY, _THREAD_NAME, _DOMAIN))
+        self._named(database.read(TABLE, _COLUMNS, texts=("text",), where=[named]))
         pairs = {(tid & ~0xFFFFFF, domain) for tid, domain in database.distinct(TABLE, ("globalTid", "domainId"))}
         self._payloads = Payloads(context, self._domains, {pair for pair in pairs if pair[0] in context.identity.keys})
         for owner in self._owners():
@@ -88,9 +89,9 @@ class Annotations:
 
     def _happened(self, owner: int | None, kinds: tuple[int, ...]) -> Rows:
         """Return the rows of these kinds that have a time."""
-        where = f"eventType IN ({', '.join(map(str, kinds))})"
+        where = [Among("eventType", kinds)]
         if owner is not None:
-            where += f" AND coalesce(CAST(globalTid AS INTEGER), 0) & {~0xFFFFFF} = {owner}"
+            where.append(Among("globalTid", (owner,), ~0xFFFFFF))
         rows = self.context.database.read(TABLE, [*_COLUMNS, *_INTS], _REALS, ("text", "jsonText", "binaryData"), where)
         good = rows.valid("start")
         for times in (rows.ints("start"), rows.ints("end")):

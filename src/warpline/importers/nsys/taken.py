@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from warpline.importers.nsys.conditions import Where
 from warpline.importers.nsys.database import LATEST, Database
 from warpline.importers.nsys.identity import Identity
 from warpline.importers.nsys.rows import Bools, Ints, Rows
@@ -68,7 +69,7 @@ class Context:
     tally: Tally
     calls: Calls = field(default_factory=lambda: Calls(*(np.empty(0, np.int64) for _ in range(3))))
 
-    def read(self, table: str, ints: Sequence[str], texts: Sequence[str] = (), *, where: str | None = None) -> Rows:
+    def read(self, table: str, ints: Sequence[str], texts: Sequence[str] = (), *, where: Where = ()) -> Rows:
         """Return the rows of a table that have a time; those without one, or with an impossible one, are counted as left out."""
         rows = self.database.read(table, ints, texts=texts, where=where)
         self.tally.used.add(table)
@@ -97,9 +98,9 @@ class Events:
 
     @classmethod
     def sorted(cls, context: Context, rows: Rows, owner: str, start: str = "start", end: str | None = "end", table: str = "") -> Events:
-        """Sort rows by process and start, the longer first. An end before its start becomes the start, and is counted."""
+        """Sort rows by process and start, the longer first. No end means the start; one before it too, and is counted."""
         begins = rows.ints(start)
-        ends = begins if end is None else rows.ints(end)
+        ends = begins if end is None else np.where(rows.valid(end), rows.ints(end), begins)
         wrong = ends < begins
         if wrong.any():
             context.tally.say("warning", "ends-first", f"rows of {table} that end before they start count as instants", int(wrong.sum()))
