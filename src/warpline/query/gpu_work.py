@@ -1,0 +1,174 @@
+"""What GPUs did as arrays, GPU by GPU: what interval algebra over many millions of operations starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warpline.query.intervals import Times
+from warpline.query.kernel_classes import CLASSES, class_of
+from warpline.query.row_groups import Reader, RowGroup, groups_of, threads
+
+if TYPE_CHECKING:
+    from warpline.query.report import Report
+    from warpline.query.selection import Selection
+
+Codes = npt.NDArray[np.uint8]
+Place = tuple[int, int, int | None]  # process, device, stream
+
+# What an operation is: the class of a kernel, or one of these. A staged copy has pageable memory at one end: its call waits for it.
+COPY, STAGED, MEMSET, MIGRATION, GRAPH = range(len(CLASSES), len(CLASSES) + 5)
+KINDS: tuple[str, ...] = (*CLASSES, "copy", "staged copy", "memset", "migration", "graph")
+_COMMUNICATION = CLASSES.index("communication")
+_OTHER = CLASSES.index("other")
+
+# What an operation counts as where all time is parted. A graph that was recorded as a whole is compute: nobody knows what is in it.
+COMPUTE, COMMUNICATION, MEMORY = range(3)
+ROLES: Codes = np.array(
+    [COMMUNICATION if n == _COMMUNICATION else MEMORY if COPY <= n <= MIGRATION else COMPUTE for n in range(len(KINDS))], np.uint8
+)
+
+_FAR = 1 << 61  # ns: differences of what lies within still fit into 64 bits
+_WHERE = ("process", "device", "stream", "start", "end")
+_COLUMNS = {
+    "kernels": (*_WHERE, "api", "demangled"),
+    "memcpys": (*_WHERE, "api", "source_kind", "destination_kind"),
+    "memsets": (*_WHERE, "api"),
+    "graphs": (*_WHERE, "api"),
+    "um_events": ("process", "device", "start", "end", "kind"),
+}
+_MIGRATIONS = pa.array(["HtoD", "DtoH", "DtoD"])
+
+
+@dataclass
+class Track:
+    """What ran on one stream (or GPU) in the order in which it began: arrays of one length. `kind`: in KINDS; `api`: id, -1 for none."""
+
+    start: Times
+    end: Times
+    kind: Codes
+    api: Times
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def chosen(self, which: npt.NDArray[np.bool_] | Times) -> Track:
+        """Return some of it, by a mask or by positions."""
+        return Track(self.start[which], self.end[which], self.kind[which], self.api[which])
+
+    def in_role(self, *roles: int) -> Track:
+        """Return what counts as COMPUTE, COMMUNICATION or MEMORY."""
+        return self.chosen(np.isin(ROLES[self.kind], roles))
+
+
+@dataclass
+class Gpu:
+    """One GPU of one process, with what ran on each of its streams; None is the stream of what has none."""
+
+    process: int
+    device: int
+    streams: dict[int | None, Track]
+
+    def merged(self) -> Track:
+        """Return what ran on all streams together."""
+        return joined(list(self.streams.values()))
+
+
+def gpus(report: Report, selection: Selection) -> Iterator[Gpu]:
+    """Yield the GPUs that did something in the selection, process by process; times are cut to it.
+
+    Kernels, copies, memsets, graphs that were recorded as a whole, and migrations of unified memory. One process is in memory at a time.
+    """
+    window = selection.window(report)
+    groups: dict[int, list[tuple[str, RowGroup]]] = {}
+    for table in _COLUMNS:
+        for piece in report.pieces(table) if report.tables[table] else ():
+            for group in groups_of(piece):
+                if group.may_overlap(window) and group.may_be_chosen():
+                    groups.setdefault(piece.part, []).append((table, group))
+    readers = {table: Reader(table, window) for table in _COLUMNS}
+
+    def one(item: tuple[str, RowGroup]) -> dict[Place, Track]:
+        table, group = item
+        return _split(table, readers[table].read(group, _COLUMNS[table]), window)
+
+    for wanted in groups.values():
+        found: dict[Place, list[Track]] = {}
+        with ThreadPoolExecutor(min(threads(), len(wanted))) as pool:
+            for pieces in pool.map(one, wanted):
+                for place, track in pieces.items():
+                    found.setdefault(place, []).append(track)
+        of: dict[tuple[int, int], list[Place]] = {}
+        for place in sorted(found, key=lambda place: (place[0], place[1], -1 if place[2] is None else place[2])):
+            of.setdefault(place[:2], []).append(place)
+        for (process, device), places in of.items():
+            yield Gpu(process, device, {place[2]: joined(found.pop(place)) for place in places})
+
+
+def joined(parts: Sequence[Track]) -> Track:
+    """Return several tracks as one."""
+    if len(parts) == 1:
+        whole = parts[0]
+    else:
+        whole = Track(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("start", "end", "kind", "api")))
+    if len(whole) > 1 and np.any(whole.start[1:] < whole.start[:-1]):
+        whole = whole.chosen(np.argsort(whole.start, kind="stable"))
+    return whole
+
+
+def _split(table: str, rows: pa.Table, window: tuple[int, int] | None) -> dict[Place, Track]:
+    """Part the rows of a row group by where they ran."""
+    if table == "um_events":
+        rows = rows.filter(pc.is_in(pc.cast(rows.column("kind"), pa.string()), value_set=_MIGRATIONS))
+        rows = rows.append_column("stream", pa.nulls(rows.num_rows, pa.int64()))
+    rows = rows.filter(pc.is_valid(rows.column("device"))) if rows.column("device").null_count else rows
+    if not rows.num_rows:
+        return {}
+    low, high = (-_FAR, _FAR) if window is None else window
+    start, end = (np.clip(np.asarray(rows.column(name).to_numpy(), np.int64), low, high) for name in ("start", "end"))
+    api = _filled(rows, "api") if "api" in rows.column_names else np.full(len(start), -1, np.int64)
+    whole = Track(start, np.maximum(end, start), _kinds(table, rows), api)
+    code, places = _places(rows)
+    if len(places) == 1:
+        return {places[0]: whole}
+    order = np.argsort(code, kind="stable")
+    edges = np.searchsorted(code[order], np.arange(len(places) + 1))
+    return {place: whole.chosen(order[edges[number] : edges[number + 1]]) for number, place in enumerate(places)}
+
+
+def _places(rows: pa.Table) -> tuple[npt.NDArray[np.int16] | Times, list[Place]]:
+    """Number the combinations of process, device and stream."""
+    number = np.zeros(rows.num_rows, np.int64)
+    values = []
+    for name in ("process", "device", "stream"):
+        coded = rows.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
+        number = number * len(coded.dictionary) + np.asarray(coded.indices.to_numpy(), np.int64)
+        values.append(coded.dictionary.to_pylist())
+    kept, code = np.unique(number, return_inverse=True) if np.any(number) else (np.zeros(1, np.int64), number)
+    shape = [len(known) for known in values]
+    places = [(values[0][p], values[1][d], values[2][s]) for p, d, s in zip(*np.unravel_index(kept, shape), strict=True)]
+    return code.astype(np.int16) if len(places) < 1 << 15 else code, places
+
+
+def _kinds(table: str, rows: pa.Table) -> Codes:
+    count = rows.num_rows
+    if table == "kernels":
+        coded = rows.column("demangled").combine_chunks()
+        coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
+        known = np.array([CLASSES.index(class_of(name or "")) for name in coded.dictionary.to_pylist()] + [_OTHER], np.uint8)
+        return np.asarray(known[np.asarray(pc.fill_null(coded.indices, -1).to_numpy(), np.int64)], np.uint8)
+    if table == "memcpys":
+        ends = [pc.fill_null(pc.equal(pc.cast(rows.column(name), pa.string()), "Pageable"), False) for name in _COLUMNS[table][-2:]]
+        return np.where(pc.or_(*ends).to_numpy(), np.uint8(STAGED), np.uint8(COPY))
+    return np.full(count, {"memsets": MEMSET, "graphs": GRAPH, "um_events": MIGRATION}[table], np.uint8)
+
+
+def _filled(rows: pa.Table, name: str) -> Times:
+    return np.asarray(pc.fill_null(rows.column(name), -1).to_numpy(), np.int64)

@@ -1,0 +1,305 @@
+"""When GPUs did nothing, and why: every stretch of idle time gets one cause, and the causes of a GPU add up to its idle time.
+
+A gap is the time between two operations of a GPU (or stream) in which none runs. The call that launched the operation that ended the gap
+parts it. *Before that call began*, the host was late:
+
+- `sync-bound`: its thread was in a call that waits for the GPU (`…Synchronize`, a copy that is not asynchronous, or of pageable memory,
+  `cudaFree`), or came late because of one: a call that was waiting when the gap began kept the host from running ahead, so the time after
+  its return counts as well, up to what it had waited before the gap, and up to 1 ms. Who needs longer is busy with something else.
+- `host-bound`: the rest. The thread did something else.
+
+*From then on*, the operation was launched and had not begun:
+
+- `copy-bound`, `collective wait`, `dependency`: up to the end of what it waited for on another stream: a copy, a communication kernel,
+  or other work (see `query.held`). The time in the call of a copy of pageable memory is `copy-bound`, too: it is staged by the host.
+- `launch-bound`: the rest: the call itself, and what the driver and the GPU need until the work begins.
+- `unknown`: that rest, where it had been launched before the gap began and still took more than 50 µs: something held it that the report
+  does not show, as a host function in its stream. And every gap whose call is not in the report.
+
+`head` and `tail` are the time before the first and after the last operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warpline.query.api_calls import Called, Calls
+from warpline.query.gpu_work import COMMUNICATION, MEMORY, ROLES, STAGED, Codes, Gpu, Place, Track, gpus
+from warpline.query.held import NEVER, Held, by_events, guessed, recorded, shortly_before
+from warpline.query.intervals import Times
+
+if TYPE_CHECKING:
+    from warpline.query.report import Report
+    from warpline.query.selection import Selection
+
+CAUSES = (
+    "host-bound",
+    "sync-bound",
+    "copy-bound",
+    "launch-bound",
+    "collective wait",
+    "dependency",
+    "head",
+    "tail",
+    "unknown",
+)
+_HOST, _SYNC, _COPY, _LAUNCH, _COLLECTIVE, _DEPENDENCY, _HEAD, _TAIL, _UNKNOWN = range(len(CAUSES))
+_OF_ROLE = np.array([_DEPENDENCY, _COLLECTIVE, _COPY], np.uint8)  # compute, communication, memory: by what was waited for
+assert (COMMUNICATION, MEMORY) == (1, 2)
+
+RECOVERY = 1_000_000  # ns after a wait that may count as its doing
+LATENCY = 50_000  # ns that the driver and the GPU may need for what is launched already
+_AT_ONCE = 1 << 20  # gaps that are looked at together
+
+Per = Literal["device", "stream"]
+
+
+@dataclass
+class Pieces:
+    """Stretches of idle time as arrays of one length. `place`: position in `places`; `cause`: in CAUSES; `api`, `thread`: -1 for none.
+
+    `gap`: which gap it is a piece of, `api` and `thread`: the call that ended that, `waits`: that call had returned when it began.
+    """
+
+    places: list[Place]
+    place: npt.NDArray[np.int32]
+    start: Times
+    end: Times
+    cause: Codes
+    api: Times
+    thread: Times
+    waits: npt.NDArray[np.bool_]
+    gap: Times
+
+
+def idle(report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0) -> pa.Table:
+    """Return every stretch in which a GPU of a process (or a stream) did nothing, cut by cause.
+
+    Args:
+        report: the report.
+        selection: which part of it; heads and tails are those in it.
+        per: `device`: nothing ran on any stream; `stream`: each stream for itself.
+        longer_than: ns; only gaps that last longer.
+
+    Returns:
+        process, device, stream (null per device), start, end (ns, the report's clock), cause (one of CAUSES), api, thread (the call that
+        ended the gap and who made it; null where it is not known), waits (it had returned before the gap began), gap (number: pieces
+        of one gap have one). By process, device, stream and start.
+    """
+    parts = [_rows(found) for found in pieces(report, selection, per=per, longer_than=longer_than)]
+    rows = pa.concat_tables(parts) if parts else _SCHEMA.empty_table()
+    order = [(name, "ascending") for name in ("process", "device", "stream", "start", "end")]
+    return rows.unify_dictionaries().combine_chunks().sort_by(order)
+
+
+def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0) -> Iterator[Pieces]:
+    """Yield what `idle` returns in portions that fit into memory, in no order."""
+    calls, waits = Calls(report), recorded(report)
+    begin, finish = selection.window(report) or report.span
+    number = 0
+    for process, own in groupby(gpus(report, selection), key=lambda gpu: gpu.process):
+        gaps = _Gaps(longer_than)
+        works = list(own)
+        held = by_events(works, waits) if process in waits else {}
+        ended = shortly_before(works) if per == "stream" else None
+        staged = [gpu.streams[key].api[gpu.streams[key].kind == STAGED] for gpu in works for key in gpu.streams]
+        while works:
+            gpu = works.pop(0)
+            for stream in list(gpu.streams) if per == "stream" else [None]:
+                if per == "stream":
+                    track, known = gpu.streams.pop(stream), held.get((gpu.device, stream))
+                else:
+                    track, known = _merged(gpu, held)
+                gaps.add((process, gpu.device, stream), track, known, ended, begin, finish)
+            gpu.streams.clear()
+        del ended
+        synchronous = calls.waits(process, np.unique(np.concatenate(staged)))
+        for portion in gaps.portions(calls, synchronous):
+            portion.gap += number
+            yield portion
+        number += gaps.number
+
+
+def _merged(gpu: Gpu, held: dict[tuple[int, int | None], Held]) -> tuple[Track, Held | None]:
+    """Put the streams of a GPU into one track, and what is known of their operations beside it."""
+    if not any((gpu.device, stream) in held for stream in gpu.streams):
+        return gpu.merged(), None
+    tracks = list(gpu.streams.items())
+    start = np.concatenate([track.start for _, track in tracks])
+    order = np.argsort(start, kind="stable")
+    whole = Track(*(np.concatenate([getattr(track, name) for _, track in tracks])[order] for name in ("start", "end", "kind", "api")))
+    known = [held.get((gpu.device, stream)) or Held.nothing(len(track)) for stream, track in tracks]
+    return whole, Held(np.concatenate([one.end for one in known])[order], np.concatenate([one.kind for one in known])[order])
+
+
+@dataclass
+class _Gaps:
+    """The gaps of one process, collected GPU by GPU, then looked at in the order of the calls that ended them."""
+
+    longer_than: int
+    number: int = 0
+    places: list[Place] = field(default_factory=list)
+    edges: list[tuple[int, int, int, int, int]] = field(default_factory=list)  # heads and tails: place, start, end, cause, number
+    parts: list[tuple[npt.NDArray[np.int32], Times, Times, Times, Codes, Times | None, Codes | None]] = field(default_factory=list)
+
+    def add(self, place: Place, track: Track, held: Held | None, ended: tuple[Times, Codes] | None, begin: int, finish: int) -> None:
+        """Find the gaps in one track."""
+        here = len(self.places)
+        self.places.append(place)
+        reach = np.maximum.accumulate(track.end)
+        after = np.flatnonzero(track.start[1:] - reach[:-1] > self.longer_than) + 1
+        first, last = reach[after - 1], track.start[after]
+        if held is not None:
+            held = Held(held.end[after], held.kind[after])
+        if ended is not None:
+            held = guessed(held or Held.nothing(len(after)), first, last, ended)
+        which = np.full(len(after), here, np.int32)
+        self.parts.append(
+            (which, first, last, track.api[after], track.kind[after], *((None, None) if held is None else (held.end, held.kind)))
+        )
+        for start, end, cause in ((begin, int(track.start[0]), _HEAD), (int(reach[-1]), finish, _TAIL)):
+            if end - start > self.longer_than:
+                self.edges.append((here, start, end, cause, self.number))
+                self.number += 1
+
+    def portions(self, calls: Calls, synchronous: dict[int, tuple[Times, Times]]) -> Iterator[Pieces]:
+        """Yield the pieces of all gaps."""
+        if self.edges:
+            yield self._edges()
+        place, start, end, api, kind = (np.concatenate([part[column] for part in self.parts]) for column in range(5))
+        some_held = any(part[5] is not None for part in self.parts)
+        held_end = held_kind = None
+        if some_held:
+            known = [Held.nothing(len(part[1])) if part[5] is None or part[6] is None else Held(part[5], part[6]) for part in self.parts]
+            held_end, held_kind = np.concatenate([one.end for one in known]), np.concatenate([one.kind for one in known])
+        self.parts.clear()
+        order = np.argsort(api, kind="stable")
+        for begin in range(0, len(order), _AT_ONCE):
+            chunk = order[begin : begin + _AT_ONCE]
+            called = calls.find(api[chunk])
+            gap = _Gap(start[chunk], end[chunk], called, kind[chunk])
+            if held_end is not None and held_kind is not None:
+                gap.hold(held_end[chunk], held_kind[chunk])
+            gap.part(synchronous)
+            which, pieces_start, pieces_end, cause = gap.result()
+            whose = chunk[which]
+            yield Pieces(
+                self.places,
+                place[whose],
+                pieces_start,
+                pieces_end,
+                cause,
+                np.where(called.known, api[chunk], -1)[which],
+                called.thread[which],
+                (called.known & (called.end <= start[chunk]))[which],
+                whose + self.number,
+            )
+        self.number += len(order)
+
+    def _edges(self) -> Pieces:
+        place, start, end, cause, number = (np.array(column, np.int64) for column in zip(*self.edges, strict=True))
+        none = np.full(len(place), -1, np.int64)
+        return Pieces(self.places, place.astype(np.int32), start, end, cause.astype(np.uint8), none, none, none == 0, number)
+
+
+class _Gap:
+    """Some gaps, each with the call of the operation that ended it; `part` cuts them into pieces."""
+
+    def __init__(self, start: Times, end: Times, called: Called, kind: Codes) -> None:
+        self._start, self._end, self._called, self._kind = start, end, called, kind
+        # when the host had called; where nothing is known, nothing comes before
+        self._call = np.where(called.known, np.clip(called.start, start, end), start)
+        self._until, self._why = self._call, np.zeros(len(start), np.uint8)
+        self._found: list[tuple[Times, Times, Times, Codes]] = []
+
+    def hold(self, end: Times, kind: Codes) -> None:
+        """Say until when the operations waited for others, and for what kind of them."""
+        known = (end > NEVER) & self._called.known
+        self._until = np.where(known, np.clip(end, self._call, self._end), self._call)
+        self._why = _OF_ROLE[ROLES[kind]]
+
+    def part(self, synchronous: dict[int, tuple[Times, Times]]) -> None:
+        """Cut the gaps."""
+        everything = np.arange(len(self._start))
+        late = everything[self._call > self._start]
+        for thread in np.unique(self._called.thread[late]).tolist():
+            own = late[self._called.thread[late] == thread]
+            self._late(own, *synchronous.get(thread, (np.empty(0, np.int64), np.empty(0, np.int64))))
+        self._add(everything, self._call, self._until, self._why)
+        rest = np.where(self._kind == STAGED, np.uint8(_COPY), np.uint8(_LAUNCH))
+        queued = (self._called.end <= self._start) & (self._end - self._until > LATENCY) & (self._until == self._call)
+        rest = np.where(~self._called.known | queued, np.uint8(_UNKNOWN), rest)
+        self._add(everything, self._until, self._end, rest)
+
+    def _late(self, own: Times, begin: Times, end: Times) -> None:
+        """Part the time before the calls of one thread, which waited for the GPU from `begin` to `end`."""
+        start, call = self._start[own], self._call[own]
+        first = np.searchsorted(end, start, side="right")
+        behind = np.maximum(np.searchsorted(begin, call, side="left"), first)
+        waiting = behind > first
+        place = np.minimum(first, max(len(begin) - 1, 0))
+        before = np.where(waiting, start - begin[place], -1) if len(begin) else np.full(len(own), -1, np.int64)
+        caught = before >= 0  # it waited when the gap began
+        until = np.where(caught, np.minimum(end[place] + np.minimum(before, RECOVERY), call), start) if len(begin) else start
+        self._add(own, start, until, np.full(len(own), _SYNC, np.uint8))
+        first = first + caught
+        counts = np.maximum(behind - first, 0)
+        # the waits in each gap, one after the other, and the time between them
+        which = np.repeat(np.arange(len(own)), counts)
+        number = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+        from_, to = np.maximum(begin[number], until[which]), np.minimum(end[number], call[which])
+        to = np.maximum(to, from_)
+        self._add(own[which], from_, to, np.full(len(which), _SYNC, np.uint8))
+        spans = np.cumsum(counts + 1)
+        between_start, between_end = np.empty(len(which) + len(own), np.int64), np.empty(len(which) + len(own), np.int64)
+        opening, closing = spans - counts - 1, spans - 1
+        inner = np.ones(len(between_start), bool)
+        inner[opening] = False
+        between_start[opening], between_start[inner] = until, to
+        inner = np.ones(len(between_start), bool)
+        inner[closing] = False
+        between_end[closing], between_end[inner] = call, from_
+        whose = np.repeat(np.arange(len(own)), counts + 1)
+        self._add(own[whose], np.minimum(between_start, between_end), between_end, np.full(len(whose), _HOST, np.uint8))
+
+    def _add(self, which: Times, start: Times, end: Times, cause: Codes) -> None:
+        some = end > start
+        self._found.append((which[some], start[some], end[some], cause[some]))
+
+    def result(self) -> tuple[Times, Times, Times, Codes]:
+        """Return for each piece: which of the gaps it is of, start, end, cause."""
+        which, start, end, cause = zip(*self._found, strict=True)
+        return np.concatenate(which), np.concatenate(start), np.concatenate(end), np.concatenate(cause)
+
+
+_SCHEMA = pa.schema(
+    [
+        ("process", pa.int64()),
+        ("device", pa.int32()),
+        ("stream", pa.int64()),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("cause", pa.dictionary(pa.int32(), pa.string())),
+        ("api", pa.int64()),
+        ("thread", pa.int64()),
+        ("waits", pa.bool_()),
+        ("gap", pa.int64()),
+    ]
+)
+
+
+def _rows(found: Pieces) -> pa.Table:
+    process, device, stream = (pa.array([place[column] for place in found.places], _SCHEMA.field(column).type) for column in range(3))
+    place = pa.array(found.place)
+    cause = pa.DictionaryArray.from_arrays(pa.array(found.cause.astype(np.int32)), pa.array(CAUSES))
+    api, thread = (pa.array(values, mask=values < 0) for values in (found.api, found.thread))
+    where = [column.take(place) for column in (process, device, stream)]
+    times = [pa.array(found.start), pa.array(found.end)]
+    return pa.Table.from_arrays([*where, *times, cause, api, thread, pa.array(found.waits), pa.array(found.gap)], schema=_SCHEMA)
