@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         WarplineError,
     )
     from warpline.flows.answers import Report
+    from warpline.flows.differing import diff
     from warpline.flows.foreign import open
     from warpline.query import Selection
 
@@ -55,6 +56,7 @@ __all__ = [
     "WarplineError",
     "__version__",
     "capture",
+    "diff",
     "nvtx",
     "open",
     "prepare",
@@ -67,6 +69,7 @@ _HOMES = {
     "CudaProfiler": "warpline.capture.profiler_api",
     "Report": "warpline.flows.answers",
     "Selection": "warpline.query",
+    "diff": "warpline.flows.differing",
     "open": "warpline.flows.foreign",
     "prepare": "warpline.capture.prepare",
     "record": "warpline.capture.record",

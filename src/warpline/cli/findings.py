@@ -42,15 +42,15 @@ def as_markdown(judgement: Judgement, rows: int, width: int) -> Iterator[str]:
         yield from ("| | finding | at most | expected | confidence |", "|---|---|--:|--:|---|")
     for finding in judgement.findings:
         cells = ("" if cost is None else duration(cost) for cost in (finding.bound, finding.estimate))
-        yield f"| {finding.severity} | {_escaped(finding.title)} | {' | '.join(cells)} | {finding.confidence} |"
+        yield f"| {finding.severity} | {escaped(finding.title)} | {' | '.join(cells)} | {finding.confidence} |"
     for finding in judgement.findings:
-        yield from ("", f"### {_escaped(finding.title)}", "", f"`{finding.rule}`: {_escaped(finding.cause)}", "")
-        yield f"**Fix:** {_escaped(finding.fix)}{f' ([more]({finding.link}))' if finding.link else ''}"
-        yield from ("", f"Wrong if: {_escaped(finding.wrong_when)}")
+        yield from ("", f"### {escaped(finding.title)}", "", f"`{finding.rule}`: {escaped(finding.cause)}", "")
+        yield f"**Fix:** {escaped(finding.fix)}{f' ([more]({finding.link}))' if finding.link else ''}"
+        yield from ("", f"Wrong if: {escaped(finding.wrong_when)}")
         if finding.evidence and rows:
             yield from ("", "| at | for | what |", "|--:|--:|---|")
             for row in finding.evidence[:rows]:
-                yield f"| {duration(row.start - judgement.origin)} | {duration(row.end - row.start)} | {_escaped(_what(row))} |"
+                yield f"| {duration(row.start - judgement.origin)} | {duration(row.end - row.start)} | {escaped(_what(row))} |"
     yield ""
     yield from _rest(judgement, 0)
 
@@ -107,6 +107,7 @@ def _wrapped(head: str, text: str, columns: int) -> Iterator[str]:
     ) or [head]
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return `text` as one line of Markdown that shows it as it is."""
     plain = printable(" ".join(text.split()))
     return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in plain)

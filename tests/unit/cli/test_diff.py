@@ -1,0 +1,83 @@
+"""`warpline diff` as it is typed: text, Markdown, JSON, and exit codes for CI."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from warpline.cli.group import commands
+from warpline.testing.timeline import timeline
+
+BEFORE = """
+main:api |(cudaLaunchKernel#1)  (cudaLaunchKernel#2)
+gpu0.7   |   (gemm#1   )          (gemm#2  )
+main     |[step              ] [step              ]
+"""
+AFTER = BEFORE.replace("(gemm#1   )", "(gemm#1             )").replace("(gemm#2  )", "(gemm#2            )")
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, Path]:
+    for name, picture in (("a", BEFORE), ("b é", AFTER)):
+        timeline(tmp_path / f"{name}.warpline", picture)
+    return tmp_path / "a.warpline", tmp_path / "b é.warpline"
+
+
+def ask(*words: str | Path) -> Result:
+    return CliRunner().invoke(commands, ["diff", *map(str, words)])
+
+
+def test_text(two: tuple[Path, Path]) -> None:
+    result = ask(*two)
+    assert result.exit_code == 0, result.output
+    (line,) = [line for line in result.stdout.splitlines() if line.endswith("gemm")]
+    assert line.split()[:8] == ["10.5", "us", "20.5", "us", "+10.0", "us", "+95.2%", "2.12"]
+    assert "Steps, mean of one" in result.stdout
+
+
+def test_a_condition_that_holds_exits_with_1(two: tuple[Path, Path]) -> None:
+    result = ask("--fail-if", "kernel[gemm].time > +50%", "--fail-if", "step.p50 > +5%", *two)
+    assert result.exit_code == 1
+    assert "FAILED  kernel[gemm].time > +50%: kernel.time 10,500 -> 20,500 (+95.2%)" in result.stdout
+    assert "ok  step.p50 > +5%" in result.stdout
+    assert ask("--fail-if", "step.p50 > +5%", *two).exit_code == 0
+
+
+def test_what_cannot_be_judged_fails_as_well(two: tuple[Path, Path]) -> None:
+    result = ask("--fail-if", "os[poll].time > +1ms", *two)
+    assert result.exit_code == 1
+    assert "NOT JUDGED" in result.stdout
+
+
+def test_a_wrong_condition_is_a_usage_error(two: tuple[Path, Path]) -> None:
+    result = ask("--fail-if", "step faster", *two)
+    assert result.exit_code != 0
+    assert 'write for example "step.p50 > +5%"' in str(result.exception)
+
+
+def test_markdown_and_files(two: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "comment.md"
+    assert ask("-f", "markdown", "-o", out, "--fail-if", "step.p50 > +5%", *two).exit_code == 0
+    text = out.read_text("utf-8")
+    assert "**ok** `step.p50 > +5%`" in text
+    assert "| 10.5 us | 20.5 us | +10.0 us | +95.2% | 2.12 us |  | gemm |" in text
+    assert "--force-overwrite" in str(ask("-f", "markdown", "-o", out, *two).exception)
+    assert ask("-f", "markdown", "-o", out, "--force-overwrite", *two).exit_code == 0
+
+
+def test_json(two: tuple[Path, Path]) -> None:
+    told = json.loads(ask("-f", "json", "--no-rules", "--fail-if", "step.p50 > +5%", *two).stdout)
+    assert (told["schema"], told["per"], told["steps"]) == ("warpline.diff/1", "step", {"before": 2, "after": 2})
+    (gemm,) = [change for change in told["changes"] if change["name"] == "gemm"]
+    assert (gemm["status"], gemm["delta"], gemm["before"]["p50"]) == ("changed", 10_000, 10_000)
+    assert told["findings"] == []
+    assert told["conditions"][0]["met"] is False
+
+
+def test_sets(two: tuple[Path, Path]) -> None:
+    a, b = two
+    told = json.loads(ask("-f", "json", "--no-rules", "--before", a, a, b, "--after", b).stdout)
+    assert told["steps"] == {"before": 4, "after": 4}
