@@ -1,0 +1,22 @@
+"""Which calls of CUDA wait until the GPU is done: by name, as all sources know it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+# Synchronize and its kin; copies and sets of memory that return when they are done, except those behind a stream.
+_SYNC = re.compile(r"Synchronize|^hsa_signal_wait")
+_COPY = re.compile(r"^(cuda|hip|cu)Mem(cpy|set)(?!.*Async)(?!.*Batch)")
+
+
+@lru_cache(maxsize=4096)
+def synchronizes(name: str) -> bool:
+    """Whether a call is there to wait: `cudaDeviceSynchronize`, `cudaStreamSynchronize`, and so on."""
+    return _SYNC.search(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def waits(name: str) -> bool:
+    """Whether a call returns only when the GPU has done something: those that synchronize, and copies without `Async`."""
+    return synchronizes(name) or _COPY.search(name) is not None
