@@ -76,6 +76,15 @@ def stats() -> Iterator[str]:
     return family("stats.tables", "Stats", "Computed tables: `warpline stats -r NAME report.warpline`, or `-r NAME1,NAME2` for several.")
 
 
+def rules() -> Iterator[str]:
+    """Describe the rules."""
+    return family(
+        "rules.checks",
+        "Rules",
+        "What `warpline analyze report.warpline` looks for; `-r NAME` asks one. A rule whose data the report lacks says so: *not judged*.",
+    )
+
+
 def exporters() -> Iterator[str]:
     """Describe the export formats."""
     return family(
@@ -125,6 +134,7 @@ def cli() -> Iterator[str]:
 WRITERS: dict[str, Callable[[], Iterator[str]]] = {
     "tables": tables,
     "stats": stats,
+    "rules": rules,
     "exporters": exporters,
     "importers": importers,
     "cli": cli,

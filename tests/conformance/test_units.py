@@ -13,7 +13,7 @@ from warpline import catalog
 from warpline.catalog import Unit
 
 TESTS = Path(__file__).resolve().parents[1]
-BUILT = ("stats.tables", "exporters.formats", "importers.formats", "cli.commands")
+BUILT = ("stats.tables", "rules.checks", "exporters.formats", "importers.formats", "cli.commands")
 UNITS = [unit for name in catalog.FAMILIES for unit in catalog.units(name)]
 every_unit = pytest.mark.parametrize("unit", UNITS, ids=[f"{unit.family.name}.{unit.id}" for unit in UNITS])
 COMMANDS = catalog.units("cli.commands")

@@ -39,5 +39,49 @@ def gaps(start: npt.ArrayLike, end: npt.ArrayLike, begin: int, finish: int) -> t
     return starts[some].astype(np.int64), ends[some].astype(np.int64)
 
 
+def intersection(start: Times, end: Times, other_start: Times, other_end: Times) -> tuple[Times, Times]:
+    """Return what lies in both of two unions (disjoint intervals, sorted, as `union` returns them), sorted."""
+    first = np.searchsorted(other_end, start, "right")
+    behind = np.searchsorted(other_start, end, "left")
+    number = np.maximum(behind - first, 0)
+    mine = np.repeat(np.arange(len(start)), number)
+    theirs = np.arange(len(mine)) - np.repeat(np.cumsum(number) - number - first, number)
+    return np.maximum(start[mine], other_start[theirs]), np.minimum(end[mine], other_end[theirs])
+
+
+class Cover:
+    """A union of intervals that says how much of it lies within others, each answer in a few steps."""
+
+    def __init__(self, start: npt.ArrayLike, end: npt.ArrayLike) -> None:
+        self.start, self.end = union(start, end)
+        self._sums = np.concatenate(([0], np.cumsum(self.end - self.start)))
+
+    @property
+    def total(self) -> int:
+        """Length of the union, ns."""
+        return int(self._sums[-1])
+
+    def before(self, times: Times) -> Times:
+        """Return how much of the union lies before each time, ns."""
+        index = np.searchsorted(self.start, times, "right")
+        last = np.append(self.end, np.iinfo(np.int64).min)[index - 1]  # of the interval that begins last; none: behind the others
+        over = np.where(index > 0, np.maximum(last - times, 0), 0)
+        return np.asarray(self._sums[index] - over, np.int64)
+
+    def within(self, begin: Times, end: Times) -> Times:
+        """Return how much of the union lies in each [begin, end), ns; 0 where the end comes first."""
+        return self.before(np.maximum(begin, end)) - self.before(begin)
+
+    def both(self, other: Cover) -> Cover:
+        """Return what lies in both."""
+        return Cover(*intersection(self.start, self.end, other.start, other.end))
+
+    def without(self, other: Cover) -> Cover:
+        """Return what of this one the other does not cover."""
+        if not len(self.start):
+            return self
+        return self.both(Cover(*gaps(other.start, other.end, int(self.start[0]), int(self.end[-1]))))
+
+
 def _times(values: npt.ArrayLike) -> Times:
     return np.ascontiguousarray(values, np.int64)

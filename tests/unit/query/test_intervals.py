@@ -37,3 +37,16 @@ def test_gaps(items: list[tuple[int, int]], begin: int, finish: int) -> None:
 def test_different_lengths() -> None:
     with pytest.raises(ValueError, match="2 starts but 1 ends"):
         intervals.union([1, 2], [3])
+
+
+@given(pairs, pairs)
+def test_covers(items: list[tuple[int, int]], others: list[tuple[int, int]]) -> None:
+    cover, other = (intervals.Cover([first for first, _ in some], [last for _, last in some]) for some in (items, others))
+    mine, theirs = (points(some.start.tolist(), some.end.tolist()) for some in (cover, other))
+    assert cover.total == len(mine)
+    begin, end = np.arange(-25, 60), np.arange(-25, 60)[::-1]
+    assert cover.before(begin).tolist() == [len({point for point in mine if point < time}) for time in begin]
+    assert cover.within(begin, end).tolist() == [len({p for p in mine if a <= p < b}) for a, b in zip(begin, end, strict=True)]
+    for found, expected in ((cover.both(other), mine & theirs), (cover.without(other), mine - theirs)):
+        assert points(found.start.tolist(), found.end.tolist()) == expected
+        assert found.total == len(expected)

@@ -1,0 +1,47 @@
+"""Draws a timeline and asks one rule about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from warpline.query import Report, Selection
+from warpline.query import open as open_report
+from warpline.rules.base import Finding
+from warpline.rules.judging import judge
+from warpline.testing.timeline import timeline
+
+US = 1_000
+ORIGIN = 1_000_000_000
+
+
+def drawn(path: Path, picture: str, **how: Any) -> Report:
+    """Return the picture as an open report; a column is 1 us."""
+    timeline(path / "r.warpline", picture, **how)
+    return open_report(path / "r.warpline")
+
+
+def ask(report: Report, rule: str, selection: Selection | None = None, **options: Any) -> list[Finding]:
+    """Return what the rule finds; it must have been judged."""
+    judgement = judge(report, selection or Selection(), [rule], {rule: options})
+    assert not judgement.not_judged
+    return list(judgement.findings)
+
+
+def not_judged(report: Report, rule: str, **options: Any) -> str:
+    """Return why the rule could not judge the report; it must have said so."""
+    judgement = judge(report, Selection(), [rule], {rule: options})
+    assert not judgement.findings
+    assert not judgement.silent
+    return judgement.not_judged[rule]
+
+
+def one(report: Report, rule: str, **options: Any) -> Finding:
+    """Return the only finding."""
+    (finding,) = ask(report, rule, **options)
+    return finding
+
+
+def costs(finding: Finding) -> tuple[int | None, int | None]:
+    """Return its bound and estimate, us."""
+    return tuple(None if cost is None else cost // US for cost in (finding.bound, finding.estimate))  # type: ignore[return-value]
