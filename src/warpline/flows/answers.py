@@ -1,4 +1,4 @@
-"""A report that answers: stats, findings and overlaps by method, for people who work in Python."""
+"""A report that answers: stats, findings, gaps and overlaps by method, for people who work in Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warpline.errors import UsageError
 from warpline.model.tables import TABLES
 from warpline.query import report as reports
 from warpline.query.intervals import Times, covered
-from warpline.query.selection import Selection
+from warpline.query.selection import Selection, parse_duration
 
 if TYPE_CHECKING:
     from warpline.rules.base import Finding
@@ -73,6 +73,22 @@ class Report(reports.Report):
     def findings(self, *rules: str, time: str | None = None, nvtx: str | None = None) -> tuple[Finding, ...]:
         """Return what the rules (all where none is named) found, most serious first; see `judgement` for the others."""
         return self.judgement(*rules, time=time, nvtx=nvtx).findings
+
+    def gaps(self, *, device: int | None = None, longer_than: str | int = 0, time: str | None = None, nvtx: str | None = None) -> pa.Table:
+        """Return when GPUs stood still, and why: process, device, start, end (ns), cause, api, thread, waits; see `warpline.query.idle`.
+
+        `device`: of one GPU, as CUDA numbers it. `longer_than`: a time such as `"20us"`, or ns. Raises MissingData without GPU work.
+        """
+        import pyarrow.compute as pc
+
+        from warpline.query.idle import idle
+
+        least = parse_duration(longer_than) if isinstance(longer_than, str) else longer_than
+        rows = idle(self, Selection.parse(time, nvtx))
+        kept = pc.greater(pc.subtract(rows.column("end"), rows.column("start")), least)
+        if device is not None:
+            kept = pc.and_(kept, pc.equal(rows.column("device"), device))
+        return rows.filter(kept)
 
     def overlap(self, a: str | pa.Table, b: str | pa.Table) -> Overlap:
         """Return for how long `a` and `b` happened at the same time.

@@ -71,6 +71,11 @@ def show(connection: duckdb.DuckDBPyConnection, store: Stored, names: Iterable[s
             raise ReportError(f"cannot read the table {table.name} of {store.path}: {str(error).splitlines()[0]}") from error
 
 
+def definitions(store: Stored) -> list[str]:
+    """Return the SQL that makes DuckDB alone see the tables of a report as they are here: a CREATE VIEW for each one."""
+    return [f"CREATE OR REPLACE VIEW {table.name} AS {_chosen(table, store)};" for table in TABLES.values()]
+
+
 def _chosen(table: Table, store: Stored) -> str:
     """Return the SELECT over a table; where one window is chosen, payloads are those of the events that are left."""
     relation = _relation(table, store.pieces(table.name))

@@ -255,6 +255,12 @@ class Report:
         """Return the report's DuckDB connection; it is closed with the report."""
         return self._shows(set(TABLES))
 
+    def views(self) -> list[str]:
+        """Return the SQL with which `duckdb` alone sees the report's tables: a CREATE VIEW for each."""
+        from warpline.query.connection import definitions
+
+        return definitions(self._store)
+
     def _shows(self, names: set[str]) -> duckdb.DuckDBPyConnection:
         """Return the connection, with views of at least these tables."""
         from warpline.query.connection import connect, show

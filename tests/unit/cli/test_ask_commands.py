@@ -158,3 +158,16 @@ def test_info_lists_what_is_there(report: str) -> None:
     assert "nvtx_ranges          4 rows" in text
     assert "empty: tasks, " in text
     assert json.loads(call("info", report, "-f", "json").stdout)["tables"]["tasks"] == 0
+
+
+def test_duckdb_alone_opens_it_with_the_views_that_are_printed(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "it's é.warpline"
+    timeline(path, "main |[step ][step ]")
+    printed = CliRunner().invoke(commands, ["info", str(path), "--sql"])
+    assert printed.exit_code == 0, printed.output
+    with duckdb.connect() as connection:
+        connection.execute(printed.stdout)
+        assert connection.execute("SELECT message, count(*) FROM nvtx_ranges GROUP BY 1").fetchall() == [("step", 2)]
+        assert connection.execute("SELECT count(*) FROM kernels").fetchall() == [(0,)]

@@ -27,13 +27,18 @@ _MANY = 20
 Examples:
   warpline info run.warpline
   warpline info run.warpline -f json | jq .tables
+  warpline info run.warpline --sql > views.sql    then: duckdb -init views.sql
 """
 )
 @click.argument("report", type=ReportPath())
 @click.option("-f", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it.")
-def command(report: Path, form: str) -> None:
+@click.option("--sql", is_flag=True, help="Print the CREATE VIEWs with which duckdb alone sees the tables.")
+def command(report: Path, form: str, sql: bool) -> None:
     """Say what a report holds: its parts, processes, tables, time span and diagnostics."""
     with open_report(report, say=False) as opened:  # they are among the facts
+        if sql:
+            click.echo("\n".join(opened.views()))
+            return
         facts = _facts(opened)
     if form == "json":
         click.echo(json.dumps(facts, indent=2))

@@ -1,0 +1,44 @@
+"""Every question in SQL that a guide asks runs on a report, and those of docs/guide/sql.md have answers where there is data."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import warpline
+from warpline.testing.timeline import timeline
+
+GUIDES = sorted((Path(__file__).parents[2] / "docs" / "guide").glob("*.md"))
+QUESTIONS = [
+    pytest.param(path.stem, text, id=f"{path.stem}-{number}")
+    for path in GUIDES
+    for number, text in enumerate(re.findall(r"^```sql\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL), 1)
+]
+PICTURE = """
+main:api    |(cudaLaunchKernel#1)(cudaMemcpy#2      )(cudaLaunchKernel#3)
+gpu0.7      |      (gemm#1  )     (HtoD#2           )   (gemm#3 )
+main        |[step             ][step                                  ]
+main        | [load         ]
+main:native |(main;step;read   )
+main:os     |(read:/data/a )
+"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> warpline.Report:
+    path = tmp_path_factory.mktemp("sql") / "r.warpline"
+    timeline(path, PICTURE, tick_ns=30_000)
+    return warpline.open(path)
+
+
+@pytest.mark.parametrize(("guide", "text"), QUESTIONS)
+def test_it_runs(report: warpline.Report, guide: str, text: str) -> None:
+    for one in re.split(r";\s*$", text.strip(), flags=re.MULTILINE):
+        found = report.sql(one) if one.strip() else None
+        assert guide != "sql" or found is None or found.num_rows or "ops" in one
+
+
+def test_there_are_ten_in_the_guide() -> None:
+    assert sum(parameter.values[0] == "sql" for parameter in QUESTIONS) == 10
