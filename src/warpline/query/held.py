@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpline.query.gpu_work import Codes, Gpu, Track
+from warpline.query.gpu_work import Codes, Gpu
 from warpline.query.intervals import Times
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SHORTLY = 10_000  # ns: longer than from the end of one operation to the begin of the next that waited for it
 NEVER = -(1 << 62)
+GUESSED = 0x80  # on a kind: nothing says so, but time
 _WAITS = """
 SELECT w.process, wd.device, w.stream, w.api, ed.device AS from_device, e.stream AS from_stream, e.api AS from_api
 FROM (SELECT * FROM syncs WHERE kind = 'Stream wait event' AND api IS NOT NULL AND stream IS NOT NULL) w
@@ -32,7 +33,7 @@ LEFT JOIN contexts ed ON e.process = ed.process AND e.context = ed.context
 
 @dataclass
 class Held:
-    """For each operation of a track: when what it waited for ended, NEVER where nothing is known, and its kind."""
+    """For each operation of a track: when what it waited for ended, NEVER where nothing is known, and its kind (with GUESSED, perhaps)."""
 
     end: Times
     kind: Codes
@@ -88,10 +89,9 @@ def by_events(gpus: list[Gpu], waits: Waits) -> dict[tuple[int, int | None], Hel
     return found
 
 
-def shortly_before(gpus: list[Gpu]) -> tuple[Times, Codes]:
-    """Return when the operations of a process ended, sorted, and their kinds: what `guessed` looks in."""
-    tracks = [track for gpu in gpus for track in gpu.streams.values()]
-    end, kind = (np.concatenate([getattr(track, name) for track in tracks]) for name in ("end", "kind"))
+def shortly_before(gpu: Gpu) -> tuple[Times, Codes]:
+    """Return when the operations of a GPU ended, sorted, and their kinds: what `guessed` looks in."""
+    end, kind = (np.concatenate([getattr(track, name) for track in gpu.streams.values()]) for name in ("end", "kind"))
     order = np.argsort(end, kind="stable")
     return end[order], kind[order]
 
@@ -104,9 +104,4 @@ def guessed(known: Held, begin: Times, end: Times, ended: tuple[Times, Codes]) -
     place = np.searchsorted(ended[0], end, side="right") - 1
     last = ended[0][np.maximum(place, 0)]
     some = (known.end <= begin) & (place >= 0) & (last > begin) & (last >= end - SHORTLY)
-    return Held(np.where(some, last, known.end), np.where(some, ended[1][np.maximum(place, 0)], known.kind))
-
-
-def attached(track: Track, held: Held | None) -> Held:
-    """Return what is known of each operation of a track."""
-    return Held.nothing(len(track)) if held is None else held
+    return Held(np.where(some, last, known.end), np.where(some, ended[1][np.maximum(place, 0)] | np.uint8(GUESSED), known.kind))

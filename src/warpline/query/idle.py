@@ -32,7 +32,7 @@ import pyarrow as pa
 
 from warpline.query.api_calls import Called, Calls
 from warpline.query.gpu_work import COMMUNICATION, MEMORY, ROLES, STAGED, Codes, Gpu, Place, Track, gpus
-from warpline.query.held import NEVER, Held, by_events, guessed, recorded, shortly_before
+from warpline.query.held import GUESSED, NEVER, SHORTLY, Held, by_events, guessed, recorded, shortly_before
 from warpline.query.intervals import Times
 
 if TYPE_CHECKING:
@@ -108,10 +108,10 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
         gaps = _Gaps(longer_than)
         works = list(own)
         held = by_events(works, waits) if process in waits else {}
-        ended = shortly_before(works) if per == "stream" else None
         staged = [gpu.streams[key].api[gpu.streams[key].kind == STAGED] for gpu in works for key in gpu.streams]
         while works:
             gpu = works.pop(0)
+            ended = shortly_before(gpu) if per == "stream" and len(gpu.streams) > 1 else None
             for stream in list(gpu.streams) if per == "stream" else [None]:
                 if per == "stream":
                     track, known = gpu.streams.pop(stream), held.get((gpu.device, stream))
@@ -119,7 +119,6 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
                     track, known = _merged(gpu, held)
                 gaps.add((process, gpu.device, stream), track, known, ended, begin, finish)
             gpu.streams.clear()
-        del ended
         synchronous = calls.waits(process, np.unique(np.concatenate(staged)))
         for portion in gaps.portions(calls, synchronous):
             portion.gap += number
@@ -221,9 +220,10 @@ class _Gap:
 
     def hold(self, end: Times, kind: Codes) -> None:
         """Say until when the operations waited for others, and for what kind of them."""
-        known = (end > NEVER) & self._called.known
+        sure = (kind & GUESSED == 0) | (self._end - self._call > SHORTLY)
+        known = (end > NEVER) & self._called.known & sure
         self._until = np.where(known, np.clip(end, self._call, self._end), self._call)
-        self._why = _OF_ROLE[ROLES[kind]]
+        self._why = _OF_ROLE[ROLES[kind & ~np.uint8(GUESSED)]]
 
     def part(self, synchronous: dict[int, tuple[Times, Times]]) -> None:
         """Cut the gaps."""
