@@ -90,7 +90,7 @@ class Stored:
         return sum(part.manifest.rows(table) for part in self.parts)
 
     def pieces(self, table: str) -> list[Piece]:
-        """Return the files that hold a table; a part written before the table existed has none.
+        """Return the files that hold rows of a table: empty ones are there for other tools, and are never looked at here.
 
         Raises ReportError for a file that does not hold what the model and its manifest say.
         """
@@ -99,8 +99,9 @@ class Stored:
             entry = part.manifest.tables.get(table)
             chosen = self.cuts is not None and TABLES[table].happens
             cut = self.cuts.get(part.manifest.part) if chosen and self.cuts is not None else None
-            if entry is not None and (cut is not None or not chosen):
-                file, rows = self.path / str(entry["file"]), part.manifest.rows(table)
+            rows = part.manifest.rows(table)
+            if entry is not None and rows and (cut is not None or not chosen):
+                file = self.path / str(entry["file"])
                 if file not in self._checked:
                     self._checked[file] = _check_file(table, file, rows)
                 missing = self._checked[file]

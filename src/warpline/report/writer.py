@@ -91,7 +91,8 @@ class PartWriter:
         for name in TABLES:
             self._writer(name).close()
             self._files[name].flush()
-            os.fsync(self._files[name].fileno())
+            if self._rows.get(name):  # an empty file is for other tools: forty trips to the disk are not worth its surviving a power cut
+                os.fsync(self._files[name].fileno())
             self._files.pop(name).close()
             self._temporary(name).replace(self.report / self._file(name))
             tables[name] = {"file": self._file(name), "rows": self._rows.get(name, 0)}
