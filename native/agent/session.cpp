@@ -56,6 +56,7 @@ struct Spare {
 // Everything the agent knows about this process; never freed, because other threads may record until the very end.
 struct State {
   std::mutex mutex;
+  std::atomic<long> pid{0};
   const char *directory = nullptr;  // replaced as a whole: a fork may come at any time
   bool launched = false;            // by a launcher: it records for as long as it lives
   std::atomic<Mode> mode{Mode::idle};
@@ -93,6 +94,11 @@ constexpr uint32_t kBeingNoticed = 2;
 
 bool forked_unnoticed() {
   return g_life->same_process.load(std::memory_order_relaxed) != 1;
+}
+
+// A child of vfork: its memory is its parent's, and would keep a spool that names the child.
+bool is_guest(const State &state) {
+  return syscall(SYS_getpid) != state.pid.load(std::memory_order_relaxed);
 }
 
 void keep_spare(State &state, ThreadLog *log) {
@@ -134,6 +140,7 @@ void leave(void *) {
 // those were changing may be in any state.
 void become_child(State &state) {
   new (&state.mutex) std::mutex;
+  state.pid.store(syscall(SYS_getpid));
   state.names.become_child();
   renew_heap();
   renew_attached();
@@ -238,6 +245,7 @@ void set_directory(State &state, std::string_view directory) {
 
 void start_once() {
   auto *state = new (g_storage) State;
+  state->pid.store(syscall(SYS_getpid));
   void *page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page != MAP_FAILED) {
     if (madvise(page, kPage, MADV_WIPEONFORK) == 0) {
@@ -317,7 +325,7 @@ ThreadLog *lost(State &state) {
 
 // Begins the recording if it has not begun; false when it cannot. The caller holds the lock.
 bool begin(State &state) {
-  if (state.process == nullptr && state.mode.load() != Mode::failed) {
+  if (state.process == nullptr && state.mode.load() != Mode::failed && !is_guest(state)) {
     if (int error = open_process(state)) {
       turn_off(state, error);
     }
@@ -332,7 +340,7 @@ ThreadLog *enter_recording(State &state) {
     return nullptr;
   }
   if (!begin(state)) {
-    return lost(state);
+    return is_guest(state) ? nullptr : lost(state);
   }
   ThreadLog *log = state.process->enter_thread(take_spare(state));
   if (log == nullptr) {
@@ -359,7 +367,9 @@ Lane *enter_lane_of(State &state) {
   }
   Lane *lane = begin(state) ? state.process->enter_lane() : nullptr;
   if (lane == nullptr) {
-    lost(state);
+    if (!is_guest(state)) {
+      lost(state);
+    }
     return nullptr;
   }
   t_lane = lane;

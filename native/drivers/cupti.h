@@ -619,29 +619,27 @@ typedef void (*CuptiBufferRequestedV2)(uint8_t **buffer, size_t *size, size_t *m
 typedef void (*CuptiBufferCompletedV2)(uint8_t *buffer, size_t size, size_t valid, CuptiCompleteInfo *info);
 
 // Each member is the function behind it. X(member, name, parameters), in three groups: those that every CUPTI since 11.8 has, …
-#define WARPLINE_CUPTI_REQUIRED(X)                                                                       \
-  X(get_version, cuptiGetVersion, (uint32_t *version))                                                   \
-  X(get_timestamp, cuptiGetTimestamp, (uint64_t *time))                                                  \
-  X(get_result_string, cuptiGetResultString, (CuptiResult result, const char **text))                    \
-  X(get_callback_name, cuptiGetCallbackName, (CuptiDomain domain, uint32_t cbid, const char **name))     \
-  X(subscribe, cuptiSubscribe, (CuptiSubscriber * subscriber, CuptiCallback callback, void *user))       \
-  X(unsubscribe, cuptiUnsubscribe, (CuptiSubscriber subscriber))                                         \
-  X(enable_callback, cuptiEnableCallback,                                                                \
-    (uint32_t enable, CuptiSubscriber subscriber, CuptiDomain domain, uint32_t cbid))                    \
-  X(enable_domain, cuptiEnableDomain, (uint32_t enable, CuptiSubscriber subscriber, CuptiDomain domain)) \
-  X(set_thread_id_type, cuptiSetThreadIdType, (uint32_t type))                                           \
-  X(activity_register_timestamp_callback, cuptiActivityRegisterTimestampCallback,                        \
-    (CuptiTimestampCallback callback))                                                                   \
-  X(activity_register_callbacks, cuptiActivityRegisterCallbacks,                                         \
-    (CuptiBufferRequested requested, CuptiBufferCompleted completed))                                    \
-  X(activity_set_attribute, cuptiActivitySetAttribute, (uint32_t attribute, size_t *size, void *value))  \
-  X(activity_get_attribute, cuptiActivityGetAttribute, (uint32_t attribute, size_t *size, void *value))  \
-  X(activity_enable, cuptiActivityEnable, (CuptiKind kind))                                              \
-  X(activity_disable, cuptiActivityDisable, (CuptiKind kind))                                            \
-  X(activity_flush_all, cuptiActivityFlushAll, (uint32_t flags))                                         \
-  X(activity_get_next_record, cuptiActivityGetNextRecord,                                                \
-    (uint8_t *buffer, size_t size, CuptiActivity **record))                                              \
-  X(activity_get_num_dropped_records, cuptiActivityGetNumDroppedRecords,                                 \
+#define WARPLINE_CUPTI_REQUIRED(X)                                                                      \
+  X(get_version, cuptiGetVersion, (uint32_t *version))                                                  \
+  X(get_timestamp, cuptiGetTimestamp, (uint64_t *time))                                                 \
+  X(get_result_string, cuptiGetResultString, (CuptiResult result, const char **text))                   \
+  X(get_callback_name, cuptiGetCallbackName, (CuptiDomain domain, uint32_t cbid, const char **name))    \
+  X(subscribe, cuptiSubscribe, (CuptiSubscriber * subscriber, CuptiCallback callback, void *user))      \
+  X(unsubscribe, cuptiUnsubscribe, (CuptiSubscriber subscriber))                                        \
+  X(enable_callback, cuptiEnableCallback,                                                               \
+    (uint32_t enable, CuptiSubscriber subscriber, CuptiDomain domain, uint32_t cbid))                   \
+  X(set_thread_id_type, cuptiSetThreadIdType, (uint32_t type))                                          \
+  X(activity_register_timestamp_callback, cuptiActivityRegisterTimestampCallback,                       \
+    (CuptiTimestampCallback callback))                                                                  \
+  X(activity_register_callbacks, cuptiActivityRegisterCallbacks,                                        \
+    (CuptiBufferRequested requested, CuptiBufferCompleted completed))                                   \
+  X(activity_set_attribute, cuptiActivitySetAttribute, (uint32_t attribute, size_t *size, void *value)) \
+  X(activity_enable, cuptiActivityEnable, (CuptiKind kind))                                             \
+  X(activity_disable, cuptiActivityDisable, (CuptiKind kind))                                           \
+  X(activity_flush_all, cuptiActivityFlushAll, (uint32_t flags))                                        \
+  X(activity_get_next_record, cuptiActivityGetNextRecord,                                               \
+    (uint8_t *buffer, size_t size, CuptiActivity **record))                                             \
+  X(activity_get_num_dropped_records, cuptiActivityGetNumDroppedRecords,                                \
     (CudaContext context, uint32_t stream, size_t *dropped))
 
 // … those that may be missing …
@@ -650,16 +648,13 @@ typedef void (*CuptiBufferCompletedV2)(uint8_t *buffer, size_t size, size_t vali
   X(activity_configure_um, cuptiActivityConfigureUnifiedMemoryCounter,                           \
     (CuptiUmConfig * config, uint32_t count))                                                    \
   X(get_context_id, cuptiGetContextId, (CudaContext context, uint32_t *id))                      \
-  X(get_device_id, cuptiGetDeviceId, (CudaContext context, uint32_t *id))                        \
   X(get_stream_id_ex, cuptiGetStreamIdEx,                                                        \
     (CudaContext context, CudaStream stream, uint8_t per_thread, uint32_t *id))                  \
   X(activity_enable_runtime_api, cuptiActivityEnableRuntimeApi, (uint32_t cbid, uint8_t enable)) \
   X(activity_enable_driver_api, cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t enable))   \
   X(activity_enable_allocation_source, cuptiActivityEnableAllocationSource, (uint8_t enable))    \
-  X(activity_enable_all_sync_records, cuptiActivityEnableAllSyncRecords, (uint8_t enable))       \
   X(activity_enable_event_times, cuptiActivityEnableCudaEventDeviceTimestamps, (uint8_t enable)) \
-  X(is_tracing_session_running, cuptiIsTracingSessionRunning, (uint8_t *running))                \
-  X(finalize, cuptiFinalize, (void))
+  X(is_tracing_session_running, cuptiIsTracingSessionRunning, (uint8_t *running))
 
 // … and those of several subscribers.
 #define WARPLINE_CUPTI_SEVERAL(X)                                                                          \

@@ -13,7 +13,7 @@ from tests.launching import warpline
 from warpline.query import open as open_report
 
 pytestmark = [pytest.mark.require("native", "gcc")]
-STEPS = ("files", "waits", "sockets", "locks", "cancelled", "signals", "children", "closes", "uncontended")
+STEPS = ("files", "waits", "sockets", "locks", "cancelled", "signals", "children", "closes", "borrowed", "uncontended")
 Rows = list[dict[str, Any]]
 
 
@@ -127,6 +127,18 @@ def test_children_are_waited_for_and_seen_themselves(target: Target, tmp_path: P
     assert any(row["process"] != main for row in _named(rows, "usleep"))
     assert {row["target"] for row in _named(rows, "system")} == {"exit 6"}
     assert {row["target"] for row in _named(rows, "popen")} == {"echo seven"}
+
+
+def test_a_child_of_vfork_begins_no_recording(target: Target, tmp_path: Path) -> None:
+    """It would be in its parent's memory, and in its own name."""
+    done, report = _record(tmp_path, target("os_calls"), "borrowed", tmp_path, options=("--osrt-threshold", "10000000"))
+    assert done.returncode == 0, done.stderr
+    with open_report(report) as opened:
+        rows = opened.sql('SELECT o.name, p."primary" AS own FROM osrt o JOIN processes p USING (process)').to_pylist()
+        recorded = opened.sql("SELECT count(*) AS n FROM processes WHERE recorded").to_pylist()
+    assert {(row["name"], row["own"]) for row in rows} >= {("nanosleep", True)}
+    assert all(row["own"] for row in rows)
+    assert recorded[0]["n"] == 1
 
 
 def test_a_program_that_closes_all_descriptors_is_seen_to_its_end(target: Target, tmp_path: Path) -> None:

@@ -370,6 +370,20 @@ static void closes(const char *folder) {
   nanosleep(&g_short, NULL);
 }
 
+/* The first call of all that is long enough is one of a child that has its parent's memory. */
+static void borrowed(const char *folder) {
+  (void)folder;
+  pid_t child = vfork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    nanosleep(&g_short, NULL);
+    _exit(9);
+  }
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 9);
+  nanosleep(&g_short, NULL);
+}
+
 static void uncontended(const char *folder) {
   (void)folder;
   for (int i = 0; i < 10000; ++i) {
@@ -389,6 +403,7 @@ static const struct {
                {"cancelled_owner", cancelled_owner},
                {"children", children},
                {"closes", closes},
+               {"borrowed", borrowed},
                {"uncontended", uncontended}};
 
 int main(int count, char **words) {

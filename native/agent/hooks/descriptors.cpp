@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "agent/source.h"
+#include "known_texts.h"
 
 namespace warpline::agent {
 namespace {
@@ -124,7 +125,7 @@ uint32_t number_of(int fd, std::string_view link, bool &lasts) {
   constexpr std::string_view kNameless = "anon_inode:";
   if (starts_with(link, "socket:")) {
     Line line;
-    return describe_socket(line, fd, lasts) ? text_number(line.text()) : text_number("socket");
+    return describe_socket(line, fd, lasts) ? any_text_number(line.text()) : text_number("socket");
   }
   if (starts_with(link, "pipe:")) {
     return text_number("pipe");
@@ -136,7 +137,7 @@ uint32_t number_of(int fd, std::string_view link, bool &lasts) {
     }
     return text_number(link == "eventpoll" ? "epoll" : link);
   }
-  uint32_t number = text_number(link);
+  uint32_t number = any_text_number(link);
   return number != 0 && starts_with(link, "/") ? number | kPath : number;
 }
 
@@ -182,7 +183,7 @@ uint32_t address_text(const void *address, size_t size) {
   line.add(static_cast<const sockaddr *>(address)->sa_family == AF_UNIX ? "unix " : "socket ");
   size_t before = line.text().size();
   add_address(line, address, size);
-  return line.text().size() == before ? 0 : text_number(line.text());
+  return line.text().size() == before ? 0 : any_text_number(line.text());
 }
 
 }  // namespace warpline::agent

@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "agent/hooks/cpu.h"
 #include "agent/hooks/descriptors.h"
+#include "agent/hooks/known_texts.h"
 #include "agent/hooks/unwind.h"
 #include "agent/session.h"
 #include "agent/source.h"
@@ -19,44 +19,11 @@ uint64_t g_threshold_ns = 0;
 uint64_t g_stack_ns = UINT64_MAX;
 uint32_t g_stack_depth = 0;
 
-// Texts that come again, without a lock: the upper half tells which it is, the lower is its number. Two that collide take turns.
-class Known {
- public:
-  template <typename Make>
-  uint32_t get(uint64_t hash, const Make &make) {
-    std::atomic<uint64_t> &slot = slots_[hash % kSlots];
-    uint64_t known = slot.load(std::memory_order_relaxed);
-    if (known >> 32 == hash >> 32 && known != 0) {
-      return static_cast<uint32_t>(known);
-    }
-    uint32_t number = make();
-    if (number != 0) {
-      slot.store((hash >> 32) << 32 | number, std::memory_order_relaxed);
-    }
-    return number;
-  }
-
- private:
-  static constexpr size_t kSlots = 4096;
-  std::atomic<uint64_t> slots_[kSlots];
-};
-
-Known g_names;
-Known g_paths;
-std::atomic<uint32_t> g_new_paths{0};
-constexpr uint32_t kMostPaths =
-    500'000;  // of a program that looks at every file of a disk; the others have no name
+KnownTexts g_names;
 
 uint32_t name_number(const char *literal) {
   uint64_t hash = reinterpret_cast<uintptr_t>(literal) * 0x9e3779b97f4a7c15u;
   return g_names.get(hash, [&] { return text_number(literal); });
-}
-
-uint32_t path_number(const char *path) {
-  size_t size = std::strlen(path);
-  return g_paths.get(hash_text(path, size), [&]() -> uint32_t {
-    return g_new_paths.fetch_add(1, std::memory_order_relaxed) < kMostPaths ? text_number({path, size}) : 0;
-  });
 }
 
 struct Target {
@@ -73,7 +40,7 @@ Target target_of(const WarplineOsCall &call) {
     target.is_file = true;
   }
   if (target.text == 0 && call.text != nullptr) {
-    target.text = path_number(call.text);
+    target.text = any_text_number(call.text);
   }
   if (call.peer != nullptr && call.error != 0) {  // else the descriptor knows
     uint32_t peer = address_text(call.peer, call.peer_size);

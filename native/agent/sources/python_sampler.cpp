@@ -197,8 +197,6 @@ void abandon() {
   g_phase.store(idle);
   g_sampler.store(nullptr);
   g_is_child.store(true);
-  renew_python();
-  renew_memory();
 }
 
 void end() {
