@@ -30,7 +30,8 @@ constexpr uint32_t kHzWithoutCounters = 250;  // a timer of a virtual machine is
 constexpr int kManyCpus = 16;
 constexpr size_t kPythonReaders = 8;
 constexpr int kSettleMs = 100;
-constexpr uint64_t kSparing = 50;       // a look at all threads takes at most one part in so many of a CPU
+constexpr int kSettleChildMs = 2;  // many children end or become another program before there is a sample
+constexpr uint64_t kSparing = 50;  // a look at all threads takes at most one part in so many of a CPU
 constexpr uint64_t kSlack = 2'000'000;  // ns: a record is timed before it is written
 
 struct PerfCpu {
@@ -251,6 +252,7 @@ void look_for_python(Perf &perf) {
 void serve(void *) {
   Perf &perf = *g_perf;
   if (perf.opens_later) {
+    poll(nullptr, 0, kSettleChildMs);
     open_events(perf);
   } else {
     perf.opened.wait(false);

@@ -111,7 +111,11 @@ class Builder:
     def _sorted_files(self) -> list[tuple[Path, Process]]:
         """The readable spools, the launched process first, then in order of start."""
         found = []
+        unbegun = 0
         for path in spools.spool_files(self.directory):
+            if not spools.is_begun(path):
+                unbegun += 1
+                continue
             try:
                 with SpoolFile(path) as spool:
                     found.append((path, spool.process))
@@ -120,6 +124,9 @@ class Builder:
                 self.unreadable.append(path)
                 message = f"{error}; the file is kept in the report's raw directory"
                 self._notes.append((Note("error", "spool-unreadable", "spool", message), None))
+        if unbegun and self.as_of is None:
+            message = f"{unbegun} processes ended in the moment in which they began to record: nothing of them is here"
+            self._notes.append((Note("info", "spool-not-begun", "spool", message, unbegun), None))
         primary = self._launch.pid
         found.sort(key=lambda item: (item[1].pid != primary if primary is not None else False, item[1].start_ns, item[0].name))
         return found

@@ -53,6 +53,15 @@ def spool_files(directory: Path) -> list[Path]:
     return sorted(path for path in directory.glob("*.spool") if path.is_file())
 
 
+def is_begun(path: Path) -> bool:
+    """Say whether a spool has a header: it is written last, and a process may end before."""
+    try:
+        with path.open("rb") as file:
+            return any(file.read(layout.PAGE))
+    except OSError:
+        return True
+
+
 def read_control(directory: Path) -> Control | None:
     """Read the control page; None where there is none or it is damaged."""
     data = read_file(directory / "control")

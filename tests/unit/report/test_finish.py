@@ -171,6 +171,21 @@ def test_an_unreadable_spool_is_told_and_kept(tmp_path: Path) -> None:
     assert not spool.exists()
 
 
+def test_processes_that_ended_as_they_began_to_record_are_counted(tmp_path: Path) -> None:
+    """A child of fork may live for less than it takes to make a file."""
+    spool = recording(tmp_path / "spool", launch={})
+    (spool / "host-98-1.spool").touch()
+    (spool / "host-99-1.spool").write_bytes(bytes(1 << 18))
+    finish(spool, tmp_path / "r.warpline")
+    report = open_report(tmp_path / "r.warpline")
+    told = {row["code"]: (row["severity"], row["count"]) for row in report.diagnostics.to_pylist()}
+    assert told["spool-not-begun"] == ("info", 2)
+    assert "spool-unreadable" not in told
+    assert report.tables["processes"] == 2
+    assert not (report.path / "raw").exists()
+    assert not spool.exists()
+
+
 def test_progress_ends_at_one(tmp_path: Path) -> None:
     heard: list[tuple[str, float]] = []
     finish(recording(tmp_path / "spool"), tmp_path / "r.warpline", progress=lambda stage, share: heard.append((stage, share)))
