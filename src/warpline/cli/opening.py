@@ -11,6 +11,7 @@ import click
 
 from warpline.cli.finishing import progress_bar
 from warpline.cli.telling import tell
+from warpline.handover.naming import is_report
 
 if TYPE_CHECKING:
     from warpline.query import Report
@@ -28,16 +29,18 @@ window_option = click.option(
 def opened(path: Path, *, window: int | None = None, say: bool = True, quiet: bool = False) -> Iterator[Report]:
     """Yield the report at `path`, or one window of it; unless `say` is false, stderr gets a warning for each recording that is not in it.
 
-    A file of another tool is imported first, which is said unless `quiet`. Raises MissingData where there is no such window.
+    A file or folder of another tool is imported first, which is said unless `quiet`. Raises MissingData where there is no such window.
     """
     from warpline.query.report import Report
     from warpline.report.store import open_store
 
-    if path.is_file():
-        from warpline.flows.foreign import imported  # only such files pay for it
+    if path.exists() and not is_report(path):
+        from warpline.flows.foreign import imported  # only what may be another tool's pays for it
+        from warpline.importers.importing import is_foreign
 
-        with progress_bar() as progress:
-            path = imported(path, tell if say and not quiet else None, progress)
+        if is_foreign(path):
+            with progress_bar() as progress:
+                path = imported(path, tell if say and not quiet else None, progress)
     with progress_bar() as progress:
         stored = open_store(path, progress)
     if say:

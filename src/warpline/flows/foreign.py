@@ -13,8 +13,9 @@ from pathlib import Path
 from warpline._version import __version__
 from warpline.errors import ReportError
 from warpline.flows.answers import Report
-from warpline.handover.naming import SUFFIX
-from warpline.importers.importing import import_file, part_id
+from warpline.handover.naming import SUFFIX, located
+from warpline.handover.output_name import with_suffix
+from warpline.importers.importing import import_file, is_foreign, part_id
 from warpline.report import manifest as manifests
 
 _KEPT = 16  # reports
@@ -22,16 +23,16 @@ _IN_USE_S = 86_400.0
 
 
 def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None) -> Report:
-    """Open a report directory, or the file of another tool, which is imported first; see `warpline.query.open`.
+    """Open a report directory, or a file or folder of another tool, which is imported first; see `warpline.query.open`.
 
-    Files that can be imported: SQLite exports of Nsight Systems.
+    What can be imported: `docs/reference/importers.md`, or `warpline import --help`.
     """
-    given = Path(path)
-    return Report.open(imported(given, progress=progress) if given.is_file() else given, progress=progress)
+    given = located(Path(path))
+    return Report.open(imported(given, progress=progress) if is_foreign(given) else given, progress=progress)
 
 
 def imported(path: Path, tell: Callable[[str], None] | None = None, progress: Callable[[str, float], None] | None = None) -> Path:
-    """Return the report that the file `path` becomes: the one beside it that `warpline import` made, else one in the cache.
+    """Return the report that the file or folder `path` becomes: the one beside it that `warpline import` made, else one in the cache.
 
     `tell` hears where an import goes, `progress` how far it is. Raises NotAReport, ReportError.
     """
@@ -40,10 +41,10 @@ def imported(path: Path, tell: Callable[[str], None] | None = None, progress: Ca
         told = path.stat()
     except OSError as error:
         raise ReportError(f"cannot read {path}: {error.strerror or error}.") from error
-    beside = path.with_suffix(SUFFIX)
+    beside = with_suffix(str(path))
     if manifests.path_of(beside, part).exists():
         return beside
-    key = hashlib.sha256(f"{whole} {told.st_size} {told.st_mtime_ns} {told.st_ino} {__version__}".encode(errors="surrogateescape"))
+    key = hashlib.sha256(f"{whole} {told.st_size} {told.st_mtime_ns} {told.st_ino} {part} {__version__}".encode(errors="surrogateescape"))
     folder = cache() / key.hexdigest()[:16]
     report = folder / (path.stem + SUFFIX)
     if not manifests.path_of(report, part).exists():

@@ -5,7 +5,7 @@ An importer is `importers/formats/<name>.py` with
     SUFFIXES: tuple[str, ...]       what such files are called, with the dot
     CONTENT: str                    what kind of file that is, in two words
     DROPS: tuple[str, ...]          what the format holds and a report cannot, in a few words each
-    def recognises(path: Path) -> bool                              a look at the content, not at the name
+    def recognises(path: Path) -> bool                              a look at the content, not at the name; of a folder too
     def read(source: Path, part: PartWriter, progress: Progress, *, opts...) -> Facts
 
 `read` writes the tables of the part and returns its facts; it neither commits nor prints; `progress` hears how far it is. What it
@@ -29,7 +29,7 @@ class Recognises(Protocol):
     """What `recognises` in each unit is."""
 
     def __call__(self, path: Path) -> bool:
-        """Say whether the file is of this format. Raises OSError."""
+        """Say whether the file, or folder of files, is of this format. Raises OSError (IsADirectoryError: it reads files only)."""
         ...
 
 

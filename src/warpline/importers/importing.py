@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from warpline import catalog
 from warpline.errors import NotAReport, ReportError
+from warpline.handover.naming import is_report
 from warpline.importers.base import Progress
 from warpline.importers.content import looks_like
 from warpline.report.manifest import Manifest
@@ -19,30 +20,39 @@ from warpline.report.writer import PartWriter
 FAMILY = "importers.formats"
 
 
-_BY_NSYS = (".nsys-rep", ".qdrep", ".qdstrm")
-
-
 def format_of(path: Path) -> catalog.Unit:
-    """Return the import format of a file. Raises NotAReport where no importer reads it, ReportError where nobody can."""
+    """Return the import format of a file or folder. Raises NotAReport where no importer reads it, ReportError where nobody can."""
     try:
         for unit in catalog.units(FAMILY):
-            if unit.load().recognises(path):
+            if _recognises(unit, path):
                 return unit
-        looks = looks_like(path)
+        looks = "" if path.is_dir() else looks_like(path)
     except OSError as error:
         raise ReportError(f"cannot read {path}: {error.strerror or error}.") from error
-    if path.suffix in _BY_NSYS:
-        made = path.with_suffix(".sqlite")
-        raise NotAReport(f"{path} can be read by Nsight Systems alone. Export it, and take {made.name}: `nsys export -t sqlite {path}`.")
     for unit in catalog.units(FAMILY):
         if path.suffix in unit.constant("SUFFIXES"):
             raise NotAReport(f"{path} is no {unit.constant('CONTENT')}{f': it is {looks}' if looks else ', whatever its name says'}.")
     known = ", ".join(f"{suffix} ({unit.id})" for unit in catalog.units(FAMILY) for suffix in unit.constant("SUFFIXES"))
-    raise NotAReport(f"{path} is a file, not a report, and of no format that can be imported; there are: {known}.")
+    kind = "folder" if path.is_dir() else "file"
+    raise NotAReport(f"{path} is a {kind}, not a report, and of no format that can be imported; there are: {known}.")
+
+
+def is_foreign(path: Path) -> bool:
+    """Say whether `path` is for an importer: any file, and a folder that is no report but that one of them knows. Raises OSError."""
+    if not path.is_dir():
+        return path.is_file()
+    return not is_report(path) and any(_recognises(unit, path) for unit in catalog.units(FAMILY))
+
+
+def _recognises(unit: catalog.Unit, path: Path) -> bool:
+    try:
+        return bool(unit.load().recognises(path))
+    except IsADirectoryError:  # it reads files only
+        return False
 
 
 def import_file(source: Path, report: Path, progress: Progress = lambda stage, done: None) -> Manifest:
-    """Make the report directory `report` of the file `source`; it must not exist, or be empty.
+    """Make the report directory `report` of the file or folder `source`; it must not exist, or be empty.
 
     It appears in one step, when it is whole. `progress` hears a stage and how far it is. Raises NotAReport, ReportError.
     """
@@ -63,6 +73,7 @@ def import_file(source: Path, report: Path, progress: Progress = lambda stage, d
 
 
 def part_id(source: Path) -> str:
-    """Return what the part of an imported file is called: the same for the same file. Raises OSError."""
-    told = source.stat()
-    return f"import-{hashlib.sha256(f'{source.name} {told.st_size} {told.st_mtime_ns}'.encode()).hexdigest()[:12]}"
+    """Return what the part of an imported file is called: the same for the same file, or folder of files. Raises OSError."""
+    files = sorted(source.iterdir()) if source.is_dir() else []
+    told = [f"{path.name} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in files or [source]]
+    return f"import-{hashlib.sha256(' '.join([source.name, *told] if files else told).encode(errors='surrogateescape')).hexdigest()[:12]}"

@@ -23,11 +23,11 @@ Examples:
   warpline import -o old.warpline run.sqlite && warpline stats old.warpline
 """,
 )
-@click.argument("source", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("source", metavar="FILE", type=click.Path(exists=True, path_type=Path))
 @click.option("-o", "--output", metavar="REPORT", help="Where to; default: beside the file.")
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a report that exists.")
 def command(source: Path, output: str | None, force_overwrite: bool) -> None:
-    """Make a report of what another tool recorded, e.g. of the SQLite export of Nsight Systems."""
+    """Make a report of what another tool recorded, e.g. of an export of Nsight Systems: a file, or a folder of files."""
     from warpline.importers.importing import import_file
 
     # A report that is to be replaced stays until there is something to replace it with.
