@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
 
 from warpline.errors import MissingData
 from warpline.query.gpu_ops import during
+from warpline.query.intervals import Times
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
 _ONE_VALUE = 16  # bytes: a number, or a complex one
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Copies that leave or enter a GPU, by id."""
+
+    id: Times
+    bytes: Times
+    kind: npt.NDArray[np.object_]
+    pageable: npt.NDArray[np.bool_]
+    pinned: npt.NDArray[np.bool_]
+
+    def find(self, ids: Times) -> tuple[Times, npt.NDArray[np.bool_]]:
+        """Return for each id the place of its copy, and whether there is one."""
+        place = np.searchsorted(self.id, ids)
+        known = place < len(self.id)
+        known[known] = self.id[place[known]] == ids[known]
+        return np.where(known, place, 0), known
+
+
+def moving_copies(report: Report) -> Copies:
+    """Return the copies between the host and GPUs, and between GPUs."""
+    either = "coalesce(source_kind = '{0}' OR destination_kind = '{0}', false)"
+    rows = report.sql(
+        f"""SELECT id, bytes, kind, {either.format("Pageable")} AS pageable, {either.format("Pinned")} AS pinned
+            FROM memcpys WHERE kind NOT IN ('Device-to-Device', 'Host-to-Host') ORDER BY id"""
+    )
+    return Copies(**{name: np.asarray(rows.column(name).to_numpy()) for name in rows.column_names})
 
 
 def kinds_known(report: Report) -> None:

@@ -45,3 +45,12 @@ def one(report: Report, rule: str, **options: Any) -> Finding:
 def costs(finding: Finding) -> tuple[int | None, int | None]:
     """Return its bound and estimate, us."""
     return tuple(None if cost is None else cost // US for cost in (finding.bound, finding.estimate))  # type: ignore[return-value]
+
+
+def looped(step: str, times: int) -> str:
+    """Return a picture whose lines are those of `step`, so many times one after the other; labels end in `__`, the number of the step."""
+    lines = [line.partition("|")[::2] for line in step.splitlines() if line.strip()]
+    width = max(len(track) for _, track in lines)
+    return "\n".join(
+        f"{head}|" + "".join(track.ljust(width).replace("__", f"{number:02}") for number in range(times)) for head, track in lines
+    )

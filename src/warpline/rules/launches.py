@@ -1,0 +1,50 @@
+"""The calls that launch kernels, as arrays that kernels are looked up in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.query.intervals import Times
+
+if TYPE_CHECKING:
+    from warpline.query import Report
+
+_cache: WeakKeyDictionary[Report, Launches] = WeakKeyDictionary()
+_LONG_AGO = -(1 << 62)
+
+
+@dataclass(frozen=True, eq=False)
+class Launches:
+    """Launches by id. `before`: when the launch before it in its thread had returned."""
+
+    id: Times
+    start: Times
+    end: Times
+    before: Times
+
+    def find(self, ids: Times) -> tuple[Times, npt.NDArray[np.bool_]]:
+        """Return for each id of a call its place, and whether it is a launch that is known."""
+        place = np.searchsorted(self.id, ids)
+        known = place < len(self.id)
+        known[known] = self.id[place[known]] == ids[known]
+        return np.where(known, place, 0), known
+
+
+def launches(report: Report) -> Launches:
+    """Return the calls that launch single kernels; those of whole graphs are none."""
+    if report not in _cache:
+        rows = report.sql(
+            """SELECT id, thread, "start", "end" FROM cuda_api WHERE name ILIKE '%Launch%Kernel%' ORDER BY thread, "start", id"""
+        )
+        ids, thread, start, end = (np.asarray(column.to_numpy(), np.int64) for column in rows.columns)
+        before = np.full(len(ids), _LONG_AGO)
+        same = thread[1:] == thread[:-1]
+        before[1:][same] = end[:-1][same]
+        order = np.argsort(ids, kind="stable")
+        _cache[report] = Launches(ids[order], start[order], end[order], before[order])
+    return _cache[report]
