@@ -1,0 +1,125 @@
+// What is taken out of the events of a Chrome trace: the fields, and which of them each kind of event has. Mirrored in
+// importers/kineto/layout.py.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+namespace warpline::desk {
+
+constexpr int64_t kNull = std::numeric_limits<int64_t>::min();
+constexpr int32_t kNull32 = std::numeric_limits<int32_t>::min();
+
+// Texts are codes of TextCodes. Times are ns.
+enum Field : uint8_t {
+  kStart,
+  kEnd,
+  kLane,
+  kName,
+  kCategory,
+  kCorrelation,
+  kExternal,
+  kStream,
+  kDevice,
+  kContext,
+  kGridX,
+  kGridY,
+  kGridZ,
+  kBlockX,
+  kBlockY,
+  kBlockZ,
+  kRegisters,
+  kShared,
+  kBytes,
+  kGraphNode,
+  kGraph,
+  kSequence,
+  kForwardThread,
+  kShapes,
+  kTypes,
+  kCallStack,
+  kCollective,
+  kGroup,
+  kGroupSize,
+  kGroupSequence,
+  kElementsIn,
+  kElementsOut,
+  kElementType,
+  kRanks,
+  kAddress,
+  kAllocated,
+  kReserved,
+  kDeviceType,
+  kSyncKind,
+  kWaitStream,
+  kWaitCorrelation,
+  kEvent,
+  kId,
+  kPhase,
+  kPayload,
+  kArgument,
+  kArgumentText,
+  kValue,
+  kIsReal,
+  kSortIndex,
+  kRow,
+  kOwner,
+  kFlags,
+  kFields,
+};
+
+enum Kind : uint8_t {
+  kOp,
+  kAnnotation,
+  kPython,
+  kRuntime,
+  kDriver,
+  kKernel,
+  kMemcpy,
+  kMemset,
+  kSync,
+  kCudaEvent,
+  kOverhead,
+  kMemory,
+  kFlow,
+  kRange,
+  kAsync,
+  kMark,
+  kCounter,
+  kMetadata,
+  kCollectiveCall,
+  kKinds,
+  // What has no rows:
+  kGpuAnnotation,
+  kSpan,
+  kUnsupported,
+};
+
+struct Column {
+  Field field;
+  bool wide;  // 64 bits, else 32
+};
+
+constexpr size_t kMostColumns = 24;
+
+struct Columns {
+  std::array<Column, kMostColumns> items{};
+  size_t count = 0;
+};
+
+const Columns &columns_of(Kind kind);
+// The kind of complete events (`ph: X`) of a category.
+Kind kind_of_category(std::string_view category);
+// How a known argument is read.
+enum class Reading : uint8_t { number, text, json, triple };
+struct Argument {
+  std::string_view name;
+  Field field;
+  Reading reading;
+};
+const Argument *find_argument(std::string_view name);
+
+}  // namespace warpline::desk

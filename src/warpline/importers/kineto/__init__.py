@@ -1,0 +1,1 @@
+"""Reads traces of PyTorch's profiler, and Chrome traces in general."""

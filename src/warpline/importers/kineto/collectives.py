@@ -1,0 +1,146 @@
+"""Communication between ranks: the table `collectives`, from what PyTorch says of its NCCL calls."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.importers.kineto.columns import Ints, numbered
+from warpline.importers.kineto.layout import KINDS
+
+if TYPE_CHECKING:
+    from warpline.importers.kineto.ranges import Ranges
+    from warpline.importers.kineto.trace import Trace
+    from warpline.importers.kineto.work import Kernels
+
+_OP, _KERNEL = KINDS.index("op"), KINDS.index("kernel")
+_COLUMNS = ("collective", "group", "group_size", "group_sequence", "elements_in", "elements_out", "element_type", "ranks")
+_NAMES = {
+    "allgather": "all_gather",
+    "allreduce": "all_reduce",
+    "alltoall": "all_to_all",
+    "reducescatter": "reduce_scatter",
+    "sendrecv": "send_recv",
+}
+_NO_TRANSFER = frozenset(("init", "wait", "start", "end", "record"))  # what is said around a collective
+_NCCL = re.compile(r"\b[nr]ccl(?:Dev)?Kernel\w*?(?:_(AllReduce|AllGather|ReduceScatter|Broadcast|SendRecv|Reduce|AllToAll))?(?:_|\\b)")
+_SIZES = {
+    **dict.fromkeys(("double", "long", "complexfloat", "longint", "int64", "uint64", "float64"), 8),
+    **dict.fromkeys(("float", "int", "float32", "int32", "uint32", "complexhalf"), 4),
+    **dict.fromkeys(("half", "bfloat16", "short", "float16", "int16", "uint16"), 2),
+    **dict.fromkeys(("byte", "char", "bool", "qint8", "quint8", "int8", "uint8", "unsignedchar", "signedchar"), 1),
+    "complexdouble": 16,
+}
+
+
+def plain(name: str) -> str:
+    """Return a collective's name in one spelling: `_allgather_base` and `all_gather_into_tensor` are `all_gather`."""
+    text = name.removeprefix("nccl:").strip("_").lower()
+    text = re.sub(r"_?(base|coalesced|into_tensor|tensor|single)\b", "", text)
+    text = re.sub(r"_(base|coalesced|into_tensor|tensor|single)(?=_)", "", text).strip("_")
+    return _NAMES.get(text.replace("_", ""), text)
+
+
+def size_of(type_name: str) -> int | None:
+    """Return the bytes of one element of a type of PyTorch, e.g. `BFloat16`; None where it is not known."""
+    text = type_name.rpartition("::")[2].replace(" ", "").replace("_", "").lower()
+    return 1 if text.startswith("float8") else _SIZES.get(text)
+
+
+def write(trace: Trace, ranges: Ranges, kernels: Kernels, ops: Ints) -> None:
+    """Write `collectives`: one for each kernel that communicates, and one for each operation that says so and has no kernel."""
+    owner, row = trace.take("collective", "owner", "row")
+    told = _Told(trace)
+    kernel_places = np.full(len(kernels.row), -1, np.int64)
+    kernel_places[kernels.row] = np.arange(len(kernels.row))
+    of_kernel = {int(kernel_places[row[number]]): number for number in np.flatnonzero(owner == _KERNEL).tolist()}
+    of_op = {int(ops[row[number]]): number for number in np.flatnonzero(owner == _OP).tolist()}
+    rows: list[dict[str, Any]] = []
+    for place in sorted({*np.flatnonzero(_communicates(trace, kernels)).tolist(), *of_kernel}):
+        around = _operation(trace, ranges, int(kernels.range[place]), of_op)
+        said = {**told.row(of_op.get(around)), **told.row(of_kernel.get(place))}
+        name = said.get("name") or _name_of(trace, ranges, around) or _of_kernel(trace.texts[int(kernels.name[place])])
+        rows.append(
+            {
+                **said,
+                "process": int(kernels.process[place]),
+                "start": int(kernels.start[place]),
+                "end": int(kernels.end[place]),
+                "kernel": int(kernels.id[place]),
+                "range": int(ranges.id[around]) if around >= 0 else None,
+                "name": name,
+                "around": around,
+            }
+        )
+    started = {row["around"] for row in rows}
+    for place, number in of_op.items():
+        said = told.row(number)
+        if place not in started and said["name"] not in _NO_TRANSFER:
+            span = {"start": int(ranges.start[place]), "end": int(ranges.end[place])}
+            rows.append({**said, **span, "process": int(ranges.process[place]), "range": int(ranges.id[place])})
+    rows.sort(key=lambda row: (row["process"], row["start"], row["end"]))
+    for number, key in enumerate(numbered(np.array([row["process"] for row in rows], np.int64)).tolist()):
+        rows[number]["id"] = key
+        rows[number].pop("around", None)
+    trace.part.write("collectives", rows)
+
+
+class _Told:
+    """What events say of collectives."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._texts = trace.texts
+        self._columns = {name: column.tolist() for name, column in zip(_COLUMNS, trace.take("collective", *_COLUMNS), strict=True)}
+
+    def row(self, number: int | None) -> dict[str, Any]:
+        """Return what event `number` says, only what it does say; empty for None."""
+        if number is None:
+            return {}
+        value = {name: column[number] for name, column in self._columns.items()}
+        texts = {name: self._texts[value[name]] if value[name] >= 0 else None for name in ("collective", "group", "element_type", "ranks")}
+        size = size_of(texts["element_type"] or "")
+        counts = [None if value[name] < 0 else value[name] for name in ("elements_in", "elements_out", "group_sequence", "group_size")]
+        into, out, sequence, ranks = counts
+        found = {
+            "name": plain(texts["collective"] or ""),
+            "group": texts["group"],
+            "group_size": ranks,
+            "sequence": sequence,
+            "bytes_in": into * size if into is not None and size else None,
+            "bytes_out": out * size if out is not None and size else None,
+            "elements_in": into,
+            "elements_out": out,
+            "type": texts["element_type"],
+            "peers": texts["ranks"],
+        }
+        return {name: one for name, one in found.items() if one is not None}
+
+
+def _communicates(trace: Trace, kernels: Kernels) -> npt.NDArray[np.bool_]:
+    used, which = trace.texts.distinct(kernels.name)
+    return np.array([*(bool(_NCCL.search(trace.texts[code])) for code in used.tolist()), False])[which]
+
+
+def _operation(trace: Trace, ranges: Ranges, number: int, of_op: dict[int, int]) -> int:
+    """Return the place of the range around `number` that says what it communicates, else of the innermost that is called so; -1: none."""
+    place = int(np.searchsorted(ranges.id, number)) if number >= 0 else -1
+    called = -1
+    while place >= 0 and place not in of_op:
+        if called < 0 and _name_of(trace, ranges, place):
+            called = place
+        place = int(ranges.parent[place])
+    return place if place >= 0 else called
+
+
+def _name_of(trace: Trace, ranges: Ranges, place: int) -> str | None:
+    code = int(ranges.name[place]) if place >= 0 else -1
+    name = trace.texts[code] if code >= 0 else ""
+    return plain(name) if name.startswith(("nccl:", "rccl:")) else None
+
+
+def _of_kernel(name: str) -> str:
+    found = _NCCL.search(name)
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", found[1]).lower() if found and found[1] else "unknown"
