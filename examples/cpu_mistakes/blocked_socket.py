@@ -27,7 +27,7 @@ def service(connection: socket.socket) -> None:
     connection.setblocking(False)
     while True:
         try:
-            data = connection.recv(QUESTION)
+            data = connection.recv(1 << 16)
             if not data:
                 return
             due.append((time.monotonic() + _TRAVEL, data))

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import argparse
 import gc
+import time
 
 import warpline.nvtx as nvtx
 
 
 def request(number: int) -> int:
-    """Make some garbage with cycles in it, and use it."""
-    nodes: list[list[object]] = [[number] for _ in range(20_000)]
+    """Ask the database, and make some garbage with cycles in it."""
+    time.sleep(0.005)
+    nodes: list[list[object]] = [[number] for _ in range(500)]
     for node in nodes:
         node.append(node)
     return len(nodes)

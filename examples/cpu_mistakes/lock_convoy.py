@@ -1,10 +1,10 @@
-"""Does the work of four threads under one lock: they stand in a queue, one works.
+"""Fetches and digests in four threads under one lock: they stand in a queue, one works.
 
     warpline profile -o convoy -t nvtx,osrt,gil --sample=process-tree --python-sampling=true python examples/cpu_mistakes/lock_convoy.py
     warpline stats -r osrt_sum,thread_state_sum convoy
     warpline timeline convoy
 
-`--fix` works outside the lock, and takes it to note the result alone.
+`--fix` fetches and digests outside the lock, and takes it to note the result alone.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import threading
+import time
 
 import warpline.nvtx as nvtx
 
-DATA = bytes(4 << 20)
+_TRAVEL = 0.02  # s
 
 
 class Ledger:
@@ -26,20 +27,21 @@ class Ledger:
         self.digests: list[str] = []
 
     def note(self, number: int) -> None:
-        """Digest and note, all of it under the lock: nobody else can work meanwhile."""
+        """Fetch, digest and note, all of it under the lock: nobody else can work meanwhile."""
         with self.lock:
             self.digests.append(digest(number))
 
     def note_fast(self, number: int) -> None:
-        """Digest first; the lock is held for a moment."""
+        """Fetch and digest first; the lock is held for a moment."""
         found = digest(number)
         with self.lock:
             self.digests.append(found)
 
 
 def digest(number: int) -> str:
-    """Digest 4 MiB; hashlib gives the GIL back meanwhile."""
-    return hashlib.sha256(number.to_bytes(8, "little") + DATA).hexdigest()
+    """Digest what a service sends that is some way off."""
+    time.sleep(_TRAVEL)
+    return hashlib.sha256(number.to_bytes(8, "little") * 512).hexdigest()
 
 
 def main() -> None:

@@ -1,10 +1,10 @@
-"""Reads each batch anew from a slow disk, in a loader thread: the training waits for it, epoch after epoch.
+"""Reads one batch after the other from a slow disk, in a loader thread: the training waits for it at every step.
 
     warpline profile -o reader -t nvtx,osrt --sample=process-tree --python-sampling=true python examples/cpu_mistakes/slow_reader.py
     warpline stats -r osrt_sum,osrt_trace reader
     warpline timeline reader
 
-The disk is a FIFO whose other end takes its time. `--fix` keeps what was read: only the first epoch waits.
+The disk is a FIFO whose other end takes its time. Such disks answer many questions at once: `--fix` reads in eight threads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ import warpline.nvtx as nvtx
 
 BATCH = 4096  # bytes
 BATCHES = 10  # of an epoch
-_SEEK = 0.02  # s
+READERS = 8
+_SEEK = 0.06  # s
+_STEP = 0.02  # s
 
 
 def disk(path: Path, reads: int) -> None:
@@ -33,53 +35,46 @@ def disk(path: Path, reads: int) -> None:
             fifo.write(bytes([number % BATCHES]) * BATCH)
 
 
-def batches(path: Path, epochs: int, keep: bool) -> Iterator[bytes]:
-    """Yield the batches of all epochs; `keep`: those of the first one again."""
-    kept: list[bytes] = []
+def batches(path: Path, reads: int) -> Iterator[bytes]:
+    """Yield what the disk gives out."""
     with open(path, "rb", buffering=0) as file:
-        for _ in range(epochs):
-            if len(kept) == BATCHES:
-                yield from kept
-                continue
-            for _ in range(BATCHES):
-                with nvtx.annotate("load"):
-                    batch = b""
-                    while len(batch) < BATCH:
-                        batch += os.read(file.fileno(), BATCH - len(batch))
-                if keep:
-                    kept.append(batch)
-                yield batch
+        for _ in range(reads):
+            with nvtx.annotate("load"):
+                batch = b""
+                while len(batch) < BATCH:
+                    batch += os.read(file.fileno(), BATCH - len(batch))
+            yield batch
 
 
 def main() -> None:
-    """Train on batches that a loader thread puts into a queue."""
+    """Train on batches that loader threads put into a queue."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--fix", action="store_true", help="without the mistake")
     parser.add_argument("--items", type=int, default=3, help="epochs (default: 3)")
     options = parser.parse_args()
+    steps, readers = options.items * BATCHES, READERS if options.fix else 1
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "dataset"
-        os.mkfifo(path)
-        reads = BATCHES * (1 if options.fix else options.items)
-        ready: queue.Queue[bytes | None] = queue.Queue(maxsize=2)
+        ready: queue.Queue[bytes] = queue.Queue(maxsize=2 * readers)
 
-        def load() -> None:
-            for batch in batches(path, options.items, options.fix):
+        def load(path: Path, reads: int) -> None:
+            for batch in batches(path, reads):
                 ready.put(batch)
-            ready.put(None)
 
-        threads = [threading.Thread(target=disk, args=(path, reads), name="disk"), threading.Thread(target=load, name="loader")]
+        threads = []
+        for number in range(readers):
+            path = Path(folder) / f"{number}-dataset"
+            os.mkfifo(path)
+            reads = len(range(number, steps, readers))
+            threads.append(threading.Thread(target=disk, args=(path, reads), name="disk"))
+            threads.append(threading.Thread(target=load, args=(path, reads), name="loader"))
         for thread in threads:
             thread.start()
-        steps = 0
-        while True:
+        for _ in range(steps):
             with nvtx.annotate("wait for batch"):
                 batch = ready.get()
-            if batch is None:
-                break
             with nvtx.annotate("step"):
-                sum(batch * 10)
-            steps += 1
+                time.sleep(_STEP)  # the device works
+                sum(batch)
         for thread in threads:
             thread.join()
     print(f"{steps} steps")

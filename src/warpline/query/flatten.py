@@ -59,7 +59,7 @@ def _crossed(start: Times, end: Times, depth: npt.NDArray[np.int32], parent: Tim
     heap = np.cumsum(np.append(False, start[1:] >= reach[:-1]))
     some = np.zeros(int(heap[-1]) + 1, bool)
     some[heap[odd]] = True
-    return some[heap]
+    return np.asarray(some[heap], bool)
 
 
 def _cut(start: Times, end: Times) -> Times:
@@ -73,3 +73,14 @@ def _cut(start: Times, end: Times) -> Times:
             last[open_.pop()] = begin
         open_.append(row)
     return np.array(last, np.int64)
+
+
+def outlived(start: Times, end: Times) -> npt.NDArray[np.bool_]:
+    """Return which intervals end within another that began in them; they come as for `innermost`."""
+    found = np.zeros(len(start), bool)
+    kept = np.flatnonzero(start < end)
+    first, last = start[kept], end[kept]
+    if len(kept):
+        crossed = _crossed(first, last, *desk.nest(np.zeros(len(first), np.int64), first, last))
+        found[kept[crossed]] = _cut(first[crossed], last[crossed]) != last[crossed]
+    return found

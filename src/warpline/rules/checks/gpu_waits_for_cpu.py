@@ -1,0 +1,136 @@
+"""The GPU has nothing to do because the host is late, and what the host did instead.
+
+## What it looks for
+Gaps on each GPU of more than 20 us that ended with a launch which the host made late (cause `host-bound` of `gpu_utilization`; time in
+calls that wait for the GPU is not in it, nor gaps between kernels that are launched as fast as the host can). Each gap is divided among
+what the launching thread did in it: a pause of the garbage collector, a wait for the GIL, a call of CUDA, an import, a call of the C
+library, an NVTX range, operation or function of Python that began or ended in it, what samples saw, or, where nothing else is known, the
+range around it. A finding for each of these that takes more than 1 % of the time that is looked at.
+
+## Why it costs time
+The GPU works only as fast as the host tells it what to do. Each of these gaps is time in which it could have worked.
+
+## What to do
+Take what fills the gaps out of the way: off the launching thread, ahead of time, or less often. Many gaps filled by the framework's own
+operations: torch.compile or CUDA graphs, so that fewer launches are needed.
+
+## When it is wrong
+Where the GPU had no work to do because there was none, e.g. a server between requests. Where the host itself waited for another process.
+Where a profiler made the host slow: see `profiler_overhead`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warpline.errors import MissingData
+from warpline.model.words import counted, duration
+from warpline.query.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, NATIVE, OP, OS, RANGE, UNKNOWN, pieces
+from warpline.query.idle import idle
+from warpline.query.intervals import Cover, Times, union
+from warpline.rules.base import Evidence, Finding, most
+from warpline.rules.gpus import gpus
+from warpline.rules.hosts import edges, numbers, threads
+
+if TYPE_CHECKING:
+    from warpline.query import Report, Selection
+
+LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+_ADVICE = {
+    GC: "gc.freeze() after start-up, or collect where it hurts nobody: see gc_pauses.",
+    GIL: "Another thread held Python's lock: see gil_contention.",
+    API: "Call it less often or ahead of time: memory from a pool, modules loaded before the loop, launches together in a CUDA graph.",
+    IMPORT: "Import at the top of the program.",
+    OS: "Take this call off the launching thread, or make it ahead of time.",
+    CPU: "Too many threads for the CPUs: fewer workers, OMP_NUM_THREADS, or pin the launching thread to CPUs of its own.",
+    RANGE: "Do this part ahead of time, in another thread, or on the GPU.",
+    OP: "The framework itself is what takes so long: torch.compile, CUDA graphs, larger batches.",
+    FUNCTION: "Do this ahead of time, in another thread, or on the GPU.",
+    NATIVE: "Do this ahead of time, in another thread, or on the GPU.",
+    UNKNOWN: "Record more to see it: --sample=process-tree --python-sampling=true, -t nvtx,cuda,osrt,gc,gil, and NVTX ranges.",
+}
+
+
+def check(report: Report, selection: Selection, *, gap: float = 20, least: float = 1, most_of: int = 8) -> list[Finding]:
+    """Return a finding for each thing that kept GPUs waiting.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        gap: how long gaps must be, us.
+        least: percent of the time looked at that something must take.
+        most_of: how many findings at most.
+    """
+    gpus(report, selection)  # says what is missing
+    if not report.tables["cuda_api"]:
+        raise MissingData(f"does not contain CUDA API data{selection.place(report)}.")
+    found = idle(report, selection, longer_than=round(gap * 1000))
+    found = found.filter(pc.and_(pc.equal(pc.cast(found.column("cause"), pa.string()), "host-bound"), pc.is_valid(found.column("thread"))))
+    stretches = _stretches(found)
+    if not stretches.num_rows:
+        return []
+    parts = pieces(report, stretches)
+    begin, end = edges(report, selection)
+    kinds, names = (np.asarray(parts.column(name).to_numpy(zero_copy_only=False), object) for name in ("kind", "name"))
+    label = pa.array([f"{kind}\0{name}" for kind, name in zip(kinds, names, strict=True)]).dictionary_encode()
+    code, start, finish = np.asarray(label.indices), numbers(parts, "start"), numbers(parts, "end")
+    where = numbers(parts, "stretch")
+    order = np.argsort(code, kind="stable")
+    bounds = np.searchsorted(code[order], np.arange(len(label.dictionary) + 1))
+    called = threads(report)
+    findings = []
+    for number, text in enumerate(label.dictionary.to_pylist()):
+        mine = order[bounds[number] : bounds[number + 1]]
+        cover = Cover(start[mine], finish[mine])
+        if cover.total * 100 < least * (end - begin):
+            continue
+        kind, _, name = text.partition("\0")
+        findings.append(_finding(stretches, where[mine], start[mine], finish[mine], cover, kind, name, called, end - begin))
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))[:most_of]
+
+
+def _stretches(gaps: pa.Table) -> pa.Table:
+    """Return when each thread was late for any of its GPUs: time that two of them lost at once is lost once."""
+    thread, start, end = (numbers(gaps, name) for name in ("thread", "start", "end"))
+    parts = []
+    for own in np.unique(thread).tolist():
+        first, last = union(start[thread == own], end[thread == own])
+        parts.append(pa.table({"thread": pa.array(np.full(len(first), own)), "start": pa.array(first), "end": pa.array(last)}))
+    return pa.concat_tables(parts) if parts else gaps.select(["thread", "start", "end"])
+
+
+def _finding(
+    stretches: pa.Table, where: Times, start: Times, end: Times, cover: Cover, kind: str, name: str, called: dict[int, str], span: int
+) -> Finding:
+    subject = f"{kind} {name}" if name else kind
+    gaps = np.unique(where)
+    evidence = []
+    best = np.argsort(start - end, kind="stable")[:50]
+    rows = stretches.take(pa.array(where[best])).to_pylist()
+    for row, first, last in zip(rows, start[best].tolist(), end[best].tolist(), strict=True):
+        text = f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {subject}"
+        evidence.append(Evidence("nvtx_ranges" if kind == RANGE else "threads", None, first, last, text, thread=row["thread"]))
+    who = called.get(evidence[0].thread or 0, "a thread")
+    if kind == UNKNOWN:
+        title = f"GPUs waited {duration(cover.total)} for the host, and nothing in the report says what it did"
+    elif kind in (RANGE, OP) and name:
+        title = f"GPUs waited {duration(cover.total)} for the host in the {kind} {name}"
+    else:
+        title = f"GPUs waited {duration(cover.total)} for the host: {subject}"
+    return Finding(
+        "gpu_waits_for_cpu",
+        subject,
+        title,
+        f"In {counted(len(gaps), 'gap')} ({cover.total / span:.1%} of the time) {who} had not launched what came next. "
+        f"It was in: {subject}.",
+        _ADVICE[kind],
+        most(evidence),
+        len(gaps),
+        cover.total,
+        cover.total,
+        "low" if kind == UNKNOWN else "high" if kind in (GC, GIL, IMPORT, OS, API) else "medium",
+    )
