@@ -59,8 +59,8 @@ class Schedule:
         about = {"kind": "Stream wait event", "context": device + 1, "stream": stream, "event": event, "api": api}
         self._add("syncs", process, api["start"], api["end"], **about)
 
-    def write(self, path: Path) -> Path:
-        """Write the report."""
+    def write(self, path: Path, **more: Any) -> Path:
+        """Write the report; `more`: columns of all devices."""
         processes = sorted({row["process"] for rows in self.rows.values() for row in rows} | {0})
         numbers: Counter[tuple[str, int]] = Counter()
         for table, rows in self.rows.items():
@@ -77,7 +77,7 @@ class Schedule:
                 else:
                     row["correlation"] = row["id"]
         threads = sorted({(row["process"], row["thread"]) for row in self.rows.get("cuda_api", [])})
-        devices = sorted({(row["process"], row["device"]) for rows in self.rows.values() for row in rows if row.get("device") is not None})
+        found = sorted({(row["process"], row["device"]) for rows in self.rows.values() for row in rows if row.get("device") is not None})
         facts = Facts("host-100-1", "host", "boot", command=["run"], origin=0, end=self.end, sources={"cuda": {"on": True}})
         shared = {"host": "host", "start": 0, "end": self.end, "parent_pid": 1, "executable": "run", "command": "run", "exited": True}
         tables = {
@@ -85,8 +85,8 @@ class Schedule:
                 {"process": key, "pid": 100 + key, "rank": self.ranks.get(key), "primary": key == 0, **shared} for key in processes
             ],
             "threads": [{"thread": key, "process": p, "tid": 1000 + key % 1000, "name": f"t{key}", "start": 0} for p, key in threads],
-            "devices": [{"process": p, "device": d, "name": f"GPU {d}"} for p, d in devices],
-            "contexts": [{"process": p, "device": d, "context": d + 1} for p, d in devices],
+            "devices": [{"process": p, "device": d, "name": f"GPU {d}", **more} for p, d in found],
+            "contexts": [{"process": p, "device": d, "context": d + 1} for p, d in found],
             **self.rows,
         }
         write_part(path, facts, tables)
@@ -288,3 +288,36 @@ SCENES = [
     *("host_late", "synchronized", "synchronized_for_long", "waits_within", "in_time", "calling", "held_by_nothing", "without_call"),
     *("staged", "after_a_copy", "after_a_collective", "after_work", "graph_nodes"),
 ]
+
+
+def chaos(seed: int) -> Schedule:
+    """Calls, waits and work at random: nothing fits anything."""
+    rng = random.Random(seed)
+    schedule = Schedule()
+    for process in range(2):
+        calls = []
+        for thread in range(2):
+            now = rng.randrange(40)
+            for _ in range(40):
+                end = now + rng.randrange(1, 30)
+                name = rng.choice(["cudaLaunchKernel"] * 3 + ["cudaDeviceSynchronize", "cudaMemcpy", "cudaMalloc", "cudaMemcpyAsync"])
+                calls.append(schedule.call(thread, now, end, name, process))
+                if rng.random() < 0.2:  # the driver within the runtime
+                    schedule.call(thread, now, end - rng.randrange(2), "cuCtxSynchronize", process)
+                now = end + rng.randrange(30)
+        for device in range(2):
+            for stream in (7, 13):
+                now = rng.randrange(60)
+                for _ in range(25):
+                    end = now + rng.randrange(60)
+                    api = rng.choice([None, *rng.sample(calls, 4)])
+                    kind = rng.random()
+                    place: dict[str, Any] = {"device": device, "stream": stream, "process": process}
+                    if kind < 0.6:
+                        schedule.kernel(api, now, end, name=rng.choice(["gemm", "ncclDevKernel_AllReduce"]), **place)
+                    elif kind < 0.8:
+                        schedule.copy(api, now, end, **place, source_kind=rng.choice(["Pageable", "Pinned", None]))
+                    else:
+                        schedule.memset(api, now, end, **place)
+                    now = end + rng.choice([0, 0, rng.randrange(80), -rng.randrange(1, 20)])
+    return schedule

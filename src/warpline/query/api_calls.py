@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from warpline.query.intervals import Times, union
 from warpline.query.row_groups import Reader, RowGroup, row_groups
@@ -98,3 +99,23 @@ class Calls:
                 columns = tuple(column[order] for column in columns)
             self._last = group, columns
         return self._last[1]
+
+
+def called(report: Report, ids: pa.ChunkedArray | pa.Array) -> pa.Table:
+    """Return `name` and `correlation` of the calls with these ids; null for null, and for a call that is not in the report."""
+    wanted = np.unique(np.asarray(pc.drop_null(ids).to_numpy(), np.int64))
+    parts = []
+    reader = Reader("cuda_api")
+    for group in row_groups(report, "cuda_api"):
+        edges = group.edges("id")
+        low, high = (0, len(wanted)) if edges is None else np.searchsorted(wanted, [edges[0], edges[1]], side="left")
+        if high >= low and low < len(wanted):
+            rows = reader.read(group, ["id", "name", "correlation"])
+            rows = rows.filter(pc.is_in(rows.column("id"), value_set=pa.array(wanted)))
+            parts.append(rows.set_column(1, "name", rows.column("name").cast(pa.string())))
+    empty = pa.table({"id": pa.array([], pa.int64()), "name": pa.array([], pa.string()), "correlation": pa.array([], pa.int64())})
+    known = (pa.concat_tables(parts) if parts else empty).combine_chunks()
+    place = pc.index_in(ids, value_set=known.column("id").combine_chunks()) if known.num_rows else pa.nulls(len(ids), pa.int32())
+    place = pc.if_else(pc.is_null(ids), None, place)
+    place = place.combine_chunks() if isinstance(place, pa.ChunkedArray) else place
+    return pa.table({name: known.column(name).combine_chunks().take(place) for name in ("name", "correlation")})

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,19 @@ _AT_ONCE = 1 << 20  # gaps that are looked at together
 Per = Literal["device", "stream"]
 
 
+class Seen(NamedTuple):
+    """A GPU, or stream, that was looked at, from `begin` to `end`; `stretches`: how often it was busy without a gap, the `longest`: ns."""
+
+    process: int
+    device: int
+    stream: int | None
+    begin: int
+    end: int
+    operations: int
+    stretches: int
+    longest: int
+
+
 @dataclass
 class Pieces:
     """Stretches of idle time as arrays of one length. `place`: position in `places`; `cause`: in CAUSES; `api`, `thread`: -1 for none.
@@ -68,7 +81,7 @@ class Pieces:
     `gap`: which gap it is a piece of, `api` and `thread`: the call that ended that, `waits`: that call had returned when it began.
     """
 
-    places: list[Place]
+    places: list[Seen]
     place: npt.NDArray[np.int32]
     start: Times
     end: Times
@@ -100,7 +113,7 @@ def idle(report: Report, selection: Selection, *, per: Per = "device", longer_th
 
 
 def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0) -> Iterator[Pieces]:
-    """Yield what `idle` returns in portions that fit into memory, in no order."""
+    """Yield what `idle` returns in portions that fit into memory, in no order; each process has one at least, which may be empty."""
     calls, waits = Calls(report), recorded(report)
     begin, finish = selection.window(report) or report.span
     number = 0
@@ -144,17 +157,18 @@ class _Gaps:
 
     longer_than: int
     number: int = 0
-    places: list[Place] = field(default_factory=list)
+    places: list[Seen] = field(default_factory=list)
     edges: list[tuple[int, int, int, int, int]] = field(default_factory=list)  # heads and tails: place, start, end, cause, number
     parts: list[tuple[npt.NDArray[np.int32], Times, Times, Times, Codes, Times | None, Codes | None]] = field(default_factory=list)
 
     def add(self, place: Place, track: Track, held: Held | None, ended: tuple[Times, Codes] | None, begin: int, finish: int) -> None:
         """Find the gaps in one track."""
-        here = len(self.places)
-        self.places.append(place)
         reach = np.maximum.accumulate(track.end)
         after = np.flatnonzero(track.start[1:] - reach[:-1] > self.longer_than) + 1
         first, last = reach[after - 1], track.start[after]
+        here, began, ended_at = len(self.places), int(track.start[0]), int(reach[-1])
+        longest = int((np.append(first, ended_at) - np.insert(last, 0, began)).max())
+        self.places.append(Seen(*place, min(begin, began), max(finish, ended_at), len(track), len(after) + 1, longest))
         if held is not None:
             held = Held(held.end[after], held.kind[after])
         if ended is not None:
@@ -163,15 +177,14 @@ class _Gaps:
         self.parts.append(
             (which, first, last, track.api[after], track.kind[after], *((None, None) if held is None else (held.end, held.kind)))
         )
-        for start, end, cause in ((begin, int(track.start[0]), _HEAD), (int(reach[-1]), finish, _TAIL)):
+        for start, end, cause in ((begin, began, _HEAD), (ended_at, finish, _TAIL)):
             if end - start > self.longer_than:
                 self.edges.append((here, start, end, cause, self.number))
                 self.number += 1
 
     def portions(self, calls: Calls, synchronous: dict[int, tuple[Times, Times]]) -> Iterator[Pieces]:
         """Yield the pieces of all gaps."""
-        if self.edges:
-            yield self._edges()
+        yield self._edges()
         place, start, end, api, kind = (np.concatenate([part[column] for part in self.parts]) for column in range(5))
         some_held = any(part[5] is not None for part in self.parts)
         held_end = held_kind = None
@@ -203,7 +216,7 @@ class _Gaps:
         self.number += len(order)
 
     def _edges(self) -> Pieces:
-        place, start, end, cause, number = (np.array(column, np.int64) for column in zip(*self.edges, strict=True))
+        place, start, end, cause, number = np.array(self.edges, np.int64).reshape(-1, 5).T.copy()
         none = np.full(len(place), -1, np.int64)
         return Pieces(self.places, place.astype(np.int32), start, end, cause.astype(np.uint8), none, none, none == 0, number)
 

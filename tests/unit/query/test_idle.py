@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.gpu_schedule import SCENES, Scenes, Schedule, Truth
+from tests.gpu_schedule import SCENES, Scenes, Schedule, Truth, chaos
 from warpline.query import Report, Selection
 from warpline.query import open as open_report
 from warpline.query.idle import CAUSES, Per, idle
@@ -84,39 +83,6 @@ def test_who_ended_a_gap(tmp_path: Path) -> None:
         (400, 420, "unknown", None, None, False),
     ]
     assert rows[2]["gap"] == rows[3]["gap"] != rows[1]["gap"]
-
-
-def chaos(seed: int) -> Schedule:
-    """Calls, waits and work at random: nothing fits anything."""
-    rng = random.Random(seed)
-    schedule = Schedule()
-    for process in range(2):
-        calls = []
-        for thread in range(2):
-            now = rng.randrange(40)
-            for _ in range(40):
-                end = now + rng.randrange(1, 30)
-                name = rng.choice(["cudaLaunchKernel"] * 3 + ["cudaDeviceSynchronize", "cudaMemcpy", "cudaMalloc", "cudaMemcpyAsync"])
-                calls.append(schedule.call(thread, now, end, name, process))
-                if rng.random() < 0.2:  # the driver within the runtime
-                    schedule.call(thread, now, end - rng.randrange(2), "cuCtxSynchronize", process)
-                now = end + rng.randrange(30)
-        for device in range(2):
-            for stream in (7, 13):
-                now = rng.randrange(60)
-                for _ in range(25):
-                    end = now + rng.randrange(60)
-                    api = rng.choice([None, *rng.sample(calls, 4)])
-                    kind = rng.random()
-                    place: dict[str, Any] = {"device": device, "stream": stream, "process": process}
-                    if kind < 0.6:
-                        schedule.kernel(api, now, end, name=rng.choice(["gemm", "ncclDevKernel_AllReduce"]), **place)
-                    elif kind < 0.8:
-                        schedule.copy(api, now, end, **place, source_kind=rng.choice(["Pageable", "Pinned", None]))
-                    else:
-                        schedule.memset(api, now, end, **place)
-                    now = end + rng.choice([0, 0, rng.randrange(80), -rng.randrange(1, 20)])
-    return schedule
 
 
 def slowly(schedule: Schedule, begin: int, finish: int) -> dict[tuple[int, int], Counter[str]]:

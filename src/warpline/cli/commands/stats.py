@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
 FAMILY = "stats.tables"
+_BY = ("device", "stream", "process", "rank")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ Examples:
   warpline stats --window 2 run                   one window of the capture
   warpline stats -r nvtx_pushpop_trace --filter-time 1s/1s500ms run
   warpline stats -r cuda_gpu_kern_sum:base run    kernels by function alone
+  warpline stats --by rank -r temporal_breakdown,comm_comp_overlap run
 """,
 )
 @click.argument("report", type=ReportPath())
@@ -69,6 +71,7 @@ Examples:
     metavar="-|NAME[,…]",
     help="Standard output, or files NAME_TABLE.csv …; `.`: beside the report.",
 )
+@click.option("--by", type=click.Choice(_BY), help="Keep rows apart by this, in tables of GPUs that know it (their argument :by=).")
 @click.option("--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec.")
 @click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
 @click.option(
@@ -89,6 +92,7 @@ def command(
     names: tuple[str, ...],
     forms: tuple[str, ...],
     outputs: tuple[str, ...],
+    by: str | None,
     timeunit: str,
     filter_time: str | None,
     filter_nvtx: str | None,
@@ -102,7 +106,7 @@ def command(
     The lists of -r, -f and -o go together; a shorter one repeats its last element.
     """
     unit = tables.time_unit(timeunit)
-    todo = jobs(_listed(names), _listed(forms), _listed(outputs))
+    todo = apart(jobs(_listed(names), _listed(forms), _listed(outputs)), by)
     from warpline.query import Selection
 
     selection = Selection.parse(filter_time, filter_nvtx)
@@ -149,6 +153,15 @@ def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
         unit = catalog.find(FAMILY, stat)
         result.append(Job(unit, unit_options(unit, arguments), form, place, "".join(f"_{text}" for text in arguments)))
     return result
+
+
+def apart(todo: list[Job], by: str | None) -> list[Job]:
+    """Hand `--by` to the stats whose BY has it; an argument `:by=` of their own comes first. UsageError where none takes it."""
+    known = {job.stat: job.stat.constant("BY") or () for job in todo}
+    if by is not None and not any(by in values for values in known.values()):
+        others = ", ".join(unit.id for unit in catalog.units(FAMILY) if by in (unit.constant("BY") or ()))
+        raise UsageError(f"none of these tables is kept apart by {by}; with -r, these are: {others}.")
+    return [replace(job, options={"by": by, **job.options}) if by in known[job.stat] else job for job in todo]
 
 
 def _listed(values: tuple[str, ...]) -> list[str]:

@@ -1,0 +1,94 @@
+"""Kernel Launch Latency.
+
+## What it shows
+How long it takes from the call to the kernel where nothing else holds it up, apart from the time that kernels wait behind others in
+their stream.
+
+## Columns
+- Launches: kernels whose call was recorded. Free: how many found their stream free: what ran on it before had ended when the call began.
+- Lat Avg, Med, Min, P99, Max (ns): of those, from the begin of the call to the begin of the kernel: the latency.
+- Queued: how many came while earlier work waited or ran. Queue Avg, Med, Max (ns): of those, from call to begin.
+- Short: kernels that ran for less time than their call took. Slow Calls: calls longer than 50 µs (`:slow-call=…`, ns). Late: launches
+  into a free stream whose latency was above 100 µs (`:late=…`, ns).
+- Host, Rank, PID, Device, Stream: which GPU or stream; each only where the rows differ in it, Stream with `:by=stream`.
+
+## How it is computed
+Of kernels, and of graphs, which are launched once and begin with their first node. A call that ends after the kernel began counts no less.
+
+## Traps
+- A kernel that waits for an event of another stream finds its own stream free: its latency holds that wait.
+- The first launch of a kernel loads its code: Max, and Slow Calls, show that; Med does not.
+- Where most kernels are Short, the host is what limits the program: fuse kernels, or launch them as a CUDA graph.
+- Recording itself makes calls slower by some hundred ns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warpline.query.api_calls import Calls
+from warpline.query.gpu_work import GRAPH, gpus
+from warpline.query.kernel_classes import CLASSES
+from warpline.query.launch_queue import Launched, launched
+from warpline.stats.by import By, Key
+from warpline.stats.launches import nothing_launched
+
+if TYPE_CHECKING:
+    from warpline.query import Report, Selection
+    from warpline.query.intervals import Times
+
+BY = ("device", "process", "rank", "stream")
+DEFAULT = False  # `warpline stats` prints it only when asked by name
+_LATENCY = {"Avg": np.mean, "Med": np.median, "Min": np.min, "P99": lambda values: np.percentile(values, 99), "Max": np.max}
+
+
+def table(report: Report, selection: Selection, *, by: str = "device", slow_call: int = 50_000, late: int = 100_000) -> pa.Table:
+    """Return the latencies; MissingData where no kernel has its call.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        by: `device`, `stream`, `process` or `rank`: what rows are kept apart by.
+        slow_call: ns from which a call counts as slow.
+        late: ns from which a latency counts as late.
+    """
+    apart, calls = By(report, by), Calls(report)
+    groups: dict[Key, list[Launched]] = {}
+    for gpu in gpus(report, selection):
+        for stream, found in launched(gpu, calls).items():
+            kernels = found.chosen((found.kind < len(CLASSES)) | (found.kind == GRAPH))
+            if len(kernels.called):
+                groups.setdefault(apart.key(gpu.process, gpu.device, stream), []).append(kernels)
+    if not groups:
+        raise nothing_launched(report, selection)
+    rows = [_row(parts, slow_call, late) for parts in groups.values()]
+    kinds = {
+        name: pa.int64() if name in ("Launches", "Free", "Queued", "Short", "Slow Calls", "Late") else pa.float64() for name in rows[0]
+    }
+    return pa.table({**{name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()}, **apart.columns(list(groups))})
+
+
+def _row(parts: list[Launched], slow_call: int, late: int) -> dict[str, float | int | None]:
+    called, returned, began, ended, free = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("called", "returned", "began", "ended", "free")
+    )
+    took = np.maximum(began - called, 0)
+    idle = free <= called
+    direct, behind = took[idle], took[~idle]
+    return {
+        "Launches": len(called),
+        "Free": len(direct),
+        **{f"Lat {name} (ns)": _of(call, direct) for name, call in _LATENCY.items()},
+        "Queued": len(behind),
+        **{f"Queue {name} (ns)": _of(_LATENCY[name], behind) for name in ("Avg", "Med", "Max")},
+        "Short": int((ended - began < returned - called).sum()),
+        "Slow Calls": int((returned - called > slow_call).sum()),
+        "Late": int((direct > late).sum()),
+    }
+
+
+def _of(call: object, values: Times) -> float | None:
+    return float(call(values)) if len(values) else None  # type: ignore[operator]

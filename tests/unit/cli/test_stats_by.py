@@ -1,0 +1,61 @@
+"""`warpline stats --by`: handed to the tables that know it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.gpu_schedule import chaos
+from warpline.cli.group import commands
+from warpline.errors import UsageError
+from warpline.testing.timeline import timeline
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(chaos(1).write(tmp_path_factory.mktemp("by") / "run.warpline"))
+
+
+def rows(*words: str) -> list[dict[str, object]]:
+    result = CliRunner().invoke(commands, ["stats", "-f", "json", "-q", *words])
+    assert result.exit_code == 0, result.output
+    found: list[dict[str, object]] = json.loads(result.stdout)
+    return found
+
+
+def test_it_is_the_argument_of_a_table(report: str) -> None:
+    assert rows("--by", "process", "-r", "temporal_breakdown", report) == rows("-r", "temporal_breakdown:by=process", report)
+    assert len(rows("--by", "process", "-r", "temporal_breakdown", report)) == 2
+    assert len(rows("--by", "stream", "-r", "temporal_breakdown", report)) == 8
+
+
+def test_an_argument_of_its_own_comes_first(report: str) -> None:
+    assert len(rows("--by", "stream", "-r", "temporal_breakdown:by=device", report)) == 4
+
+
+def test_other_tables_do_not_mind(report: str) -> None:
+    result = CliRunner().invoke(commands, ["stats", "--by", "rank", report])
+    assert result.exit_code == 0
+    assert "cuda_api_sum" in result.stdout
+    assert "gpu_utilization" in result.stdout
+
+
+def test_nobody_knows_it(report: str) -> None:
+    result = CliRunner().invoke(commands, ["stats", "--by", "rank", "-r", "gpu_idle_trace", report])
+    assert isinstance(result.exception, UsageError)
+    assert "kept apart by rank" in str(result.exception)
+    assert "gpu_utilization" in str(result.exception)
+    assert CliRunner().invoke(commands, ["stats", "--by", "colour", report]).exit_code == 2
+
+
+def test_the_tables_are_printed(report: str, tmp_path: Path) -> None:
+    for name in ("queue_length", "launch_latency", "memory_bandwidth", "gpu_idle_trace", "kernel_breakdown", "comm_comp_overlap"):
+        result = CliRunner().invoke(commands, ["stats", "-r", name, report])
+        assert result.exit_code == 0, result.output
+        assert f"({name}):" in result.stdout
+    timeline(tmp_path / "r.warpline", "main |[step ]")
+    result = CliRunner().invoke(commands, ["stats", "-r", "gpu_utilization", str(tmp_path / "r.warpline")])
+    assert (result.exit_code, result.stderr) == (1, "SKIPPED: r.warpline does not contain CUDA kernel or GPU memory data.\n")
