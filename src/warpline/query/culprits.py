@@ -33,6 +33,7 @@ RANGE, OP, FUNCTION, UNKNOWN = "NVTX range", "framework op", "Python function", 
 NATIVE = "native function"
 KINDS = (GC, GIL, API, IMPORT, OS, CPU, RANGE, OP, FUNCTION, NATIVE, UNKNOWN)
 _FRAMEWORK = "pytorch"  # the domain of its operations
+_NUMBERED = r", (seq|op_id) = \d+.*$"  # what its emit_nvtx() puts behind their names
 _MOST = 1 << 62
 
 
@@ -283,10 +284,13 @@ def _ranges(report: Report, line: _Line) -> _Layer:
         rows = ranges.take(pa.array(np.where(called, 0, which))) if ranges.num_rows else None
         functions = calls.take(pa.array(np.where(called, which - ranges.num_rows, 0))) if calls.num_rows else None
         domain = pa.nulls(len(which), pa.string()) if rows is None else pc.cast(rows.column("domain").combine_chunks(), pa.string())
-        op = np.asarray(pc.fill_null(pc.equal(domain, _FRAMEWORK), False))
-        kinds = pa.array([FUNCTION, OP, RANGE]).take(pa.array(np.where(called, 0, np.where(op, 1, 2))))
         message = pa.nulls(len(which), pa.string()) if rows is None else pc.cast(rows.column("message").combine_chunks(), pa.string())
         texts = pc.fill_null(message, "[no name]")
+        numbered = pc.match_substring_regex(texts, _NUMBERED)
+        op = np.asarray(pc.or_(pc.fill_null(pc.equal(domain, _FRAMEWORK), False), numbered))
+        if pc.any(numbered).as_py():
+            texts = pc.replace_substring_regex(texts, _NUMBERED, "")
+        kinds = pa.array([FUNCTION, OP, RANGE]).take(pa.array(np.where(called, 0, np.where(op, 1, 2))))
         own = pc.and_(pc.is_valid(domain), pa.array(~op))
         texts = pc.if_else(own, pc.binary_join_element_wise(pc.fill_null(domain, ""), texts, ":"), texts)
         return kinds, texts if functions is None else pc.if_else(pa.array(called), _function(functions), texts)

@@ -79,6 +79,11 @@ def test_the_innermost_of_ranges_ops_and_functions(tmp_path: Path) -> None:
     ]
 
 
+def test_operations_that_pytorch_numbers_are_one(tmp_path: Path) -> None:
+    names = {"add1": {"message": "aten::add, seq = 7, op_id = 12"}, "add2": {"message": "aten::add, op_id = 13, sizes = [[2]]"}}
+    assert asked(tmp_path, "main |[add1   ][add2    ]", 0, 22, extra=names) == [(OP, "aten::add", 19), (UNKNOWN, "", 3)]
+
+
 def test_another_thread_and_nothing_at_all(tmp_path: Path) -> None:
     picture = """
         main  |       !m

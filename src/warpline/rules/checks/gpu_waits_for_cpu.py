@@ -112,7 +112,7 @@ def _finding(
     best = np.argsort(start - end, kind="stable")[:50]
     rows = stretches.take(pa.array(where[best])).to_pylist()
     for row, first, last in zip(rows, start[best].tolist(), end[best].tolist(), strict=True):
-        text = f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {subject}"
+        text = f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {subject or kind}"
         evidence.append(Evidence("nvtx_ranges" if kind == RANGE else "threads", None, first, last, text, thread=row["thread"]))
     who = called.get(evidence[0].thread or 0, "a thread")
     if kind == UNKNOWN:
@@ -126,7 +126,7 @@ def _finding(
         subject,
         title,
         f"In {counted(len(gaps), 'gap')} ({cover.total / span:.1%} of the time) {who} had not launched what came next. "
-        f"It was in: {subject}.",
+        + (f"It was in: {subject}." if kind != UNKNOWN else "Neither ranges nor calls nor samples say what it did."),
         _ADVICE[kind],
         most(evidence),
         len(gaps),

@@ -3,7 +3,7 @@
 ## What it looks for
 Ranges that were pushed or started and never ended, in a process that ended by itself: two or more of one name on one thread. Push/pop
 ranges that cross: one that ends within another that began in it, three times or more. A domain with more than 1,000 names, where most
-ranges have a name of their own.
+ranges have a name of their own (those that PyTorch numbers do not count).
 
 ## Why it costs time
 It costs none, but figures are wrong: a range that is never popped takes in everything that comes after it on its thread, and each pop
@@ -71,6 +71,7 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
                     most(_rows(found)),
                     len(found),
                     severity="medium",
+                    wrong_when="Where the thread was meant to be in the range until the program ended.",
                 )
             )
     return findings
@@ -100,6 +101,7 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
             len(crossed),
             confidence="medium",
             severity="low",
+            wrong_when="Where ranges of two libraries cross, and each is right for itself.",
         )
     ]
 
@@ -107,7 +109,8 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
 def _names(report: Report, least: int) -> list[Finding]:
     text = """SELECT domain, count(DISTINCT message) AS names, count(*) AS ranges, min("start") AS first, max("end") AS last,
       any_value(message) AS example, any_value(id) AS id, any_value(process) AS process
-      FROM nvtx_ranges WHERE coalesce(domain, '') <> 'pytorch' AND message IS NOT NULL GROUP BY domain"""
+      FROM nvtx_ranges WHERE coalesce(domain, '') <> 'pytorch' AND message IS NOT NULL
+        AND NOT regexp_matches(message::VARCHAR, ', (op_id|seq) = [0-9]+') GROUP BY domain"""
     findings = []
     for row in report.sql(text).to_pylist():
         if row["names"] <= least or row["names"] * 2 <= row["ranges"]:
@@ -123,6 +126,7 @@ def _names(report: Report, least: int) -> list[Finding]:
                 (Evidence("nvtx_ranges", row["id"], row["first"], row["last"], f"{row['ranges']:,} ranges", row["process"]),),
                 row["names"],
                 severity="low",
+                wrong_when="Where a tool of yours reads these names.",
             )
         )
     return findings
