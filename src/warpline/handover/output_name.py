@@ -16,7 +16,7 @@ from warpline.handover.naming import SUFFIX
 from warpline.handover.wording import COMMAND_LINE, Wording
 
 DEFAULT = "report%n"
-FOREIGN = (".nsys-rep", ".qdrep", ".qdstrm", ".sqlite")  # Nsight Systems
+FOREIGN = (".nsys-rep", ".qdrep", ".qdstrm", ".sqlite", ".json.gz", ".json")  # Nsight Systems, PyTorch's profiler
 _FIELD = re.compile(r"%(q\{([^}]*)\}|.|$)", re.DOTALL)
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pyarrow as pa
 
 from warpline import catalog
-from warpline.errors import NotAReport, ReportError
+from warpline.errors import NotAReport, ReportError, WarplineError
 from warpline.handover.naming import is_report
 from warpline.importers.base import Progress
 from warpline.importers.content import looks_like
 from warpline.report.manifest import Manifest
-from warpline.report.writer import PartWriter
+from warpline.report.writer import Facts, PartWriter
 
 FAMILY = "importers.formats"
 
@@ -51,7 +54,7 @@ def _recognises(unit: catalog.Unit, path: Path) -> bool:
         return False
 
 
-def import_file(source: Path, report: Path, progress: Progress = lambda stage, done: None) -> Manifest:
+def import_file(source: Path, report: Path, progress: Progress = lambda stage, done: None) -> tuple[Manifest, ...]:
     """Make the report directory `report` of the file or folder `source`; it must not exist, or be empty.
 
     It appears in one step, when it is whole. `progress` hears a stage and how far it is. Raises NotAReport, ReportError.
@@ -59,9 +62,7 @@ def import_file(source: Path, report: Path, progress: Progress = lambda stage, d
     unit = format_of(source)
     partial = report.with_name(f".{report.name}.{os.getpid()}.partial")
     try:
-        with PartWriter(partial, part_id(source), "import") as part:
-            facts = unit.load().read(source, part, progress)
-            manifest = part.commit(facts)
+        manifests = _parts(unit.load(), source, partial, progress)
         partial.rename(report)
     except OSError as error:
         raise ReportError(f"cannot write {report}: {error.strerror or error}.") from error
@@ -69,7 +70,43 @@ def import_file(source: Path, report: Path, progress: Progress = lambda stage, d
         raise ReportError(f"{source} cannot be imported: {str(error).splitlines()[0]}.") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return manifest
+    return manifests
+
+
+def _parts(unit: ModuleType, source: Path, report: Path, progress: Progress) -> tuple[Manifest, ...]:
+    """Write a part for the source, or for each file of a folder in which each is a recording of its own."""
+    files: list[Path] = unit.parts(source) if source.is_dir() and hasattr(unit, "parts") else [source]
+    name = part_id(source)
+    broken: list[WarplineError] = []
+    made: list[Manifest] = []
+    with ExitStack() as opened:
+        first: tuple[PartWriter, Facts] | None = None
+        for number, file in enumerate(files):
+            writer = PartWriter(report, name if first is None else f"{name}-{len(made) + 1}", "import")
+            try:
+                with writer:
+                    facts = unit.read(file, writer, _share(progress, number, len(files)))
+            except WarplineError as error:
+                if len(files) == 1:
+                    raise
+                broken.append(error)
+                continue
+            if first is None:
+                first = opened.enter_context(writer), facts
+            else:
+                made.append(writer.commit(facts))
+        if first is None:
+            raise broken[0]
+        first[0].write("diagnostics", [_unread(error) for error in broken])
+        return (first[0].commit(first[1]), *made)
+
+
+def _share(progress: Progress, number: int, count: int) -> Progress:
+    return lambda stage, done: progress(stage, (number + done) / count)
+
+
+def _unread(error: WarplineError) -> dict[str, Any]:
+    return {"severity": "error", "code": "file-unreadable", "source": "import", "message": f"not in this report: {error}"}
 
 
 def part_id(source: Path) -> str:

@@ -21,6 +21,7 @@ _TOLD = {"kernels": "kernel", "memcpys": "memcpy", "cuda_api": "API call", "nvtx
 Examples:
   nsys export -t sqlite run.nsys-rep && warpline import run.sqlite
   warpline import -o old.warpline run.sqlite && warpline stats old.warpline
+  warpline import -o ranks.warpline traces_of_all_ranks/
 """,
 )
 @click.argument("source", metavar="FILE", type=click.Path(exists=True, path_type=Path))
@@ -34,11 +35,12 @@ def command(source: Path, output: str | None, force_overwrite: bool) -> None:
     folder = Path(output or source).absolute().parent
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".import-", dir=folder) as made, progress_bar() as progress:
-        manifest = import_file(source, Path(made) / "report", progress) if force_overwrite else None
+        parts = import_file(source, Path(made) / "report", progress) if force_overwrite else None
         with destination(output or str(source).replace("%", "%%"), force=force_overwrite, job=None) as (report, _):
-            if manifest is None:
-                manifest = import_file(source, report, progress)
+            if parts is None:
+                parts = import_file(source, report, progress)
             else:
                 (Path(made) / "report").rename(report)
-    held = ", ".join(counted(manifest.rows(table), noun) for table, noun in _TOLD.items() if manifest.rows(table))
+    rows = {table: sum(part.rows(table) for part in parts) for table in _TOLD}
+    held = ", ".join(counted(rows[table], noun) for table, noun in _TOLD.items() if rows[table])
     click.echo(f"{short_path(report)}: {held or 'nothing that a report has a place for'}")

@@ -41,7 +41,7 @@ from warpline.importers.kineto import allocations, calls, collectives, counters,
 from warpline.importers.kineto.identity import Identity, rank_of
 from warpline.importers.kineto.native import Reader
 from warpline.importers.kineto.pieces import Pieces
-from warpline.importers.kineto.sniff import is_trace
+from warpline.importers.kineto.sniff import in_order, is_trace, traces
 from warpline.importers.kineto.trace import Trace
 from warpline.importers.kineto.work import Work
 
@@ -55,8 +55,13 @@ DROPS: tuple[str, ...] = ("flow arrows beyond what they join", "arguments of eve
 
 
 def recognises(path: Path) -> bool:
-    """Say whether the file seems to be a Chrome trace, packed or not."""
-    return is_trace(path)
+    """Say whether the file seems to be a Chrome trace, packed or not; or the folder to hold such files."""
+    return any(traces(path)) if path.is_dir() else is_trace(path)
+
+
+def parts(source: Path) -> list[Path]:
+    """Return the traces in a folder, those of lower ranks first."""
+    return in_order(traces(source))
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
@@ -86,10 +91,10 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         allocations.write(trace, annotated)
         counters.write(trace)
         facts.counted(trace)
-        told = facts.facts(trace)
+        told = facts.facts(trace, source)
         trace.identity.write(rank_of(trace.header, source.name), told.host)
         part.write("capture_windows", facts.windows(part.part, told))
         part.write("targets", [facts.target(told)])
-        part.write("diagnostics", trace.rows)
+        part.write("diagnostics", [{**row, "process": trace.identity.main} for row in trace.rows])
         progress("write", 1.0)
     return told

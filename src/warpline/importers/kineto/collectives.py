@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,7 @@ _SIZES = {
 }
 
 
+@cache
 def plain(name: str) -> str:
     """Return a collective's name in one spelling: `_allgather_base` and `all_gather_into_tensor` are `all_gather`."""
     text = name.removeprefix("nccl:").strip("_").lower()
@@ -59,10 +61,12 @@ def write(trace: Trace, ranges: Ranges, kernels: Kernels, ops: Ints) -> None:
     of_kernel = {int(kernel_places[row[number]]): number for number in np.flatnonzero(owner == _KERNEL).tolist()}
     of_op = {int(ops[row[number]]): number for number in np.flatnonzero(owner == _OP).tolist()}
     rows: list[dict[str, Any]] = []
+    surroundings = _Around(trace, ranges, of_op)
+    inner = np.where(kernels.range < 0, -1, np.searchsorted(ranges.id, kernels.range)).tolist()
     for place in sorted({*np.flatnonzero(_communicates(trace, kernels)).tolist(), *of_kernel}):
-        around = _operation(trace, ranges, int(kernels.range[place]), of_op)
+        around = surroundings.find(inner[place])
         said = {**told.row(of_op.get(around)), **told.row(of_kernel.get(place))}
-        name = said.get("name") or _name_of(trace, ranges, around) or _of_kernel(trace.texts[int(kernels.name[place])])
+        name = said.get("name") or surroundings.name(around) or _of_kernel(trace.texts[int(kernels.name[place])])
         rows.append(
             {
                 **said,
@@ -124,23 +128,30 @@ def _communicates(trace: Trace, kernels: Kernels) -> npt.NDArray[np.bool_]:
     return np.array([*(bool(_NCCL.search(trace.texts[code])) for code in used.tolist()), False])[which]
 
 
-def _operation(trace: Trace, ranges: Ranges, number: int, of_op: dict[int, int]) -> int:
-    """Return the place of the range around `number` that says what it communicates, else of the innermost that is called so; -1: none."""
-    place = int(np.searchsorted(ranges.id, number)) if number >= 0 else -1
-    called = -1
-    while place >= 0 and place not in of_op:
-        if called < 0 and _name_of(trace, ranges, place):
-            called = place
-        place = int(ranges.parent[place])
-    return place if place >= 0 else called
+class _Around:
+    """Which range says what a kernel communicates."""
+
+    def __init__(self, trace: Trace, ranges: Ranges, of_op: dict[int, int]) -> None:
+        self._parent, self._name, self._of_op = ranges.parent, ranges.name, of_op
+        used, _ = trace.texts.distinct(ranges.name)
+        named = ((code, trace.texts[code]) for code in used.tolist())
+        self._names = {code: plain(name) for code, name in named if name.startswith(("nccl:", "rccl:"))}
+
+    def find(self, place: int) -> int:
+        """Return the place of the operation around `place` that says it, else of the innermost range that is called so; -1: none."""
+        called = -1
+        while place >= 0 and place not in self._of_op:
+            if called < 0 and int(self._name[place]) in self._names:
+                called = place
+            place = int(self._parent[place])
+        return place if place >= 0 else called
+
+    def name(self, place: int) -> str | None:
+        """Return the collective that a range is named after."""
+        return self._names.get(int(self._name[place])) if place >= 0 else None
 
 
-def _name_of(trace: Trace, ranges: Ranges, place: int) -> str | None:
-    code = int(ranges.name[place]) if place >= 0 else -1
-    name = trace.texts[code] if code >= 0 else ""
-    return plain(name) if name.startswith(("nccl:", "rccl:")) else None
-
-
+@cache
 def _of_kernel(name: str) -> str:
     found = _NCCL.search(name)
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", found[1]).lower() if found and found[1] else "unknown"

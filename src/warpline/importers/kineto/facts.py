@@ -87,7 +87,7 @@ def counted(trace: Trace) -> None:
         trace.say("info", "not-imported", f"the block {_SECRET.sub('?', name)!r} of the file was not looked into")
 
 
-def facts(trace: Trace) -> Facts:
+def facts(trace: Trace, source: Path) -> Facts:
     """Return the facts of the part. Times stay as they are in the file, in ns."""
     base = trace.header.get("baseTimeNanoseconds")
     first, last = trace.first or 0, trace.last or 0
@@ -101,17 +101,14 @@ def facts(trace: Trace) -> Facts:
     return Facts(
         id=trace.part.id,
         host=HOST,
-        boot_id=trace.part.id if since_1970 or not _since_1970(first) else HOST,
+        command=[source.name],
+        boot_id=trace.part.id,  # its clock is nobody else's but by `realtime_offset`
         origin=first,
         end=max(first, last),
         realtime_offset=since_1970,
         clock="kineto",
         sources=sources,
     )
-
-
-def _since_1970(time: int) -> bool:
-    return time > 1_000_000_000 * 10**9  # a date of this century
 
 
 def windows(part: int, told: Facts) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from warpline.importers.kineto.pieces import head
@@ -24,3 +25,15 @@ def is_trace(path: Path) -> bool:
     if _EVENTS.search(start) or len(_OWN.findall(start)) > 1:
         return True
     return len(start) >= _FIRST // 2 and bool(_EVENTS.search(head(path, _MORE)))
+
+
+def traces(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder that are traces, by name and content. Raises OSError."""
+    for path in sorted(folder.iterdir()):
+        if path.name.endswith((".json", ".json.gz", ".gz")) and path.is_file() and is_trace(path):
+            yield path
+
+
+def in_order(paths: Iterable[Path]) -> list[Path]:
+    """Return paths so that numbers in their names count as such: rank 10 comes behind rank 9."""
+    return sorted(paths, key=lambda path: [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name)])
