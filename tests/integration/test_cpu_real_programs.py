@@ -5,18 +5,14 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.launching import COMMAND, environment
+from tests.launching import environment
+from tests.under_everything import both, counts, same
 from warpline.query import open as open_report
-
-EVERYTHING = ("-t", "nvtx,osrt,gc,gil,import,python-events", "--sample=process-tree", "--python-sampling=true", "--osrt-file-access")
-_LONG = 240  # s, on a machine that does much else
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 
@@ -42,25 +38,6 @@ if __name__ == "__main__":
 """
 
 
-def both(folder: Path, *words: str | Path, env: dict[str, str] | None = None) -> tuple[Any, Any, Path]:
-    """Run a program without us and with us; how both went, and the report."""
-    command = [str(word) for word in words]
-    options: dict[str, Any] = {"cwd": folder, "env": env or environment(), "text": True, "capture_output": True, "timeout": _LONG}
-    bare = subprocess.run(command, check=False, **options)
-    with_us = subprocess.run([*COMMAND, "profile", "-q", "-f", "-o", "seen", *EVERYTHING, "--", *command], check=False, **options)
-    return bare, with_us, folder / "seen.warpline"
-
-
-def counts(report: Path) -> dict[str, int]:
-    with open_report(report) as opened:
-        return {name: opened.table(name).num_rows for name in ("osrt", "file_access", "samples", "gil", "gc", "imports", "processes")}
-
-
-def same(bare: Any, with_us: Any) -> None:
-    assert (with_us.returncode, with_us.stdout) == (bare.returncode, bare.stdout), with_us.stderr
-    assert with_us.stderr == bare.stderr
-
-
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_git(tmp_path: Path) -> None:
     who = {f"GIT_{role}_{what}": text for role in ("AUTHOR", "COMMITTER") for what, text in (("NAME", "a"), ("EMAIL", "a@b"))}
@@ -75,6 +52,31 @@ def test_git(tmp_path: Path) -> None:
     same(bare, with_us)
     assert counts(report)["file_access"] > 0
     assert counts(report)["processes"] > 20
+
+
+NUMBERS = """
+import hashlib
+import numpy as np
+from concurrent.futures import ThreadPoolExecutor
+def one(seed):
+    random = np.random.default_rng(seed)
+    a = random.integers(0, 100, (200, 200))
+    return int((a @ a.T).sum()), hashlib.sha256(np.sort(random.random(100_000)).tobytes()).hexdigest()
+print([one(seed) for seed in range(4)])
+with ThreadPoolExecutor(4) as pool:
+    print(list(pool.map(one, range(8))))
+a = np.linspace(0, 1, 40_000).reshape(200, 200)
+print(np.linalg.matrix_rank(np.eye(60)), np.fft.rfft(np.arange(4096.0)).real.sum().round(3), np.einsum("ij,jk", a, a).sum().round(3))
+"""
+
+
+@pytest.mark.require("numpy")
+def test_numpy(tmp_path: Path) -> None:
+    (tmp_path / "arrays.py").write_text(NUMBERS, encoding="utf-8")
+    bare, with_us, report = both(tmp_path, sys.executable, "arrays.py")
+    same(bare, with_us)
+    found = counts(report)
+    assert min(found["osrt"], found["samples"], found["gil"], found["imports"]) > 0, found
 
 
 def test_own_tests_of_python(tmp_path: Path) -> None:

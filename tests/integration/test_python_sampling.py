@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import re
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.conftest import Target
-from tests.python_running import PythonPrograms, interpreters, version_of
+from tests.launching import given_time
+from tests.python_running import PythonPrograms, PythonRun, interpreters, version_of
 from tests.python_stacks import CUT, PYTHON_SAMPLES, Sample, sampled, samples
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
@@ -394,6 +396,25 @@ def test_a_sandbox_without_process_vm_readv(python: str, programs: PythonProgram
     )
     assert any(sample.has("graph", "step", "squares") for sample in seen)
     assert PYTHON_DENIED not in [record["notice"] for record in run.of("cpu_notice")]
+
+
+@each_python
+@pytest.mark.require("gcc")
+def test_a_sandbox_in_which_no_memory_can_be_read(python: str, programs: PythonPrograms, target: Target) -> None:
+    """The sampler says why it is off; the program notices nothing."""
+    program = write(programs, "while time.monotonic() < END: pass\nprint('done')\nsys.exit(3)\n")
+
+    def once(seconds: float) -> PythonRun:
+        capture = programs.capture(PYTHON_SAMPLES, python_hz=1000)
+        run = programs.run([target("without_readv"), "-m", python, program, str(seconds)], PYTHON_SAMPLES, capture=capture)
+        assert (run.status, run.stdout, run.stderr) == (3, "done\n", "")
+        assert samples(run) == []
+        return run
+
+    def denied(run: PythonRun) -> set[int]:
+        return {record["value"] for record in run.of("cpu_notice") if record["notice"] == PYTHON_DENIED}
+
+    assert denied(given_time(once, lambda run: bool(denied(run)), 0.2)) == {errno.EPERM}
 
 
 def test_programs_without_python_have_no_thread_of_ours(programs: PythonPrograms) -> None:
