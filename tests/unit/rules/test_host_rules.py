@@ -365,7 +365,7 @@ gpu0.7   |     (gemm#1    )                                      (gemm#2 )
 
 
 def test_gpu_waits_for_cpu_says_for_what(tmp_path: Path) -> None:
-    found = ask(ms(tmp_path, LATE), "gpu_waits_for_cpu")
+    found = ask(ms(tmp_path, LATE), "gpu_waits_for_cpu", least=1)
     by_subject = {finding.subject: in_ms(finding) for finding in found}
     assert by_subject == {
         "NVTX range preprocess": (19, 19),
@@ -380,6 +380,17 @@ def test_gpu_waits_for_cpu_of_two_gpus_at_once_count_once(tmp_path: Path) -> Non
     two = LATE + "main:api |                    \ngpu1.7   |     (gemm#1    )                                       (gemm#2 )\n"
     found = ask(ms(tmp_path, two), "gpu_waits_for_cpu")
     assert {finding.subject: in_ms(finding)[0] for finding in found}["NVTX range preprocess"] == 19
+
+
+def test_gpu_waits_for_cpu_puts_together_what_takes_little(tmp_path: Path) -> None:
+    ops = """
+    main@pytorch |              [aten::add      ][aten::mul      ][aten::sub     ]
+    main:api     |(cuLaunchKernel#1)                                             (cuLaunchKernel#2)
+    gpu0.7       |     (gemm#1    )                                                    (gemm#2 )
+    """
+    found = ask(ms(tmp_path, ops), "gpu_waits_for_cpu", least=25)
+    assert [(finding.subject, finding.bound // MS) for finding in found if finding.bound] == [("other framework ops", 45)]
+    assert "3 more framework ops" in found[0].title
 
 
 def test_gpu_waits_for_cpu_is_silent_where_the_host_is_ahead(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ Gaps on each GPU of more than 20 us that ended with a launch which the host made
 calls that wait for the GPU is not in it, nor gaps between kernels that are launched as fast as the host can). Each gap is divided among
 what the launching thread did in it: a pause of the garbage collector, a wait for the GIL, a call of CUDA, an import, a call of the C
 library, an NVTX range, operation or function of Python that began or ended in it, what samples saw, or, where nothing else is known, the
-range around it. A finding for each of these that takes more than 1 % of the time that is looked at.
+range around it. A finding for each of these that takes more than 2 % of the time that is looked at.
 
 ## Why it costs time
 The GPU works only as fast as the host tells it what to do. Each of these gaps is time in which it could have worked.
@@ -21,6 +21,7 @@ Where a profiler made the host slow: see `profiler_overhead`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,15 +56,14 @@ _ADVICE = {
 }
 
 
-def check(report: Report, selection: Selection, *, gap: float = 20, least: float = 1, most_of: int = 8) -> list[Finding]:
+def check(report: Report, selection: Selection, *, gap: float = 20, least: float = 2) -> list[Finding]:
     """Return a finding for each thing that kept GPUs waiting.
 
     Args:
         report: the report.
         selection: which part of it.
         gap: how long gaps must be, us.
-        least: percent of the time looked at that something must take.
-        most_of: how many findings at most.
+        least: percent of the time looked at that something must take; what takes less is put together.
     """
     gpus(report, selection)  # says what is missing
     if not report.tables["cuda_api"]:
@@ -82,15 +82,21 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
     order = np.argsort(code, kind="stable")
     bounds = np.searchsorted(code[order], np.arange(len(label.dictionary) + 1))
     called = threads(report)
-    findings = []
+    least_ns = least * (end - begin) / 100
+    findings, little = [], defaultdict(list)
     for number, text in enumerate(label.dictionary.to_pylist()):
         mine = order[bounds[number] : bounds[number + 1]]
-        cover = Cover(start[mine], finish[mine])
-        if cover.total * 100 < least * (end - begin):
-            continue
         kind, _, name = text.partition("\0")
-        findings.append(_finding(stretches, where[mine], start[mine], finish[mine], cover, kind, name, called, end - begin))
-    return sorted(findings, key=lambda finding: -(finding.bound or 0))[:most_of]
+        if Cover(start[mine], finish[mine]).total < least_ns:
+            little[kind].append((mine, name))
+            continue
+        findings.append(_finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin))
+    for kind, several in little.items():
+        mine = np.concatenate([places for places, _ in several])
+        if kind != UNKNOWN and Cover(start[mine], finish[mine]).total >= least_ns:
+            name = several[0][1] if len(several) == 1 else f"[{len(several)} others]"
+            findings.append(_finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin))
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
 def _stretches(gaps: pa.Table) -> pa.Table:
@@ -104,9 +110,11 @@ def _stretches(gaps: pa.Table) -> pa.Table:
 
 
 def _finding(
-    stretches: pa.Table, where: Times, start: Times, end: Times, cover: Cover, kind: str, name: str, called: dict[int, str], span: int
+    stretches: pa.Table, where: Times, start: Times, end: Times, kind: str, name: str, called: dict[int, str], span: int
 ) -> Finding:
-    subject = f"{kind} {name}" if name else kind
+    cover = Cover(start, end)
+    many = name.startswith("[") and name.endswith(" others]")
+    subject = f"other {kind}s" if many else f"{kind} {name}" if name else kind
     gaps = np.unique(where)
     evidence = []
     best = np.argsort(start - end, kind="stable")[:50]
@@ -115,7 +123,9 @@ def _finding(
         text = f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {subject or kind}"
         evidence.append(Evidence("nvtx_ranges" if kind == RANGE else "threads", None, first, last, text, thread=row["thread"]))
     who = called.get(evidence[0].thread or 0, "a thread")
-    if kind == UNKNOWN:
+    if many:
+        title = f"GPUs waited {duration(cover.total)} for the host in {name[1:-8]} more {kind}s, each for a little"
+    elif kind == UNKNOWN:
         title = f"GPUs waited {duration(cover.total)} for the host, and nothing in the report says what it did"
     elif kind in (RANGE, OP) and name:
         title = f"GPUs waited {duration(cover.total)} for the host in the {kind} {name}"

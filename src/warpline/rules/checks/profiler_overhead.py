@@ -56,7 +56,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
         selection: which part of it.
         least: percent of the time looked at that it must take, on one thread.
     """
-    own = any("on" in source for manifest in report.manifests for source in manifest.sources.values())
+    own = not any("by" in source for manifest in report.manifests for source in manifest.sources.values())  # else other tools made it
     if not own and not report.tables["overhead"]:
         raise MissingData(f"does not say what its recording cost{selection.place(report)}.")
     begin, end = edges(report, selection)
