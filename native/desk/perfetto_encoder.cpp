@@ -235,8 +235,9 @@ class Encoder {
     if (batch.more_offsets != nullptr) {
       const int64_t first = batch.more_offsets[i];
       more = {batch.more + first, static_cast<size_t>(batch.more_offsets[i + 1] - first)};
-    } else if (batch.note_columns > 0) {
-      notes_.clear();
+    }
+    if (batch.note_columns > 0) {
+      notes_.assign(more);
       for (int64_t column = 0; column < batch.note_columns; ++column) note(batch.notes[column], i);
       more = notes_;
     }

@@ -1,4 +1,4 @@
-"""What threads did on the CPU, as exporters need it: states, the GIL, OS calls, file access, collections, imports, calls of Python."""
+"""What threads did on the CPU, as exporters need it: states, the GIL, OS calls, files, collections, imports, Python, MPI and the like."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("gil brief", "gil", "GIL (brief)"),
     ("osrt", "osrt", "OS calls"),
     ("file_access", "file_access", "File access"),
+    ("mpi_events", "mpi_events", "MPI"),
+    ("openmp_events", "openmp_events", "OpenMP"),
+    ("openacc_events", "openacc_events", "OpenACC"),
+    ("syscalls", "syscalls", "System calls"),
 )
 _CALLS = Kind("python_calls", "python", "name", ("kind", "file", "line", "failed", "clipped"))
 KINDS = (
@@ -36,6 +40,10 @@ KINDS = (
     Kind("gc", "gc", "generation", ("generation", "collected", "uncollectable"), fixed="GC"),
     Kind("gil", "gil", "state", ("held", "waited", "holds", "waits", "interpreter")),
     Kind("osrt", "osrt", "name", ("group", "result", "error", "fd", "target", "bytes", "object")),
+    Kind("mpi_events", "mpi", "name", ("kind", "communicator", "rank", "peer", "root", "tag", "sent", "received", "bytes")),
+    Kind("openmp_events", "openmp", "kind", ("name",)),
+    Kind("openacc_events", "openacc", "name", ("kind",)),
+    Kind("syscalls", "syscall", "name", ("result",)),
     Kind("file_access", "file_access", "name", ("operation", "path", "fd", "bytes", "asked", "flags", "error")),
 )
 _NEEDED = ("id", "process", "thread", "start", "end")

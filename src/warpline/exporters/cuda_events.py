@@ -40,7 +40,7 @@ KINDS = (
         "cuda_memcpy",
         "kind",
         (
-            *("bytes", "source_kind", "destination_kind", "source_device", "destination_device", "asynchronous", "copies"),
+            *("kind", "bytes", "source_kind", "destination_kind", "source_device", "destination_device", "asynchronous", "copies"),
             *("correlation", *_GRAPH),
         ),
         lambda kind: f"Memcpy {direction(kind)}",
@@ -48,8 +48,20 @@ KINDS = (
     Kind("memsets", "cuda_memset", "memory_kind", ("bytes", "value", "memory_kind", "correlation", *_GRAPH), fixed="Memset"),
     Kind("graphs", "cuda_graph", "graph", ("graph", "graph_exec", "correlation"), fixed="CUDA graph"),
     Kind("cuda_events", "cuda_event", "event", ("event", "event_sync", "correlation"), fixed="CUDA event"),
-    Kind("syncs", "cuda_sync", "kind", ("context", "stream", "event", "event_sync", "correlation"), lambda kind: f"{kind} synchronize"),
+    Kind(
+        "syncs",
+        "cuda_sync",
+        "kind",
+        ("kind", "context", "stream", "event", "event_sync", "correlation"),
+        lambda kind: f"{kind} synchronize",
+    ),
     Kind("um_events", "cuda_um", "kind", ("device", "source", "destination", "address", "bytes", "faults", "cause")),
+    Kind(
+        "collectives",
+        "collective",
+        "name",
+        ("group", "group_size", "sequence", "bytes_in", "bytes_out", "elements_in", "elements_out", "type", "peers"),
+    ),
     Kind("overhead", "cuda_overhead", "kind", ("name", "correlation")),
     API,
 )
@@ -97,7 +109,7 @@ def _rows(kind: Kind, batch: pa.RecordBatch, tracks: CudaTracks) -> npt.NDArray[
     process, none = values(batch, "process"), np.full(batch.num_rows, -1, np.int64)
     if kind.table in ("cuda_api", "overhead"):
         return tracks.find(kind.table, process, values(batch, "thread", -1), none)
-    if kind.table in ("syncs", "um_events"):
+    if kind.table in ("syncs", "um_events", "collectives"):
         return tracks.find(kind.table, process, none, none)
     context, stream = values(batch, "context"), values(batch, "stream")
     if kind.table != "memcpys":

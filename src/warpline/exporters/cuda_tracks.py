@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _ON_GPU = ("kernels", "graphs", "memcpys", "memsets", "cuda_events")
 _BELOW = {"memsets": "Memset", "graphs": "Graphs"}  # kernels are on the row of the stream itself; graphs too where there are none
-_OF_PROCESS = {"syncs": "CUDA synchronization", "um_events": "Unified memory"}
+_OF_PROCESS = {"syncs": "CUDA synchronization", "um_events": "Unified memory", "collectives": "Collectives"}
 _DIRECTIONS = {"Host": "H", "Device": "D", "Peer": "P", "Array": "A"}
 
 
@@ -32,7 +32,8 @@ class CudaTracks(Rows):
         for table, name in _OF_PROCESS.items():
             if counts[table]:
                 for record in report.sql(f"SELECT DISTINCT process FROM {table} ORDER BY ALL").to_pylist():
-                    self._put((table, record["process"], NONE, NONE), Row(name, name, self._process(record["process"])))
+                    row = Row(name, name, self._process(record["process"]), about=record)
+                    self._put((table, record["process"], NONE, NONE), row)
         if any(counts[table] for table in _ON_GPU):
             self._gpus(report)
         self._sort()
@@ -71,14 +72,15 @@ class CudaTracks(Rows):
             label = _named("Stream", stream, known.get("name") or ("default" if known.get("kind") == "null" else None))
             several = sum(key[0] == process for key in on) > 1
             full = f"Context {context} {label}" if several else label
-            row = self._put(("stream", process, context, stream), Row(label, full, place, None, within, stream, True))
+            about = {"process": process, "device": device, "context": context, "stream": stream}
+            row = self._put(("stream", process, context, stream), Row(label, full, place, None, within, stream, True, about))
             what, text = record["what"], _BELOW.get(record["what"])
             if what == "memcpys":
                 what, text = f"memcpys {record['kind']}", f"{direction(record['kind'])} memcpy"
             if text is None or (what == "graphs" and (process, context, stream) not in busy):
                 self._found[what, process, context, stream] = row
             else:
-                self._put((what, process, context, stream), Row(text, f"{full} {text}", place, None, row, len(self.rows), True))
+                self._put((what, process, context, stream), Row(text, f"{full} {text}", place, None, row, len(self.rows), True, about))
 
 
 def direction(kind: str | None) -> str:

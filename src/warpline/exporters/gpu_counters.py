@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,12 +24,13 @@ _METRICS = ("host", "gpu", "metric", "unit")
 
 @dataclass(frozen=True)
 class GpuCounter:
-    """A counter; `process` is the key of its process, or it belongs to the whole device that `gpu` names."""
+    """A counter; `process` is the key of its process, or it belongs to the whole device that `gpu` names; `about` tells which it is."""
 
     name: str
     unit: str
     process: int | None = None
     gpu: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 class GpuCounters:
@@ -44,9 +45,9 @@ class GpuCounters:
         self._metrics = report.sql(metrics).to_pylist() if counts["gpu_metrics"] else []
         hosts = len({row["host"] for row in self._metrics}) > 1
         self.all = [
-            *(GpuCounter(_memory_name(row["device"], row["kind"]), "bytes", row["process"]) for row in self._memory),
+            *(GpuCounter(_memory_name(row["device"], row["kind"]), "bytes", row["process"], about=row) for row in self._memory),
             *(
-                GpuCounter(row["metric"], row["unit"], None, f"GPU {row['gpu']} metrics" + (f" ({row['host']})" if hosts else ""))
+                GpuCounter(row["metric"], row["unit"], None, f"GPU {row['gpu']} metrics" + (f" ({row['host']})" if hosts else ""), row)
                 for row in self._metrics
             ),
         ]

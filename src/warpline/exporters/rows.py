@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ class Row:
     """A row of the timeline: below the row `above`, else below its thread, else below its process (both by position).
 
     `place` orders the rows that have one above them; `gpu`: it shows a GPU, not the host; `full` is a name that says enough where rows
-    cannot be nested.
+    cannot be nested; `about` names what is shown by the keys of the report.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Row:
     above: int | None = None
     place: int = 0
     gpu: bool = False
+    about: Mapping[str, int] = field(default_factory=dict)
 
 
 class Rows:
@@ -72,7 +74,8 @@ class Rows:
         place = None if thread is None else self._threads[thread]
         full = name if place is None else f"{self._tracks.threads[place].name} {name}"
         key = (what, record["process"], NONE if thread is None else thread, NONE)
-        self._put(key, Row(name, full, self._process(record["process"]), place))
+        about = {"process": record["process"], **({} if thread is None else {"thread": thread})}
+        self._put(key, Row(name, full, self._process(record["process"]), place, about=about))
 
     def _process(self, key: int) -> int:
         if key not in self._processes:

@@ -29,7 +29,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -38,19 +38,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warpline.errors import ReportError
+from warpline.exporters.cpu_events import KINDS as CPU_KINDS
 from warpline.exporters.cpu_events import CpuTracks, cpu_events
+from warpline.exporters.cuda_events import KINDS as CUDA_KINDS
 from warpline.exporters.cuda_events import events
 from warpline.exporters.cuda_tracks import CudaTracks
 from warpline.exporters.debug_annotations import NAMES, encoded
 from warpline.exporters.events import Events
 from warpline.exporters.gpu_counters import GpuCounters
+from warpline.exporters.op_facts import OpFacts
 from warpline.exporters.perf_samples import PerfSamples
+from warpline.exporters.perfetto_attributes import counter_attributes, report_attributes, track_attributes
 from warpline.exporters.perfetto_batch import Columns, Interned, SampleBatch
 from warpline.exporters.protobuf import message, number, text
 from warpline.exporters.rows import Row
 from warpline.exporters.samples import Samples, counters, samples
 from warpline.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Tracks, batches, values
-from warpline.query.native import library
+from warpline.query.native import codes, library
 
 if TYPE_CHECKING:
     from warpline.query import Report
@@ -58,7 +62,6 @@ if TYPE_CHECKING:
 SUFFIX = ".perfetto-trace"
 LOSES: tuple[str, ...] = (
     "colours are shown as an annotation, Perfetto picks its own",
-    "the thread on which a start/end range ended",
     "payloads of counter samples, and what of a payload's array is beyond 1,000 values",
     "when a counter had no value, and what holds between its samples",
     "the range that was open where a task was made",
@@ -77,6 +80,7 @@ _CATEGORY, _NAME, _ANNOTATION, _TEXT = 1, 2, 3, 29
 _BYTES, _NS = 3, 1  # of CounterDescriptor.unit
 _MERGE_BY_KEY = 3
 _EXPLICIT = 3  # order of tracks
+_RANGES = (*RANGE_COLUMNS, "end_thread")
 _ODD = 0x9E3779B97F4A7C15
 
 
@@ -107,6 +111,8 @@ class _Writer:
         self.first_counter = self.first_uuid + len(self.tracks.processes)
         self.first_gpu = self.first_counter + len(self.counters)
         self.flow = digest
+        self.ops = OpFacts(report)
+        self._tids = {thread.key: thread.tid for thread in self.tracks.threads}
         self.payloads = report.tables["payloads"] > 0
         self.sequence = 1 + (digest >> 20) % 16000
 
@@ -116,13 +122,14 @@ class _Writer:
         first = self.first_gpu + len(self.gpu.all) + len({counter.gpu for counter in self.gpu.all})
         encoder = native.warpline_perfetto_new(families, first, self.sequence)
         try:
+            self.file.write(report_attributes(self.report, (*CUDA_KINDS, *CPU_KINDS)))
             self._head()
             parents = {task.thread for task in self.tracks.tasks} | {row.thread for row in self.rows if row.thread is not None}
             for thread in sorted(parents):  # tasks, API calls and the like go below their threads
                 native.warpline_perfetto_touch(encoder, thread)
             for index in range(len(self.rows)):
                 native.warpline_perfetto_touch(encoder, self.tracks.families + index)
-            for batch in batches(self.report, "nvtx_ranges", self.tracks.columns(RANGE_COLUMNS)):
+            for batch in batches(self.report, "nvtx_ranges", self.tracks.columns(_RANGES)):
                 columns = self._columns(batch, "range")
                 native.warpline_perfetto_ranges(encoder, ctypes.byref(columns.struct))
                 self._drain(native, encoder)
@@ -179,6 +186,8 @@ class _Writer:
             about = (text(2, counter.name), *([text(14, counter.description)] if counter.description else []))
             described = message(8, *_unit(counter.unit), *([number(5, 1)] if counter.delta else []))
             self._packet(message(_DESCRIPTOR, number(1, self.first_counter + index), parent, *about, described))
+        if self.counters:
+            self.file.write(counter_attributes({self.first_counter + index: {"counter": c.key} for index, c in enumerate(self.counters)}))
         self._gpu_counters(places)
 
     def _gpu_counters(self, places: dict[int, int]) -> None:
@@ -194,6 +203,8 @@ class _Writer:
             parent = above[counter.gpu] if counter.process is None else self.first_uuid + places[counter.process]
             described = message(8, *_unit(counter.unit))
             self._packet(message(_DESCRIPTOR, number(1, self.first_gpu + index), number(5, parent), text(2, counter.name), described))
+        if self.gpu.all:
+            self.file.write(counter_attributes({self.first_gpu + index: counter.about for index, counter in enumerate(self.gpu.all)}))
 
     def _clocks(self) -> list[tuple[int, int]]:
         first = self.report.manifests[0]
@@ -212,10 +223,22 @@ class _Writer:
         for family, lane, uuid in zip(entries[::3], entries[1::3], entries[2::3], strict=True):
             self.family_tracks.setdefault(family, uuid)
             self._packet(message(_DESCRIPTOR, number(1, uuid), *self._described(family, lane)))
+        if entries:
+            about = {uuid: self._about(family) for family, _, uuid in zip(entries[::3], entries[1::3], entries[2::3], strict=True)}
+            self.file.write(track_attributes(about))
         data = native.warpline_perfetto_bytes(encoder, ctypes.byref(size))
         if size.value:
             self.file.write((ctypes.c_char * size.value).from_address(data))
         native.warpline_perfetto_clear(encoder)
+
+    def _about(self, family: int) -> Mapping[str, int]:
+        """Return what a family of tracks shows, by the keys of the report."""
+        if family >= self.tracks.families:
+            return self.rows[family - self.tracks.families].about
+        process, thread = self.tracks.owner(family)
+        task = self.tracks.task(family)
+        of_thread = {} if thread is None else {"thread": thread.key}
+        return {"process": process.key, **of_thread, **({} if task is None else {"task": task.key})}
 
     def _described(self, family: int, lane: int) -> Iterator[bytes]:
         if family >= self.tracks.families:
@@ -267,6 +290,19 @@ class _Writer:
             columns.flow(np.where(piece.arrow >= 0, arrows, 0).astype(np.uint64), ends=not piece.starts)
         return columns
 
+    def _threads(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
+        """Yield the threads on which start/end ranges began and ended: their tracks are of the process."""
+        numbers, texts = codes(batch.column("style"))
+        of_process = np.isin(numbers, [index for index, style in enumerate(texts.to_pylist()) if style == "StartEnd"])
+        if not of_process.any():
+            return
+        for name, column in (("thread", "thread"), ("end thread", "end_thread")):
+            keys = np.where(of_process, values(batch, column, -1), -1)
+            distinct, where = np.unique(keys, return_inverse=True)
+            tids = np.array([self._tids.get(key, -1) for key in distinct.tolist()], np.int64)[where]
+            if (tids >= 0).any():
+                yield name, pa.array(tids, mask=tids < 0)
+
     def _columns(self, batch: pa.RecordBatch, kind: str) -> Columns:
         columns = Columns(batch.num_rows)
         columns.put("family", self.tracks.family(batch))
@@ -282,6 +318,7 @@ class _Writer:
         for name, mask, dtype in (("payload_int", "has_int", np.int64), ("payload_float", "has_float", np.float64)):
             columns.optional(name, pc.if_else(told, None, batch.column(name)), mask, dtype)
         if kind == "range":
+            columns.notes([*self.ops.of(values(batch, "id")), *self._threads(batch)], self.notes, self.texts)
             columns.put("id", values(batch, "id"))
             columns.put("parent", values(batch, "parent", -1))
             columns.put("end", values(batch, "end"))

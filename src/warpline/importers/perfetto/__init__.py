@@ -1,0 +1,1 @@
+"""Reads Perfetto traces: the native decoder's columns become tables of a report."""
