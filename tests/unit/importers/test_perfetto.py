@@ -258,7 +258,7 @@ def test_other_files_are_not_taken_for_traces(tmp_path: Path) -> None:
             import_file(path, tmp_path / f"{number}.warpline")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(changes=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 255)), max_size=12), length=st.integers(1, 4000))
 def test_broken_bytes_are_an_error_or_a_report(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], length: int

@@ -146,7 +146,7 @@ WORK = st.tuples(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pieces=st.lists(PIECES, min_size=1, max_size=20), work=st.lists(WORK, max_size=12))
 def test_any_arrangement_comes_back(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[tuple[int, str, int, int, bool]], work: list[tuple[str, int, int, str]]

@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -113,6 +114,8 @@ class _Writer:
         self.flow = digest
         self.ops = OpFacts(report)
         self._tids = {thread.key: thread.tid for thread in self.tracks.threads}
+        owners = [self.tracks.owner(family)[1] for family in range(self.tracks.families)]
+        self._shown = np.array([-1 if thread is None else thread.key for thread in owners], np.int64)
         self.payloads = report.tables["payloads"] > 0
         self.sequence = 1 + (digest >> 20) % 16000
 
@@ -290,22 +293,29 @@ class _Writer:
             columns.flow(np.where(piece.arrow >= 0, arrows, 0).astype(np.uint64), ends=not piece.starts)
         return columns
 
-    def _threads(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
-        """Yield the threads on which start/end ranges began and ended: their tracks are of the process."""
-        numbers, texts = codes(batch.column("style"))
-        of_process = np.isin(numbers, [index for index, style in enumerate(texts.to_pylist()) if style == "StartEnd"])
-        if not of_process.any():
-            return
-        for name, column in (("thread", "thread"), ("end thread", "end_thread")):
-            keys = np.where(of_process, values(batch, column, -1), -1)
+    def _threads(self, batch: pa.RecordBatch, family: npt.NDArray[np.int32]) -> Iterator[tuple[str, pa.Array]]:
+        """Yield what a track does not show: threads of start/end ranges, and where a task was elsewhere; start/end ranges of tasks."""
+        thread = values(batch, "thread")
+        tells = self._shown[family] != thread
+        in_task = family >= self.tracks.first_task
+        if "style" in batch.schema.names:
+            numbers, texts = codes(batch.column("style"))
+            apart = np.isin(numbers, [index for index, style in enumerate(texts.to_pylist()) if style == "StartEnd"]) & in_task
+            if apart.any():
+                yield "start/end", pa.array(apart, mask=~apart)
+        for name, keys in (("thread", np.where(tells, thread, -1)), ("end thread", None)):
+            if keys is None:
+                keys = values(batch, "end_thread", -1) if "end_thread" in batch.schema.names else np.full(len(thread), -1, np.int64)
+            if (keys < 0).all():
+                continue
             distinct, where = np.unique(keys, return_inverse=True)
             tids = np.array([self._tids.get(key, -1) for key in distinct.tolist()], np.int64)[where]
-            if (tids >= 0).any():
-                yield name, pa.array(tids, mask=tids < 0)
+            yield name, pa.array(tids, mask=tids < 0)
 
     def _columns(self, batch: pa.RecordBatch, kind: str) -> Columns:
         columns = Columns(batch.num_rows)
-        columns.put("family", self.tracks.family(batch))
+        family = self.tracks.family(batch)
+        columns.put("family", family)
         columns.put("start", values(batch, "start"))
         columns.codes("name", batch.column("message"), self.names, None)
         columns.codes("domain", batch.column("domain"), self.categories, "nvtx")
@@ -317,8 +327,9 @@ class _Writer:
         told = pa.array([bool(text) for text in more]) if any(more) else False
         for name, mask, dtype in (("payload_int", "has_int", np.int64), ("payload_float", "has_float", np.float64)):
             columns.optional(name, pc.if_else(told, None, batch.column(name)), mask, dtype)
+        facts = self.ops.of(values(batch, "id")) if kind == "range" else []
+        columns.notes([*facts, *self._threads(batch, family)], self.notes, self.texts)
         if kind == "range":
-            columns.notes([*self.ops.of(values(batch, "id")), *self._threads(batch)], self.notes, self.texts)
             columns.put("id", values(batch, "id"))
             columns.put("parent", values(batch, "parent", -1))
             columns.put("end", values(batch, "end"))

@@ -16,8 +16,6 @@ from warpline.importers.perfetto.slices import Context, Ints
 from warpline.importers.perfetto.trace import BETWEEN, DOUBLE, INT, JSON, TEXT, UINT
 from warpline.spool import desk
 
-# Annotations that warpline's own exporter writes for what a range has columns for.
-_COLUMNS = ("color", "payload", "end payload", "payload cut", "unfinished", "inherited", "clipped", "thread", "end thread")
 _OPS = ("sequence", "backward", "external", "shapes", "types")
 _DEFAULT_DOMAIN, _FRAMEWORK = "nvtx", "pytorch"
 
@@ -68,7 +66,7 @@ def _ranges(context: Context, rows: Ints, ids: Ints) -> None:
     unfinished &= context.unended[rows]
     flags = {name: _flag(context, rows, name) for name in ("inherited", "clipped")}
     ended = context.details.of(rows, "end thread") if _is_own(context) else None
-    began = context.details.of(rows, "thread") if _is_own(context) else None
+    began = context.details.of(rows, "start/end") if _is_own(context) else None
     start_end = loose if began is None else loose | began.there()
     context.write(
         "nvtx_ranges",
@@ -197,12 +195,10 @@ def _flag(context: Context, rows: Ints, name: str) -> npt.NDArray[np.bool_]:
 def _threads(context: Context, rows: Ints) -> Ints:
     """Return the thread of each event: its track's, or the one that a start/end range says; else its process's first."""
     thread, process = context.place("thread", rows), context.place("process", rows)
-    if (thread >= 0).all():
-        return thread
     told = context.details.of(rows, "thread") if _is_own(context) else None
     if told is not None:
         keys = _keys(context, process, told.ints()).fill_null(-1).to_numpy(zero_copy_only=False)
-        thread = np.where(thread < 0, keys, thread)
+        thread = np.where(keys >= 0, keys, thread)
     for key in np.unique(process[thread < 0]).tolist():
         thread = np.where((thread < 0) & (process == key), context.main_thread(key), thread)
     return thread
