@@ -12,7 +12,7 @@ from warpline.errors import MissingData
 from warpline.model.words import duration
 from warpline.query.gpu_ops import during
 from warpline.query.intervals import Cover, Times
-from warpline.rules.base import Evidence
+from warpline.rules.base import Evidence, Severity
 from warpline.rules.gpus import Gpu, together
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def cost(found: Calls, gpus: tuple[Gpu, ...], mine: Mask | None = None, *, compu
     A call that makes the host wait lets the GPU run dry later, when the host is too late with the next work: idle time from the begin of a
     call to that of the next one is its doing, up to the time that the host waited, since the host would be ahead by just that. The
     estimate is the sum of these. The bound lets what was waited at one call make up for idle time behind any later one.
-    `computing`: the call only waits for the GPU, so that it counts as long as that is busy.
+    `computing`: the call does nothing but wait for the GPU, so that it costs nothing where that has nothing to do.
     """
     mine = np.ones(len(found), bool) if mine is None else mine
     waited, idle = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
@@ -99,7 +99,8 @@ def cost(found: Calls, gpus: tuple[Gpu, ...], mine: Mask | None = None, *, compu
         start, end, chosen = found.start[own], found.end[own], mine[own]
         behind = np.append(start[1:], max(gpu.finish, int(start[-1])))
         left = gpu.idle.within(start, behind)
-        spent = np.where(chosen, gpu.busy.within(start, end) if computing else end - start, 0)
+        waiting = chosen & (gpu.busy.within(start, end) > 0) if computing else chosen
+        spent = np.where(waiting, end - start, 0)
         bounds.append(_made_up(spent, left))
         estimates.append(int(np.minimum(spent, left).sum()))
         if chosen.any():
@@ -111,6 +112,12 @@ def cost(found: Calls, gpus: tuple[Gpu, ...], mine: Mask | None = None, *, compu
     blocked = Cover(found.start[mine], found.end[mine]).total
     bound = min(sum(bounds), together(dry), blocked)
     return Cost(bound, min(max(estimates), bound), waited, idle)
+
+
+def severity(cost: Cost, span: int) -> Severity:
+    """Return how much it matters: by what is expected to be won, since what was waited may be won back in ways that seldom come true."""
+    expected, most = (share / span if span > 0 else 0.0 for share in (cost.estimate, cost.bound))
+    return "high" if expected >= 0.10 else "medium" if expected >= 0.02 or most >= 0.10 else "low"
 
 
 def evidence(

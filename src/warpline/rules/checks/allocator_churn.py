@@ -27,7 +27,7 @@ import numpy as np
 from warpline.model.words import counted, duration, size
 from warpline.rules.base import Evidence, Finding
 from warpline.rules.gpus import Gpu, gpus, span
-from warpline.rules.host_calls import Calls, calls, cost, evidence, needed
+from warpline.rules.host_calls import Calls, calls, cost, evidence, needed, severity
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -82,6 +82,7 @@ def check(
             spent.bound,
             spent.estimate,
             "medium",
+            severity(spent, span(report, selection)),
         ),
         *pools,
     ]

@@ -26,7 +26,7 @@ from warpline.model.words import duration, size
 from warpline.rules.base import Finding
 from warpline.rules.copies import kinds_known, number_of_copies, single_values
 from warpline.rules.gpus import gpus, span
-from warpline.rules.host_calls import calls, cost, evidence, needed
+from warpline.rules.host_calls import calls, cost, evidence, needed, severity
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -68,5 +68,6 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             spent.bound,
             spent.estimate,
             "medium",
+            severity(spent, span(report, selection)),
         )
     ]

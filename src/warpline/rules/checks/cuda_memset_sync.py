@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from warpline.model.words import counted, duration
 from warpline.rules.base import Finding
 from warpline.rules.gpus import gpus, span
-from warpline.rules.host_calls import calls, cost, evidence, needed
+from warpline.rules.host_calls import calls, cost, evidence, needed, severity
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -59,5 +59,6 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             spent.bound,
             spent.estimate,
             "medium",
+            severity(spent, span(report, selection)),
         )
     ]

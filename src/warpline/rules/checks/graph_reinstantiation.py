@@ -26,7 +26,7 @@ import numpy as np
 from warpline.model.words import counted, duration
 from warpline.rules.base import Finding
 from warpline.rules.gpus import gpus, span
-from warpline.rules.host_calls import calls, cost, evidence, needed
+from warpline.rules.host_calls import calls, cost, evidence, needed, severity
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -80,5 +80,6 @@ def check(
             spent.bound,
             spent.estimate,
             "medium",
+            severity(spent, span(report, selection)),
         )
     ]

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from warpline.model.words import duration
 from warpline.rules.base import Finding
 from warpline.rules.gpus import gpus, span
-from warpline.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, Calls, calls, cost, evidence, named, needed
+from warpline.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, Calls, calls, cost, evidence, named, needed, severity
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -82,6 +82,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int 
                 spent.bound,
                 spent.estimate,
                 "medium",
+                severity(spent, span(report, selection)),
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
