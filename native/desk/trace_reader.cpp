@@ -54,7 +54,7 @@ void TraceReader::finish() {
     // `ending_` says why.
   } else if (state_ == State::behind) {
     ending_ = kWhole;
-  } else if (state_ == State::events && is_array_ && !rest) {
+  } else if (state_ == State::events && is_array_ && arrays_ == 1 && !rest) {
     ending_ = kOpenArray;
   } else {
     ending_ = state_ == State::begin ? kNoTrace : kCut;
@@ -82,6 +82,12 @@ bool TraceReader::step() {
       return member();
     case State::events:
       return event();
+    case State::behind:  // Proton writes one object for each stream
+      if (*at() == '{' || *at() == '[') {
+        member_first_ = true;
+        return begin();
+      }
+      return fail(at());
     default:
       return fail(at());
   }

@@ -55,7 +55,7 @@ class Work:
         shared, registers, graph, node = (self._taken("kernel", order, one) for one in ("shared", "registers", "graph", "graph_node"))
         sizes = {axis: filled(self._taken("kernel", order, axis)) for axis in _AXES}
         columns |= {
-            "name": texts.column(name, names.short),
+            "name": texts.column(name, lambda text: names.function(names.demangled(text) or text)),
             "demangled": texts.column(name, names.demangled),
             "mangled": texts.column(name, lambda text: text if text.startswith("_Z") else None),
             **sizes,
