@@ -157,6 +157,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "node": _program("node"),
     "pip": _module("pip"),
     "gunicorn": _module("gunicorn"),
+    "uvicorn": _module("uvicorn"),
     "stdlib-tests": _module("test.test_textwrap"),
     "gpu": _gpu,
     **{name: _library(name) for name in LIBRARIES},

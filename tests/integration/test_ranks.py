@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from tests.launching import COMMAND, environment, info, program, warpline
+from tests.under_everything import EVERYTHING
+from warpline.query import open as open_report
 
 pytestmark = pytest.mark.require("native")
 
@@ -49,8 +51,6 @@ def by_rank(report: Path) -> dict[int, dict[str, Any]]:
 
 
 def messages(report: Path) -> list[str]:
-    from warpline.query import open as open_report
-
     with open_report(report) as opened:
         found: list[str] = opened.table("nvtx_ranges", ["message"]).column("message").to_pylist()
         return found
@@ -76,6 +76,44 @@ def test_one_launcher_around_mpirun(mpi: str, tmp_path: Path) -> None:
             at = by_key[at["parent"]]
         assert at is primary  # MPICH has its proxy in between
     assert sorted(text for text in messages(tmp_path / "x.warpline") if text.startswith("rank")) == ["rank 0", "rank 1"]
+
+
+# Waits in the C library, imports, collects, and computes, in each rank.
+BUSY = """
+import gc, json, threading
+def compute():
+    return sum(number * number % 7 for number in range(200_000))
+thread = threading.Thread(target=compute)
+thread.start()
+compute()
+thread.join()
+time.sleep(0.02)
+gc.collect()
+print("rank", rank, compute())
+"""
+
+
+@pytest.mark.parametrize("mpi", MPI)
+@pytest.mark.parametrize("around", [True, False], ids=["around mpirun", "in each rank"])
+def test_the_cpu_side_of_ranks(around: bool, mpi: str, tmp_path: Path) -> None:
+    script = program(tmp_path / "rank.py", RANK + BUSY)
+    profile = (*COMMAND, "profile", "-q", "-o", "x", *EVERYTHING)
+    bare = run(*MPIRUN[mpi], script, cwd=tmp_path)
+    words: tuple[str | Path, ...] = (*profile, *MPIRUN[mpi], script) if around else (*MPIRUN[mpi], *profile, script)
+    result = run(*words, cwd=tmp_path)
+    assert (result.returncode, sorted(result.stdout.splitlines())) == (0, sorted(bare.stdout.splitlines())), result.stderr
+    ranks = by_rank(tmp_path / "x.warpline")
+    assert ranks.keys() >= {0, 1}
+    with open_report(tmp_path / "x.warpline") as opened:
+        for table, what in {
+            "osrt": "t.name LIKE '%sleep%'",
+            "gc": "true",
+            "imports": "t.name = 'json'",
+            "samples": "true",
+            "gil": "true",
+        }.items():
+            asking = f"SELECT DISTINCT p.rank FROM {table} t JOIN processes p USING (process) WHERE {what} AND p.rank IS NOT NULL"
+            assert {row["rank"] for row in opened.sql(asking).to_pylist()} == {0, 1}, table
 
 
 @pytest.mark.parametrize("mpi", MPI)
