@@ -34,7 +34,8 @@ class Identity:
         keys = trace.reader.lanes()
         self.pids, self.tids, self._texts = keys[:, 0], keys[:, 1], keys[:, 2]
         self.lanes = {kind: trace.reader.take(kind, "lane") for kind in (*_HOST, "overhead", "sync", "cuda_event", "metadata")}
-        used = np.zeros(len(keys), np.int64)
+        self.ended = trace.reader.take("async", "owner")  # where they ended
+        used = np.bincount(self.ended, minlength=len(keys))
         leading = np.zeros(len(keys), np.int64)
         for kind in _HOST:
             counts = np.bincount(self.lanes[kind], minlength=len(keys))

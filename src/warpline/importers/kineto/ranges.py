@@ -154,8 +154,7 @@ def _generic(trace: Trace, lengths: list[int]) -> dict[str, npt.NDArray[Any]]:
     flags = np.concatenate([np.zeros(own, np.int32), *(trace.take(kind, "flags")[0] for kind in ("range", "async"))])
     category = np.concatenate([np.full(own, NULL32, np.int32), *(trace.take(kind, "category")[0] for kind in ("range", "async"))])
     payload = np.concatenate([np.full(own, -1, np.int64), *(trace.take(kind, "payload")[0] for kind in ("range", "async"))])
-    owner = trace.take("async", "owner")[0]
-    ended = np.concatenate([np.full(own + lengths[_RANGE], -1, np.int64), _who(trace.identity.thread, owner)])
+    ended = np.concatenate([np.full(own + lengths[_RANGE], -1, np.int64), _who(trace.identity.thread, trace.identity.ended)])
     return {"flags": flags, "category": category, "payload": payload, "end_thread": ended}
 
 
