@@ -56,7 +56,7 @@ _ADVICE = {
 }
 
 
-def check(report: Report, selection: Selection, *, gap: float = 20, least: float = 2) -> list[Finding]:
+def check(report: Report, selection: Selection, *, gap: float = 20, least: float = 2, most_of: int = 4) -> list[Finding]:
     """Return a finding for each thing that kept GPUs waiting.
 
     Args:
@@ -64,6 +64,7 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
         selection: which part of it.
         gap: how long gaps must be, us.
         least: percent of the time looked at that something must take; what takes less is put together.
+        most_of: how many things are told one by one.
     """
     gpus(report, selection)  # says what is missing
     if not report.tables["cuda_api"]:
@@ -83,11 +84,14 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
     bounds = np.searchsorted(code[order], np.arange(len(label.dictionary) + 1))
     called = threads(report)
     least_ns = least * (end - begin) / 100
-    findings, little = [], defaultdict(list)
-    for number, text in enumerate(label.dictionary.to_pylist()):
-        mine = order[bounds[number] : bounds[number + 1]]
-        kind, _, name = text.partition("\0")
-        if Cover(start[mine], finish[mine]).total < least_ns:
+    texts = [text.partition("\0") for text in label.dictionary.to_pylist()]
+    parts_of = [order[bounds[number] : bounds[number + 1]] for number in range(len(texts))]
+    totals = [Cover(start[mine], finish[mine]).total for mine in parts_of]
+    findings: list[Finding] = []
+    little: dict[str, list[tuple[Times, str]]] = defaultdict(list)
+    for number in np.argsort(-np.array(totals, np.int64), kind="stable").tolist():
+        (kind, _, name), mine = texts[number], parts_of[number]
+        if totals[number] < least_ns or (len(findings) == most_of and kind != UNKNOWN):
             little[kind].append((mine, name))
             continue
         findings.append(_finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin))
@@ -122,9 +126,13 @@ def _finding(
     for row, first, last in zip(rows, start[best].tolist(), end[best].tolist(), strict=True):
         text = f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {subject or kind}"
         evidence.append(Evidence("nvtx_ranges" if kind == RANGE else "threads", None, first, last, text, thread=row["thread"]))
+    lengths = np.sort(np.bincount(np.searchsorted(gaps, where), end - start))[::-1]
+    few = int(np.searchsorted(np.cumsum(lengths), 0.7 * cover.total)) + 1
+    rare = few <= 5 and few * 10 <= len(gaps) and not many and kind != UNKNOWN
+    once = f" Most of it was in {few} of them: that looks like something which happens once, such as loading." if rare else ""
     who = called.get(evidence[0].thread or 0, "a thread")
     if many:
-        title = f"GPUs waited {duration(cover.total)} for the host in {name[1:-8]} more {kind}s, each for a little"
+        title = f"GPUs waited {duration(cover.total)} for the host in {name[1:-8]} other {kind}s"
     elif kind == UNKNOWN:
         title = f"GPUs waited {duration(cover.total)} for the host, and nothing in the report says what it did"
     elif kind in (RANGE, OP) and name:
@@ -136,7 +144,7 @@ def _finding(
         subject,
         title,
         f"In {counted(len(gaps), 'gap')} ({cover.total / span:.1%} of the time) {who} had not launched what came next. "
-        + (f"It was in: {subject}." if kind != UNKNOWN else "Neither ranges nor calls nor samples say what it did."),
+        + (f"It was in: {subject}.{once}" if kind != UNKNOWN else "Neither ranges nor calls nor samples say what it did."),
         _ADVICE[kind],
         most(evidence),
         len(gaps),
