@@ -20,8 +20,7 @@ _KNOWN = {
     ),
     "data": re.compile(
         r"data[_ ]?loader|(?:load|next|fetch|get|prepare)[_ ]?(?:data|batch|sample)|data[_ ]?(?:load|fetch|prep|wait|next)|"
-        r"batch[_ ]to[_ ]device|"
-        + r"^data$|collate",
+        r"batch[_ ]to[_ ]device|" + r"^data$|collate",
         re.IGNORECASE,
     ),
     "optimizer": re.compile(
