@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
+from _command import measure
 from _reports import make_report
 from harness import Row
 
@@ -32,8 +30,8 @@ def run(quick: bool) -> list[Row]:
             bare = [sys.executable, "-c", _BARE, str(table)]
             ours, floor = [], []
             for _ in range(5):
-                ours.append(_measure(command))
-                floor.append(_measure(bare))
+                ours.append(measure(command))
+                floor.append(measure(bare))
         wall, memory = min(wall for wall, _ in ours), max(memory for _, memory in ours)
         peer, peer_memory = min(wall for wall, _ in floor), max(memory for _, memory in floor)
         what = f"{number:,} ranges"
@@ -41,15 +39,3 @@ def run(quick: bool) -> list[Row]:
         rows.append(Row(f"{what}, wall", wall, "s", name, peer, BUDGETS.get(number), "value"))
         rows.append(Row(f"{what}, memory", memory, "GB", name, peer_memory, MEMORY_GB, "value"))
     return rows
-
-
-def _measure(command: list[str]) -> tuple[float, float]:
-    """Return wall seconds and peak GB of a command that must succeed."""
-    before = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - before
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command[:4])} … exited with {process.returncode}")
-    return wall, usage.ru_maxrss * 1024 / 1e9

@@ -183,14 +183,15 @@ def _time(row: Mapping[str, Any], steps: int, per: str) -> float:
         return float(row["mean"])
     if per == "run" or row["kind"] in _PER_RUN:
         return float(row["total"])
-    return sum(row["repeats"] or ()) / steps
+    return float(row["steps"] * row["step_mean"]) / steps
 
 
 def _error(row: Mapping[str, Any], steps: int, per: str) -> float | None:
     """Return the standard error of a row's time: from what it took in each step, else from its single runs."""
     if per == "step" and row["kind"] not in _PER_RUN:
-        times = [*(row["repeats"] or ()), *[0] * (steps - len(row["repeats"] or ()))]
-        return stdev(times) / math.sqrt(steps) if steps > 1 else None
+        part, mean = row["steps"] / steps, row["step_mean"]  # in the other steps it took no time
+        variance = part * row["step_variance"] + part * (1 - part) * mean * mean
+        return math.sqrt(variance / (steps - 1)) if steps > 1 else None
     if row["deviation"] is None or math.isnan(row["deviation"]):
         return None
     spread = float(row["deviation"]) / math.sqrt(row["count"])

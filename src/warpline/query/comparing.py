@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 STEP = "step"
 KINDS = (STEP, "gpu", "kernel", "memory", "graph", "range", "api", "os")
 _GPU_KINDS = {"CUDA_KERNEL": "kernel", "MEMORY_OPER": "memory", "CUDA_GRAPH": "graph"}
+_STEPS = {"steps": pa.int64(), "step_mean": pa.float64(), "step_variance": pa.float64()}
 _COUNTERS = ", (seq|op_id) = [0-9]+"
 _NUMBER = "[ _#:=-]*[0-9]+$"
 _FIGURES = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS mean, quantile_disc(length, 0.5)::BIGINT AS p50,
@@ -38,18 +39,21 @@ def training_steps(report: Report, selection: Selection, name: str | None) -> pa
 def figures(report: Report, selection: Selection, found: pa.Table | None) -> pa.Table:
     """Return a row for each kind and name of thing that the report did in the selection.
 
-    Columns: kind (one of KINDS), name, count, total, mean, p50, p95, max, min, deviation (ns; of a sample, null for one), and
-    `repeats`: its time in each of the steps `found` that had any (ns; null without steps). What belongs to a step began in it, or was
-    launched in it, in its process. The numbers behind the names of NVTX ranges are one name (`batch 7` is
-    `batch#`). Of `step` and `gpu` (busy and idle time of each GPU number, of all processes) there are no repeats.
+    Columns: kind (one of KINDS), name, count, total, mean, p50, p95, max, min, deviation (ns; of a sample, null for one), and of its
+    time in each of the steps `found` that had any: steps (how many), step_mean, step_variance (ns, ns²; 0 without steps). What belongs
+    to a step began in it, or was launched in it, in its process. The numbers behind the names of NVTX ranges are one name (`batch 7` is
+    `batch#`). `step` and `gpu` (busy and idle time of each GPU number, of all processes) have no steps.
     """
     rows = _rows(report, selection)
     where = "SELECT kind, name, length, process, asked FROM " + rows
     plain = report.sql(f"SELECT kind, name, {_FIGURES} FROM ({where}) GROUP BY ALL ORDER BY ALL")
-    repeats = _repeats(report, rows, found) if found is not None and found.num_rows else {}
-    lists = [repeats.get(key) for key in zip(plain.column("kind").to_pylist(), plain.column("name").to_pylist(), strict=True)]
-    plain = plain.append_column("repeats", pa.array(lists, pa.list_(pa.int64())))
-    return pa.concat_tables([part.cast(plain.schema) for part in (*_own(report, selection, found), plain)])
+    if found is not None and found.num_rows:
+        each = _each_step(report, rows, found)
+        keys = zip(plain.column("kind").to_pylist(), plain.column("name").to_pylist(), strict=True)
+        own = [each.get(key, (0, 0.0, 0.0)) for key in keys]
+        for place, (name, kind) in enumerate(_STEPS.items()):
+            plain = plain.append_column(name, pa.array([values[place] for values in own], kind))
+    return pa.concat_tables([*_own(report, selection, found), plain], promote_options="default")
 
 
 def _rows(report: Report, selection: Selection) -> str:
@@ -70,15 +74,16 @@ def _rows(report: Report, selection: Selection) -> str:
     return f"({' UNION ALL '.join(selects)})"
 
 
-def _repeats(report: Report, rows: str, found: pa.Table) -> dict[tuple[str, str], list[int]]:
-    """Return for each kind and name its time in each step that had any."""
+def _each_step(report: Report, rows: str, found: pa.Table) -> dict[tuple[str, str], tuple[int, float, float]]:
+    """Return for each kind and name in how many steps it had time, and mean and variance of that."""
     given, params = _given(found, ("process", "start", "end"))
     text = f"""WITH steps AS {given}
-        SELECT kind, name, list(total ORDER BY "start", process) AS repeats FROM (
+        SELECT kind, name, count(*) AS steps, avg(total) AS mean, var_pop(total) AS variance FROM (
           SELECT r.kind, r.name, s.process, s."start", sum(r.length)::BIGINT AS total
           FROM {rows} r ASOF JOIN steps s ON r.process = s.process AND r.asked >= s."start" WHERE r.asked < s."end" GROUP BY ALL)
         GROUP BY ALL"""
-    return {(row["kind"], row["name"]): row["repeats"] for row in report.sql(text, params).to_pylist()}
+    found_rows = report.sql(text, params).to_pylist()
+    return {(row["kind"], row["name"]): (row["steps"], row["mean"], row["variance"]) for row in found_rows}
 
 
 def _own(report: Report, selection: Selection, found: pa.Table | None) -> list[pa.Table]:
@@ -97,7 +102,7 @@ def _own(report: Report, selection: Selection, found: pa.Table | None) -> list[p
         lengths = "(SELECT unnest($name) AS name, unnest($length)::BIGINT AS length)"
         text = f"SELECT 'gpu' AS kind, name, {_FIGURES} FROM {lengths} GROUP BY ALL ORDER BY ALL"
         parts.append(report.sql(text, {"name": list(spent), "length": list(spent.values())}))
-    return [part.append_column("repeats", pa.nulls(part.num_rows, pa.list_(pa.int64()))) for part in parts]
+    return parts
 
 
 def _given(table: pa.Table, columns: Sequence[str]) -> tuple[str, dict[str, Any]]:
