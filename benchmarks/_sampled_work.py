@@ -1,10 +1,12 @@
-"""What benchmarks of the sampler run: `py|np|truth|threads SECONDS OUT [COUNT]`; `py` and `np` write what each step took.
+"""What benchmarks of the samplers run: `py|np|truth|threads SECONDS OUT [COUNT]`.
 
+`py` and `np` write what each step took; with `toggle` as COUNT they switch the perf events that their thread began off and on every 200 ms.
 The call graph of `truth` is known: below `known` there is nothing but what `CALLS` says.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import struct
 import sys
@@ -12,6 +14,8 @@ import threading
 import time
 from collections.abc import Callable
 
+PERF_EVENTS_DISABLE, PERF_EVENTS_ENABLE = 31, 32  # of prctl
+TOGGLE_NS = 200_000_000
 CALLS = {
     "known": {"step"},
     "step": {"walk", "build", "fib", "loop", "words"},
@@ -86,8 +90,11 @@ def numpy_step() -> Callable[[], object]:
     return product
 
 
-def main(work: Callable[[], object], seconds: float, out: str) -> None:
-    """Run steps, and write for each: its begin and end on CLOCK_MONOTONIC, its CPU time, and how long it waited for a CPU, ns."""
+def main(work: Callable[[], object], seconds: float, out: str, *, toggle: bool = False) -> None:
+    """Run steps, and write for each: its begin and end on CLOCK_MONOTONIC, its CPU time, how long it waited for a CPU, ns, and a state.
+
+    That is 1 or 0 while events are on or off, -1 for the steps beside a change.
+    """
     file = os.open(f"/proc/self/task/{threading.get_native_id()}/schedstat", os.O_RDONLY)
 
     def clocks() -> tuple[int, int, int]:
@@ -95,11 +102,17 @@ def main(work: Callable[[], object], seconds: float, out: str) -> None:
 
     steps = []
     end = time.perf_counter_ns() + int(seconds * 1e9)
+    state, switched, after = 1, time.perf_counter_ns(), 0
     before = clocks()
     while before[0] < end:
         work()
         now = clocks()
-        steps.append(struct.pack("<4q", before[0], now[0], now[1] - before[1], now[2] - before[2]))
+        steps.append(struct.pack("<5q", before[0], now[0], now[1] - before[1], now[2] - before[2], state if after > 2 else -1))
+        after += 1
+        if toggle and now[0] - switched > TOGGLE_NS:
+            state, switched, after = 1 - state, now[0], 0
+            ctypes.CDLL(None).prctl(PERF_EVENTS_ENABLE if state else PERF_EVENTS_DISABLE, 0, 0, 0, 0)
+            now = clocks()
         before = now
     with open(out, "wb") as written:
         written.write(b"".join(steps))
@@ -138,4 +151,4 @@ if __name__ == "__main__":
     elif kind == "truth":
         known(seconds)
     else:
-        main(step if kind == "py" else numpy_step(), seconds, out)
+        main(step if kind == "py" else numpy_step(), seconds, out, toggle=sys.argv[4:] == ["toggle"])

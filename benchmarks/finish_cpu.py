@@ -8,9 +8,7 @@ of its own, so that its peak memory is its own.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,7 +17,7 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from _finishing import measure, write_alone
+from _finishing import finish_sizes, measure
 from finish_cuda import _rows, _write
 from harness import Row
 from warpline.testing import spool_writer as sw
@@ -29,29 +27,12 @@ FRAMES = 2_000
 EVERY = 10_000  # ns from one OS call to the next
 BLOCK = 100_000
 TABLE_NAMES = ("samples", "osrt", "thread_states", "gil", "python_calls", "frames")
-BUDGET = 1e6  # records per second and core
-BUDGET_RSS = 1 << 30
 _Numbers = npt.NDArray[np.int64]
 
 
 def run(quick: bool) -> list[Row]:
     """Measure 10^6 records, and 10^7 unless `quick`."""
-    rows = []
-    for size in (1_000_000,) if quick else (1_000_000, 10_000_000):
-        with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
-            make_spool(Path(folder) / "spool", size)
-            output = subprocess.run([sys.executable, __file__, folder], check=True, capture_output=True, text=True).stdout
-            found = json.loads(output.splitlines()[-1])
-            floor = sum(write_alone(Path(folder) / "report.warpline", table) for table in TABLE_NAMES)
-        label = f"finish {size:.0e} CPU records".replace("e+0", "e")
-        rows += [
-            Row(f"{label}: per second and core", size / found["cpu"], "records/s", budget=BUDGET, budget_on="at least"),
-            Row(f"{label}: CPU per record", found["cpu"] / size * 1e9, "ns", "pyarrow writes the same tables", floor / size * 1e9),
-            Row(f"{label}: wall", found["wall"], "s"),
-            Row(f"{label}: peak memory", found["rss"] / 2**20, "MiB", budget=BUDGET_RSS / 2**20, budget_on="value"),
-            Row(f"{label}: Parquet", found["bytes"] / size, "B/record"),
-        ]
-    return rows
+    return finish_sizes("CPU", Path(__file__), make_spool, TABLE_NAMES, quick=quick)
 
 
 def make_spool(directory: Path, records: int) -> None:

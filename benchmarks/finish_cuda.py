@@ -7,9 +7,7 @@ NVTX range for every ten calls, and 200 names of kernels. Each size is finished 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +16,7 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from _finishing import measure, write_alone
+from _finishing import finish_sizes, measure
 from harness import Row
 from warpline.testing import spool_writer as sw
 from warpline.testing.wide_records import WIDE
@@ -28,28 +26,11 @@ KERNELS = 200
 CHUNK = 1 << 20
 EVERY = 10_000  # ns from one call to the next
 TABLE_NAMES = ("cuda_api", "kernels", "memcpys")
-BUDGET = 1e6  # records per second and core
-BUDGET_RSS = 1 << 30
 
 
 def run(quick: bool) -> list[Row]:
     """Measure 10^6 records, and 10^7 unless `quick`."""
-    rows = []
-    for size in (1_000_000,) if quick else (1_000_000, 10_000_000):
-        with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
-            make_spool(Path(folder) / "spool", size)
-            output = subprocess.run([sys.executable, __file__, folder], check=True, capture_output=True, text=True).stdout
-            found = json.loads(output.splitlines()[-1])
-            floor = sum(write_alone(Path(folder) / "report.warpline", table) for table in TABLE_NAMES)
-        label = f"finish {size:.0e} CUDA records".replace("e+0", "e")
-        rows += [
-            Row(f"{label}: per second and core", size / found["cpu"], "records/s", budget=BUDGET, budget_on="at least"),
-            Row(f"{label}: CPU per record", found["cpu"] / size * 1e9, "ns", "pyarrow writes the same tables", floor / size * 1e9),
-            Row(f"{label}: wall", found["wall"], "s"),
-            Row(f"{label}: peak memory", found["rss"] / 2**20, "MiB", budget=BUDGET_RSS / 2**20, budget_on="value"),
-            Row(f"{label}: Parquet", found["bytes"] / size, "B/record"),
-        ]
-    return rows
+    return finish_sizes("CUDA", Path(__file__), make_spool, TABLE_NAMES, quick=quick)
 
 
 def make_spool(directory: Path, records: int) -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import random
-import statistics
 import struct
 import subprocess
 import sys
@@ -21,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from _sampled_work import CALLS
+from _steps import Steps, parted, standard_error, trimmed
 from harness import Row
 from tests.capturing import Capture
 from tests.pieces import environments
@@ -32,9 +31,7 @@ from warpline.capture.agent import CpuSettings
 WORK = Path(__file__).with_name("_sampled_work.py")
 HZ = 1000
 TOGGLE_S = 0.2
-LAG_NS = 15_000_000  # steps so close to an edge are left out
 DUE, MISSED = 6, 7  # CpuNotice
-Steps = list[tuple[int, int, int, int]]
 
 
 def run(quick: bool) -> list[Row]:
@@ -71,41 +68,16 @@ def _costs(folder: Path, seconds: float) -> Iterator[Row]:
             time.sleep(TOGGLE_S)
             capture.close()
             time.sleep(TOGGLE_S)
-        steps: Steps = list(struct.iter_unpack("<4q", out.read_bytes()))
+        steps: Steps = list(struct.iter_unpack("<5q", out.read_bytes()))
         edges = [(window.open_ns, window.close_ns) for window in capture.windows()]
-        with_us, without = _parted(steps, edges)
+        with_us, without = parted(steps, edges)
         if min(len(with_us), len(without)) < 50:
             yield Row(f"{label}: time", 0.0, "%", note="too few steps")
             continue
-        percent = 100 * (_trimmed(with_us) / _trimmed(without) - 1)
-        error = _error(with_us, without)
+        percent = 100 * (trimmed(with_us) / trimmed(without) - 1)
+        error = standard_error(with_us, without)
         note = f"± {error:.2f} (standard error), {len(with_us)} steps inside of windows, {len(without)} outside"
         yield Row(f"{label}: more time at {HZ} Hz", percent, "%", budget=budget, budget_on="value", note=note)
-
-
-def _parted(steps: Steps, windows: Sequence[tuple[int, int]]) -> tuple[list[float], list[float]]:
-    """Times of steps inside of windows, and between them."""
-    inside: list[float] = []
-    outside: list[float] = []
-    edges = list(itertools.chain.from_iterable(windows))
-    for start, end, _, delay in steps:
-        before = sum(1 for edge in edges if edge and edge <= start)  # few hundred
-        near = any(edge - LAG_NS < end and start < edge + LAG_NS for edge in edges)
-        if not near:
-            (inside if before % 2 else outside).append(float(end - start - delay))
-    return inside, outside
-
-
-def _trimmed(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    cut = len(ordered) // 10
-    return statistics.fmean(ordered[cut : len(ordered) - cut])
-
-
-def _error(one: Sequence[float], other: Sequence[float]) -> float:
-    chance = random.Random(1)
-    ratios = [_trimmed(chance.choices(one, k=len(one))) / _trimmed(chance.choices(other, k=len(other))) for _ in range(40)]
-    return 100 * statistics.pstdev(ratios)
 
 
 def _threads(folder: Path, seconds: float) -> Iterator[Row]:
