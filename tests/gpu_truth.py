@@ -147,7 +147,7 @@ def of_nsys(file: Path) -> dict[int, Gpu]:
             ):
                 found[device].ops.append(Op(start, end, stream, "memory", (process, correlation), "[CUDA memset]", size))
     for gpu in found.values():
-        gpu.calls, gpu.waits = calls, {thread: _joined(spans) for thread, spans in waits.items()}  # type: ignore[assignment]
+        gpu.calls, gpu.waits = calls, {thread: _joined(spans) for thread, spans in waits.items()}
     return dict(found)
 
 
@@ -182,7 +182,7 @@ def of_kineto(file: Path) -> dict[int, Gpu]:
         for thread, start, end in staged:
             waits[thread].append((start, end))
     for gpu in found.values():
-        gpu.calls, gpu.waits = calls, {thread: _joined(spans) for thread, spans in waits.items()}  # type: ignore[assignment]
+        gpu.calls, gpu.waits = calls, {thread: _joined(spans) for thread, spans in waits.items()}
     return dict(found)
 
 

@@ -70,22 +70,35 @@ class Track:
 
 @dataclass
 class Gpu:
-    """One GPU of one process, with what ran on each of its streams; None is the stream of what has none."""
+    """One GPU of one process, with what ran on each of its streams, in pieces of any order; None is the stream of what has none."""
 
     process: int
     device: int
-    streams: dict[int | None, Track]
+    parts: dict[int | None, list[Track]]
+
+    @property
+    def streams(self) -> dict[int | None, Track]:
+        """What ran on each stream, in order."""
+        for stream, pieces in self.parts.items():
+            self.parts[stream] = [joined(pieces)]
+        return {stream: pieces[0] for stream, pieces in self.parts.items()}
+
+    def together(self) -> Track:
+        """Return what ran on all streams, one after the other: in no order."""
+        return concatenated([piece for pieces in self.parts.values() for piece in pieces])
 
     def merged(self) -> Track:
-        """Return what ran on all streams together."""
-        return joined(list(self.streams.values()))
+        """Return what ran on all streams together, in order."""
+        return ordered(self.together())
 
 
-def gpus(report: Report, selection: Selection) -> Iterator[Gpu]:
+def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Iterator[Gpu]:
     """Yield the GPUs that did something in the selection, process by process; times are cut to it.
 
-    Kernels, copies, memsets, graphs that were recorded as a whole, and migrations of unified memory. One process is in memory at a time.
+    Kernels, copies, memsets, graphs that were recorded as a whole, and migrations of unified memory. One part of the report is in memory
+    at a time. `classes`: whether kernels must be told apart; else all are `other`.
     """
+    columns = {**_COLUMNS, "kernels": _COLUMNS["kernels"] if classes else _COLUMNS["graphs"]}
     window = selection.window(report)
     groups: dict[int, list[tuple[str, RowGroup]]] = {}
     for table in _COLUMNS:
@@ -97,7 +110,7 @@ def gpus(report: Report, selection: Selection) -> Iterator[Gpu]:
 
     def one(item: tuple[str, RowGroup]) -> dict[Place, Track]:
         table, group = item
-        return _split(table, readers[table].read(group, _COLUMNS[table]), window)
+        return _split(table, readers[table].read(group, columns[table]), window)
 
     for wanted in groups.values():
         found: dict[Place, list[Track]] = {}
@@ -109,18 +122,30 @@ def gpus(report: Report, selection: Selection) -> Iterator[Gpu]:
         for place in sorted(found, key=lambda place: (place[0], place[1], -1 if place[2] is None else place[2])):
             of.setdefault(place[:2], []).append(place)
         for (process, device), places in of.items():
-            yield Gpu(process, device, {place[2]: joined(found.pop(place)) for place in places})
+            yield Gpu(process, device, {place[2]: found.pop(place) for place in places})
 
 
 def joined(parts: Sequence[Track]) -> Track:
-    """Return several tracks as one."""
+    """Return several tracks as one, in order."""
+    return ordered(concatenated(parts))
+
+
+def concatenated(parts: Sequence[Track]) -> Track:
+    """Return several tracks one behind the other."""
     if len(parts) == 1:
-        whole = parts[0]
-    else:
-        whole = Track(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("start", "end", "kind", "api")))
-    if len(whole) > 1 and np.any(whole.start[1:] < whole.start[:-1]):
-        whole = whole.chosen(np.argsort(whole.start, kind="stable"))
-    return whole
+        return parts[0]
+    return Track(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("start", "end", "kind", "api")))
+
+
+def ordered(track: Track) -> Track:
+    """Return a track in order of start."""
+    order = order_of(track.start)
+    return track if order is None else track.chosen(order)
+
+
+def order_of(start: Times) -> Times | None:
+    """Return the positions in order of time; None where they are in order already."""
+    return np.argsort(start, kind="stable") if len(start) > 1 and np.any(start[1:] < start[:-1]) else None
 
 
 def _split(table: str, rows: pa.Table, window: tuple[int, int] | None) -> dict[Place, Track]:
@@ -159,6 +184,8 @@ def _places(rows: pa.Table) -> tuple[npt.NDArray[np.int16] | Times, list[Place]]
 
 def _kinds(table: str, rows: pa.Table) -> Codes:
     count = rows.num_rows
+    if table == "kernels" and "demangled" not in rows.column_names:
+        return np.full(count, _OTHER, np.uint8)
     if table == "kernels":
         coded = rows.column("demangled").combine_chunks()
         coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()

@@ -31,7 +31,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warpline.query.api_calls import Called, Calls
-from warpline.query.gpu_work import COMMUNICATION, MEMORY, ROLES, STAGED, Codes, Gpu, Place, Track, gpus
+from warpline.query.gpu_work import COMMUNICATION, MEMORY, ROLES, STAGED, Codes, Gpu, Place, Track, gpus, order_of
 from warpline.query.held import GUESSED, NEVER, SHORTLY, Held, by_events, guessed, recorded, shortly_before
 from warpline.query.intervals import Times
 
@@ -117,21 +117,22 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
     calls, waits = Calls(report), recorded(report)
     begin, finish = selection.window(report) or report.span
     number = 0
-    for process, own in groupby(gpus(report, selection), key=lambda gpu: gpu.process):
+    work = gpus(report, selection, classes=per == "stream" or bool(waits))
+    for process, own in groupby(work, key=lambda gpu: gpu.process):
         gaps = _Gaps(longer_than)
         works = list(own)
         held = by_events(works, waits) if process in waits else {}
-        staged = [gpu.streams[key].api[gpu.streams[key].kind == STAGED] for gpu in works for key in gpu.streams]
+        staged = [piece.api[piece.kind == STAGED] for gpu in works for pieces in gpu.parts.values() for piece in pieces]
         while works:
             gpu = works.pop(0)
-            ended = shortly_before(gpu) if per == "stream" and len(gpu.streams) > 1 else None
-            for stream in list(gpu.streams) if per == "stream" else [None]:
-                if per == "stream":
-                    track, known = gpu.streams.pop(stream), held.get((gpu.device, stream))
-                else:
-                    track, known = _merged(gpu, held)
-                gaps.add((process, gpu.device, stream), track, known, ended, begin, finish)
-            gpu.streams.clear()
+            if per == "device":
+                gaps.add((process, gpu.device, None), gpu.together(), _together(gpu, held), None, begin, finish)
+                continue
+            streams = gpu.streams
+            ended = shortly_before(gpu) if len(streams) > 1 else None
+            for stream, track in streams.items():
+                gaps.add((process, gpu.device, stream), track, held.get((gpu.device, stream)), ended, begin, finish)
+        del gpu
         synchronous = calls.waits(process, np.unique(np.concatenate(staged)))
         for portion in gaps.portions(calls, synchronous):
             portion.gap += number
@@ -139,16 +140,12 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
         number += gaps.number
 
 
-def _merged(gpu: Gpu, held: dict[tuple[int, int | None], Held]) -> tuple[Track, Held | None]:
-    """Put the streams of a GPU into one track, and what is known of their operations beside it."""
-    if not any((gpu.device, stream) in held for stream in gpu.streams):
-        return gpu.merged(), None
-    tracks = list(gpu.streams.items())
-    start = np.concatenate([track.start for _, track in tracks])
-    order = np.argsort(start, kind="stable")
-    whole = Track(*(np.concatenate([getattr(track, name) for _, track in tracks])[order] for name in ("start", "end", "kind", "api")))
-    known = [held.get((gpu.device, stream)) or Held.nothing(len(track)) for stream, track in tracks]
-    return whole, Held(np.concatenate([one.end for one in known])[order], np.concatenate([one.kind for one in known])[order])
+def _together(gpu: Gpu, held: dict[tuple[int, int | None], Held]) -> Held | None:
+    """Return what is known of the operations of a GPU, in the order of `Gpu.together`; None where nothing is."""
+    if not any((gpu.device, stream) in held for stream in gpu.parts):
+        return None
+    known = [held.get((gpu.device, stream)) or Held.nothing(len(track)) for stream, track in gpu.streams.items()]
+    return Held(np.concatenate([one.end for one in known]), np.concatenate([one.kind for one in known]))
 
 
 @dataclass
@@ -162,21 +159,22 @@ class _Gaps:
     parts: list[tuple[npt.NDArray[np.int32], Times, Times, Times, Codes, Times | None, Codes | None]] = field(default_factory=list)
 
     def add(self, place: Place, track: Track, held: Held | None, ended: tuple[Times, Codes] | None, begin: int, finish: int) -> None:
-        """Find the gaps in one track."""
-        reach = np.maximum.accumulate(track.end)
-        after = np.flatnonzero(track.start[1:] - reach[:-1] > self.longer_than) + 1
-        first, last = reach[after - 1], track.start[after]
-        here, began, ended_at = len(self.places), int(track.start[0]), int(reach[-1])
+        """Find the gaps in one track, whose operations may be in any order."""
+        order = order_of(track.start)
+        starts, ends = (track.start, track.end) if order is None else (track.start[order], track.end[order])
+        reach = np.maximum.accumulate(ends)
+        after = np.flatnonzero(starts[1:] - reach[:-1] > self.longer_than) + 1
+        first, last = reach[after - 1], starts[after]
+        which = after if order is None else order[after]
+        here, began, ended_at = len(self.places), int(starts[0]), int(reach[-1])
         longest = int((np.append(first, ended_at) - np.insert(last, 0, began)).max())
         self.places.append(Seen(*place, min(begin, began), max(finish, ended_at), len(track), len(after) + 1, longest))
         if held is not None:
-            held = Held(held.end[after], held.kind[after])
+            held = Held(held.end[which], held.kind[which])
         if ended is not None:
             held = guessed(held or Held.nothing(len(after)), first, last, ended)
-        which = np.full(len(after), here, np.int32)
-        self.parts.append(
-            (which, first, last, track.api[after], track.kind[after], *((None, None) if held is None else (held.end, held.kind)))
-        )
+        known = (None, None) if held is None else (held.end, held.kind)
+        self.parts.append((np.full(len(after), here, np.int32), first, last, track.api[which], track.kind[which], *known))
         for start, end, cause in ((begin, began, _HEAD), (ended_at, finish, _TAIL)):
             if end - start > self.longer_than:
                 self.edges.append((here, start, end, cause, self.number))
