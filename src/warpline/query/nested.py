@@ -61,14 +61,14 @@ def nested(
     groups, example = np.unique(group, return_index=True)
     sums = {name: np.zeros(len(groups), np.int64) for name in ("own", "whole", "failed")}
     np.add.at(sums["own"], group, own[kept])
-    np.add.at(sums["whole"], group, np.where(_outermost(above, label)[kept], length[kept], 0))
+    np.add.at(sums["whole"], group, np.where(outermost(above, label)[kept], length[kept], 0))
     np.add.at(sums["failed"], group, np.asarray(pc.fill_null(rows.column("failed"), False).to_numpy())[kept].astype(np.int64))
-    figures = _figures(start[kept], end[kept], group)
+    found = figures(start[kept], end[kept], group)
     texts = rows.select([*per, *keys]).take(pa.array(kept[example]))
-    return pa.table({**{name: _plain(texts.column(name)) for name in texts.column_names}, **figures, **sums})
+    return pa.table({**{name: _plain(texts.column(name)) for name in texts.column_names}, **found, **sums})
 
 
-def _outermost(above: Numbers, label: Numbers) -> npt.NDArray[np.bool_]:
+def outermost(above: Numbers, label: Numbers) -> npt.NDArray[np.bool_]:
     """Say of each row whether none with its label is around it."""
     result = np.ones(len(above), bool)
     row = np.flatnonzero(above >= 0)
@@ -83,7 +83,7 @@ def _outermost(above: Numbers, label: Numbers) -> npt.NDArray[np.bool_]:
     return result
 
 
-def _figures(start: Numbers, end: Numbers, group: Numbers) -> dict[str, pa.Array]:
+def figures(start: Numbers, end: Numbers, group: Numbers) -> dict[str, pa.Array]:
     """Return the statistics of the lengths of each group, in order of their numbers."""
     if not len(group):
         return {name: pa.array(np.zeros(0, np.float64 if name in ("median", "stddev") else np.int64)) for name in FIGURES}
