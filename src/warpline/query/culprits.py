@@ -23,6 +23,7 @@ from warpline.query.flatten import innermost, outermost
 from warpline.query.frames import NO_STACK, Frames
 from warpline.query.intervals import union
 from warpline.query.native import codes
+from warpline.report.schema import schema
 
 if TYPE_CHECKING:
     from warpline.query.report import Report
@@ -210,6 +211,25 @@ def _without(start: Numbers, end: Numbers, piece: Numbers, first: Numbers, last:
     return owners[some], begins[some], ends[some]
 
 
+def _read(report: Report, line: _Line, table: str, columns: list[str]) -> pa.Table:
+    """Return columns of a table: of all of it, or, where a small part of the run is asked about, of the rows near that."""
+    begin, end = report.origin, report.end
+    if line.length * 4 > end - begin:
+        return report.table(table, columns).unify_dictionaries()
+    wanted = schema(table)
+    names = ", ".join(f'"{name}"' for name in columns)
+    late = " + weight" if table == "samples" else ""  # the last tick stands for the time up to the next one
+    where = f'"start" < {line.origin + line.length} AND "end"{late} >= {line.origin}'
+    found = report.sql(f'SELECT {names} FROM {table} WHERE {where} ORDER BY "start"')
+    kinds = pa.schema([(name, wanted.field(name).type) for name in columns])
+    return pa.table([_as(found.column(item.name), item.type) for item in kinds], schema=kinds)
+
+
+def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    plain = column.combine_chunks()
+    return pc.cast(plain, pa.string()).dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else pc.cast(plain, kind)
+
+
 def _gc(report: Report, line: _Line) -> _Layer:
     def label(rows: pa.Table) -> pa.Array:
         return pc.binary_join_element_wise("generation", pc.cast(rows.column("generation").combine_chunks(), pa.string()), " ")
@@ -255,7 +275,7 @@ def _flat(
     wanted: Callable[[pa.Table], npt.NDArray[np.bool_]] | None = None,
 ) -> _Layer:
     """Return the rows of a table as a layer: of those that overlap, the outermost."""
-    rows = report.table(table, ["thread", "start", "end", *columns]).unify_dictionaries()
+    rows = _read(report, line, table, ["thread", "start", "end", *columns])
     if wanted is not None:
         rows = rows.filter(pa.array(wanted(rows)))
     place, first, last = line.place(*(_numbers(rows.column(column)) for column in ("thread", "start", "end")))
@@ -269,9 +289,9 @@ def _flat(
 
 def _ranges(report: Report, line: _Line) -> _Layer:
     """Return push/pop ranges and traced functions as one layer: at each moment the innermost one."""
-    ranges = report.table("nvtx_ranges", ["thread", "start", "end", "message", "domain", "style", "task"]).unify_dictionaries()
+    ranges = _read(report, line, "nvtx_ranges", ["thread", "start", "end", "message", "domain", "style", "task"])
     ranges = ranges.filter(pc.and_(pa.array(_is(ranges, "style", "PushPop")), pc.is_null(ranges.column("task"))))
-    calls = report.table("python_calls", ["thread", "start", "end", "name", "file", "kind"]).unify_dictionaries()
+    calls = _read(report, line, "python_calls", ["thread", "start", "end", "name", "file", "kind"])
     calls = calls.filter(pa.array(_is(calls, "kind", "function")))
     thread, start, end = (
         np.concatenate([_numbers(table.column(name)) for table in (ranges, calls)]) for name in ("thread", "start", "end")
@@ -300,7 +320,7 @@ def _ranges(report: Report, line: _Line) -> _Layer:
 
 def _samples(report: Report, line: _Line) -> list[_Layer]:
     """Return what samples saw: by the clock, and then those of threads that ran."""
-    rows = report.table("samples", ["thread", "start", "end", "kind", "count", "weight", "stack"]).unify_dictionaries()
+    rows = _read(report, line, "samples", ["thread", "start", "end", "kind", "count", "weight", "stack"])
     if not rows.num_rows:
         return []
     rows = rows.filter(pc.is_valid(rows.column("stack")))

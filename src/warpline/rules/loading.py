@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,7 @@ import pyarrow.compute as pc
 
 from warpline.query.intervals import Cover
 from warpline.rules.base import Evidence
-from warpline.rules.hosts import leading, rows, threads
+from warpline.rules.hosts import leading, numbers, rows, threads
 from warpline.rules.stacks import Stacks
 
 if TYPE_CHECKING:
@@ -43,20 +42,23 @@ class Waits:
 def waits(report: Report, selection: Selection) -> list[Waits]:
     """Return the waits for data of the thread that steps, or launches, or is the first, of each process."""
     stacks, found = Stacks(report), []
+    texts = report.sql("SELECT DISTINCT message::VARCHAR AS text FROM nvtx_ranges WHERE message IS NOT NULL").column(0).to_pylist()
+    called = ", ".join("'" + text.replace("'", "''") + "'" for text in texts if _NAMES.fullmatch(text))
     for process, thread in leading(report, selection).items():
-        ranges = rows(report, selection, "id, message, depth", "nvtx_ranges", f"thread = {thread} AND style = 'PushPop' AND task IS NULL")
-        called = {text for text in pc.unique(_texts(ranges, "message")).to_pylist() if text and _NAMES.fullmatch(text)}
-        mine = ranges.filter(pc.is_in(_texts(ranges, "message"), value_set=pa.array(sorted(called), pa.string()))).to_pylist()
+        where = f"thread = {thread} AND style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({called})"
         outer, reach = [], 0
-        for row in mine:  # one inside another counts with that
+        for row in (
+            rows(report, selection, "id, message", "nvtx_ranges", where).to_pylist() if called else ()
+        ):  # one inside another counts with that
             if row["start"] >= reach:
                 outer.append(Evidence("nvtx_ranges", row["id"], row["start"], row["end"], row["message"], process, thread))
                 reach = row["end"]
         known = Cover([row.start for row in outer], [row.end for row in outer])
         calls = rows(report, selection, "id, name, stack", "osrt", f"thread = {thread} AND {_WAITS} AND stack IS NOT NULL")
-        for row in calls.to_pylist():
+        loads = [stack for stack in pc.unique(calls.column("stack")).to_pylist() if stacks.place(stack).loads]
+        for row in calls.filter(pc.is_in(calls.column("stack"), value_set=pa.array(loads, pa.int64()))).to_pylist():
             place = stacks.place(row["stack"])
-            if place.loads and not known.within(np.array([row["start"]]), np.array([row["end"]]))[0]:
+            if not known.within(np.array([row["start"]]), np.array([row["end"]]))[0]:
                 text = f"{row['name']} in {place.function}"
                 outer.append(Evidence("osrt", row["id"], row["start"], row["end"], text, process, thread))
         if outer:
@@ -68,15 +70,11 @@ def waits(report: Report, selection: Selection) -> list[Waits]:
 def meanwhile(report: Report, selection: Selection, waited: Waits) -> str:
     """Return what another thread mostly did in the C library meanwhile: `thread loader was in read of /data`; empty: not known."""
     where = f"process = {waited.process} AND thread <> {waited.thread} AND (\"group\" IN ('file', 'socket') OR name::VARCHAR = 'usleep')"
-    sums: dict[tuple[Any, ...], int] = defaultdict(int)
-    for row in rows(report, selection, "thread, name, target", "osrt", where).to_pylist():
-        inside = int(waited.cover.within(np.array([row["start"]]), np.array([row["end"]]))[0])
-        sums[row["thread"], row["name"], row["target"]] += inside
-    best = max(sums, key=lambda key: sums[key], default=None)
-    if best is None or sums[best] * 4 < waited.cover.total:
+    calls = rows(report, selection, "thread, name, target", "osrt", where)
+    inside = waited.cover.within(numbers(calls, "start"), numbers(calls, "end"))
+    sums = calls.append_column("inside", pa.array(inside)).group_by(["thread", "name", "target"]).aggregate([("inside", "sum")])
+    best = sums.sort_by([("inside_sum", "descending")]).slice(0, 1).to_pylist()
+    if not best or best[0]["inside_sum"] * 4 < waited.cover.total:
         return ""
-    return f"{threads(report).get(best[0], 'a thread')} was in {best[1]}" + (f" of {best[2]}" if best[2] else "")
-
-
-def _texts(table: pa.Table, name: str) -> pa.ChunkedArray:
-    return pc.cast(table.column(name), pa.string())
+    about = f" of {best[0]['target']}" if best[0]["target"] else ""
+    return f"{threads(report).get(best[0]['thread'], 'a thread')} was in {best[0]['name']}{about}"

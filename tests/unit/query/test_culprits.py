@@ -161,6 +161,20 @@ def test_every_moment_of_random_reports(tmp_path: Path, seed: int) -> None:
                     assert row["kind"] in (FUNCTION, "native function", UNKNOWN, RANGE)
 
 
+def test_a_small_part_of_a_report_is_read_alone(tmp_path: Path) -> None:
+    report = tell(tmp_path, seed=7, rows=60, python_calls=[])
+    rng = random.Random(7)
+    starts = [ORIGIN + rng.randrange(LENGTH) for _ in range(12)]
+    stretches = pa.table({"thread": [rng.choice(THREADS) for _ in starts], "start": starts, "end": [start + 900 for start in starts]})
+    together = filled(report, stretches).to_pylist()
+    alone = [{**row, "stretch": number} for number in range(len(starts)) for row in filled(report, stretches.slice(number, 1)).to_pylist()]
+
+    def key(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["stretch"], row["kind"], row["name"], row["time"]
+
+    assert sorted(alone, key=key) == sorted(together, key=key)
+
+
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("crossing", [False, True])
 def test_flattened_intervals(seed: int, crossing: bool) -> None:

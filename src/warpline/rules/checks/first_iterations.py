@@ -93,13 +93,12 @@ def check(report: Report, selection: Selection, *, longer: float = 1.5, least: f
 
 def _more(report: Report, own: list[dict[str, Any]], count: int) -> list[str]:
     """Return what the first steps spent more time in than the later ones do on average, most first."""
-    half = own[len(own) // 2 :][-100:]
-    chosen = own[:count] + half
-    stretches = pa.table({name: pa.array([row[name] for row in chosen], pa.int64()) for name in ("thread", "start", "end")})
+    later = own[len(own) // 2 :][:20]
     sums: dict[tuple[str, str], float] = {}
-    for row in filled(report, stretches).to_pylist():
-        share = 1.0 if row["stretch"] < count else -count / len(half)
-        sums[row["kind"], row["name"]] = sums.get((row["kind"], row["name"]), 0.0) + share * row["time"]
+    for some, share in ((own[:count], 1.0), (later, -count / len(later))):
+        stretches = pa.table({name: pa.array([row[name] for row in some], pa.int64()) for name in ("thread", "start", "end")})
+        for row in filled(report, stretches).to_pylist():
+            sums[row["kind"], row["name"]] = sums.get((row["kind"], row["name"]), 0.0) + share * row["time"]
     whole = sum(row["end"] - row["start"] for row in own[:count])
     best = sorted((key for key in sums if sums[key] > 0.05 * whole), key=lambda key: -sums[key])[:4]
     return [

@@ -45,8 +45,8 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
         least: percent of the time looked at that they must take.
     """
     needed(report, selection, "gc", "Python garbage collection data", "gc")
-    found = rows(report, selection, "id, process, thread, generation, collected", "gc").to_pylist()
-    found = [row for row in found if row["end"] - row["start"] > longest * 1e6]
+    long = f'"end" - "start" > {round(longest * 1e6)}'
+    found = rows(report, selection, "id, process, thread, generation, collected", "gc", long).to_pylist()
     gpu = idle(report, selection)
     if gpu is not None:
         found = [row for row in found if gpu.both(Cover([row["start"]], [row["end"]])).total > 0]

@@ -20,14 +20,16 @@ one of the threads. Where a lock is used to tell that something happened, in cod
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
 
 from warpline.errors import MissingData
 from warpline.model.words import counted, duration
 from warpline.query.intervals import Cover
 from warpline.rules.base import Evidence, Finding, most
-from warpline.rules.hosts import edges, needed, rows, threads
+from warpline.rules.hosts import edges, needed, numbers, rows, threads
 from warpline.rules.stacks import Stacks
 
 if TYPE_CHECKING:
@@ -48,30 +50,48 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
     """
     needed(report, selection, "osrt", "OS runtime data", "osrt")
     where = f"\"group\" = 'lock' AND regexp_full_match(name::VARCHAR, '{_LOCKS}')"
-    found = rows(report, selection, "id, process, thread, name, stack, object", "osrt", where).to_pylist()
-    if found and all(row["stack"] is None for row in found):
+    found = rows(report, selection, "id, process, thread, name, stack", "osrt", where)
+    if found.num_rows == found.column("stack").null_count and found.num_rows:
         raise MissingData(f"does not contain stacks of OS calls{selection.place(report)}: it cannot tell what threads wait for.")
-    stacks, queues = Stacks(report), defaultdict(list)
-    for row in found:
-        place = stacks.place(row["stack"])
-        if place.function is not None and not place.waits and not place.internal:
-            queues[row["process"], place.function].append(row)
+    queues = _queues(report, found, times)
     begin, end = edges(report, selection)
     cpus = max(report.table("targets", ["cpus"]).column(0).to_pylist(), default=1)
+    names = threads(report)
     findings = []
-    for (_, function), waits in queues.items():
-        who = {row["thread"] for row in waits}
-        cover = Cover([row["start"] for row in waits], [row["end"] for row in waits])
-        if len(who) < 2 or len(waits) < times or cover.total * 100 < least * (end - begin):
+    for function, waits in queues:
+        start, finish, thread = (numbers(waits, name) for name in ("start", "end", "thread"))
+        cover = Cover(start, finish)
+        if len(np.unique(thread)) < 2 or len(start) < times or cover.total * 100 < least * (end - begin):
             continue
-        findings.append(_finding(function, waits, cover, who, cpus, threads(report)))
+        alone = max(int((finish - start)[thread == own].sum()) for own in np.unique(thread))
+        findings.append(_finding(function, waits, cover, alone, len(np.unique(thread)), cpus, names))
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
-def _finding(function: str, waits: list[dict[str, Any]], cover: Cover, who: set[int], cpus: int, names: dict[int, str]) -> Finding:
-    alone = {thread: sum(row["end"] - row["start"] for row in waits if row["thread"] == thread) for thread in who}
+def _queues(report: Report, found: pa.Table, times: int) -> list[tuple[str, pa.Table]]:
+    """Return for each function of each process the waits in it that are for a lock, where there are some."""
+    stacks = Stacks(report)
+    keys, codes = np.unique(numbers(found, "stack"), return_inverse=True)
+    places = [stacks.place(key if key >= 0 else None) for key in keys.tolist()]
+    labels: dict[str, int] = {}
+    label = np.full(len(keys), -1)
+    for number, place in enumerate(places):
+        if place.function is not None and not place.waits and not place.internal:
+            label[number] = labels.setdefault(place.function, len(labels))
+    mine, process = label[codes.ravel()], numbers(found, "process")
+    often = np.bincount(mine[mine >= 0], minlength=len(labels)) >= times
+    return [
+        (function, found.filter(pa.array((mine == number) & (process == own))))
+        for function, number in labels.items()
+        if often[number]
+        for own in np.unique(process[mine == number]).tolist()
+    ]
+
+
+def _finding(function: str, waits: pa.Table, cover: Cover, alone: int, who: int, cpus: int, names: dict[int, str]) -> Finding:
     # none of them gets ready earlier than it would without its own waits, and no CPU does the work of two
-    estimate = min(max(alone.values()), round(cover.total * (1 - 1 / max(min(len(who), cpus), 2))))
+    estimate = min(alone, round(cover.total * (1 - 1 / max(min(who, cpus), 2))))
+    longest = np.argsort(numbers(waits, "start") - numbers(waits, "end"), kind="stable")[:50]
     evidence = (
         Evidence(
             "osrt",
@@ -82,16 +102,16 @@ def _finding(function: str, waits: list[dict[str, Any]], cover: Cover, who: set[
             row["process"],
             row["thread"],
         )
-        for row in waits
+        for row in waits.take(pa.array(longest)).to_pylist()
     )
     return Finding(
         "lock_convoy",
         function,
-        f"{counted(len(who), 'thread')} waited for a lock in {function}, {counted(len(waits), 'time')}",
-        f"In {duration(cover.total)} at least one of them stood still there; who waited longest lost {duration(max(alone.values()))}.",
+        f"{counted(who, 'thread')} waited for a lock in {function}, {counted(waits.num_rows, 'time')}",
+        f"In {duration(cover.total)} at least one of them stood still there; who waited longest lost {duration(alone)}.",
         "Do the work outside the lock and take it only to note the result, or give each thread data of its own.",
         most(evidence),
-        len(waits),
+        waits.num_rows,
         cover.total,
         estimate,
         "medium",

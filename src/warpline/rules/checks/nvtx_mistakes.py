@@ -79,7 +79,7 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
 
 def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]:
     where = "style = 'PushPop' AND task IS NULL AND NOT unfinished AND (domain IS NULL OR domain <> 'pytorch')"
-    found = rows(report, selection, "id, process, thread, message, domain", "nvtx_ranges", where)
+    found = rows(report, selection, "id, thread", "nvtx_ranges", where)
     thread, start, end = (numbers(found, name) for name in ("thread", "start", "end"))
     order = np.lexsort((-end, start, thread))
     kept = []
@@ -87,18 +87,20 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
         kept += own[outlived(start[own], end[own])].tolist()
     if len(kept) < least:
         return []
-    crossed = found.take(kept).to_pylist()
+    longest = np.array(kept)[np.argsort(start[kept] - end[kept], kind="stable")[:50]]
+    ids = ", ".join(str(key) for key in numbers(found, "id")[longest].tolist())
+    crossed = rows(report, selection, "id, process, thread, message", "nvtx_ranges", f"id IN ({ids})").to_pylist()
     texts = list(dict.fromkeys(row["message"] or "[no name]" for row in crossed))
     return [
         Finding(
             "nvtx_mistakes",
             "crossing ranges",
-            f"{counted(len(crossed), 'push/pop range')} ended within another that began in it",
+            f"{counted(len(kept), 'push/pop range')} ended within another that began in it",
             f"Such as {', '.join(texts[:3])}. Push/pop ranges of a thread are meant to nest; these were popped in another order than "
             "they were pushed in, which only ranges of different domains can be.",
             "Use `with annotate(…)`, which nests; start/end ranges for what overlaps.",
             most(_rows(crossed)),
-            len(crossed),
+            len(kept),
             confidence="medium",
             severity="low",
             wrong_when="Where ranges of two libraries cross, and each is right for itself.",
