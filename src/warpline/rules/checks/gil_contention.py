@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
 LINK = "https://docs.python.org/3/c-api/init.html#releasing-the-gil-from-extension-code"
+_MOST = 5  # threads that are looked at closely
 _SWITCH = 5_000_000  # ns after which a thread that runs Python must let go
 
 
@@ -58,7 +59,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     key = numbers(held, "process") * 4096 + numbers(held, "interpreter")
     names = threads(report)
     findings = []
-    for holder in np.unique(numbers(held, "thread")).tolist():
+    for holder in _suspects(held, Cover(start, finish)):
         mine = numbers(held, "thread") == holder
         holds = Cover(numbers(held, "start")[mine], numbers(held, "end")[mine])
         others = (process * 4096 + interpreter == key[mine][0]) & (waiter != holder)
@@ -77,6 +78,13 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
         worst = int(max(lost[waiter == thread].sum() for thread in np.unique(waiter[places])))
         findings.append(_finding(names, holder, holds, waits, min(worst, waited.total), _evidence(found, places, lost, names), len(places)))
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
+
+
+def _suspects(held: pa.Table, waits: Cover) -> list[int]:
+    """Return the threads that held the lock longest while anybody waited."""
+    thread, codes = np.unique(numbers(held, "thread"), return_inverse=True)
+    together = np.bincount(codes.ravel(), waits.within(numbers(held, "start"), numbers(held, "end")), len(thread))
+    return [int(thread[place]) for place in np.argsort(-together, kind="stable")[:_MOST] if together[place]]
 
 
 def _stepping(report: Report, selection: Selection) -> bool:
