@@ -30,32 +30,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warpline.query.api_calls import Called, Calls
-from warpline.query.gpu_work import COMMUNICATION, MEMORY, ROLES, STAGED, Codes, Gpu, Place, Track, gpus, order_of
-from warpline.query.held import GUESSED, NEVER, SHORTLY, Held, by_events, guessed, recorded, shortly_before
+from warpline.query.api_calls import Calls
+from warpline.query.gap_causes import CAUSES, HEAD, TAIL, Gaps
+from warpline.query.gpu_work import STAGED, Codes, Gpu, Place, Track, gpus, order_of
+from warpline.query.held import Held, by_events, guessed, recorded, shortly_before
 from warpline.query.intervals import Times
 
 if TYPE_CHECKING:
     from warpline.query.report import Report
     from warpline.query.selection import Selection
 
-CAUSES = (
-    "host-bound",
-    "sync-bound",
-    "copy-bound",
-    "launch-bound",
-    "collective wait",
-    "dependency",
-    "head",
-    "tail",
-    "unknown",
-)
-_HOST, _SYNC, _COPY, _LAUNCH, _COLLECTIVE, _DEPENDENCY, _HEAD, _TAIL, _UNKNOWN = range(len(CAUSES))
-_OF_ROLE = np.array([_DEPENDENCY, _COLLECTIVE, _COPY], np.uint8)  # compute, communication, memory: by what was waited for
-assert (COMMUNICATION, MEMORY) == (1, 2)
-
-RECOVERY = 1_000_000  # ns after a wait that may count as its doing
-LATENCY = 50_000  # ns that the driver and the GPU may need for what is launched already
+__all__ = ["CAUSES", "Per", "Pieces", "Seen", "idle", "pieces"]
 _AT_ONCE = 1 << 20  # gaps that are looked at together
 
 Per = Literal["device", "stream"]
@@ -119,14 +104,16 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
     number = 0
     work = gpus(report, selection, classes=per == "stream" or bool(waits))
     for process, own in groupby(work, key=lambda gpu: gpu.process):
-        gaps = _Gaps(longer_than)
+        gaps = _Found(longer_than)
         works = list(own)
         held = by_events(works, waits) if process in waits else {}
         staged = [piece.api[piece.kind == STAGED] for gpu in works for pieces in gpu.parts.values() for piece in pieces]
         while works:
             gpu = works.pop(0)
             if per == "device":
-                gaps.add((process, gpu.device, None), gpu.together(), _together(gpu, held), None, begin, finish)
+                known, track = _together(gpu, held), gpu.together()
+                gpu.parts.clear()  # they are half of all memory
+                gaps.add((process, gpu.device, None), track, known, None, begin, finish)
                 continue
             streams = gpu.streams
             ended = shortly_before(gpu) if len(streams) > 1 else None
@@ -149,7 +136,7 @@ def _together(gpu: Gpu, held: dict[tuple[int, int | None], Held]) -> Held | None
 
 
 @dataclass
-class _Gaps:
+class _Found:
     """The gaps of one process, collected GPU by GPU, then looked at in the order of the calls that ended them."""
 
     longer_than: int
@@ -175,7 +162,7 @@ class _Gaps:
             held = guessed(held or Held.nothing(len(after)), first, last, ended)
         known = (None, None) if held is None else (held.end, held.kind)
         self.parts.append((np.full(len(after), here, np.int32), first, last, track.api[which], track.kind[which], *known))
-        for start, end, cause in ((begin, began, _HEAD), (ended_at, finish, _TAIL)):
+        for start, end, cause in ((begin, began, HEAD), (ended_at, finish, TAIL)):
             if end - start > self.longer_than:
                 self.edges.append((here, start, end, cause, self.number))
                 self.number += 1
@@ -194,7 +181,7 @@ class _Gaps:
         for begin in range(0, len(order), _AT_ONCE):
             chunk = order[begin : begin + _AT_ONCE]
             called = calls.find(api[chunk])
-            gap = _Gap(start[chunk], end[chunk], called, kind[chunk])
+            gap = Gaps(start[chunk], end[chunk], called, kind[chunk])
             if held_end is not None and held_kind is not None:
                 gap.hold(held_end[chunk], held_kind[chunk])
             gap.part(synchronous)
@@ -217,77 +204,6 @@ class _Gaps:
         place, start, end, cause, number = np.array(self.edges, np.int64).reshape(-1, 5).T.copy()
         none = np.full(len(place), -1, np.int64)
         return Pieces(self.places, place.astype(np.int32), start, end, cause.astype(np.uint8), none, none, none == 0, number)
-
-
-class _Gap:
-    """Some gaps, each with the call of the operation that ended it; `part` cuts them into pieces."""
-
-    def __init__(self, start: Times, end: Times, called: Called, kind: Codes) -> None:
-        self._start, self._end, self._called, self._kind = start, end, called, kind
-        # when the host had called; where nothing is known, nothing comes before
-        self._call = np.where(called.known, np.clip(called.start, start, end), start)
-        self._until, self._why = self._call, np.zeros(len(start), np.uint8)
-        self._found: list[tuple[Times, Times, Times, Codes]] = []
-
-    def hold(self, end: Times, kind: Codes) -> None:
-        """Say until when the operations waited for others, and for what kind of them."""
-        sure = (kind & GUESSED == 0) | (self._end - self._call > SHORTLY)
-        known = (end > NEVER) & self._called.known & sure
-        self._until = np.where(known, np.clip(end, self._call, self._end), self._call)
-        self._why = _OF_ROLE[ROLES[kind & ~np.uint8(GUESSED)]]
-
-    def part(self, synchronous: dict[int, tuple[Times, Times]]) -> None:
-        """Cut the gaps."""
-        everything = np.arange(len(self._start))
-        late = everything[self._call > self._start]
-        for thread in np.unique(self._called.thread[late]).tolist():
-            own = late[self._called.thread[late] == thread]
-            self._late(own, *synchronous.get(thread, (np.empty(0, np.int64), np.empty(0, np.int64))))
-        self._add(everything, self._call, self._until, self._why)
-        rest = np.where(self._kind == STAGED, np.uint8(_COPY), np.uint8(_LAUNCH))
-        queued = (self._called.end <= self._start) & (self._end - self._until > LATENCY) & (self._until == self._call)
-        rest = np.where(~self._called.known | queued, np.uint8(_UNKNOWN), rest)
-        self._add(everything, self._until, self._end, rest)
-
-    def _late(self, own: Times, begin: Times, end: Times) -> None:
-        """Part the time before the calls of one thread, which waited for the GPU from `begin` to `end`."""
-        start, call = self._start[own], self._call[own]
-        first = np.searchsorted(end, start, side="right")
-        behind = np.maximum(np.searchsorted(begin, call, side="left"), first)
-        waiting = behind > first
-        place = np.minimum(first, max(len(begin) - 1, 0))
-        before = np.where(waiting, start - begin[place], -1) if len(begin) else np.full(len(own), -1, np.int64)
-        caught = before >= 0  # it waited when the gap began
-        until = np.where(caught, np.minimum(end[place] + np.minimum(before, RECOVERY), call), start) if len(begin) else start
-        self._add(own, start, until, np.full(len(own), _SYNC, np.uint8))
-        first = first + caught
-        counts = np.maximum(behind - first, 0)
-        # the waits in each gap, one after the other, and the time between them
-        which = np.repeat(np.arange(len(own)), counts)
-        number = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
-        from_, to = np.maximum(begin[number], until[which]), np.minimum(end[number], call[which])
-        to = np.maximum(to, from_)
-        self._add(own[which], from_, to, np.full(len(which), _SYNC, np.uint8))
-        spans = np.cumsum(counts + 1)
-        between_start, between_end = np.empty(len(which) + len(own), np.int64), np.empty(len(which) + len(own), np.int64)
-        opening, closing = spans - counts - 1, spans - 1
-        inner = np.ones(len(between_start), bool)
-        inner[opening] = False
-        between_start[opening], between_start[inner] = until, to
-        inner = np.ones(len(between_start), bool)
-        inner[closing] = False
-        between_end[closing], between_end[inner] = call, from_
-        whose = np.repeat(np.arange(len(own)), counts + 1)
-        self._add(own[whose], np.minimum(between_start, between_end), between_end, np.full(len(whose), _HOST, np.uint8))
-
-    def _add(self, which: Times, start: Times, end: Times, cause: Codes) -> None:
-        some = end > start
-        self._found.append((which[some], start[some], end[some], cause[some]))
-
-    def result(self) -> tuple[Times, Times, Times, Codes]:
-        """Return for each piece: which of the gaps it is of, start, end, cause."""
-        which, start, end, cause = zip(*self._found, strict=True)
-        return np.concatenate(which), np.concatenate(start), np.concatenate(end), np.concatenate(cause)
 
 
 _SCHEMA = pa.schema(
