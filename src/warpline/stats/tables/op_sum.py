@@ -80,7 +80,8 @@ def _on_gpus(found: Operations, kind: Numbers, launch: Numbers, kinds: int) -> N
     start, end = (np.asarray(found.launches.column(name).to_numpy(), np.int64)[launch] for name in ("start", "end"))
     device = np.asarray(pc.fill_null(pc.cast(found.launches.column("device"), pa.int64()), -1).to_numpy(), np.int64)[launch]
     known, place = np.unique(device, return_inverse=True)
-    return grouped_union(kind * len(known) + place, start, end, kinds * len(known)).reshape(kinds, -1).sum(axis=1, dtype=np.int64)
+    covered = grouped_union(kind * len(known) + place, start, end, kinds * len(known)).reshape(kinds, -1)
+    return np.asarray(covered.sum(axis=1), np.int64)
 
 
 def _summed(group: Numbers, value: Numbers, groups: int) -> Numbers:
