@@ -25,6 +25,7 @@ TraceEvents::TraceEvents() {
   for (uint8_t kind = 0; kind < kKinds; ++kind) {
     rows_.emplace_back(static_cast<Kind>(kind));
   }
+  unnamed_ = texts_.code("");
   memory_name_ = texts_.code("[memory]");
   forward_backward_ = texts_.code("fwdbwd");
 }
@@ -209,7 +210,8 @@ std::string_view TraceEvents::inner(Span value) {
 }
 
 int64_t TraceEvents::text_code(Span value) {
-  return texts_.code(inner(value));
+  const std::string_view text = inner(value);
+  return text == "null" && *value.begin == 'n' ? kNull : int64_t{texts_.code(text)};
 }
 
 void TraceEvents::number(Span value, Field field) {
@@ -370,6 +372,9 @@ void TraceEvents::complete() {
   values_[kEnd] = values_[kStart] + duration_;
   last_ = std::max(last_, values_[kEnd]);
   values_[kLane] = lane();
+  if (kind != kRange && values_[kName] == kNull) {
+    values_[kName] = unnamed_;
+  }
   if (kind == kRange) {
     values_[kPayload] = payload();
     values_[kFlags] = 0;

@@ -25,7 +25,10 @@ struct LaneKey {
 };
 
 struct LaneHash {
-  size_t operator()(const LaneKey &key) const { return PairHash{}({key.pid * 3 + key.texts, key.tid}); }
+  size_t operator()(const LaneKey &key) const {
+    const uint64_t process = static_cast<uint64_t>(key.pid) * 3 + static_cast<uint64_t>(key.texts);
+    return PairHash{}({static_cast<int64_t>(process), key.tid});
+  }
 };
 
 // What was counted; order as in importers/kineto/layout.py.
@@ -115,7 +118,7 @@ class TraceEvents {
   int64_t duration_ = kNull;
   bool id_is_text_ = false;
   std::string scratch_;
-  int64_t memory_name_, forward_backward_;
+  int64_t unnamed_, memory_name_, forward_backward_;
 };
 
 }  // namespace warpline::desk

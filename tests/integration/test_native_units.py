@@ -32,6 +32,12 @@ def test_the_records_of_cuda(name: str, folder: Path, tmp_path: Path) -> None:
     unit_tests(build_spool_test(folder / name, words=MEMORY, name=name, folder=folder / "memory", more=more), tmp_path)
 
 
+def test_the_reader_of_traces(folder: Path, tmp_path: Path) -> None:
+    more = [path for path in sources("desk") if path.stem in ("json_text", "trace_events", "trace_fields", "trace_reader")]
+    words = (*MEMORY, f"-I{NATIVE / 'desk'}")
+    unit_tests(build_spool_test(folder / "trace", words=words, name="trace_reader_test", folder=folder / "trace.objects", more=more), tmp_path)
+
+
 def unit_tests(program: Path, folder: Path) -> None:
     """Run native unit tests: all must pass, and the sanitizer must have nothing to say."""
     done = subprocess.run(

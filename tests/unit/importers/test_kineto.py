@@ -170,8 +170,14 @@ def test_python_functions_become_calls_and_stacks(tmp_path: Path) -> None:
 
 def test_collectives(tmp_path: Path) -> None:
     told = {
-        "Collective name": "_allgather_base", "dtype": "BFloat16", "In msg nelems": 100, "Out msg nelems": 800, "Group size": 8,
-        "Process Group Name": "3", "Process Group Ranks": "[0, 1, 2, 3]", "Seq": 17,
+        "Collective name": "_allgather_base",
+        "dtype": "BFloat16",
+        "In msg nelems": 100,
+        "Out msg nelems": 800,
+        "Group size": 8,
+        "Process Group Name": "3",
+        "Process Group Ranks": "[0, 1, 2, 3]",
+        "Seq": 17,
     }
     events = [
         event("cpu_op", "record_param_comms", 10, 50, args={"External id": 5, **told}),

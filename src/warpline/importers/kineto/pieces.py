@@ -12,6 +12,7 @@ from warpline.errors import ReportError
 
 GZIP = b"\x1f\x8b"
 _PIECE = 1 << 20
+_STEP = 1 << 14
 _AHEAD = 4  # pieces that are unpacked while others are read
 _PATIENCE_S = 0.2
 
@@ -57,33 +58,29 @@ class Pieces:
             piece = read(_PIECE)
 
     def _unpacked(self, source: Iterator[bytes]) -> Iterator[bytes]:
-        unpack = zlib.decompressobj(wbits=31)
-        at, fresh = 0, True
+        """Yield what is in the packed pieces. It is unpacked in small steps: what is lost at a broken place is one of them."""
+        unpack, at, within = zlib.decompressobj(wbits=31), 0, False
         for piece in source:
-            rest = piece
-            while rest:
-                try:
-                    text = unpack.decompress(rest, 4 * _PIECE)
-                except zlib.error as error:
-                    self.trouble = f"its packing is broken in the {_PIECE >> 20} MiB from byte {at} ({error})"
-                    return
-                if text:
-                    yield text
-                rest = unpack.unconsumed_tail
-                if unpack.eof:
-                    rest = unpack.unused_data
-                    if rest and not rest.startswith(GZIP[: len(rest)]):  # zeros behind the end, from a tape or a block device
-                        return
-                    if rest:
+            made = []
+            for begin in range(0, len(piece), _STEP):
+                rest = piece[begin : begin + _STEP]
+                while rest:
+                    try:
+                        made.append(unpack.decompress(rest))
+                    except zlib.error as error:
+                        yield b"".join(made)
+                        if within or not at + begin:
+                            self.trouble = f"its packing is broken near byte {at + begin} ({error})"
+                        return  # else: zeros behind the end, from a tape or a block device
+                    rest, within = unpack.unused_data, not unpack.eof
+                    if unpack.eof:  # another member may follow
                         unpack = zlib.decompressobj(wbits=31)
-            fresh = unpack.eof
-            if fresh:  # another member may follow
-                unpack = zlib.decompressobj(wbits=31)
+                        if not rest.strip(b"\0"):
+                            break
             at += len(piece)
-        if not fresh:
-            text = unpack.flush()
-            if text:
-                yield text
+            yield b"".join(made)
+        if within:
+            yield unpack.flush()
             self.trouble = f"it ends at byte {at} within what is packed"
 
 
