@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.errors import MissingData
+from warpline.model.words import counted, duration
 from warpline.query.gpu_ops import during
 from warpline.query.intervals import Cover, Times, gaps
-from warpline.rules.base import Evidence
+from warpline.rules.base import Evidence, Finding
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -146,6 +147,29 @@ def _labels(report: Report, places: list[tuple[int, int]]) -> dict[tuple[int, in
         owner = f"process {order[process]}" if rank is None else f"rank {rank}"
         names[process, device] = f"GPU {device} of {owner}" if twice else f"GPU {device}"
     return names
+
+
+def merged(found: Sequence[tuple[Finding, Cover]], rows: int) -> list[Finding]:
+    """Return what was found on several GPUs as one finding: that of the worst, with the others named. The covers are what each loses."""
+    if len(found) < 2:
+        return [finding for finding, _ in found]
+    (worst, _), *others = ordered = sorted(found, key=lambda pair: -(pair[0].bound or 0))
+    bound = together([cover for _, cover in found])
+    names = ", ".join(finding.subject for finding, _ in others[:8]) + (f" and {len(others) - 8:,} more" if len(others) > 8 else "")
+    estimates = [finding.estimate for finding, _ in found if finding.estimate is not None]
+    evidence = sorted((row for finding, _ in ordered for row in finding.evidence), key=lambda row: row.start - row.end)
+    return [
+        replace(
+            worst,
+            subject="GPUs",
+            title=f"{worst.title}; much the same on {counted(len(others), 'other GPU')}",
+            cause=f"{worst.cause} Much the same on {names}: {duration(bound)} in all, where time on several at once counts once.",
+            evidence=tuple(evidence[:rows]),
+            occurrences=sum(finding.occurrences for finding, _ in found),
+            bound=bound,
+            estimate=min(max(estimates), bound) if estimates else None,
+        )
+    ]
 
 
 def span(report: Report, selection: Selection) -> int:

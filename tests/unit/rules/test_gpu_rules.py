@@ -251,7 +251,7 @@ def test_collectives_by_their_sequence(tmp_path: Path) -> None:
     processes = report.table("processes", ["process"]).column(0).to_pylist()
     told = [
         {"id": process << 32 | n, "process": process, "start": ORIGIN + start * US, "end": ORIGIN + (start + 30) * US, "name": "all_reduce"}
-        | {"group": "0", "sequence": 7 - n}
+        | {"group": "0", "sequence": 7 - n, "kernel": n}
         for process, starts in zip(processes, ((9, 100), (29, 105)), strict=True)
         for n, start in enumerate(starts)
     ]
@@ -340,3 +340,25 @@ def test_without_metrics_of_tensor_cores(tmp_path: Path) -> None:
     assert not_judged(drawn(tmp_path, "gpu0.7 |(ampere_sgemm )\ngpu0~SM_Active |90 90"), "low_tensor_use") == (
         "does not contain metrics of the tensor cores."
     )
+
+
+def test_gpus_that_are_alike_are_one_finding(tmp_path: Path) -> None:
+    ranks = "".join(f"{rank}/{line}\n" for rank in "abc" for line in looped(SERIAL, 3).splitlines())
+    report = drawn(tmp_path, ranks, ranks={"a": 0, "b": 1, "c": 2})
+    finding = one(report, "transfers_not_overlapped")
+    assert (finding.subject, finding.occurrences, costs(finding)) == ("GPUs", 6, (38, 38))
+    assert finding.title.endswith("; much the same on 2 other GPUs")
+    assert "Much the same on GPU 0 of rank 1, GPU 0 of rank 2: 38.0 us in all" in finding.cause
+
+
+def test_collectives_that_are_told_without_numbers(tmp_path: Path) -> None:
+    processes = drawn(tmp_path, SKEW).table("processes", ["process"]).column(0).to_pylist()
+    told = [
+        {"id": process << 32, "process": process, "start": ORIGIN + start * US, "end": ORIGIN + 60 * US, "name": "all_to_all", "kernel": 7}
+        for process, start in zip(processes, (10, 35), strict=True)
+    ]
+    report = drawn(tmp_path / "told", SKEW.replace("AllReduce", "SendRecv"), tables={"collectives": told}, ranks=RANKS)
+    assert costs(one(report, "collective_skew")) == (25, 12)
+    host = [{**row, "kernel": None} for row in told]
+    report = drawn(tmp_path / "host", SKEW.replace("AllReduce", "SendRecv"), tables={"collectives": host}, ranks=RANKS)
+    assert not_judged(report, "collective_skew") == "does not contain collectives of several ranks."

@@ -2,7 +2,7 @@
 
 ## What it looks for
 Collective operations (all-reduce, all-gather, reduce-scatter, broadcast, …) of several ranks: the same operation of each rank, by its
-number in its group where the report tells it (the table `collectives`), else by its number among the NCCL kernels of that name.
+number in its group where the report tells it (the table `collectives`), else by counting operations of that name, which must overlap.
 Point-to-point operations are left out. The time from the first rank's begin to the last one's is the skew.
 
 ## Why it costs time
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 LINK = "https://docs.pytorch.org/docs/stable/notes/ddp.html"
 _AT_ONCE = 0.9  # share of the operations that must have been in progress at once on all ranks, else they were not put together rightly
-# Names of ranks and their numbers differ between sources: a member is a process, or one GPU of a process.
-_TOLD = """SELECT process, NULL::INTEGER AS device, coalesce(kernel, id) AS id, "start", "end", name, coalesce("group", '') AS ring,
-                  sequence AS n
-           FROM collectives WHERE sequence IS NOT NULL AND name NOT ILIKE '%send%' AND name NOT ILIKE '%recv%' AND {where}"""
+# A member is a process, or one GPU of a process. Operations are put together by their number in the group, else by counting them.
+_TOLD = """SELECT process, NULL::INTEGER AS device, kernel AS id, "start", "end", name, coalesce("group", '') AS ring, {number} AS n
+           FROM collectives WHERE kernel IS NOT NULL AND name NOT IN ('send', 'recv') AND {where}"""
+_NUMBERS = {True: "sequence", False: """row_number() OVER (PARTITION BY process, "group", name ORDER BY "start")"""}
 _COUNTED = """SELECT process, device, id, "start", "end", name, '' AS ring,
                      row_number() OVER (PARTITION BY process, device, name ORDER BY "start") AS n
               FROM kernels WHERE (name ILIKE 'nccl%' OR name ILIKE 'rccl%') AND name NOT ILIKE '%sendrecv%' AND {where}"""
@@ -91,9 +91,10 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 def _together(report: Report, selection: Selection) -> pa.Table:
     """Return a row for each collective: name, members, first, last and average begin, and the member that came last."""
     where = during(report, selection)
-    tell = f"SELECT count(DISTINCT process) FROM ({_TOLD.format(where=where)})"
-    told = report.tables["collectives"] > 0 and report.sql(tell).column(0)[0].as_py() > 1
-    source = (_TOLD if told else _COUNTED).format(where=where)
+    told = report.sql(f"""SELECT count(DISTINCT process) > 1 AS several, count(sequence) = count(*) AS numbered
+                          FROM collectives WHERE kernel IS NOT NULL AND {where}""").to_pylist()[0]
+    numbered = told["several"] and told["numbered"]
+    source = _TOLD.format(where=where, number=_NUMBERS[numbered]) if told["several"] else _COUNTED.format(where=where)
     rows = report.sql(
         f"""WITH c AS ({source})
             SELECT name, count(*) AS members, min("start") AS first, max("start") AS last,
@@ -104,10 +105,10 @@ def _together(report: Report, selection: Selection) -> pa.Table:
     members = np.asarray(rows.column("members").to_numpy())
     if not len(members) or members.max() < 2:
         raise MissingData(f"does not contain collectives of several ranks{selection.place(report)}.")
-    whole = members == members.max() if not told else members > 1
+    whole = members > 1 if numbered else members == members.max()
     rows = rows.filter(whole)
     last, ended = (np.asarray(rows.column(name).to_numpy()) for name in ("last", "ended"))
-    if not told and np.mean(last <= ended) < _AT_ONCE:
+    if not numbered and np.mean(last <= ended) < _AT_ONCE:
         raise MissingData(f"does not say which collectives of its ranks belong together{selection.place(report)}.")
     return rows.filter(last <= ended)
 

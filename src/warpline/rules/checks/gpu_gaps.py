@@ -23,7 +23,7 @@ from warpline.model.words import counted, duration
 from warpline.query.gpu_ops import during
 from warpline.query.intervals import Cover
 from warpline.rules.base import Finding, most
-from warpline.rules.gpus import gpus
+from warpline.rules.gpus import gpus, merged
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -32,7 +32,7 @@ LINK = "https://docs.nvidia.com/nsight-systems/AnalysisGuide/index.html"
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, gap: float = 500) -> list[Finding]:
-    """Return a finding for each GPU with such gaps.
+    """Return a finding of the GPUs with such gaps.
 
     Args:
         report: the report.
@@ -51,20 +51,19 @@ def check(report: Report, selection: Selection, *, rows: int = 50, gap: float = 
             continue
         lost, whole = int((end - start).sum()), gpu.finish - gpu.begin
         order = (end - start).argsort()[::-1][:rows]
-        findings.append(
-            Finding(
-                "gpu_gaps",
-                gpu.label,
-                f"{gpu.label} did nothing for {duration(lost)}, in {counted(len(start), 'long gap')}",
-                f"Between its first and its last operation, which are {duration(whole)} apart, it had nothing to do in {len(start):,} "
-                f"stretches of more than {duration(gap * 1e6)}: {lost / whole:.1%} of the time. The longest is "
-                f"{duration(int((end - start).max()))}.",
-                "Look at what the host did in these gaps: `warpline analyze -r gpu_waits_for_cpu`, or record with --sample=process-tree "
-                "and NVTX ranges.",
-                most((gpu.gap(int(start[place]), int(end[place])) for place in order), rows),
-                len(start),
-                lost,
-                confidence="high",
-            )
+        finding = Finding(
+            "gpu_gaps",
+            gpu.label,
+            f"{gpu.label} did nothing for {duration(lost)}, in {counted(len(start), 'long gap')}",
+            f"Between its first and its last operation, which are {duration(whole)} apart, it had nothing to do in {len(start):,} "
+            f"stretches of more than {duration(gap * 1e6)}: {lost / whole:.1%} of the time. The longest is "
+            f"{duration(int((end - start).max()))}.",
+            "Look at what the host did in these gaps: `warpline analyze -r gpu_waits_for_cpu`, or record with --sample=process-tree "
+            "and NVTX ranges.",
+            most((gpu.gap(int(start[place]), int(end[place])) for place in order), rows),
+            len(start),
+            lost,
+            confidence="high",
         )
-    return sorted(findings, key=lambda finding: -(finding.bound or 0))
+        findings.append((finding, Cover(start, end)))
+    return merged(findings, rows)

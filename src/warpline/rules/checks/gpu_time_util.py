@@ -25,9 +25,9 @@ import numpy as np
 
 from warpline.model.words import duration
 from warpline.query.gpu_ops import during
-from warpline.query.intervals import Times
+from warpline.query.intervals import Cover, Times
 from warpline.rules.base import Evidence, Finding
-from warpline.rules.gpus import TABLES, gpus
+from warpline.rules.gpus import TABLES, gpus, merged
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -36,7 +36,7 @@ LINK = "https://docs.nvidia.com/nsight-systems/AnalysisGuide/index.html"
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, chunks: int = 30, threshold: float = 50) -> list[Finding]:
-    """Return a finding for each GPU with such chunks.
+    """Return a finding of the GPUs with such chunks.
 
     Args:
         report: the report.
@@ -67,22 +67,21 @@ def check(report: Report, selection: Selection, *, rows: int = 50, chunks: int =
             continue
         lost = int(idle[low].sum())
         part = int(np.diff(edges)[low].sum())
-        findings.append(
-            Finding(
-                "gpu_time_util",
-                gpu.label,
-                f"{gpu.label} was in use for {used[low].sum() / max(part, 1):.0%} of {duration(part)}",
-                f"In {int(low.sum())} of {chunks} equal chunks of the time from its first to its last operation ({duration(whole)}) the "
-                f"GPU was in use for less than {threshold:g} % of the time; it did nothing at all for {duration(lost)} in them.",
-                "Look at what the host did then: the rules gpu_waits_for_cpu, data_loader, small_kernels and unneeded_sync name the usual "
-                "reasons.",
-                tuple(sorted(stretches, key=lambda row: (row.start - row.end, row.start))[:rows]),
-                len(stretches),
-                lost,
-                confidence="high",
-            )
+        finding = Finding(
+            "gpu_time_util",
+            gpu.label,
+            f"{gpu.label} was in use for {used[low].sum() / max(part, 1):.0%} of {duration(part)}",
+            f"In {int(low.sum())} of {chunks} equal chunks of the time from its first to its last operation ({duration(whole)}) the "
+            f"GPU was in use for less than {threshold:g} % of the time; it did nothing at all for {duration(lost)} in them.",
+            "Look at what the host did then: the rules gpu_waits_for_cpu, data_loader, small_kernels and unneeded_sync name the usual "
+            "reasons.",
+            tuple(sorted(stretches, key=lambda row: (row.start - row.end, row.start))[:rows]),
+            len(stretches),
+            lost,
+            confidence="high",
         )
-    return sorted(findings, key=lambda finding: -(finding.bound or 0))
+        findings.append((finding, gpu.idle.both(Cover(edges[:-1][low], edges[1:][low]))))
+    return merged(findings, rows)
 
 
 def _spent_before(start: Times, end: Times, times: Times) -> Times:

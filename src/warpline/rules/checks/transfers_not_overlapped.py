@@ -30,7 +30,7 @@ from warpline.model.words import duration, size
 from warpline.query.intervals import Cover
 from warpline.rules.base import Evidence, Finding
 from warpline.rules.copies import Copies, moving_copies
-from warpline.rules.gpus import COPY, Gpu, gpus, span
+from warpline.rules.gpus import COPY, Gpu, gpus, merged, span
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -40,7 +40,7 @@ _AT_ONCE = 20_000  # ns: who begins that soon after a copy has waited for it
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 1.0) -> list[Finding]:
-    """Return a finding for each GPU with such copies.
+    """Return a finding of the GPUs with such copies.
 
     Args:
         report: the report.
@@ -53,10 +53,10 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         raise MissingData(f"does not contain CUDA kernel data{selection.place(report)}.")
     moved = moving_copies(report)
     findings = [_of(gpu, moved, rows, span(report, selection) * least / 100) for gpu in devices]
-    return sorted((finding for finding in findings if finding is not None), key=lambda finding: -(finding.bound or 0))
+    return merged([finding for finding in findings if finding is not None], rows)
 
 
-def _of(gpu: Gpu, moved: Copies, rows: int, least: float) -> Finding | None:
+def _of(gpu: Gpu, moved: Copies, rows: int, least: float) -> tuple[Finding, Cover] | None:
     place, known = moved.find(gpu.id)
     mine = (gpu.kind == COPY) & known
     mine &= (gpu.start < gpu.running.end[-1]) & (gpu.end > gpu.running.start[0])
@@ -82,7 +82,7 @@ def _of(gpu: Gpu, moved: Copies, rows: int, least: float) -> Finding | None:
     why += [f"{pageable:,} of them use pageable memory, which must be page-locked first."] if pageable else []
     if alone.total > free:
         why.append(f"Kernels ran for only {duration(free)} without a copy: no more can be hidden, the rest is won by moving less.")
-    return Finding(
+    finding = Finding(
         "transfers_not_overlapped",
         gpu.label,
         f"{gpu.label} only copied for {duration(alone.total)}, with no kernel beside it",
@@ -96,6 +96,7 @@ def _of(gpu: Gpu, moved: Copies, rows: int, least: float) -> Finding | None:
         estimate,
         "medium",
     )
+    return finding, alone
 
 
 def _row(gpu: Gpu, moved: Copies, number: int, place: int, mine: npt.NDArray[np.bool_], lonely: int) -> Evidence:
