@@ -16,7 +16,7 @@ from warpline.importers.nsys.taken import Tally
 from warpline.report.writer import RANGES_PER_PROCESS, PartWriter
 
 _COLUMNS = ("id", "symbol", "module", "kernelMode", "unresolved", "originalIP", "stackDepth")
-_PYTHON = re.compile(r"(.*\.pyw?|<.*>):(\d{1,9})$|(.*\.pyw?)$")  # a source file in place of a module
+_PYTHON = re.compile(r"(.+):(\d{1,9})$|(.*\.pyw?|<.*>)$")  # a source file in place of a module
 _NONE = ("[unknown]", "")
 
 
@@ -126,7 +126,7 @@ class Chains:
 
 def _described(symbol: str, module: str, flags: int) -> dict[str, Any]:
     """Return what a frame is: nsys gives Python's the source file as module."""
-    kernel, python = flags & 1, _PYTHON.match(module)
+    kernel, python = flags & 1 or module.startswith("[kernel"), _PYTHON.match(module)
     if python and not kernel:
         file, line, whole = python.groups()
         return {"kind": "python", "function": symbol, "file": file or whole, "line": int(line) if line else None}

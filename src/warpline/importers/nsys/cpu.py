@@ -11,10 +11,10 @@ from warpline.importers.nsys.names import distinct_values, labelled
 from warpline.importers.nsys.ranges import Ranges
 from warpline.importers.nsys.rows import Bools, Ints, Rows
 from warpline.importers.nsys.taken import Context, Events, narrow, numbered
+from warpline.model.nsys_labels import SAMPLE_INTERVAL
 
 _SAMPLES, _CHAINS, _SWITCHES = "COMPOSITE_EVENTS", "SAMPLING_CALLCHAINS", "SCHED_EVENTS"
 _BLOCKS = "ENUM_SCHEDULING_THREAD_BLOCK"
-INTERVAL = "WARPLINE_SAMPLE_INTERVAL_NS"  # what our own exports say about themselves
 _RUNNING = 1
 _RUNNABLE, _BLOCKED = (6,), (7, 8)
 
@@ -36,7 +36,7 @@ def samples(context: Context, ranges: Ranges, chains: Chains, about: dict[str, s
     interval = _interval(about, thread, start)
     if len(rows):
         message = f"the file does not say what a sample stands for; taken as {interval} ns, the usual time between two of a thread"
-        if INTERVAL not in about:
+        if SAMPLE_INTERVAL not in about:
             context.tally.say("info", "sample-interval", message, len(rows))
     keys = np.where(np.asarray(stack.is_valid()), stack.fill_null(0).to_numpy(), -1)
     cpu, on_cpu = rows.ints("cpu", -1), ~rows.valid("threadState") | (rows.ints("threadState") <= _RUNNING)
@@ -124,7 +124,7 @@ def _states(context: Context, rows: Rows) -> tuple[Ints, Bools]:
 
 def _interval(about: dict[str, str], thread: Ints, start: Ints) -> int:
     """Return what a sample stands for (ns): what the file says, else the middle of the times between two of a thread."""
-    said = about.get(INTERVAL, "")
+    said = about.get(SAMPLE_INTERVAL, "")
     if said.isdigit() and 0 < int(said) < 1 << 40:
         return int(said)
     gaps = np.diff(start)[thread[1:] == thread[:-1]]

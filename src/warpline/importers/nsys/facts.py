@@ -7,8 +7,8 @@ from typing import Any
 from warpline.importers.nsys.conditions import Named
 from warpline.importers.nsys.database import Database
 from warpline.importers.nsys.identity import Identity
-from warpline.importers.nsys.labels import SEVERITIES
 from warpline.importers.nsys.taken import Context, Tally
+from warpline.model.nsys_labels import SEVERITIES
 from warpline.report.writer import Facts
 
 _LOOKED_INTO = frozenset(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from warpline.importers.nsys.labels import STREAM_KINDS
 from warpline.importers.nsys.taken import Context, numbered
+from warpline.model.nsys_labels import STREAM_KINDS
 
 _PARTS = ("hwId", "vmId", "processId")
 _WORK = tuple(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE", "CUDA_EVENT"))
@@ -31,19 +31,21 @@ def _used(context: Context) -> set[tuple[int, int, int, int]]:
     for table in _WORK:
         for pid, device, one, stream in context.database.distinct(table, ("globalPid", "deviceId", "contextId", "streamId")):
             process = context.identity.keys.get(pid & ~0xFFFFFF)  # none: nothing of it had a time
-            if process is not None:
+            if process is not None and (one or stream):  # migrations of unified memory may have neither
                 found.add((process, _int32(device), one, stream))
     return found
 
 
 def _contexts(context: Context, used: set[tuple[int, int, int, int]]) -> list[_Row]:
-    rows = {(process, one): {"process": process, "context": one, "device": device} for process, device, one, _ in sorted(used)}
+    rows: dict[tuple[int, int], _Row] = {
+        (process, one): {"process": process, "context": one, "device": device} for process, device, one, _ in sorted(used)
+    }
     for table in ("TARGET_INFO_CUDA_NULL_STREAM", "TARGET_INFO_CUDA_CONTEXT_INFO"):
         for told in _told(context, table, ("nullStreamId", "deviceId", "contextId")):
             row = rows.setdefault((told["process"], told["contextId"]), {"process": told["process"], "context": told["contextId"]})
             # What ran knows its device better than a table that older versions filled with zeros.
             row.setdefault("device", _int32(told["deviceId"] or 0))
-            row["null_stream"] = told["nullStreamId"]
+            row["null_stream"] = told["nullStreamId"] or None  # 0: not known
     for told in _told(context, "TARGET_INFO_NVTX_CUDA_CONTEXT", ("deviceId", "contextId"), "name"):
         row = rows.setdefault((told["process"], told["contextId"]), {"process": told["process"], "context": told["contextId"]})
         row.setdefault("device", _int32(told["deviceId"] or 0))

@@ -19,15 +19,17 @@ _PROCESS_BITS = ~0xFFFFFF
 _NVTX_EVENTS = Among("eventType", (34, 59, 60, 65, 70, 71))
 _EVENTS = ("start", "end")
 _OPENMP, _OPENACC = "OPENMP_EVENT_KIND_", "CUPTI_ACTIVITY_KIND_OPENACC_"
+_OVERHEADS = ("CUPTI_ACTIVITY_KIND_OVERHEAD", "CUPTI_ACTIVITY_KIND_JIT", "PROFILER_OVERHEAD")  # of a thread, or of the process
 # Tables with what threads did: the column that says which, and those of the times.
 _OF_THREADS: tuple[tuple[str, str, tuple[str, str], tuple[Condition, ...]], ...] = (
     ("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid", _EVENTS, ()),
     ("NVTX_EVENTS", "globalTid", _EVENTS, (_NVTX_EVENTS,)),
     ("NVTX_EVENTS", "endGlobalTid", _EVENTS, (_NVTX_EVENTS, Given("endGlobalTid"))),
+    *((table, "globalTid", _EVENTS, (Among("globalTid", (0,), 0xFFFFFF, negated=True),)) for table in _OVERHEADS),
     *(
         (table, "globalTid", _EVENTS, ())
         for table in (
-            *("CUPTI_ACTIVITY_KIND_OVERHEAD", "CUPTI_ACTIVITY_KIND_JIT", "PROFILER_OVERHEAD", "OSRT_API", "SYSCALL", "COMPOSITE_EVENTS"),
+            *("OSRT_API", "SYSCALL", "COMPOSITE_EVENTS"),
             *(f"MPI_{kind}_EVENTS" for kind in ("P2P", "COLLECTIVES", "START_WAIT", "OTHER")),
         )
     ),
@@ -70,8 +72,9 @@ class Identity:
             for key, first, last in self.database.grouped(table, column, start, end, where):
                 self._add(self.threads, key, first, last)
                 self._add(self.processes, key & _PROCESS_BITS, first, last)
-        for table in _OF_PROCESSES:
-            for key, first, last in self.database.grouped(table, "globalPid", "start", "end"):
+        for table in (*_OF_PROCESSES, *_OVERHEADS):
+            owner = "globalTid" if table in _OVERHEADS else "globalPid"
+            for key, first, last in self.database.grouped(table, owner, "start", "end"):
                 self._add(self.processes, key & _PROCESS_BITS, first, last)
         events = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"  # older versions do not say when the GPU came to it
         for key, first, last in self.database.grouped(events, "globalPid", "timestamp", "timestamp"):
@@ -113,8 +116,10 @@ class Identity:
         return self._process_keys[np.searchsorted(self._pids, global_ids & _PROCESS_BITS)]
 
     def thread(self, global_ids: Ints) -> Ints:
-        """Return the thread keys of global thread ids, all of which must have been seen."""
-        return self._keys_of_tids[np.searchsorted(self._tids, global_ids)]
+        """Return the thread keys of global thread ids; anything for those that have not been seen."""
+        if not len(self._tids):
+            return np.zeros(len(global_ids), np.int64)
+        return self._keys_of_tids[np.minimum(np.searchsorted(self._tids, global_ids), len(self._tids) - 1)]
 
     def knows(self, global_ids: Ints) -> Bools:
         """Say which global thread ids have been seen."""
@@ -124,8 +129,11 @@ class Identity:
         """Return the key of a process given in parts; None where it did nothing."""
         return self.keys.get(hardware << 56 | machine << 48 | pid << 24)
 
-    def process_rows(self, hosts: dict[int, str], command: list[str]) -> list[dict[str, Any]]:
-        """Return the rows of `processes`. `hosts`: by machine; `command`: of the launched process, which comes first."""
+    def process_rows(self, hosts: dict[int, str], host: str, command: list[str]) -> list[dict[str, Any]]:
+        """Return the rows of `processes`, that of the launched one, whose `command` is known, first.
+
+        `hosts`: by machine; `host` is that of all others.
+        """
         named = self.database.read("PROCESSES", ["globalPid"], texts=["name"])
         names = dict(zip(named.ints("globalPid").tolist(), named.texts("name").to_pylist(), strict=True))
         rows = []
@@ -139,7 +147,7 @@ class Identity:
                     "process": key,
                     "pid": pid >> 24 & 0xFFFFFF,
                     "parent_pid": 0,
-                    "host": hosts.get(pid & ~0xFFFFFFFFFFFF, self.part.host),
+                    "host": hosts.get(pid & ~0xFFFFFFFFFFFF, host),
                     "rank": self.ranks.get(pid),
                     "executable": command[0] if mine else name,
                     "command": shlex.join(command) if mine else name,

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warpline.importers.nsys import labels
 from warpline.importers.nsys.conditions import Among
 from warpline.importers.nsys.names import encoded, labelled
 from warpline.importers.nsys.rows import Bools, Ints
 from warpline.importers.nsys.taken import Context, Events, narrow, numbered
+from warpline.model import nsys_labels as labels
 from warpline.report import schema
 
 _USAGE, _POOLS = "CUDA_GPU_MEMORY_USAGE_EVENTS", "CUDA_GPU_MEMORY_POOL_EVENTS"
@@ -124,7 +124,7 @@ def _cpu_faults(context: Context) -> dict[str, Any]:
         "kind": _constant("CPU page fault", len(events.rows)),
         "address": events.rows.ints("address").view(np.uint64),
         "faults": np.ones(len(events.rows), np.int64),
-        "instruction": encoded(context.database, instruction, events.rows.valid("CpuInstruction") & (instruction != 0)),
+        "instruction": _known(encoded(context.database, instruction, events.rows.valid("CpuInstruction") & (instruction != 0))),
     }
 
 
@@ -187,6 +187,12 @@ def write_sorted(context: Context, table: str, pieces: list[dict[str, Any]]) -> 
 
 def _constant(text: str, rows: int) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), [text])
+
+
+def _known(texts: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return the column with null where nothing is said."""
+    plain = texts.cast(pa.string())
+    return pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain).dictionary_encode()
 
 
 def _unsigned(values: Ints, valid: Bools) -> pa.Array:

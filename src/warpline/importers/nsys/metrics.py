@@ -11,10 +11,10 @@ from warpline.importers.nsys.database import LATEST
 from warpline.importers.nsys.names import distinct_values
 from warpline.importers.nsys.rows import Rows
 from warpline.importers.nsys.taken import Context
+from warpline.model.nsys_labels import METRIC_UNITS
 
 _TABLE, _NAMES = "GPU_METRICS", "TARGET_INFO_GPU_METRICS"
 _UNIT = re.compile(r"\s*\[([^\]]*)\]$")  # `SMs Active [Throughput %]`
-_UNITS = {"Throughput %": "%", "%": "%", "MHz": "MHz", "W": "W", "C": "C", "B/s": "bytes/s", "B": "bytes"}
 
 
 def write(context: Context, host: str) -> None:
@@ -35,7 +35,7 @@ def write(context: Context, host: str) -> None:
 def split(name: str) -> tuple[str, str]:
     """Return a metric's name and unit: nsys writes the unit in brackets behind the name."""
     found = _UNIT.search(name)
-    unit = _UNITS.get(found[1]) if found else None
+    unit = METRIC_UNITS.get(found[1]) if found else None
     return (name[: found.start()], unit) if found and unit is not None else (name, "")
 
 

@@ -91,7 +91,7 @@ def file_access(context: Context) -> None:
             "end": end,
             "name": names,
             "operation": operation,
-            "path": pa.array([paths.get(number) for number in rows.ints("fileAccessId").tolist()], pa.string()).dictionary_encode(),
+            "path": pa.array([paths.get(number) or None for number in rows.ints("fileAccessId").tolist()], pa.string()).dictionary_encode(),
             "bytes": pa.array(rows.ints("bytesProcessed"), pa.int64(), mask=~(moved | (rows.ints("bytesProcessed") > 0))),
         },
     )

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from warpline.importers.nsys.labels import JIT_OPERATIONS, OVERHEAD_KINDS
 from warpline.importers.nsys.memory import write_sorted
 from warpline.importers.nsys.names import encoded, labelled
 from warpline.importers.nsys.taken import Context, Events
+from warpline.model.nsys_labels import JIT_OPERATIONS, OVERHEAD_KINDS
 
 _COMMON = ("start", "end", "globalTid", "nameId", "correlationId", "overheadType")
 _PROFILER, _JIT = "PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_JIT"

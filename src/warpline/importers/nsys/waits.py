@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from warpline.importers.nsys.database import LATEST
-from warpline.importers.nsys.labels import SYNC_KINDS
 from warpline.importers.nsys.names import labelled
 from warpline.importers.nsys.taken import Context, Events, narrow, numbered
+from warpline.model.nsys_labels import SYNC_KINDS
 
 _NONE = 0xFFFFFFFF  # "no event", "no stream"
 _PLACE = ("deviceId", "contextId", "streamId", "correlationId", "globalPid", "eventId", "eventSyncId")

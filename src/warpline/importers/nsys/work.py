@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from warpline.importers.nsys import labels
 from warpline.importers.nsys.names import encoded, labelled
 from warpline.importers.nsys.taken import Context, Events, narrow
+from warpline.model import nsys_labels as labels
 
 _COMMON = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId", "graphId")
 _AXES = ("X", "Y", "Z")

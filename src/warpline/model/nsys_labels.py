@@ -33,3 +33,6 @@ MIGRATION_CAUSES = {1: "user", 2: "coherence", 3: "prefetch", 4: "eviction", 5: 
 FAULT_ACCESS = {1: "read", 2: "write", 3: "atomic", 4: "prefetch"}
 SEVERITIES = {1: "info", 2: "warning", 3: "error", 4: "info"}
 JIT_OPERATIONS = {1: "JIT cache load", 2: "JIT cache store", 3: "JIT compile"}
+FILE_OPERATIONS = ("other", "open", "close", "read", "write", "sync", "seek")
+METRIC_UNITS = {"Throughput %": "%", "%": "%", "MHz": "MHz", "W": "W", "C": "C", "B/s": "bytes/s", "B": "bytes"}
+SAMPLE_INTERVAL = "WARPLINE_SAMPLE_INTERVAL_NS"  # what our own exports say about themselves

@@ -1,0 +1,1 @@
+"""The SQLite export of Nsight Systems, as a report fills it."""
