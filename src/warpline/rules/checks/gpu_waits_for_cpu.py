@@ -127,9 +127,9 @@ def _finding(
         text = f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {subject or kind}"
         evidence.append(Evidence("nvtx_ranges" if kind == RANGE else "threads", None, first, last, text, thread=row["thread"]))
     lengths = np.sort(np.bincount(np.searchsorted(gaps, where), end - start))[::-1]
-    few = int(np.searchsorted(np.cumsum(lengths), 0.7 * cover.total)) + 1
+    few = int(np.searchsorted(np.cumsum(lengths), 0.5 * cover.total)) + 1
     rare = few <= 5 and few * 10 <= len(gaps) and not many and kind != UNKNOWN
-    once = f" Most of it was in {few} of them: that looks like something which happens once, such as loading." if rare else ""
+    once = f" Half of it was in {few} of them: that looks like something which happens once, such as loading." if rare else ""
     who = called.get(evidence[0].thread or 0, "a thread")
     if many:
         title = f"GPUs waited {duration(cover.total)} for the host in {name[1:-8]} other {kind}s"
