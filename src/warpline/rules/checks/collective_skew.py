@@ -23,10 +23,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from warpline.errors import MissingData
 from warpline.model.words import counted, duration
-from warpline.query.gpu_ops import during
 from warpline.query.intervals import Cover
 from warpline.rules.base import Evidence, Finding
 from warpline.rules.gpus import span
@@ -40,11 +40,11 @@ LINK = "https://docs.pytorch.org/docs/stable/notes/ddp.html"
 _AT_ONCE = 0.9  # share of the operations that must have been in progress at once on all ranks, else they were not put together rightly
 # A member is a process, or one GPU of a process. Operations are put together by their number in the group, else by counting them.
 _TOLD = """SELECT process, NULL::INTEGER AS device, kernel AS id, "start", "end", name, coalesce("group", '') AS ring, {number} AS n
-           FROM collectives WHERE kernel IS NOT NULL AND name NOT IN ('send', 'recv') AND {where}"""
+           FROM collectives WHERE kernel IS NOT NULL AND name NOT IN ('send', 'recv')"""
 _NUMBERS = {True: "sequence", False: """row_number() OVER (PARTITION BY process, "group", name ORDER BY "start")"""}
 _COUNTED = """SELECT process, device, id, "start", "end", name, '' AS ring,
                      row_number() OVER (PARTITION BY process, device, name ORDER BY "start") AS n
-              FROM kernels WHERE (name ILIKE 'nccl%' OR name ILIKE 'rccl%') AND name NOT ILIKE '%sendrecv%' AND {where}"""
+              FROM kernels WHERE (name ILIKE 'nccl%' OR name ILIKE 'rccl%') AND name NOT ILIKE '%sendrecv%'"""
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 2.0) -> list[Finding]:
@@ -58,7 +58,8 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     """
     found = _together(report, selection)
     first, last = (np.asarray(found.column(name).to_numpy(), np.int64) for name in ("first", "last"))
-    skew = Cover(first, last)
+    begin, end = selection.window(report) or report.span
+    skew = Cover(np.maximum(first, begin), np.minimum(last, end))
     whole = span(report, selection)
     if skew.total == 0 or skew.total < whole * least / 100:
         return []
@@ -90,18 +91,21 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
 def _together(report: Report, selection: Selection) -> pa.Table:
     """Return a row for each collective: name, members, first, last and average begin, and the member that came last."""
-    where = during(report, selection)
-    told = report.sql(f"""SELECT count(DISTINCT process) > 1 AS several, count(sequence) = count(*) AS numbered
-                          FROM collectives WHERE kernel IS NOT NULL AND {where}""").to_pylist()[0]
+    window = selection.window(report)
+    told = report.sql("""SELECT count(DISTINCT process) > 1 AS several, count(sequence) = count(*) AS numbered
+                          FROM collectives WHERE kernel IS NOT NULL""").to_pylist()[0]
     numbered = told["several"] and told["numbered"]
-    source = _TOLD.format(where=where, number=_NUMBERS[numbered]) if told["several"] else _COUNTED.format(where=where)
+    source = _TOLD.format(number=_NUMBERS[numbered]) if told["several"] else _COUNTED
     rows = report.sql(
         f"""WITH c AS ({source})
             SELECT name, count(*) AS members, min("start") AS first, max("start") AS last,
                    avg("start" - {report.origin}) AS average,
-                   min("end") AS ended, arg_max(process, "start") AS process, arg_max(device, "start") AS device, arg_max(id, "start") AS id
+                   min("end") AS ended, max("end") AS done,
+                   arg_max(process, "start") AS process, arg_max(device, "start") AS device, arg_max(id, "start") AS id
             FROM c GROUP BY name, ring, n ORDER BY first"""
     )
+    if window is not None:  # only now: the ranks count alike
+        rows = rows.filter(pc.and_(pc.less(rows.column("first"), window[1]), pc.greater(rows.column("done"), window[0])))
     members = np.asarray(rows.column("members").to_numpy())
     if not len(members) or members.max() < 2:
         raise MissingData(f"does not contain collectives of several ranks{selection.place(report)}.")

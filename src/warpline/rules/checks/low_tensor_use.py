@@ -93,9 +93,10 @@ def _products(report: Report, selection: Selection, uuid: str | None, rows: int)
     texts = ", ".join("'" + name.replace("'", "''") + "'" for name in chosen)
     every = report.sql(f'SELECT k."start", k."end" {of}')
     own = report.sql(f'SELECT k.id, k.process, k.device, k."start", k."end", k.name {of} AND k.demangled IN ({texts})')
-    start, end = (np.asarray(own.column(name).to_numpy(), np.int64) for name in ("start", "end"))
+    begin, finish = selection.window(report) or report.span
+    start, end = (np.clip(np.asarray(own.column(name).to_numpy(), np.int64), begin, finish) for name in ("start", "end"))
     longest = own.take(np.argsort(start - end, kind="stable")[:rows]).to_pylist()
     evidence = tuple(
         Evidence("kernels", row["id"], row["start"], row["end"], row["name"], row["process"], None, row["device"]) for row in longest
     )
-    return covered(start, end), covered(every.column(0).to_numpy(), every.column(1).to_numpy()), own.num_rows, evidence
+    return covered(start, end), covered(*(np.clip(every.column(n).to_numpy(), begin, finish) for n in (0, 1))), own.num_rows, evidence
