@@ -240,16 +240,18 @@ def as_markdown(table: pa.Table, *, width: int = 0, header: bool = True) -> Iter
 
 
 Format = Callable[..., Iterator[str]]
+PAGE = "html"  # a whole page, with a plot; see flows.html.stat_page
 FORMATS: dict[str, Format] = {"table": as_table, "csv": as_csv, "tsv": as_tsv, "json": as_json, "markdown": as_markdown}
-SUFFIXES = {"table": ".txt", "csv": ".csv", "tsv": ".tsv", "json": ".json", "markdown": ".md"}
+SUFFIXES = {"table": ".txt", "csv": ".csv", "tsv": ".tsv", "json": ".json", "markdown": ".md", PAGE: ".html"}
 _ALIASES = {"column": "table", "md": "markdown", ".": "table", "": "table"}
 
 
-def format_name(text: str) -> str:
-    """Return the key of FORMATS for `text` (nsys' `column` is `table`); UsageError for others."""
+def format_name(text: str, *, pages: bool = False) -> str:
+    """Return the key of FORMATS for `text` (nsys' `column` is `table`), or PAGE where there are `pages`; UsageError for others."""
+    known = [*FORMATS, PAGE] if pages else list(FORMATS)
     name = _ALIASES.get(text, text)
-    if name not in FORMATS:
-        raise UsageError(f"no format {text!r}; there are: {', '.join(FORMATS)}.")
+    if name not in known:
+        raise UsageError(f"no format {text!r}; there are: {', '.join(known)}.")
     return name
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from warpline import catalog
@@ -146,7 +146,7 @@ WORK = st.tuples(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pieces=st.lists(PIECES, min_size=1, max_size=20), work=st.lists(WORK, max_size=12))
 def test_any_arrangement_comes_back(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[tuple[int, str, int, int, bool]], work: list[tuple[str, int, int, str]]

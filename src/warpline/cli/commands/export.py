@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from warpline.query import Report
 
 FAMILY = "exporters.formats"
+_PAGE = "html"  # joins stats, rules and plots, so it is no exporter but a flow
 
 
 @click.command(
@@ -31,6 +32,7 @@ FAMILY = "exporters.formats"
 Examples:
   warpline export run.warpline        run.perfetto-trace, for ui.perfetto.dev
   warpline export -t chrome -o trace.json run.warpline
+  warpline export -t html run         run.html, one page with findings, plots and tables
   warpline export -t speedscope:wall --filter-nvtx step run
 """,
 )
@@ -42,7 +44,7 @@ Examples:
     default="perfetto",
     show_default=True,
     metavar="FORMAT[:ARGUMENT…]",
-    help=f"One of {', '.join(unit.id for unit in catalog.units(FAMILY))}; arguments: see the documentation of the format.",
+    help=f"One of {', '.join([*(unit.id for unit in catalog.units(FAMILY)), _PAGE])}; arguments: see the documentation of the format.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; default: beside the report.")
 @click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
@@ -66,9 +68,16 @@ def command(
 ) -> None:
     """Write a report in the format of another tool, and say what the format cannot hold."""
     name, *arguments = kind.split(":")
-    unit = catalog.find(FAMILY, name)
-    options = unit_options(unit, arguments)
-    out = output or _beside(report.resolve(), str(unit.constant("SUFFIX")))
+    if name == _PAGE:
+        from warpline.flows import html_report as page
+
+        if arguments:
+            raise UsageError(f"{_PAGE} has no argument {arguments[0]!r}; it takes none.")
+        unit, options, suffix, loses = None, {}, page.SUFFIX, page.LOSES
+    else:
+        unit = catalog.find(FAMILY, name)
+        options, suffix, loses = unit_options(unit, arguments), str(unit.constant("SUFFIX")), unit.constant("LOSES")
+    out = output or _beside(report.resolve(), suffix)
     if out.exists() and not force_overwrite:
         raise UsageError(f"{short_path(out)} exists; -f replaces it.")
 
@@ -83,15 +92,20 @@ def command(
             partial.unlink(missing_ok=True)
     click.echo(f"{short_path(out)} ({size(out.stat().st_size)})")
     if not quiet:
-        for loss in unit.constant("LOSES"):
+        for loss in loses:
             click.echo(f"  not in it: {loss}", err=True)
 
 
-def _write(unit: Unit, report: Report, out: Path, options: dict[str, Any], time: str | None, nvtx: str | None) -> None:
-    """Write what is selected: profiles choose it themselves, other formats are given that part of the report."""
+def _write(unit: Unit | None, report: Report, out: Path, options: dict[str, Any], time: str | None, nvtx: str | None) -> None:
+    """Write what is selected: profiles choose it themselves, other formats are given that part of the report. `unit`: None for the page."""
     from warpline.query import Selection
 
     selection = Selection.parse(time, nvtx)
+    if unit is None:
+        from warpline.flows import html_report
+
+        html_report.write(report, out, selection)
+        return
     if any(option.name == "selection" for option in unit.options):
         unit.load().write(report, out, selection=selection, **options)
         return

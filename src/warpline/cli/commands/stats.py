@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ from warpline.errors import MissingData, UsageError
 from warpline.handover.naming import SUFFIX
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from warpline.query import Report, Selection
 
 FAMILY = "stats.tables"
@@ -62,7 +65,7 @@ Examples:
 )
 @click.argument("report", type=ReportPath())
 @click.option("-r", "--report", "names", multiple=True, metavar="NAME[:ARGUMENT…][,…]", help="Which tables (see --help-reports).")
-@click.option("-f", "--format", "forms", multiple=True, metavar="FORMAT[,…]", help="table (default), csv, tsv, json or markdown.")
+@click.option("-f", "--format", "forms", multiple=True, metavar="FORMAT[,…]", help="table (default), csv, tsv, json, markdown or html.")
 @click.option(
     "-o",
     "--output",
@@ -126,6 +129,12 @@ def command(
     ctx.exit(0 if printed else 1)
 
 
+def _page(job: Job, table: pa.Table, report: Report) -> Iterator[str]:
+    from warpline.flows.html.stat_page import stat_page
+
+    return iter(stat_page(job.stat, table, title=report.path.name).splitlines())
+
+
 def _nothing(skipped: list[str], name: str) -> list[str]:
     """What to say where no table has data: one line for a whole report, else each reason once."""
     places = {line.partition(" data")[2] for line in skipped}  # "." or " in the selected part."
@@ -143,7 +152,7 @@ def unasked() -> list[Unit]:
 def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
     """Put stats, formats and outputs together; a shorter list repeats its last element. UsageError for unknown ones."""
     chosen = names or [unit.id for unit in unasked()]
-    shapes, places = [tables.format_name(form) for form in forms] or ["table"], outputs or ["-"]
+    shapes, places = [tables.format_name(form, pages=True) for form in forms] or ["table"], outputs or ["-"]
     result = []
     for index in range(max(len(chosen), len(shapes), len(places))):
         name, form, place = (items[min(index, len(items) - 1)] for items in (chosen, shapes, places))
@@ -178,7 +187,7 @@ def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite
     for_reading = job.form in ("table", "markdown")
     width = tables.terminal_width() if file is None else 0
     shown, gone = tables.fitted(tables.in_unit(table, unit), width if job.form == "table" else 0)
-    lines = tables.FORMATS[job.form](shown, width=width)
+    lines = _page(job, table, report) if job.form == tables.PAGE else tables.FORMATS[job.form](shown, width=width)
     if file is not None:
         write_lines(file, lines, overwrite=overwrite)
         if not quiet:

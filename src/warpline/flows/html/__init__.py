@@ -1,0 +1,1 @@
+"""Pages of HTML that need nothing beside themselves: no script, no font, no picture from elsewhere."""
