@@ -62,6 +62,7 @@ using AuditHook = int (*)(const char *event, Object *arguments, void *data);
   X(void, PyObject_ClearWeakRefs, (Object *))                             \
   X(Object *, PyException_GetTraceback, (Object *))                       \
   X(Object *, PyMapping_GetItemString, (Object *, const char *))          \
+  X(Object *, PyDict_GetItem, (Object *, Object *))                       \
   X(Object *, PyDict_GetItemString, (Object *, const char *))             \
   X(int, PyDict_DelItemString, (Object *, const char *))                  \
   X(int, PyList_Append, (Object *, Object *))                             \
@@ -73,6 +74,7 @@ using AuditHook = int (*)(const char *event, Object *arguments, void *data);
   X(Object *, PyLong_FromLongLong, (long long))                           \
   X(const char *, PyUnicode_AsUTF8AndSize, (Object *, Size *))            \
   X(Object *, PyUnicode_FromStringAndSize, (const char *, Size))          \
+  X(Object *, PyUnicode_InternFromString, (const char *))                 \
   X(Object *, PyCMethod_New, (MethodDef *, Object *, Object *, Object *)) \
   X(Object *, PyMethod_New, (Object *, Object *))                         \
   X(Object *, PyType_FromSpec, (TypeSpec *))                              \

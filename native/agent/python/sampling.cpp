@@ -10,6 +10,8 @@ namespace {
 
 constexpr uint32_t kRefresh = 64;  // ticks: threads may have come or gone unnoticed
 constexpr uint32_t kMostInterpreters = 64;
+constexpr uint32_t kStill = 16;  // ticks: a thread that stood still for so long is looked at …
+constexpr size_t kRarely = 8;    // … once in so many
 
 }  // namespace
 
@@ -51,7 +53,7 @@ void PythonSampling::refresh(ProcessLog &log) {
   heads_.clear();
   first_ = count != 0 ? interpreters[0].address : 0;
   for (uint32_t i = 0; i < count; ++i) {
-    locks_.push_back({interpreters[i].address, interpreters[i].gil, 0, 0});
+    locks_.push_back({interpreters[i].address, interpreters[i].gil, 0, 0, 0, 0});
     heads_.push_back(interpreters[i].threads);
   }
 }
@@ -65,34 +67,50 @@ bool PythonSampling::read_heads() {
   for (size_t i = 0; i < locks_.size(); ++i) {
     Lock &lock = locks_[i];
     lock.locked = 0;
+    lock.before = lock.changes;
     pieces_.push_back({&heads_now_[i], lock.interpreter + python_.at.interpreter_threads, sizeof(uintptr_t)});
     if (lock.gil != 0) {
       pieces_.push_back({&lock.locked, lock.gil + python_.at.gil_locked, sizeof(lock.locked)});
       pieces_.push_back({&lock.holder, lock.gil + python_.at.gil_holder, sizeof(lock.holder)});
+      if (python_.at.gil_cond != kNoOffset) {  // it stands before that
+        pieces_.push_back(
+            {&lock.changes, lock.gil + python_.at.gil_cond - sizeof(lock.changes), sizeof(lock.changes)});
+      }
     }
   }
   return copy_pieces(pieces_.data(), pieces_.size()) == pieces_.size() && first == first_ &&
          heads_now_ == heads_ && first != 0;
 }
 
-bool PythonSampling::holds_gil(const PythonThread &thread) const {
+const PythonSampling::Lock *PythonSampling::lock_of(const PythonThread &thread) const {
   for (const Lock &lock : locks_) {
     if (lock.interpreter == thread.interpreter) {
-      return lock.locked == 1 && lock.holder == thread.address;
+      return &lock;
     }
   }
-  return false;
+  return nullptr;
+}
+
+// Who has not had the lock since the last tick has the stack it had: its clock, which costs more than all else here, says only whether
+// it runs native code. Of one that stands still for long that is seen a little later.
+bool PythonSampling::may_rest(const Lock *lock, const PythonThread &thread, const Track &track,
+                              size_t i) const {
+  return track.still >= kStill && (ticks_ + i) % kRarely != 0 && lock != nullptr && lock->gil != 0 &&
+         python_.at.gil_cond != kNoOffset && !python_.free_threaded && lock->changes == lock->before &&
+         lock->holder != thread.address;
 }
 
 void PythonSampling::look(ProcessLog &log, size_t i, uint64_t now, uint64_t interval) {
   PythonThread &thread = threads_[i];
   Track &track = tracks_[i];
-  int64_t cpu =
-      thread_cpu_ns(thread.tid);  // before its frames: what runs in between is read again at the next tick
-  uint8_t flags = holds_gil(thread) ? kSampleGil : 0;
+  const Lock *lock = lock_of(thread);
+  // Before its frames: what runs in between is read again at the next tick.
+  int64_t cpu = may_rest(lock, thread, track, i) ? track.cpu : thread_cpu_ns(thread.tid);
+  uint8_t flags = lock != nullptr && lock->locked == 1 && lock->holder == thread.address ? kSampleGil : 0;
   if (cpu != track.cpu || cpu < 0) {
     bool is_first = track.cpu < 0;
     track.cpu = cpu;
+    track.still = 0;
     if (cpu < 0 || !reader_.read(thread, stack_)) {
       track.cpu = -1;
       track.run.end(log, thread.tid);
@@ -105,6 +123,7 @@ void PythonSampling::look(ProcessLog &log, size_t i, uint64_t now, uint64_t inte
     flags |= is_first ? 0 : kSampleOnCpu;
     flags |= stack_.is_cut ? kSampleCut : 0;
   } else {
+    ++track.still;
     flags |= track.sample.flags & kSampleCut;
   }
   track.sample.flags = flags;
@@ -117,6 +136,7 @@ void PythonSampling::tick(ProcessLog &log, uint64_t interval) {
     for (Track &track : tracks_) {
       track.run.drop();
       track.cpu = -1;
+      track.still = 0;
     }
   }
   if (until_refresh_ == 0 || !read_heads()) {
@@ -125,6 +145,7 @@ void PythonSampling::tick(ProcessLog &log, uint64_t interval) {
   } else {
     --until_refresh_;
   }
+  ++ticks_;
   uint64_t now = now_ns(log.clock());
   for (size_t i = 0; i < threads_.size(); ++i) {
     if (threads_[i].tid != 0) {

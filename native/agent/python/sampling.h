@@ -24,7 +24,8 @@ class PythonSampling {
 
  private:
   struct Track {
-    int64_t cpu = -1;  // the thread's own clock when it was last read; -1: it was not
+    int64_t cpu = -1;    // the thread's own clock when it was last read; -1: it was not
+    uint32_t still = 0;  // ticks since it last moved
     PythonSample sample;
     SampleRun run;
   };
@@ -33,11 +34,14 @@ class PythonSampling {
     uintptr_t gil;
     int32_t locked;
     uintptr_t holder;
+    uint64_t changes;  // of hands
+    uint64_t before;   // those at the last tick
   };
 
   void refresh(ProcessLog &log);
   bool read_heads();
-  bool holds_gil(const PythonThread &thread) const;
+  const Lock *lock_of(const PythonThread &thread) const;
+  bool may_rest(const Lock *lock, const PythonThread &thread, const Track &track, size_t i) const;
   void look(ProcessLog &log, size_t i, uint64_t now, uint64_t interval);
 
   const PythonRuntime &python_;
@@ -51,6 +55,7 @@ class PythonSampling {
   PythonStack stack_;
   uintptr_t first_ = 0;  // interpreter
   uint32_t until_refresh_ = 0;
+  size_t ticks_ = 0;
   uint32_t generation_ = 0;
   bool made_sense_ = false;
 };

@@ -15,11 +15,15 @@ struct Collector {
   uint32_t gate = 0;
   uint32_t thread = 0;
   Collector *next = nullptr;
+  // Keys of what a callback is told, made once: collections may come by the thousand.
+  Object *key_of_generation = nullptr;
+  Object *key_of_collected = nullptr;
+  Object *key_of_uncollectable = nullptr;
 };
 std::atomic<Collector *> g_collectors{nullptr};
 
-int64_t number_in(Object *facts, const char *key) {
-  Object *value = g_python.PyDict_GetItemString(facts, key);
+int64_t number_in(Object *facts, Object *key) {
+  Object *value = key != nullptr ? g_python.PyDict_GetItem(facts, key) : nullptr;
   return value != nullptr ? g_python.PyLong_AsLongLong(value) : 0;
 }
 
@@ -31,7 +35,7 @@ Object *on_collection(Object *self, Object *const *arguments, Size count) {
     return held(g_python.none);
   }
   if (text_of(arguments[0]) == "start") {
-    collector->generation = number_in(arguments[1], "generation");
+    collector->generation = number_in(arguments[1], collector->key_of_generation);
     collector->gate = gate_now();
     collector->thread = thread_number();
     collector->since.store(now(), std::memory_order_relaxed);
@@ -44,8 +48,8 @@ Object *on_collection(Object *self, Object *const *arguments, Size count) {
                 .start = since,
                 .end = end,
                 .value = collector->generation,
-                .value2 = number_in(arguments[1], "collected"),
-                .line = static_cast<uint32_t>(number_in(arguments[1], "uncollectable"))});
+                .value2 = number_in(arguments[1], collector->key_of_collected),
+                .line = static_cast<uint32_t>(number_in(arguments[1], collector->key_of_uncollectable))});
   }
   g_python.PyErr_Clear();
   return held(g_python.none);
@@ -72,6 +76,10 @@ bool install_gc(Interpreter &) {
   if (collector == nullptr) {
     return false;
   }
+  collector->key_of_generation = g_python.PyUnicode_InternFromString("generation");
+  collector->key_of_collected = g_python.PyUnicode_InternFromString("collected");
+  collector->key_of_uncollectable = g_python.PyUnicode_InternFromString("uncollectable");
+  g_python.PyErr_Clear();
   collector->next = g_collectors.load();
   while (!g_collectors.compare_exchange_weak(collector->next, collector)) {
   }
