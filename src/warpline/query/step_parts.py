@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from warpline.query.gpu_ops import operations
 from warpline.query.kernel_classes import classes
-from warpline.query.pieces import NOTHING, Numbers, Pieces, grouped_union
+from warpline.query.pieces import NOTHING, Numbers, Pieces, distinct, grouped_union
 from warpline.query.selection import overlap
 from warpline.query.step_names import NAMED, PARTS, part_of
 from warpline.query.waiting import waits
@@ -181,7 +181,7 @@ class _Process:
         return np.asarray(np.where((step >= 0) & (time < self._end[step]), step, -1), np.int64)
 
     def _edges(self, *times: Numbers) -> Numbers:
-        every = np.unique(np.concatenate((self._start, self._end, *times)))
+        every = distinct(np.concatenate((self._start, self._end, *times)))
         return np.asarray(every[(every >= self._start[0]) & (every <= self._end[-1])], np.int64)
 
 

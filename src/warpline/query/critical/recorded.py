@@ -124,6 +124,16 @@ def coded(column: pa.ChunkedArray) -> tuple[Numbers, list[str]]:
     return np.asarray(pc.fill_null(flat.indices, len(texts) - 1).to_numpy(zero_copy_only=False), np.int64), texts
 
 
+def grouped(columns: list[Numbers]) -> tuple[list[Numbers], Numbers]:
+    """Return the combinations of values that there are, by column, and the number of each row's."""
+    number = np.zeros(len(columns[0]), np.int64)
+    for values in columns:
+        codes = np.asarray(pa.array(values).dictionary_encode().indices, np.int64)
+        number = np.asarray(pa.array(number * (int(codes.max(initial=0)) + 1) + codes).dictionary_encode().indices, np.int64)
+    first = np.unique(number, return_index=True)[1]
+    return [values[first] for values in columns], number
+
+
 def _waited_for(rows: pa.Table) -> Numbers:
     """1 for copies that their call waited for, as far as the row says: those that are not asynchronous, or of pageable memory."""
     said = pc.equal(rows.column("asynchronous"), False)

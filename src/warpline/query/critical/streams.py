@@ -12,8 +12,8 @@ import numpy.typing as npt
 from warpline.query.critical.dag import UNKNOWN
 from warpline.query.critical.host import Host
 from warpline.query.critical.parts import EVENT, LAUNCH, ORDER, WORK, Builder
-from warpline.query.critical.recorded import OPERATIONS, Calls, Window, Work, read_table
-from warpline.query.pieces import NOTHING, Numbers
+from warpline.query.critical.recorded import OPERATIONS, Calls, Window, Work, grouped, read_table
+from warpline.query.pieces import NOTHING, Numbers, distinct
 
 if TYPE_CHECKING:
     from warpline.query.report import Report
@@ -46,7 +46,7 @@ class Items:
 
     def _before(self, stream: Numbers, growing: Numbers, time: Numbers) -> Numbers:
         """Return the place before the first item of each stream whose number is not below `time`; the numbers grow in each stream."""
-        times = np.unique(np.concatenate((growing, time)))
+        times = distinct(np.concatenate((growing, time)))
         width = len(times) + 1
         keys = self.stream * width + np.searchsorted(times, growing)
         return np.asarray(np.searchsorted(keys, stream * width + np.searchsorted(times, time)) - 1, np.int64)
@@ -100,16 +100,14 @@ def items(
     marks = builder.add_points(np.where(marked_call >= 0, UNKNOWN, marked))
     builder.add_edges(host.begin[marked_call[marked_call >= 0]], marks[marked_call >= 0], 0, EVENT, NOTHING)
     # Streams by process and number; their operations in order of start, and the marks where their calls came.
-    keys = np.column_stack(
-        (
-            np.concatenate((work.columns["process"], events["process"], waits.columns["process"][waiting])),
-            np.concatenate((work.columns["stream"], events["stream"], waits.columns["stream"][waiting])),
-            np.concatenate((work.columns["device"], np.full(len(marks), NOTHING))),
-        )
-    )
-    _device_of_streams(keys)
-    streams, stream = np.unique(keys, axis=0, return_inverse=True) if len(keys) else (keys, np.empty(0, np.int64))
-    stream = np.asarray(stream, np.int64).ravel()
+    keys = [
+        np.concatenate((work.columns["process"], events["process"], waits.columns["process"][waiting])),
+        np.concatenate((work.columns["stream"], events["stream"], waits.columns["stream"][waiting])),
+        np.concatenate((work.columns["device"], np.full(len(marks), NOTHING))),
+    ]
+    _device_of_streams(keys, len(work))
+    groups, stream = grouped(keys)
+    streams = np.column_stack(groups)
     # What was launched by a call that is not known came with what is before it in its stream; the first ones before the recording.
     launched = np.where(launch >= 0, calls.columns["start"][launch] if len(calls) else 0, UNKNOWN)
     launched = _latest_so_far(stream[: len(work)], launched)
@@ -198,7 +196,7 @@ def _in_order(found: Items, thing: Numbers, builder: Builder) -> None:
 def _latest_so_far(group: Numbers, value: Numbers) -> Numbers:
     """Return the greatest value so far of each group; rows of a group are in its order."""
     order = np.argsort(group, kind="stable")
-    values = np.unique(value)
+    values = distinct(value)
     width = len(values) + 1
     ranks = np.maximum.accumulate(group[order] * width + np.searchsorted(values, value[order])) - group[order] * width
     found = np.empty(len(value), np.int64)
@@ -206,9 +204,11 @@ def _latest_so_far(group: Numbers, value: Numbers) -> Numbers:
     return found
 
 
-def _device_of_streams(keys: Numbers) -> None:
-    """Give marks, whose row does not say their device, that of their stream's operations."""
-    lost = np.flatnonzero(keys[:, 2] == NOTHING)
-    known = {(process, stream): device for process, stream, device in keys[keys[:, 2] != NOTHING].tolist()} if len(lost) else {}
-    for row in lost.tolist():
-        keys[row, 2] = known.get((int(keys[row, 0]), int(keys[row, 1])), NOTHING)
+def _device_of_streams(keys: list[Numbers], operations: int) -> None:
+    """Give marks, which come behind the operations and whose row does not say their device, that of their stream."""
+    if operations == len(keys[0]):
+        return
+    groups, _ = grouped([values[:operations] for values in keys])
+    known = {(process, stream): device for process, stream, device in zip(*(values.tolist() for values in groups), strict=True)}
+    marks = zip(*(values[operations:].tolist() for values in keys[:2]), strict=True)
+    keys[2][operations:] = [known.get(mark, NOTHING) for mark in marks]

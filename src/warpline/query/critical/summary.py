@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from warpline.query.critical.path import Path
+from warpline.query.critical.recorded import grouped
 from warpline.query.critical.shares import CATEGORIES
 from warpline.query.pieces import NOTHING, Numbers, innermost
 
@@ -35,7 +36,7 @@ def summed(report: Report, path: Path, by: str, *, gains: int) -> pa.Table:
     columns |= {"device": shares.device, "stream": shares.stream}
     if by == "range":
         columns["range"], names = around(report, path)
-    group, number = _grouped([columns[name] for name in KEYS[by]])
+    group, number = grouped([columns[name] for name in KEYS[by]])
     groups = len(group[0])
     on = np.zeros(len(number), bool)
     on[path.on] = True
@@ -87,13 +88,3 @@ def around(report: Report, path: Path) -> tuple[Numbers, list[str]]:
     names = [*coded.dictionary.to_pylist(), _NO_RANGE]
     codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), np.int64)
     return (np.where(place >= 0, codes[place], len(names) - 1) if len(codes) else np.full(len(place), len(names) - 1)), names
-
-
-def _grouped(columns: list[Numbers]) -> tuple[list[Numbers], Numbers]:
-    """Return the combinations of values that there are, by column, and the number of each row's."""
-    number = np.zeros(len(columns[0]), np.int64)
-    for values in columns:
-        codes = np.asarray(pa.array(values).dictionary_encode().indices, np.int64)
-        number = np.asarray(pa.array(number * (int(codes.max(initial=0)) + 1) + codes).dictionary_encode().indices, np.int64)
-    first = np.unique(number, return_index=True)[1]
-    return [values[first] for values in columns], number
