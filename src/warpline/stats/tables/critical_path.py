@@ -9,8 +9,8 @@ summed by what they are. What is not on it can take longer (by its slack) withou
 - Time (%), Time (ns): on the path. All rows add up to the whole time, but for what a note says is not explained. Pieces: how many.
 - Gain (ns): by how much the whole would be shorter if this took no time at all: less than its time where another chain then decides.
 - All (ns): what these things took, on the path or not. Slack (ns): of those off the path, the least by which one may be later.
-- Kind: `CPU` (the host between its calls), `CUDA API`, `kernel`, `communication`, `memcpy`, `memset`, `graph`, `launch latency` (from call to
-  operation), `stream gap` (between operations of a stream), `sync return` (from the end of work to that of the call that waited for it).
+- Kind: `CPU` (the host between its calls), `CUDA API`, `kernel`, `communication`, `memcpy`, `memset`, `graph`, `launch latency` (from call
+  to operation), `stream gap` (between operations of a stream), `sync return` (from the end of work to that of the call that waited for it).
 - Name: of the kernel, copy or call; of `CPU` the innermost NVTX range, `domain:name`.
 - Rank, PID, TID, Thread, Device, Stream: each only where it tells rows apart. `:by=range`: Range is that around the launch, or the call.
 
