@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -60,6 +61,24 @@ struct Batch {
   int64_t flow_ends;     // 1: arrows end at these rows, 0: they begin there
 };
 
+// Work of GPUs as stages: each row's queue, stage, context and GPU; `notes` are its extra data. A size is three columns, x, y and z.
+struct Stages {
+  int64_t rows;
+  const int64_t *start;
+  const int64_t *end;
+  const int32_t *name;
+  const uint64_t *name_ids;
+  const uint64_t *queue;
+  const uint64_t *context;
+  const int32_t *gpu;
+  uint64_t stage;
+  const int64_t *grid;  // null: it has none
+  const int64_t *block;
+  const Notes *notes;
+  int64_t note_columns;
+  const char *const *note_names;
+};
+
 // Samples of counters: each row's value is in `whole` or, where `is_float` says so, in `real`.
 struct Samples {
   int64_t rows;
@@ -98,6 +117,40 @@ class Encoder {
   void marks(const Batch &batch) {
     for (int64_t i = 0; i < batch.rows; ++i)
       event_packet(kInstant, uuid(static_cast<size_t>(batch.family[i]), 0), batch, i);
+  }
+  void stages(const Stages &stages) {
+    for (int64_t i = 0; i < stages.rows; ++i) {
+      Message event;
+      event.field(2, static_cast<uint64_t>(stages.end[i] - stages.start[i]));
+      event.field(5, stages.context[i]);
+      event.field(11, static_cast<uint64_t>(int64_t{stages.gpu[i]}));
+      event.field(13, stages.queue[i]);
+      event.field(14, stages.stage);
+      if (const uint64_t id = stages.name_ids[stages.name[i] + 1]; id != 0) event.field(20, id);
+      if (stages.grid != nullptr) {
+        Message launch;
+        launch.message(1, size_of(stages.grid, stages.rows, i));
+        launch.message(2, size_of(stages.block, stages.rows, i));
+        event.message(21, launch);
+      }
+      notes_.clear();
+      for (int64_t column = 0; column < stages.note_columns; ++column) {
+        const Notes &told = stages.notes[column];
+        if (told.has != nullptr && told.has[i] == 0) continue;
+        char digits[24];
+        const int64_t value = static_cast<const int64_t *>(told.values)[i];
+        const size_t size =
+            static_cast<size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits);
+        Message extra;
+        Message whole;
+        extra.text(1, stages.note_names[column],
+                   std::min<size_t>(std::strlen(stages.note_names[column]), 64));
+        extra.text(2, digits, size);
+        whole.message(6, extra);
+        notes_.append(reinterpret_cast<const char *>(whole.data), whole.size);
+      }
+      packet(stages.start[i], event, notes_, 53);
+    }
   }
   void samples(const Samples &samples) {
     for (int64_t i = 0; i < samples.rows; ++i) {
@@ -168,13 +221,20 @@ class Encoder {
     return known[static_cast<size_t>(lane)];
   }
 
-  // `more` are further fields of the event.
-  void packet(int64_t time, const Message &event, std::string_view more = {}) {
+  static Message size_of(const int64_t *columns, int64_t rows, int64_t i) {
+    Message size;
+    for (int64_t axis = 0; axis < 3; ++axis)
+      size.field(static_cast<uint64_t>(axis + 1), static_cast<uint64_t>(columns[axis * rows + i]));
+    return size;
+  }
+
+  // `more` are further fields of the event, which is a track_event or, by `kind`, another field of the packet.
+  void packet(int64_t time, const Message &event, std::string_view more = {}, uint64_t kind = 11) {
     Message out;
     out.field(8, static_cast<uint64_t>(time));  // timestamp
     out.field(10, sequence_);                   // trusted_packet_sequence_id
     out.field(13, 2);                           // sequence_flags: needs the interned strings
-    out.varint(tag(11, 2));                     // track_event
+    out.varint(tag(kind, 2));
     out.varint(event.size + more.size());
     out.append(event.data, event.size);
     Message head;
@@ -292,6 +352,10 @@ WARPLINE_EXPORT void warpline_perfetto_marks(void *handle, const void *batch) {
 
 WARPLINE_EXPORT void warpline_perfetto_samples(void *handle, const void *samples) {
   static_cast<Encoder *>(handle)->samples(*static_cast<const Samples *>(samples));
+}
+
+WARPLINE_EXPORT void warpline_perfetto_stages(void *handle, const void *stages) {
+  static_cast<Encoder *>(handle)->stages(*static_cast<const Stages *>(stages));
 }
 
 WARPLINE_EXPORT void warpline_perfetto_touch(void *handle, int32_t family) {

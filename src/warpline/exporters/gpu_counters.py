@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _Ids = npt.NDArray[np.int64]
 _MEMORY = ("process", "device", "kind")
+_TENSORS = ("process", "device", "device_type")
 _METRICS = ("host", "gpu", "metric", "unit")
 
 
@@ -41,6 +42,8 @@ class GpuCounters:
         counts = report.tables
         memory = "SELECT DISTINCT process, device, kind FROM gpu_memory WHERE total IS NOT NULL ORDER BY ALL"
         self._memory = report.sql(memory).to_pylist() if counts["gpu_memory"] else []
+        tensors = "SELECT DISTINCT process, device, device_type FROM tensor_memory WHERE allocated IS NOT NULL ORDER BY ALL"
+        self._tensors = report.sql(tensors).to_pylist() if counts["tensor_memory"] else []
         metrics = "SELECT DISTINCT host, gpu, metric, unit FROM gpu_metrics ORDER BY ALL"
         self._metrics = report.sql(metrics).to_pylist() if counts["gpu_metrics"] else []
         hosts = len({row["host"] for row in self._metrics}) > 1
@@ -50,6 +53,7 @@ class GpuCounters:
                 GpuCounter(row["metric"], row["unit"], None, f"GPU {row['gpu']} metrics" + (f" ({row['host']})" if hosts else ""), row)
                 for row in self._metrics
             ),
+            *(GpuCounter(_tensor_name(row["device"], row["device_type"]), "bytes", row["process"]) for row in self._tensors),
         ]
 
     def samples(self, *, most: int | None = None) -> Iterator[Samples]:
@@ -64,6 +68,12 @@ class GpuCounters:
             known = ~np.isnan(real)
             nothing = np.zeros(int(known.sum()), np.int64)
             yield Samples(counter[known], values(batch, "start")[known], nothing, real[known], np.ones(len(nothing), bool))
+
+        first = len(self._memory) + len(self._metrics)
+        for batch in batches(self._report, "tensor_memory", (*_TENSORS, "start", "allocated"), most=most) if self._tensors else ():
+            batch = batch.filter(batch.column("allocated").is_valid())
+            counter, total = _counter(batch, self._tensors, _TENSORS, first), values(batch, "allocated")
+            yield Samples(counter, values(batch, "start"), total, total.astype(np.float64), np.zeros(len(total), bool))
 
 
 def _counter(batch: pa.RecordBatch, rows: list[dict[str, Any]], keys: tuple[str, ...], first: int) -> _Ids:
@@ -92,3 +102,7 @@ def _equal(column: pa.Array, value: Any) -> npt.NDArray[np.bool_]:
 def _memory_name(device: int | None, kind: str | None) -> str:
     where = "Memory" if device is None else f"GPU {device} memory"
     return f"{where} ({kind})" if kind else where
+
+
+def _tensor_name(device: int | None, kind: str | None) -> str:
+    return f"Tensors on {kind or 'CPU'}" if device is None else f"Tensors on GPU {device}"

@@ -27,6 +27,7 @@ _SIGNATURES: dict[str, tuple[list[type], type | None]] = {
     "perfetto_ranges": ([_P, _P], None),
     "perfetto_marks": ([_P, _P], None),
     "perfetto_samples": ([_P, _P], None),
+    "perfetto_stages": ([_P, _P], None),
     "perfetto_touch": ([_P, _I32], None),
     "perfetto_finish": ([_P], None),
     "perfetto_bytes": ([_P, _P], _P),

@@ -140,6 +140,32 @@ def test_what_frameworks_and_mpi_say_comes_back(tmp_path: Path) -> None:
     compare(before, through_perfetto(tmp_path, before))
 
 
+def test_stages_of_gpus_come_back_as_what_ran(tmp_path: Path) -> None:
+    cuda: dict[str, Any] = {"gemm": {"grid_x": 8, "block_y": 4, "registers": 40, "dynamic_shared": 512}, "#2": {"bytes": 18_000}}
+    timeline(tmp_path / "r.warpline", PICTURE, cuda=cuda)
+    before = open_report(tmp_path / "r.warpline")
+    after = through_perfetto(tmp_path, before, gpu_stages=True)
+    same = ("start", "end", "device", "context", "stream", "correlation")
+    kernel = ("grid_x", "block_x", "block_y", "registers", "dynamic_shared", "name")
+    for table, columns in (("kernels", (*same, *kernel)), ("memcpys", (*same, "kind", "bytes")), ("memsets", (*same, "bytes"))):
+        sides = [
+            sorted(map(repr, ({name: row[name] for name in columns} for row in report.table(table).to_pylist())))
+            for report in (before, after)
+        ]
+        assert sides[1] == sides[0], table
+    linked = "SELECT k.name, a.name FROM kernels k JOIN cuda_api a ON k.api = a.id ORDER BY k.start"
+    assert after.sql(linked).to_pylist() == before.sql(linked).to_pylist()
+
+
+def test_what_tensors_have_is_a_counter(tmp_path: Path) -> None:
+    row = {"id": 0, "process": 0, "thread": 0, "start": 1_000_001_000, "device": 0, "device_type": "CUDA", "address": 1, "bytes": 64}
+    rows = [{**row, "allocated": 64}, {**row, "id": 1, "start": 1_000_002_000, "bytes": -64, "allocated": 0}]
+    timeline(tmp_path / "r.warpline", "main |[a   ]", tables={"tensor_memory": rows})
+    after = through_perfetto(tmp_path, open_report(tmp_path / "r.warpline"))
+    assert [row["name"] for row in after.table("nvtx_counters").to_pylist()] == ["Tensors on GPU 0"]
+    assert [row["value_int"] for row in after.table("nvtx_counter_samples").to_pylist()] == [64, 0]
+
+
 PIECES = st.tuples(st.integers(0, 2), st.sampled_from(["", "@a", "@b", "#t"]), st.integers(0, 40), st.integers(2, 25), st.booleans())
 WORK = st.tuples(
     st.sampled_from(["gpu0.7", "gpu0.8", "gpu1.7"]), st.integers(0, 40), st.integers(3, 20), st.sampled_from(["k", "HtoD", "memset"])

@@ -13,7 +13,8 @@
 - The CPU side: threads `NAME State`, `NAME Python` (exceptions and warnings are instants), `NAME Imports`, `NAME GC`, `NAME GIL`,
   `NAME OS calls`, … of their process, with details in `args`.
 - Samples of threads that ran: `stackFrames` and `samples`, which chrome://tracing shows; a sample's weight is how many there were.
-- GPU memory and GPU metrics: counter events, the latter of a process for each device.
+- Collectives, MPI, OpenMP, OpenACC and system calls: threads, with details in `args`.
+- GPU memory, tensors and GPU metrics: counter events, the latter of a process for each device.
 - Domain (`nvtx` for the default one) and category: `cat`, comma-separated. Payload, colour, and what is unusual: `args`; what was
   given with the end of a range is its `end payload`.
 
@@ -54,7 +55,8 @@ LOSES: tuple[str, ...] = (
     "named objects and what was done to them, layouts of payloads",
     "clocks: times count from the begin of the report, which is in `otherData`",
     "of an API call that started several pieces of GPU work, the arrows to all but the first",
-    "single allocations of GPU memory, numbers that frameworks gave to API calls, mangled names of kernels",
+    "single allocations of GPU memory and of tensors, shapes and numbers of operations",
+    "numbers that frameworks gave to API calls, mangled names of kernels",
     "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls",
     "diagnostics and targets",
 )

@@ -13,11 +13,17 @@
   the recording have tracks of their own. Sizes, rates, registers and full names: debug annotations.
 - The CPU side: below a thread tracks for its states, calls of Python (exceptions and warnings are instants), imports, collections of
   garbage, the GIL (who held it, who waited; what was brief in a track of its own), OS calls and file access, with their details.
+  With `:gpu-stages` what GPUs did are stages of GPUs (`GpuRenderStageEvent`), each stream a queue, in place of those slices.
+- Collectives: a track of the process, with group, sizes and types. MPI, OpenMP, OpenACC, system calls: tracks below their thread. What a
+  framework says of its operations (shapes, types, numbers): debug annotations of their ranges.
 - Samples of threads that ran: perf samples with their stacks; select a part of the process's track of samples for its flame graph. A
   stack's frames are in the file or library of their function; of Python the line stands for the address.
-- GPU memory: a counter of the process for each device and kind. GPU metrics: counters below a track of the device.
+- GPU memory, and what tensors have of it: a counter of the process for each device and kind. GPU metrics: counters below a track of
+  the device.
 - Domain (`nvtx` for the default one) and category: the event's categories. Colour, payload (also structured
   ones, and those given at the end: `end payload`), unfinished, inherited, clipped: debug annotations.
+- What Perfetto has no field for (ranks, devices, diagnostics, which stream a track shows): attributes of the trace, so that importing it
+  (`warpline import`) gives the same report again, but for what is lost.
 - Times: ns of CLOCK_MONOTONIC with snapshots of CLOCK_REALTIME, so that a trace of another recorder can be merged.
 
 ## What is lost
@@ -51,6 +57,7 @@ from warpline.exporters.op_facts import OpFacts
 from warpline.exporters.perf_samples import PerfSamples
 from warpline.exporters.perfetto_attributes import counter_attributes, report_attributes, track_attributes
 from warpline.exporters.perfetto_batch import Columns, Interned, SampleBatch
+from warpline.exporters.perfetto_stages import Stages
 from warpline.exporters.protobuf import message, number, text
 from warpline.exporters.rows import Row
 from warpline.exporters.samples import Samples, counters, samples
@@ -68,9 +75,9 @@ LOSES: tuple[str, ...] = (
     "the range that was open where a task was made",
     "named objects and what was done to them, layouts of payloads",
     "of an API call that started several pieces of GPU work, the arrows to all but the first",
-    "single allocations of GPU memory, numbers that frameworks gave to API calls, mangled names of kernels",
+    "single allocations of GPU memory and of tensors, which operation a backward one belongs to",
+    "numbers that frameworks gave to API calls, mangled names of kernels",
     "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls",
-    "diagnostics and targets",
 )
 
 # Field numbers of perfetto/trace/trace_packet.proto and the messages below it.
@@ -85,14 +92,21 @@ _RANGES = (*RANGE_COLUMNS, "end_thread")
 _ODD = 0x9E3779B97F4A7C15
 
 
-def write(report: Report, out: Path) -> None:
-    """Write the report as a Perfetto trace."""
+def write(report: Report, out: Path, *, gpu_stages: bool = False) -> None:
+    """Write the report as a Perfetto trace.
+
+    Args:
+        report: the report.
+        out: the file.
+        gpu_stages: what GPUs did as stages of GPUs (`GpuRenderStageEvent`), which Perfetto's views of GPU compute ask for, in place of
+            slices; of the details sizes, registers, bytes and correlation, no arrows.
+    """
     with open(out, "wb", buffering=1 << 20) as file:
-        _Writer(report, file).run()
+        _Writer(report, file, gpu_stages).run()
 
 
 class _Writer:
-    def __init__(self, report: Report, file: BinaryIO) -> None:
+    def __init__(self, report: Report, file: BinaryIO, gpu_stages: bool) -> None:
         self.report = report
         self.file = file
         self.tracks = Tracks(report)
@@ -103,6 +117,7 @@ class _Writer:
         self.cuda = CudaTracks(report, self.tracks)
         self.cpu = CpuTracks(report, self.tracks)
         self.rows = [*self.cuda.rows, *self.cpu.rows]
+        self.stages = Stages(self.tracks, self.cuda.rows) if gpu_stages else None
         self.gpu = GpuCounters(report)
         # Ids that differ between reports, so that concatenated traces stay apart; small, for they come with every event.
         digest = int.from_bytes(hashlib.blake2b(" ".join(m.id for m in report.manifests).encode(), digest_size=8).digest(), "little")
@@ -155,6 +170,10 @@ class _Writer:
             native.warpline_perfetto_free(encoder)
 
     def _events(self, native: ctypes.CDLL, encoder: int, piece: Events, first: int) -> None:
+        if self.stages is not None and self.stages.takes(piece):
+            self.stages.encode(native, encoder, piece, self.names)
+            self._drain(native, encoder)
+            return
         columns = self._placed(piece, first)
         place = native.warpline_perfetto_marks if piece.end is None else native.warpline_perfetto_ranges
         place(encoder, ctypes.byref(columns.struct))
@@ -177,6 +196,8 @@ class _Writer:
         for name in NAMES:  # they have the numbers that the encoder knows them by
             self.notes.id(name)
         self._packet(number(_FLAGS, 1), message(_DEFAULTS, number(58, _MONOTONIC)), message(_INTERNED, *self.notes.take_new()))
+        if self.stages is not None:
+            self._packet(number(_FLAGS, 2), message(_INTERNED, *self.stages.interned()))
         for index, process in enumerate(self.tracks.processes):
             words = (text(2, word) for word in _words(process.command))
             described = message(3, number(1, process.pid), *words, text(6, process.name))
@@ -207,7 +228,9 @@ class _Writer:
             described = message(8, *_unit(counter.unit))
             self._packet(message(_DESCRIPTOR, number(1, self.first_gpu + index), number(5, parent), text(2, counter.name), described))
         if self.gpu.all:
-            self.file.write(counter_attributes({self.first_gpu + index: counter.about for index, counter in enumerate(self.gpu.all)}))
+            self.file.write(
+                counter_attributes({self.first_gpu + index: counter.about for index, counter in enumerate(self.gpu.all) if counter.about})
+            )
 
     def _clocks(self) -> list[tuple[int, int]]:
         first = self.report.manifests[0]

@@ -18,8 +18,10 @@ from warpline.importers.perfetto.details import Details
 from warpline.importers.perfetto.own import Own
 from warpline.importers.perfetto.places import Places
 from warpline.importers.perfetto.trace import BEGIN, INSTANT, STAGE, WHOLE, Trace
+from warpline.report import schema
 from warpline.report.writer import PartWriter
 
+_ROWS = 1 << 20
 Ints = npt.NDArray[np.int64]
 
 
@@ -99,4 +101,6 @@ class Context:
 
     def write(self, table: str, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """Write a table of the report."""
-        self.part.write(table, rows)
+        made = schema.build(table, rows)
+        for first in range(0, made.num_rows, _ROWS):  # readers take row group by row group
+            self.part.write(table, made.slice(first, _ROWS))

@@ -18,6 +18,7 @@ _COPY = re.compile(r"\b(mem)?cpy\b|\bcopy\b|^Memcpy", re.IGNORECASE)
 _SET = re.compile(r"\bmemset\b", re.IGNORECASE)
 _KINDS = {"H": "Host", "D": "Device", "P": "Peer", "A": "Array"}
 _DIRECTION = re.compile(r"\b([HDPA])to([HDPA])\b")
+_GRAPH = "CUDA graph"  # launched as a whole
 _GPU = 0xFFFFFFFF
 
 
@@ -30,7 +31,8 @@ def write(context: Context) -> None:
     texts = {number: context.trace.text(number) or "" for number in np.unique(numbers).tolist()}
     copies = np.isin(numbers, [number for number, text in texts.items() if _COPY.search(text)])
     sets = np.isin(numbers, [number for number, text in texts.items() if _SET.search(text)]) & ~copies
-    for table, mine in (("kernels", ~copies & ~sets), ("memcpys", copies), ("memsets", sets)):
+    graphs = np.isin(numbers, [number for number, text in texts.items() if text == _GRAPH])
+    for table, mine in (("kernels", ~copies & ~sets & ~graphs), ("memcpys", copies), ("memsets", sets), ("graphs", graphs)):
         if mine.any():
             _write(context, table, rows[mine])
     _hardware(context, rows)
