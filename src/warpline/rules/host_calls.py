@@ -49,12 +49,13 @@ class Calls:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What calls cost, ns: `bound`, `estimate`; of each how long the host waited in it, and how long a GPU did nothing until the next."""
+    """What calls (of those found, `mine`) cost, ns. Of each: how long the host waited in it, how long a GPU did nothing until the next."""
 
     bound: int
     estimate: int
     waited: Times
     idle: Times
+    mine: Mask
 
     @property
     def each(self) -> Times:
@@ -111,7 +112,7 @@ def cost(found: Calls, gpus: tuple[Gpu, ...], mine: Mask | None = None, *, compu
         idle[own] = np.where(better, left, idle[own])
     blocked = Cover(found.start[mine], found.end[mine]).total
     bound = min(sum(bounds), together(dry), blocked)
-    return Cost(bound, min(max(estimates), bound), waited, idle)
+    return Cost(bound, min(max(estimates), bound), waited, idle, mine)
 
 
 def severity(cost: Cost, span: int) -> Severity:
@@ -120,20 +121,18 @@ def severity(cost: Cost, span: int) -> Severity:
     return "high" if expected >= 0.10 else "medium" if expected >= 0.02 or most >= 0.10 else "low"
 
 
-def evidence(
-    found: Calls, cost: Cost, most: int, text: str = "{name}: the host waited {waited}, then the GPU had nothing to do for {idle}"
-) -> tuple[Evidence, ...]:
+def evidence(found: Calls, cost: Cost, most: int) -> tuple[Evidence, ...]:
     """Return the most expensive calls as evidence, the most expensive first."""
-    order = np.lexsort((found.start, found.start - found.end, -cost.each))[:most]
+    order = np.lexsort((found.start, found.start - found.end, -cost.each, ~cost.mine))[: min(most, int(cost.mine.sum()))]
     rows = []
     for place in order.tolist():
-        times = {"waited": duration(float(cost.waited[place])), "idle": duration(float(cost.idle[place]))}
+        what = f"GPU idle for {duration(int(cost.idle[place]))} after {found.name[place]}"
         values: dict[str, Any] = {"gpu_idle_ns": int(cost.idle[place])}
         if found.bytes[place] >= 0:
             values["bytes"] = int(found.bytes[place])
         span = (int(found.start[place]), int(found.end[place]))
         about = {"process": int(found.process[place]), "thread": int(found.thread[place])}
-        rows.append(Evidence("cuda_api", int(found.id[place]), *span, text.format(name=found.name[place], **times), values=values, **about))
+        rows.append(Evidence("cuda_api", int(found.id[place]), *span, what, values=values, **about))
     return tuple(rows)
 
 

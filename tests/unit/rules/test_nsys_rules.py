@@ -39,7 +39,7 @@ def test_cuda_api_sync_costs_the_idle_time_after_it(tmp_path: Path) -> None:
     assert (finding.subject, finding.occurrences, finding.severity) == ("cudaDeviceSynchronize", 1, "low")
     (row,) = finding.evidence
     assert (row.table, row.start - ORIGIN, row.end - ORIGIN, dict(row.values)) == ("cuda_api", 21 * US, 53 * US, {"gpu_idle_ns": 25 * US})
-    assert row.text == "cudaDeviceSynchronize: the host waited 32.0 us, then the GPU had nothing to do for 25.0 us"
+    assert row.text == "GPU idle for 25.0 us after cudaDeviceSynchronize"
 
 
 def test_cuda_api_sync_at_the_end_is_no_mistake(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def check(
             f"the GPU did nothing for {duration(spent.estimate)} that the host could have used to launch.",
             "Allocate before the loop, or through an allocator that keeps memory: PyTorch's (no empty_cache() in the loop; expandable "
             "segments where sizes vary), cudaMallocAsync with a pool, RMM.",
-            evidence(found, spent, min(rows, number), "{name} took {waited}, the GPU did nothing for {idle} until the next such call"),
+            evidence(found, spent, min(rows, number)),
             number,
             spent.bound,
             spent.estimate,

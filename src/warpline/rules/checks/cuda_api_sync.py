@@ -2,6 +2,7 @@
 
 ## What it looks for
 `cudaDeviceSynchronize` and `cudaStreamSynchronize`, those of the driver, and those of HIP. nsys's rule of this name lists the first two.
+What is found here is never more than `low`: where it can be won, `unneeded_sync` says so with more weight.
 
 ## Why it costs time
 The wait itself is no loss: the GPU works meanwhile. But the host launches nothing until it returns, and then the GPU has nothing to do

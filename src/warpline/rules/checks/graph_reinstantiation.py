@@ -75,7 +75,7 @@ def check(
             f"each, though they were hardly launched again; the GPU did nothing for {duration(spent.estimate)} because of it.",
             "Capture once and launch the same executable graph; update it where parameters change (cudaGraphExecUpdate); pad or bucket "
             "shapes that change.",
-            evidence(made_only, spent, min(rows, number), "{name} took {waited}, the GPU did nothing for {idle} until the next"),
+            evidence(made_only, spent, min(rows, number)),
             number,
             spent.bound,
             spent.estimate,
