@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from warpline.query.gpu_work import COMMUNICATION, COMPUTE, MEMORY, Gpu, Track, joined
+from warpline.query.gpu_work import COMMUNICATION, COMPUTE, MEMORY, ROLES, Gpu, Track
 from warpline.query.idle import CAUSES, Per, Seen, pieces
-from warpline.query.intervals import covered
+from warpline.query.intervals import Cover, covered
 
 if TYPE_CHECKING:
     from warpline.query.report import Report
@@ -75,9 +76,9 @@ class Parted(NamedTuple):
 
 def parted(track: Track) -> Parted:
     """Part the time of a track: what overlaps counts as compute, else as communication, else as memory."""
-    compute = _covered(track.in_role(COMPUTE))
-    kernels = _covered(track.in_role(COMPUTE, COMMUNICATION))
-    busy = _covered(track)
+    compute = _cover([track], COMPUTE).total
+    kernels = _cover([track], COMPUTE, COMMUNICATION).total
+    busy = covered(track.start, track.end)
     span = int(track.end.max() - track.start[0])
     return Parted(span, compute, kernels - compute, busy - kernels, span - busy)
 
@@ -91,25 +92,31 @@ class Overlap(NamedTuple):
     alone: int
 
 
-def overlap(gpu: Gpu, role: int, stream: int | None = None, *, one: bool = False) -> Overlap | None:
-    """Return how COMMUNICATION or MEMORY of a GPU overlaps with what else it did; None where there is none.
+def overlaps(gpu: Gpu, *, per_stream: bool = False) -> Iterator[tuple[int | None, int, Overlap]]:
+    """Yield how COMMUNICATION and MEMORY of a GPU overlap with what else it did, where there is any: stream, which of them, and how.
 
-    `one`: only what is on `stream` is looked at; the rest of it on other streams is something else that runs.
+    `per_stream`: of each stream by itself; the rest of it, on other streams, is something else that runs. Else the stream is None.
     """
-    everything = [(name, track, track.in_role(role)) for name, track in gpu.streams.items()]
-    wanted = [part for name, _, part in everything if len(part) and (not one or name == stream)]
-    if not wanted:
-        return None
-    other = [
-        track.in_role(*({COMPUTE, COMMUNICATION, MEMORY} - {role})) if not one or name == stream else track for name, track, _ in everything
-    ]
-    mine = joined(wanted)
-    compute = joined([track.in_role(COMPUTE) for track in gpu.streams.values()])
-    rest = joined(other)
-    total, computing, others = _covered(mine), _covered(compute), _covered(rest)
-    hidden = total + computing - _covered(joined([mine, compute]))
-    return Overlap(total, hidden, total - hidden, _covered(joined([mine, rest])) - others)
+    tracks = list(gpu.streams.items())
+    compute = _cover([track for _, track in tracks], COMPUTE)
+    for stream in [name for name, _ in tracks] if per_stream else [None]:
+        own = [track for name, track in tracks if not per_stream or name == stream]
+        others = [track for name, track in tracks if per_stream and name != stream]
+        for role in (COMMUNICATION, MEMORY):
+            mine = _cover(own, role)
+            if mine.total:
+                hidden = int(compute.within(mine.start, mine.end).sum())
+                rest = _cover(own, COMPUTE, COMMUNICATION + MEMORY - role)
+                if others:
+                    edges = [(rest.start, rest.end), *((track.start, track.end) for track in others)]
+                    rest = Cover(*(np.concatenate(column) for column in zip(*edges, strict=True)))
+                beside = int(rest.within(mine.start, mine.end).sum())
+                yield stream, role, Overlap(mine.total, hidden, mine.total - hidden, mine.total - beside)
 
 
-def _covered(track: Track) -> int:
-    return covered(track.start, track.end)
+def _cover(tracks: Sequence[Track], *roles: int) -> Cover:
+    kept = [np.isin(ROLES, roles)[track.kind] for track in tracks]
+    start, end = (
+        np.concatenate([getattr(track, name)[some] for track, some in zip(tracks, kept, strict=True)]) for name in ("start", "end")
+    )
+    return Cover(start, end)

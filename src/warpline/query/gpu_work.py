@@ -63,10 +63,6 @@ class Track:
         """Return some of it, by a mask or by positions."""
         return Track(self.start[which], self.end[which], self.kind[which], self.api[which])
 
-    def in_role(self, *roles: int) -> Track:
-        """Return what counts as COMPUTE, COMMUNICATION or MEMORY."""
-        return self.chosen(np.isin(ROLES[self.kind], roles))
-
 
 @dataclass
 class Gpu:

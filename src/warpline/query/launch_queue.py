@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from warpline.query.api_calls import Calls
-from warpline.query.gpu_work import Codes, Gpu
+from warpline.query.gpu_work import Codes, Gpu, Track
 from warpline.query.held import NEVER
 from warpline.query.intervals import Times
 
+_AT_ONCE = 1 << 20  # calls that are looked up together
 LIMIT = 1024  # launches that CUDA takes into a stream's queue before calls have to wait
 
 
@@ -40,27 +41,38 @@ _FIELDS = ("called", "returned", "began", "ended", "free", "kind")
 
 
 def launched(gpu: Gpu, calls: Calls) -> dict[int | None, Launched]:
-    """Return the launches into each stream of a GPU whose call is in the report."""
+    """Return the launches into each stream of a GPU whose call is in the report. The operations of the GPU are let go of."""
     tracks = list(gpu.streams.items())
+    gpu.parts.clear()
+    kept = _launching([track for _, track in tracks])
+    offsets = np.cumsum([0, *(len(track) for _, track in tracks)])
+    called, returned = np.empty(len(kept), np.int64), np.empty(len(kept), np.int64)
+    known = np.empty(len(kept), bool)
     api = np.concatenate([track.api for _, track in tracks])
-    which = np.repeat(np.arange(len(tracks)), [len(track) for _, track in tracks])
-    place = np.concatenate([np.arange(len(track)) for _, track in tracks])
-    order = np.lexsort((api, which)) if len(tracks) > 1 else np.argsort(api, kind="stable")
-    new = np.ones(len(order), bool)
-    new[1:] = (api[order][1:] != api[order][:-1]) | (which[order][1:] != which[order][:-1])
-    order = order[new & (api[order] >= 0)]
-    order = order[np.argsort(api[order], kind="stable")]
-    found = calls.find(api[order])
-    known = np.flatnonzero(found.known)
-    which, place = which[order[known]], place[order[known]]
+    for begin in range(0, len(kept), _AT_ONCE):
+        chunk = slice(begin, begin + _AT_ONCE)
+        found = calls.find(api[kept[chunk]])
+        called[chunk], returned[chunk], known[chunk] = found.start, found.end, found.known
+    del api
     result = {}
     for number, (stream, track) in enumerate(tracks):
-        own = which == number
+        own = known & (kept >= offsets[number]) & (kept < offsets[number + 1])
         if own.any():
-            here, call = place[own], known[own]
+            here = kept[own] - offsets[number]
             free = np.concatenate(([NEVER], np.maximum.accumulate(track.end)[:-1]))[here]
-            result[stream] = Launched(found.start[call], found.end[call], track.start[here], track.end[here], free, track.kind[here])
+            result[stream] = Launched(called[own], returned[own], track.start[here], track.end[here], free, track.kind[here])
     return result
+
+
+def _launching(tracks: Sequence[Track]) -> Times:
+    """Return the positions of the first operation of each call in each track, the tracks being one behind the other; in order of calls."""
+    api = np.concatenate([track.api for track in tracks])
+    whose = np.repeat(np.arange(len(tracks), dtype=np.int32), [len(track) for track in tracks])
+    order = np.argsort(api, kind="stable")
+    api, whose = api[order], whose[order]
+    new = api >= 0
+    new[1:] &= (api[1:] != api[:-1]) | (whose[1:] != whose[:-1])
+    return order[new]
 
 
 class Queue(NamedTuple):

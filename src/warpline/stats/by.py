@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from warpline.query import Report
 
 KNOWN = ("device", "process", "rank", "stream")
+Part = TypeVar("Part")
 Key = tuple[int, int | None, int | None]  # process, device, stream: None for what is summed over
 
 
@@ -42,6 +43,22 @@ class By:
         if self.by == "rank":
             return self._first.get(process, process), None, None
         return process, device if self.by in ("device", "stream") else None, stream if self.per_stream else None
+
+    def grouped(self, parts: Iterable[tuple[Key, Part]]) -> Iterator[tuple[Key, list[Part]]]:
+        """Yield what belongs to each row; `parts` come with their process, device and stream, GPU by GPU.
+
+        Rows of one GPU come as soon as they are whole, so that what they are made of need not be kept.
+        """
+        groups: dict[Key, list[Part]] = {}
+        last: Key | None = None
+        for place, part in parts:
+            key = self.key(place[0], place[1], place[2])
+            if last not in (None, key) and self.by in ("device", "stream"):
+                yield from groups.items()
+                groups.clear()
+            groups.setdefault(key, []).append(part)
+            last = key
+        yield from groups.items()
 
     def columns(self, keys: Sequence[Key]) -> dict[str, pa.Array]:
         """Return `Host`, `Rank`, `PID`, `Device` as `places` does; streams have their number, ranks only `Rank` and where they ran."""

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from warpline.errors import MissingData
-from warpline.query.gpu_time import Overlap, overlap
+from warpline.query.gpu_time import Overlap, overlaps
 from warpline.query.gpu_work import COMMUNICATION, MEMORY, gpus
 from warpline.stats.by import By, Key, percent
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 BY = ("device", "process", "rank", "stream")
 DEFAULT = False  # `warpline stats` prints it only when asked by name
-_WHAT = {"communication": COMMUNICATION, "memory": MEMORY}
+_WHAT = {COMMUNICATION: "communication", MEMORY: "memory"}
 
 
 def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Table:
@@ -51,11 +51,8 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
     apart = By(report, by)
     groups: dict[tuple[Key, str], list[Overlap]] = {}
     for gpu in gpus(report, selection):
-        for stream in list(gpu.streams) if apart.per_stream else [None]:
-            for what, role in _WHAT.items():
-                found = overlap(gpu, role, stream, one=apart.per_stream)
-                if found is not None:
-                    groups.setdefault((apart.key(gpu.process, gpu.device, stream), what), []).append(found)
+        for stream, role, found in overlaps(gpu, per_stream=apart.per_stream):
+            groups.setdefault((apart.key(gpu.process, gpu.device, stream), _WHAT[role]), []).append(found)
     if not groups:
         raise MissingData(f"does not contain CUDA communication or GPU memory data{selection.place(report)}.")
     rows = [Overlap(*(sum(values) for values in zip(*members, strict=True))) for members in groups.values()]

@@ -33,7 +33,7 @@ from warpline.query.api_calls import Calls
 from warpline.query.gpu_work import GRAPH, gpus
 from warpline.query.kernel_classes import CLASSES
 from warpline.query.launch_queue import Launched, launched
-from warpline.stats.by import By, Key
+from warpline.stats.by import By
 from warpline.stats.launches import nothing_launched
 
 if TYPE_CHECKING:
@@ -56,19 +56,19 @@ def table(report: Report, selection: Selection, *, by: str = "device", slow_call
         late: ns from which a latency counts as late.
     """
     apart, calls = By(report, by), Calls(report)
-    groups: dict[Key, list[Launched]] = {}
-    for gpu in gpus(report, selection):
-        for stream, found in launched(gpu, calls).items():
-            kernels = found.chosen((found.kind < len(CLASSES)) | (found.kind == GRAPH))
-            if len(kernels.called):
-                groups.setdefault(apart.key(gpu.process, gpu.device, stream), []).append(kernels)
-    if not groups:
+    found = apart.grouped(
+        ((gpu.process, gpu.device, stream), part.chosen((part.kind < len(CLASSES)) | (part.kind == GRAPH)))
+        for gpu in gpus(report, selection, classes=False)
+        for stream, part in launched(gpu, calls).items()
+    )
+    summed = {key: _row(parts, slow_call, late) for key, parts in found if any(len(part.called) for part in parts)}
+    if not summed:
         raise nothing_launched(report, selection)
-    rows = [_row(parts, slow_call, late) for parts in groups.values()]
+    rows = list(summed.values())
     kinds = {
         name: pa.int64() if name in ("Launches", "Free", "Queued", "Short", "Slow Calls", "Late") else pa.float64() for name in rows[0]
     }
-    return pa.table({**{name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()}, **apart.columns(list(groups))})
+    return pa.table({**{name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()}, **apart.columns(list(summed))})
 
 
 def _row(parts: list[Launched], slow_call: int, late: int) -> dict[str, float | int | None]:

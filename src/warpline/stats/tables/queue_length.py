@@ -30,8 +30,8 @@ import pyarrow as pa
 from warpline.errors import UsageError
 from warpline.query.api_calls import Calls
 from warpline.query.gpu_work import gpus
-from warpline.query.launch_queue import Launched, launched, queue
-from warpline.stats.by import By, Key, percent
+from warpline.query.launch_queue import launched, queue
+from warpline.stats.by import By, percent
 from warpline.stats.launches import nothing_launched
 
 if TYPE_CHECKING:
@@ -53,13 +53,15 @@ def table(report: Report, selection: Selection, *, by: str = "stream", limit: in
     if limit < 1:
         raise UsageError(f"`:limit={limit}` is no length of a queue; give a number from 1.")
     apart, calls = By(report, by), Calls(report)
-    groups: dict[Key, list[Launched]] = {}
-    for gpu in gpus(report, selection):
-        for stream, found in launched(gpu, calls).items():
-            groups.setdefault(apart.key(gpu.process, gpu.device, stream), []).append(found)
-    if not groups:
+    found = apart.grouped(
+        ((gpu.process, gpu.device, stream), part)
+        for gpu in gpus(report, selection, classes=False)
+        for stream, part in launched(gpu, calls).items()
+    )
+    summed = {key: queue(parts, limit) for key, parts in found}
+    if not summed:
         raise nothing_launched(report, selection)
-    rows = [queue(parts, limit) for parts in groups.values()]
+    rows = list(summed.values())
     return pa.table(
         {
             "Max": pa.array([row.most for row in rows], pa.int64()),
@@ -71,6 +73,6 @@ def table(report: Report, selection: Selection, *, by: str = "stream", limit: in
             "Full (ns)": pa.array([row.full for row in rows], pa.int64()),
             "Blocked (ns)": pa.array([row.blocked for row in rows], pa.int64()),
             "Blocked Calls": pa.array([row.blocked_calls for row in rows], pa.int64()),
-            **apart.columns(list(groups)),
+            **apart.columns(list(summed)),
         }
     )
