@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warpline.model.words import duration
 from warpline.query.intervals import Cover
 from warpline.rules.base import Evidence, most
-from warpline.rules.hosts import edges, idle, leading, needed, rows, threads
+from warpline.rules.hosts import ceiling, edges, idle, leading, needed, rows, threads
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Blocked:
-    """Calls of one function on one thread (in words). `cover`: when they blocked; `lost`: when that cost time, as far as it is known."""
+    """Calls of one function on one thread (in words).
+
+    `cover`: when they blocked; `lost`: when that cost time, as far as it is known; `bound`: what can be won, ns.
+    """
 
     name: str
     thread: str
     calls: list[dict[str, Any]]
     cover: Cover
     lost: Cover
+    bound: int
 
     def evidence(self) -> tuple[Evidence, ...]:
         """Return the longest calls."""
@@ -72,5 +76,5 @@ def blocked(report: Report, selection: Selection, condition: str, shortest: floa
         longest = max(row["end"] - row["start"] for row in calls)
         if len(calls) < times or (min(cover.total - longest, lost.total)) * 100 < least * (end - begin):
             continue
-        result.append(Blocked(name, thread, calls, cover, lost))
+        result.append(Blocked(name, thread, calls, cover, lost, ceiling(report, selection, cover)))
     return sorted(result, key=lambda one: -one.cover.total)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from warpline.errors import MissingData
 from warpline.query.gpu_ops import during
-from warpline.query.intervals import Cover, Times
+from warpline.query.intervals import Cover, Times, gaps
 from warpline.query.steps import steps
 from warpline.rules.gpus import gpus
 
@@ -57,13 +57,24 @@ def numbers(table: pa.Table, name: str) -> Times:
     return np.asarray(column.to_numpy(), np.int64)
 
 
-def idle(report: Report, selection: Selection) -> Cover | None:
-    """Return when some GPU had nothing to do between its first and its last operation; None where the report knows no GPU."""
+def idle(report: Report, selection: Selection, *, whole: bool = False) -> Cover | None:
+    """Return when some GPU had nothing to do between its first and its last operation; None where the report knows no GPU.
+
+    `whole`: also before the first and behind the last.
+    """
     try:
-        found = [gpu.idle for gpu in gpus(report, selection)]
+        found = gpus(report, selection)
     except MissingData:
         return None
-    return Cover(np.concatenate([cover.start for cover in found]), np.concatenate([cover.end for cover in found]))
+    begin, end = edges(report, selection)
+    parts = [gaps(gpu.busy.start, gpu.busy.end, *((begin, end) if whole else (gpu.begin, gpu.finish))) for gpu in found]
+    return Cover(np.concatenate([first for first, _ in parts]), np.concatenate([last for _, last in parts]))
+
+
+def ceiling(report: Report, selection: Selection, host: Cover) -> int:
+    """Return what can be won at most, ns, where the host gets back the time in `host`: no more than GPUs had nothing to do."""
+    gpu = idle(report, selection, whole=True)
+    return host.total if gpu is None else min(host.total, gpu.total)
 
 
 def leading(report: Report, selection: Selection) -> dict[int, int]:

@@ -58,7 +58,7 @@ def check(report: Report, selection: Selection, *, shortest: float = 1, least: f
                 "Ask ahead and collect the answers later, ask for many things at once, or use several connections.",
                 one.evidence(),
                 len(one.calls),
-                one.cover.total,
+                one.bound,
                 max(one.lost.total - longest, 0),
                 "medium",
             )

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from warpline.errors import MissingData
 from warpline.model.words import counted, duration
 from warpline.rules.base import Finding, most
-from warpline.rules.hosts import capital, idle, threads
+from warpline.rules.hosts import capital, ceiling, idle, threads
 from warpline.rules.loading import meanwhile, waits
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
                 "Load ahead: more workers, with prefetching; make loading cheaper; keep what is needed again.",
                 most(found.rows),
                 len(found.rows),
-                found.cover.total,
+                ceiling(report, selection, found.cover),
                 lost.total,
                 "high" if others or gpu is not None else "medium",
             )

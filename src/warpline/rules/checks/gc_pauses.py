@@ -2,7 +2,7 @@
 
 ## What it looks for
 Collections that each took longer than 10 ms, where together they take more than 2 % of the time that is looked at. Where there is a GPU,
-those during which it had nothing to do. What freeing objects takes (0.5 us each) does not count.
+only while it had nothing to do. What freeing objects takes (0.5 us each) does not count.
 
 ## Why it costs time
 A collection holds the GIL: every thread of Python stands still until it is over. The thread that launches work for the GPU is one of
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from warpline.model.words import counted, duration
 from warpline.query.intervals import Cover
 from warpline.rules.base import Evidence, Finding, most
-from warpline.rules.hosts import edges, idle, needed, rows
+from warpline.rules.hosts import ceiling, edges, idle, needed, rows
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -48,8 +48,6 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
     long = f'"end" - "start" > {round(longest * 1e6)}'
     found = rows(report, selection, "id, process, thread, generation, collected", "gc", long).to_pylist()
     gpu = idle(report, selection)
-    if gpu is not None:
-        found = [row for row in found if gpu.both(Cover([row["start"]], [row["end"]])).total > 0]
     if not found:
         return []
     pauses = Cover([row["start"] for row in found], [row["end"] for row in found])
@@ -80,7 +78,7 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
             "Call gc.freeze() when everything is loaded, raise the thresholds of the collector, or collect where a pause hurts nobody.",
             most(evidence),
             len(found),
-            pauses.total,
+            ceiling(report, selection, pauses),
             estimate,
             "high" if gpu is None or lost.total > pauses.total / 2 else "medium",
         )

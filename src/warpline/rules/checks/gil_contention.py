@@ -31,7 +31,7 @@ from warpline.model.words import duration
 from warpline.query.intervals import Cover, Times
 from warpline.query.steps import steps
 from warpline.rules.base import Evidence, Finding, most
-from warpline.rules.hosts import capital, edges, idle, leading, needed, numbers, rows, threads
+from warpline.rules.hosts import capital, ceiling, edges, idle, leading, needed, numbers, rows, threads
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -76,7 +76,18 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
         if not waited.total:
             continue
         worst = int(max(lost[waiter == thread].sum() for thread in np.unique(waiter[places])))
-        findings.append(_finding(names, holder, holds, waits, min(worst, waited.total), _evidence(found, places, lost, names), len(places)))
+        findings.append(
+            _finding(
+                names,
+                holder,
+                holds,
+                waits,
+                ceiling(report, selection, waits),
+                min(worst, waited.total),
+                _evidence(found, places, lost, names),
+                len(places),
+            )
+        )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
@@ -95,7 +106,7 @@ def _stepping(report: Report, selection: Selection) -> bool:
 
 
 def _finding(
-    names: dict[int, str], holder: int, holds: Cover, waits: Cover, estimate: int, evidence: tuple[Evidence, ...], number: int
+    names: dict[int, str], holder: int, holds: Cover, waits: Cover, bound: int, estimate: int, evidence: tuple[Evidence, ...], number: int
 ) -> Finding:
     name = names.get(holder, "a thread")
     inside = holds.within(waits.start, waits.end)
@@ -117,7 +128,7 @@ def _finding(
         fix,
         evidence,
         number,
-        waits.total,
+        bound,
         estimate,
         "high" if in_long * 2 > waits.total else "medium",
     )

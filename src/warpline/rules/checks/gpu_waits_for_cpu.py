@@ -22,6 +22,7 @@ Where a profiler made the host slow: see `profiler_overhead`.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,8 @@ from warpline.query.idle import idle
 from warpline.query.intervals import Cover, Times, union
 from warpline.rules.base import Evidence, Finding, most
 from warpline.rules.gpus import gpus
-from warpline.rules.hosts import edges, numbers, threads
+from warpline.rules.hosts import edges, numbers, rows, threads
+from warpline.rules.hosts import idle as gpu_idle
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -83,6 +85,8 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
     order = np.argsort(code, kind="stable")
     bounds = np.searchsorted(code[order], np.arange(len(label.dictionary) + 1))
     called = threads(report)
+    every = gpu_idle(report, selection, whole=True)
+    idle_in_all = 0 if every is None else every.total
     least_ns = least * (end - begin) / 100
     texts = [text.partition("\0") for text in label.dictionary.to_pylist()]
     parts_of = [order[bounds[number] : bounds[number + 1]] for number in range(len(texts))]
@@ -94,7 +98,8 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
         if totals[number] < least_ns or (len(findings) == most_of and kind != UNKNOWN):
             little[kind].append((mine, name))
             continue
-        findings.append(_finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin))
+        finding = _finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin)
+        findings.append(replace(finding, bound=max(totals[number], _ceiling(report, selection, kind, name, finding, idle_in_all))))
     for kind, several in little.items():
         mine = np.concatenate([places for places, _ in several])
         if kind != UNKNOWN and Cover(start[mine], finish[mine]).total >= least_ns:
@@ -122,8 +127,8 @@ def _finding(
     gaps = np.unique(where)
     evidence = []
     best = np.argsort(start - end, kind="stable")[:50]
-    rows = stretches.take(pa.array(where[best])).to_pylist()
-    for row, first, last in zip(rows, start[best].tolist(), end[best].tolist(), strict=True):
+    whole = stretches.take(pa.array(where[best])).to_pylist()
+    for row, first, last in zip(whole, start[best].tolist(), end[best].tolist(), strict=True):
         text = f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {subject or kind}"
         evidence.append(Evidence("nvtx_ranges" if kind == RANGE else "threads", None, first, last, text, thread=row["thread"]))
     lengths = np.sort(np.bincount(np.searchsorted(gaps, where), end - start))[::-1]
@@ -151,4 +156,31 @@ def _finding(
         cover.total,
         cover.total,
         "low" if kind == UNKNOWN else "high" if kind in (GC, GIL, IMPORT, OS, API) else "medium",
+        "high" if cover.total >= 0.1 * span else "medium" if cover.total >= 0.02 * span else "low",
     )
+
+
+def _ceiling(report: Report, selection: Selection, kind: str, name: str, finding: Finding, idle_in_all: int) -> int:
+    """Return what can be won at most without it: all of its time on the thread, also where a GPU still had work; and all idle time."""
+    thread = finding.evidence[0].thread
+    plain = _quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
+    where = {
+        GC: ("gc", "true"),
+        GIL: ("gil", f"thread = {thread} AND state = 'wait'"),
+        API: ("cuda_api", f"thread = {thread} AND name = {plain}"),
+        IMPORT: ("imports", f"thread = {thread} AND name = {plain}"),
+        OS: ("osrt", f"thread = {thread} AND name = {plain}"),
+        CPU: ("thread_states", f"thread = {thread} AND state = 'runnable'"),
+        RANGE: ("nvtx_ranges", f"thread = {thread} AND message::VARCHAR IN ({plain}, {_quoted(name)})"),
+        OP: ("nvtx_ranges", f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {_quoted(name + ', ')}))"),
+    }.get(kind)
+    if kind == UNKNOWN:
+        return 0
+    if where is None:
+        return idle_in_all
+    found = rows(report, selection, "thread", *where)
+    return min(Cover(numbers(found, "start"), numbers(found, "end")).total, idle_in_all)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -60,7 +60,7 @@ def check(report: Report, selection: Selection, *, shortest: float = 1, least: f
                 "Read ahead in other threads or processes, in larger pieces, or from a local copy; keep what is needed again.",
                 one.evidence(),
                 len(one.calls),
-                one.cover.total,
+                one.bound,
                 one.lost.total,
                 "medium",
             )
