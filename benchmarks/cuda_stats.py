@@ -19,6 +19,15 @@ BUDGET_S = 1.0
 _SUMS = ("cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_kern_gb_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_gpu_sum")
 _JOINED = ("cuda_api_gpu_sum", "cuda_kern_exec_sum", "nvtx_gpu_proj_sum", "nvtx_kern_sum")
 _TRACES = ("cuda_api_trace", "cuda_gpu_trace", "cuda_kern_exec_trace", "nvtx_gpu_proj_trace")
+_TIME = (
+    "gpu_utilization",
+    "temporal_breakdown",
+    "comm_comp_overlap",
+    "kernel_breakdown",
+    "queue_length",
+    "launch_latency",
+    "memory_bandwidth",
+)
 _BARE = 'SELECT demangled, count(*), sum("end" - start) FROM kernels GROUP BY demangled'
 
 
@@ -28,7 +37,7 @@ def run(quick: bool) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
         report = open_report(make_cuda_report(Path(directory) / "bench.warpline", kernels))
         work: dict[str, Callable[[], object]] = {"": partial(report.sql, _BARE)}
-        for name in (*_SUMS, *_JOINED, *_TRACES):
+        for name in (*_SUMS, *_JOINED, *_TRACES, *_TIME):
             work[name] = partial(catalog.find("stats.tables", name).load().table, report, Selection())
         best = dict.fromkeys(work, float("inf"))
         for _ in range(3):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.gpu_schedule import SCENES, Scenes, Schedule, Truth, chaos
 from warpline.query import Report, Selection
 from warpline.query import open as open_report
 from warpline.query.idle import CAUSES, Per, idle
+from warpline.testing.timeline import timeline
 
 Places = dict[tuple[int, int, int | None], list[Truth]]
 
@@ -191,3 +193,65 @@ def test_nothing_ran(tmp_path: Path) -> None:
     report = open_report(schedule.write(tmp_path / "r.warpline"))
     assert idle(report, Selection()).num_rows == 0
     assert idle(report, Selection(), per="stream").column_names[-1] == "gap"
+
+
+@pytest.mark.parametrize(("name", "cause"), [("ncclDevKernel_AllReduce", "collective wait"), ("relu", "dependency"), (None, "copy-bound")])
+def test_a_gpu_waits_for_another_one(tmp_path: Path, name: str | None, cause: str) -> None:
+    """Events join streams of two GPUs of a process that have the same number."""
+    schedule = Schedule()
+    calls = [schedule.call(0, 10 * n, 10 * n + 5, which) for n, which in enumerate(["launch", "launch", "record", "wait", "launch"])]
+    schedule.kernel(calls[0], 50, 100, device=1)
+    if name is None:
+        schedule.copy(calls[1], 60, 5_000, device=0)
+    else:
+        schedule.kernel(calls[1], 60, 5_000, device=0, name=name)
+    schedule.record(calls[2], 7, event=3, device=0)
+    schedule.wait(calls[3], 7, event=3, device=1)
+    schedule.kernel(calls[4], 5_200, 6_000, device=1)
+    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    wanted = [(0, 50, "head"), (100, 5_000, cause), (5_000, 5_200, "launch-bound")]
+    assert asked(report, "device")[0, 1, None] == asked(report, "stream")[0, 1, 7] == wanted
+
+
+def test_an_event_that_is_recorded_again(tmp_path: Path) -> None:
+    """A stream waits for the last record before its call, not for one after it."""
+    schedule = Schedule()
+    calls = [schedule.call(0, 10 * n, 10 * n + 5) for n in range(8)]
+    schedule.kernel(calls[0], 100, 200)
+    schedule.kernel(calls[1], 110, 30_000, stream=13)
+    schedule.record(calls[2], 13, event=1)
+    schedule.wait(calls[3], 7, event=1)
+    schedule.kernel(calls[4], 30_100, 40_000)
+    schedule.kernel(calls[5], 30_000, 90_000, stream=13)
+    schedule.record(calls[6], 13, event=1)
+    schedule.kernel(calls[7], 40_200, 40_300)
+    found = asked(open_report(schedule.write(tmp_path / "r.warpline")), "stream")[0, 0, 7]
+    assert found[1:4] == [(200, 30_000, "dependency"), (30_000, 30_100, "launch-bound"), (40_000, 40_200, "launch-bound")]
+
+
+def test_short_waits_are_not_guessed(tmp_path: Path) -> None:
+    """What ended on another stream a few us before means nothing where the launch itself takes that long."""
+    for length, cause in ((9_000, "launch-bound"), (30_000, "dependency")):
+        schedule = Schedule()
+        schedule.kernel(schedule.call(0, 0, 5), 10, 100)
+        schedule.kernel(schedule.call(0, 6, 9), 10, 100 + length - 500, stream=13)
+        schedule.kernel(schedule.call(0, 10, 15), 100 + length, 50_000)
+        found = asked(open_report(schedule.write(tmp_path / f"{length}.warpline")), "stream")[0, 0, 7]
+        assert found[1][2] == cause
+
+
+def test_a_window_of_the_capture(tmp_path: Path) -> None:
+    """GPU work belongs to the window in which it was launched; the idle time is that of the window and of its work."""
+    picture = """
+    windows  |          [start              ]
+    main:api |(cudaLaunchKernel#1)(cudaLaunchKernel#2)(cudaLaunchKernel#3)
+    gpu0.7   |   (a#1  )                (b#2   )              (c#3  )
+    """
+    timeline(tmp_path / "r.warpline", picture, tick_ns=1000, origin=0)
+    report = open_report(tmp_path / "r.warpline").window(1)
+    (place,) = asked(report, "device").values()
+    begin, end = report.span
+    times = sorted((start, finish) for start, finish, _ in place)
+    busy = sum(row["end"] - row["start"] for row in report.table("kernels").to_pylist())
+    assert sum(finish - start for start, finish in times) == end - begin - busy
+    assert all(one[1] <= other[0] for one, other in pairwise(times))
