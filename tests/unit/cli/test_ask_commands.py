@@ -46,8 +46,11 @@ def test_stats_prints_the_default_tables_in_the_order_of_nsys() -> None:
         "cuda_gpu_kern_sum",
         "cuda_gpu_mem_time_sum",
         "cuda_gpu_mem_size_sum",
+        "openmp_sum",
         "um_sum",
         "um_total_sum",
+        "um_cpu_page_faults_sum",
+        "openacc_sum",
     ]
     names = [job.stat.id for job in stats.jobs([], [], [])]
     assert names[: len(first)] == first

@@ -507,3 +507,62 @@ def test_gpu_metrics_sum(both: Both) -> None:
         (row,) = [row for row in found if row["GPU"] == gpu and name.startswith(row["Metric"])]
         figures = [row[name] for name in ("Samples", "Avg", "Med", "Min", "Max", "StdDev")]
         assert figures == pytest.approx(block(readings)[1:])
+
+
+def ranges(both: Both, style: int, *more: str) -> list[tuple[Any, ...]]:
+    """Finished ranges of a style: their name with domain, start, end, thread, and what else is asked for."""
+    if not both.has("NVTX_EVENTS"):
+        pytest.skip("nothing was annotated")
+    name = "coalesce(d.text, CASE WHEN n.domainId THEN 'domain ' || n.domainId ELSE '' END) || ':' || coalesce(s.value, n.text, '')"
+    columns = ", ".join((name, "n.start", 'n."end"', "n.globalTid", *more))
+    domain = "d.eventType = 75 AND d.domainId = n.domainId AND d.globalTid >> 24 = n.globalTid >> 24"
+    return both.sql(
+        f"""SELECT {columns} FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId LEFT JOIN NVTX_EVENTS d ON {domain}
+        WHERE n.eventType = {style} AND n."end" IS NOT NULL ORDER BY n.globalTid, n.start, n."end" DESC"""
+    )
+
+
+@pytest.mark.parametrize(("name", "styles"), [("nvtx_sum", (59, 60)), ("nvtx_pushpop_sum", (59,)), ("nvtx_startend_sum", (60,))])
+def test_nvtx_sums(both: Both, name: str, styles: tuple[int, ...]) -> None:
+    named = {59: "PushPop", 60: "StartEnd"}
+    found = [(named[style], row) for style in styles for row in ranges(both, style)]
+    if not found:
+        with pytest.raises(MissingData):
+            both.stat(name)
+        return
+    several = name == "nvtx_sum"
+    expected = groups((((style, row[0]) if several else (row[0],)), row[2] - row[1]) for style, row in found)
+    compare(both.stat(name), ["Style", "Range"] if several else ["Range"], expected, count="Instances")
+
+
+def test_nvtx_pushpop_trace(both: Both) -> None:
+    expected, around = [], list[tuple[int, int, list[int]]]()
+    for name, start, end, thread in ranges(both, 59):
+        while around and (around[-1][0] != thread or around[-1][1] <= start):
+            around.pop()
+        inside = [0, 0]  # how many ranges are directly inside, and for how long
+        if around:
+            around[-1][2][0] += 1
+            around[-1][2][1] += end - start
+        expected.append([start, end, (thread >> 24) & 0xFFFFFF, thread & 0xFFFFFF, name, len(around), inside])
+        around.append((thread, end, inside))
+    if not expected:
+        with pytest.raises(MissingData):
+            both.stat("nvtx_pushpop_trace")
+        return
+    origin = both.report.origin
+    columns = ("PID", "TID", "Name", "Lvl")
+    found = [
+        [row["Start (ns)"] + origin, row["End (ns)"] + origin, *(row[name] for name in columns), [row["NumChild"], row["DurChild (ns)"]]]
+        for row in both.stat("nvtx_pushpop_trace")
+    ]
+    assert sorted(found) == sorted(expected)
+
+
+def test_osrt_sum(both: Both) -> None:
+    if not both.has("OSRT_API"):
+        with pytest.raises(MissingData):
+            both.stat("osrt_sum")
+        return
+    calls = both.sql(f'SELECT {_NAME.format("nameId")}, "end" - start FROM OSRT_API')
+    compare(both.stat("osrt_sum"), ["Name"], groups(((name,), duration) for name, duration in calls), count="Num Calls")

@@ -35,7 +35,7 @@ from warpline.stats.unified import FAULTS, MOVED, SIZES, TAKEN, address, unified
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
-DEFAULT = 7  # its place among the tables that `warpline stats` prints unasked, as in nsys
+DEFAULT = 8  # its place among the tables that `warpline stats` prints unasked, as in nsys
 
 
 def table(report: Report, selection: Selection, *, rows: int = 10) -> pa.Table:

@@ -31,7 +31,7 @@ from warpline.stats.unified import FAULTS, SIZES, address, unified
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
-DEFAULT = 8  # its place among the tables that `warpline stats` prints unasked, as in nsys
+DEFAULT = 9  # its place among the tables that `warpline stats` prints unasked, as in nsys
 
 
 def table(report: Report, selection: Selection) -> pa.Table:
