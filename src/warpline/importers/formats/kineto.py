@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 
 from warpline.importers.kineto import allocations, calls, collectives, counters, facts, ops, ranges, stacks
 from warpline.importers.kineto.identity import Identity, rank_of
-from warpline.importers.kineto.native import Reader
+from warpline.importers.kineto.native import Reader, give_back
 from warpline.importers.kineto.pieces import Pieces
 from warpline.importers.kineto.sniff import in_order, is_trace, traces
 from warpline.importers.kineto.trace import Trace
@@ -77,14 +77,19 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         facts.check(source, trace, pieces)
         trace.identity = Identity(trace)
         annotated = ranges.write(trace)
+        give_back()
         progress("calls", 0.7)
         called = stacks.write(trace, annotated)
+        give_back()
         operations = ops.write(trace, annotated, called)
+        give_back()
         ranges.marks(trace)
         api = calls.write(trace, annotated, called)
+        give_back()
         progress("GPU work", 0.85)
         work = Work(trace, api)
         kernels = work.kernels()
+        give_back()
         collectives.write(trace, annotated, kernels, operations)
         for take in (work.copies, work.memsets, work.waits, work.events, work.overhead, work.hardware, work.finish):
             take()

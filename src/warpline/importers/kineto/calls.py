@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
-from warpline.importers.kineto.columns import Bools, Ints, dictionary, filled, numbered, ordered, taken
+from warpline.importers.kineto.columns import Bools, Ints, dictionary, filled, numbered, ordered, taken, where_known
 
 if TYPE_CHECKING:
     from warpline.importers.kineto.ranges import Ranges
@@ -44,11 +43,9 @@ def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Calls:
     lane = np.concatenate([identity.lanes.pop(kind) for kind in _KINDS])
     kind = np.repeat(np.arange(len(_KINDS), dtype=np.int32), [len(part[0]) for part in parts])
     start, end, name, correlation = (np.concatenate([part[i] for part in parts]) for i in range(4))
-    process = identity.process[lane] if len(lane) else np.empty(0, np.int64)
-    thread = identity.thread[lane] if len(lane) else np.empty(0, np.int64)
-    start, end, name, correlation, process, thread, kind = taken(
-        ordered(process, start, end), start, end, name, correlation, process, thread, kind
-    )
+    order = ordered(identity.process_of(lane), start, end)
+    start, end, name, correlation, lane, kind = taken(order, start, end, name, correlation, lane, kind)
+    process, thread = identity.process_of(lane), identity.thread_of(lane)
     identity.saw(process, thread, start, end)
     ids = numbered(process)
     around = ranges.found(thread, start)
@@ -61,11 +58,11 @@ def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Calls:
             "thread": thread,
             "start": start,
             "end": end,
-            "api": dictionary(kind, _KINDS),
-            "name": trace.texts.column(name, lambda text: _VERSION.sub("", text)),
-            "result": np.zeros(len(ids), np.int32),
+            "api": lambda rows: dictionary(kind[rows], _KINDS),
+            "name": lambda rows: trace.texts.column(name[rows], lambda text: _VERSION.sub("", text)),
+            "result": np.broadcast_to(np.zeros(1, np.int32), len(ids)),
             "correlation": correlation,
-            "range": pa.array(around, pa.int64(), mask=around < 0),
+            "range": lambda rows: where_known(around[rows]),
             "stack": stacks.at(thread, start),
         },
     )

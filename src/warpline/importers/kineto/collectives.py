@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.importers.kineto.columns import Ints, numbered
+from warpline.importers.kineto.columns import Codes, numbered
 from warpline.importers.kineto.layout import KINDS
+from warpline.report.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
     from warpline.importers.kineto.ranges import Ranges
@@ -52,7 +53,7 @@ def size_of(type_name: str) -> int | None:
     return 1 if text.startswith("float8") else _SIZES.get(text)
 
 
-def write(trace: Trace, ranges: Ranges, kernels: Kernels, ops: Ints) -> None:
+def write(trace: Trace, ranges: Ranges, kernels: Kernels, ops: Codes) -> None:
     """Write `collectives`: one for each kernel that communicates, and one for each operation that says so and has no kernel."""
     owner, row = trace.take("collective", "owner", "row")
     told = _Told(trace)
@@ -84,7 +85,7 @@ def write(trace: Trace, ranges: Ranges, kernels: Kernels, ops: Ints) -> None:
         said = told.row(number)
         if place not in started and said["name"] not in _NO_TRANSFER:
             span = {"start": int(ranges.start[place]), "end": int(ranges.end[place])}
-            rows.append({**said, **span, "process": int(ranges.process[place]), "range": int(ranges.id[place])})
+            rows.append({**said, **span, "process": int(ranges.id[place]) // RANGES_PER_PROCESS, "range": int(ranges.id[place])})
     rows.sort(key=lambda row: (row["process"], row["start"], row["end"]))
     for number, key in enumerate(numbered(np.array([row["process"] for row in rows], np.int64)).tolist()):
         rows[number]["id"] = key

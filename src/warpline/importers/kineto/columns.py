@@ -15,7 +15,7 @@ from warpline.report.writer import RANGES_PER_PROCESS
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
-ROWS_PER_GROUP = 1 << 19
+ROWS_PER_GROUP = 1 << 18
 
 
 class Texts:

@@ -75,6 +75,16 @@ class Identity:
         """The process that GPU work belongs to where nothing says otherwise."""
         return int(self.keys[0])
 
+    def process_of(self, lane: Codes) -> Ints:
+        """Return the process of each lane; without memory for each row where there is only one."""
+        if len(self.keys) == 1 and bool((self.process[lane] >= 0).all()):
+            return np.broadcast_to(self.keys, len(lane))
+        return np.asarray(self.process[lane] if len(lane) else np.empty(0), np.int64)
+
+    def thread_of(self, lane: Codes) -> Ints:
+        """Return the thread of each lane; -1 for those of no thread."""
+        return np.asarray(self.thread[lane] if len(lane) else np.empty(0), np.int64)
+
     def of_gpu(self, lane: Codes) -> Ints:
         """Return the process of what was done elsewhere than on a thread: the one with this pid, else the main one."""
         process = self.process[lane] if len(self.process) else np.full(len(lane), -1, np.int64)
@@ -88,7 +98,11 @@ class Identity:
         if len(self.keys) == 1:
             found = [(self.main, int(start.min()), int(end.max()))]
         else:
-            rows = pa.table({"key": process, "start": start, "end": end}).group_by("key").aggregate([("start", "min"), ("end", "max")])
+            rows = (
+                pa.table({"key": np.ascontiguousarray(process), "start": start, "end": end})
+                .group_by("key")
+                .aggregate([("start", "min"), ("end", "max")])
+            )
             found = [tuple(row[name] for name in ("key", "start_min", "end_max")) for row in rows.to_pylist()]
         for key, first, last in found:
             before = self.spans.get(key, (first, last))

@@ -12,7 +12,7 @@ FIELDS = (
 )
 _WIDE = (
     *("start", "end", "correlation", "external", "stream", "context", "shared", "bytes", "graph", "graph_node", "sequence"),
-    *("forward_thread", "group_sequence", "elements_in", "elements_out", "address", "allocated", "reserved", "wait_stream"),
+    *("group_sequence", "elements_in", "elements_out", "address", "allocated", "reserved", "wait_stream"),
     *("wait_correlation", "event", "id", "payload", "value", "sort_index", "row"),
 )
 WIDE = frozenset(_WIDE)  # 64 bits, the others 32

@@ -7,50 +7,51 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from warpline.importers.kineto.columns import Bools, Ints, optional, where_known
-from warpline.importers.kineto.layout import NULL
+from warpline.importers.kineto.columns import Bools, Codes, Ints, optional, where_known
+from warpline.importers.kineto.layout import NULL, NULL32
+from warpline.importers.kineto.ranges import OP, Ranges
+from warpline.report.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
-    from warpline.importers.kineto.ranges import Ranges
     from warpline.importers.kineto.stacks import Stacks
     from warpline.importers.kineto.trace import Trace
 
 _BEGIN, _END = ord("s"), ord("f")
 
 
-def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Ints:
+def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Codes:
     """Write `ops`; return the place of each operation among the ranges."""
-    count = trace.reader.rows("op")
-    places = ranges.of("op", count)
-    order = np.argsort(places)
-    at = places[order]
-    external, sequence, forward_thread = (column[order] for column in trace.take("op", "external", "sequence", "forward_thread"))
-    shapes, types = (column[order] for column in trace.take("op", "shapes", "types"))
+    places = ranges.of("op", trace.reader.rows("op"))
+    at = np.flatnonzero(ranges.kind == OP).astype(np.int32)
+    order = ranges.row[at]
+    sequence, forward_thread = (column[order] for column in trace.take("op", "sequence", "forward_thread"))
     flowed = _flows(trace, ranges, at)
     backward, forward = _backward(ranges, at, sequence, forward_thread, flowed)
+    external, shapes, types = (column[order] for column in trace.take("op", "external", "shapes", "types"))
+    del order, forward_thread
     known = bool((sequence != NULL).any()) or bool((flowed >= 0).any())
     trace.write(
         "ops",
         {
             "range": ranges.id[at],
-            "process": ranges.process[at],
-            "thread": ranges.thread[at],
-            "start": ranges.start[at],
-            "end": ranges.end[at],
-            "name": trace.texts.column(ranges.name[at]),
-            "sequence": optional(sequence),
-            "forward": where_known(np.where(forward < 0, -1, ranges.id[forward])) if len(at) else forward,
-            "backward": pa.array(backward) if known else pa.nulls(len(at), pa.bool_()),
-            "external": optional(external),
-            "shapes": trace.raws.column(shapes),
-            "types": trace.raws.column(types),
+            "process": lambda rows: ranges.id[at[rows]] // RANGES_PER_PROCESS,
+            "thread": lambda rows: ranges.thread[at[rows]],
+            "start": lambda rows: ranges.start[at[rows]],
+            "end": lambda rows: ranges.end[at[rows]],
+            "name": lambda rows: trace.texts.column(ranges.name[at[rows]]),
+            "sequence": lambda rows: optional(sequence[rows]),
+            "forward": lambda rows: where_known(np.where(forward[rows] < 0, -1, ranges.id[forward[rows]])),
+            "backward": lambda rows: pa.array(backward[rows]) if known else pa.nulls(len(at[rows]), pa.bool_()),
+            "external": lambda rows: optional(external[rows]),
+            "shapes": lambda rows: trace.raws.column(shapes[rows]),
+            "types": lambda rows: trace.raws.column(types[rows]),
             "stack": stacks.at(ranges.thread[at], ranges.start[at]),
         },
     )
     return places
 
 
-def _flows(trace: Trace, ranges: Ranges, at: Ints) -> Ints:
+def _flows(trace: Trace, ranges: Ranges, at: Codes) -> Ints:
     """Return the place of the forward operation that an arrow leads from, of each operation; -1 where none does."""
     found = np.full(len(at), -1, np.int64)
     start, number, phase = trace.take("flow", "start", "id", "phase")
@@ -77,19 +78,19 @@ def _flows(trace: Trace, ranges: Ranges, at: Ints) -> Ints:
     return found
 
 
-def _backward(ranges: Ranges, at: Ints, sequence: Ints, forward_thread: Ints, flowed: Ints) -> tuple[Bools, Ints]:
+def _backward(ranges: Ranges, at: Codes, sequence: Ints, forward_thread: Ints, flowed: Ints) -> tuple[Bools, Ints]:
     """Say which operations belong to the backward pass, and return the place of the forward one where it is known."""
     numbered = sequence != NULL
-    is_backward = (numbered & (forward_thread != NULL) & (forward_thread > 0)) | (flowed >= 0)
+    is_backward = (numbered & (forward_thread != NULL32) & (forward_thread > 0)) | (flowed >= 0)
     forward = flowed.copy()
     # Of the forward operations that share a number the last one made the node of the graph.
     candidates = np.flatnonzero(numbered & ~is_backward & (sequence >= 0))
     asked = np.flatnonzero(is_backward & numbered & (forward < 0))
     if len(candidates) and len(asked):
-        keys = _joined(ranges.process[at[candidates]], sequence[candidates])
+        keys = _joined(ranges.id[at[candidates]] // RANGES_PER_PROCESS, sequence[candidates])
         order = np.argsort(keys, kind="stable")
         keys, candidates = keys[order], candidates[order]
-        wanted = _joined(ranges.process[at[asked]], sequence[asked])
+        wanted = _joined(ranges.id[at[asked]] // RANGES_PER_PROCESS, sequence[asked])
         place = np.searchsorted(keys, wanted, side="right") - 1
         hit = (place >= 0) & (keys[np.maximum(place, 0)] == wanted)
         sources = at[candidates[np.maximum(place, 0)]]

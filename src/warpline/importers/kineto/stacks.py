@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,9 +50,8 @@ def write(trace: Trace, ranges: Ranges) -> Stacks:
     identity = trace.identity
     start, end, name = trace.take("python", "start", "end", "name")
     lane = identity.lanes.pop("python")
-    process = identity.process[lane] if len(lane) else np.empty(0, np.int64)
-    start, end, name, lane, process = taken(ordered(process, start, end), start, end, name, lane, process)
-    thread = identity.thread[lane] if len(lane) else np.empty(0, np.int64)
+    start, end, name, lane = taken(ordered(identity.process_of(lane), start, end), start, end, name, lane)
+    process, thread = identity.process_of(lane), identity.thread_of(lane)
     ids = numbered(process)
     depth, parent = np.empty(0, np.int32), np.empty(0, np.int64)
     if len(start):
@@ -67,16 +67,20 @@ def write(trace: Trace, ranges: Ranges) -> Stacks:
             "thread": thread,
             "start": start,
             "end": end,
-            "kind": constant("function", len(start)),
-            **_labels(told, which),
+            "kind": lambda rows: constant("function", len(start[rows])),
+            **{part: partial(_part, told, which, part) for part in ("name", "file", "line")},
             "depth": depth,
-            "parent": where_known(np.where(parent < 0, -1, ids[parent])) if len(ids) else ids,
-            "clipped": np.zeros(len(start), bool),
+            "parent": lambda rows: where_known(np.where(parent[rows] < 0, -1, ids[parent[rows]])),
+            "clipped": np.broadcast_to(np.zeros(1, bool), len(start)),
             "range": ranges.around(thread, start),
         },
     )
-    frame = _frames(trace, told, process, which, depth, parent)
+    frame = _frames(trace, told, np.ascontiguousarray(process), which, depth, parent)
     return Stacks(thread, start, end, frame)
+
+
+def _part(told: list[tuple[str, str | None, int | None]], which: Codes, part: str, rows: slice) -> pa.Array:
+    return _labels(told, which[rows])[part]
 
 
 def _labels(told: list[tuple[str, str | None, int | None]], which: Codes) -> dict[str, pa.Array]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from warpline.importers.kineto.columns import Texts, groups
-from warpline.importers.kineto.native import Reader
+from warpline.importers.kineto.columns import ROWS_PER_GROUP, Texts, groups
+from warpline.importers.kineto.native import Reader, give_back
 
 if TYPE_CHECKING:
     from warpline.importers.kineto.identity import Identity
@@ -54,10 +54,12 @@ class Trace:
         self.rows.append({"severity": severity, "code": code, "source": "kineto", "message": message, "count": count})
 
     def write(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Write columns as a table, a row group after the other."""
-        count = len(next(iter(columns.values())))
+        """Write columns as a table, a row group after the other; a column may be a function that makes it of the rows of a group."""
+        count = next(len(column) for column in columns.values() if not callable(column))
         for rows in groups(count):
-            self.part.write(table, {name: column[rows.start : rows.stop] for name, column in columns.items()})
+            self.part.write(table, {name: column(rows) if callable(column) else column[rows] for name, column in columns.items()})
+            if count > ROWS_PER_GROUP:
+                give_back()
 
     def seen(self, start: npt.NDArray[Any], end: npt.NDArray[Any]) -> None:
         """Let the part reach from the first start to the last end."""
