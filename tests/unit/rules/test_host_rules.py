@@ -389,7 +389,7 @@ def test_gpu_waits_for_cpu_puts_together_what_takes_little(tmp_path: Path) -> No
     gpu0.7       |     (gemm#1    )                                                    (gemm#2 )
     """
     found = ask(ms(tmp_path, ops), "gpu_waits_for_cpu", least=25)
-    assert [(finding.subject, finding.bound // MS) for finding in found if finding.bound] == [("other framework ops", 45)]
+    assert [(finding.subject, finding.estimate // MS) for finding in found if finding.estimate] == [("other framework ops", 45)]
     assert "3 other framework ops" in found[0].title
 
 

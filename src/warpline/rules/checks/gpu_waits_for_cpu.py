@@ -104,8 +104,10 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
         mine = np.concatenate([places for places, _ in several])
         if kind != UNKNOWN and Cover(start[mine], finish[mine]).total >= least_ns:
             name = several[0][1] if len(several) == 1 else f"[{len(several)} others]"
-            findings.append(_finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin))
-    return sorted(findings, key=lambda finding: -(finding.bound or 0))
+            finding = _finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin)
+            named = f"{finding.cause} Most of all in {', '.join(name for _, name in several[:3])}." if len(several) > 1 else finding.cause
+            findings.append(replace(finding, bound=max(finding.bound or 0, idle_in_all), cause=named))
+    return sorted(findings, key=lambda finding: -(finding.estimate or 0))
 
 
 def _stretches(gaps: pa.Table) -> pa.Table:
