@@ -40,6 +40,30 @@ def test_unneeded_sync(tmp_path: Path) -> None:
     assert [row.values["gpu_idle_ns"] for row in finding.evidence] == [23 * US] * 3 + [0]
 
 
+def test_unneeded_sync_names_the_line(tmp_path: Path) -> None:
+    calls = """
+    main:call |(step                                                        )
+    main:call |                     (item                              )"""
+    cpu = {"step": {"file": "/home/me/train.py", "line": 57}, "item": {"file": "torch/_tensor.py", "line": 9, "depth": 1}}
+    finding = one(drawn(tmp_path, looped(SYNC + calls, 4), cpu=cpu), "unneeded_sync")
+    assert finding.cause.endswith("The costliest was called from step (train.py:57).")
+    assert finding.evidence[0].text == "GPU idle for 23.0 us after cudaStreamSynchronize, from step (train.py:57)"
+
+
+def test_unneeded_sync_names_the_line_of_a_stack(tmp_path: Path) -> None:
+    stack = [
+        {"frame": 0, "process": 0, "depth": 0, "kind": "python", "function": "main", "file": "/a/run.py", "line": 7},
+        {"frame": 1, "process": 0, "parent": 0, "depth": 1, "kind": "python", "function": "wait", "file": "threading.py", "line": 3},
+        {"frame": 2, "process": 0, "parent": 1, "depth": 2, "kind": "native", "function": "cudaStreamSynchronize"},
+    ]
+    report = drawn(tmp_path, looped(SYNC, 4), cuda={"cudaStreamSynchronize": {"stack": 2}}, tables={"frames": stack})
+    assert one(report, "unneeded_sync").cause.endswith("The costliest was called from main (run.py:7).")
+    step = drawn(tmp_path / "drawn", looped(SYNC, 4)).table("nvtx_ranges").to_pylist()[0]
+    op = {name: step[name] for name in ("process", "thread", "start", "end")} | {"range": step["id"], "name": "aten::item", "stack": 2}
+    report = drawn(tmp_path / "ops", looped(SYNC, 4), tables={"frames": stack, "ops": [op]})
+    assert one(report, "unneeded_sync").cause.endswith("The costliest was called from main (run.py:7).")
+
+
 def test_unneeded_sync_is_no_loop(tmp_path: Path) -> None:
     assert ask(drawn(tmp_path, looped(SYNC, 2)), "unneeded_sync") == []
 

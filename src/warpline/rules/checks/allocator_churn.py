@@ -28,6 +28,7 @@ from warpline.model.words import counted, duration, size
 from warpline.rules.base import Evidence, Finding
 from warpline.rules.gpus import Gpu, gpus, span
 from warpline.rules.host_calls import Calls, calls, cost, evidence, needed, severity
+from warpline.rules.lines import located
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -77,7 +78,7 @@ def check(
             f"the GPU did nothing for {duration(spent.estimate)} that the host could have used to launch.",
             "Allocate before the loop, or through an allocator that keeps memory: PyTorch's (no empty_cache() in the loop; expandable "
             "segments where sizes vary), cudaMallocAsync with a pool, RMM.",
-            evidence(found, spent, min(rows, number)),
+            located(report, evidence(found, spent, min(rows, number))),
             number,
             spent.bound,
             spent.estimate,

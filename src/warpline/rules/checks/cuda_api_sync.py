@@ -27,6 +27,7 @@ from warpline.model.words import counted, duration
 from warpline.rules.base import Finding
 from warpline.rules.gpus import gpus, span
 from warpline.rules.host_calls import DEVICE_WAITS, STREAM_WAITS, calls, cost, evidence, named, needed
+from warpline.rules.lines import located
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -63,7 +64,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 f"{duration(spent.estimate)} that the host could have used to launch.",
                 "Leave out waits that only measure or debug; let streams wait for events instead of the host; wait as late as possible. "
                 "The rule unneeded_sync says where in the program they are.",
-                evidence(found, spent, min(rows, number)),
+                located(report, evidence(found, spent, min(rows, number))),
                 number,
                 spent.bound,
                 spent.estimate,

@@ -27,6 +27,7 @@ from warpline.rules.base import Finding
 from warpline.rules.copies import kinds_known, number_of_copies, single_values
 from warpline.rules.gpus import gpus, span
 from warpline.rules.host_calls import calls, cost, evidence, needed, severity
+from warpline.rules.lines import located
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -63,7 +64,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             f"the host could have used to launch.{single_values(report, selection, pageable)}",
             "Copy from and to page-locked memory (pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc) with "
             "non_blocking=True; read single values (item(), cpu()) less often.",
-            evidence(found, spent, rows),
+            located(report, evidence(found, spent, rows)),
             len(found),
             spent.bound,
             spent.estimate,

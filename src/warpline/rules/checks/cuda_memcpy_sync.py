@@ -25,6 +25,7 @@ from warpline.rules.base import Finding
 from warpline.rules.copies import number_of_copies, single_values
 from warpline.rules.gpus import gpus, span
 from warpline.rules.host_calls import calls, cost, evidence, needed, severity
+from warpline.rules.lines import located
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -64,7 +65,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, staged: int =
             f"{single_values(report, selection, blocking)}",
             "Use cudaMemcpyAsync with page-locked memory in a stream of its own (PyTorch: to(device, non_blocking=True) from pinned "
             "memory), and wait for an event where the data is needed.",
-            evidence(found, spent, rows),
+            located(report, evidence(found, spent, rows)),
             len(found),
             spent.bound,
             spent.estimate,

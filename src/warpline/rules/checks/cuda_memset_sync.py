@@ -22,6 +22,7 @@ from warpline.model.words import counted, duration
 from warpline.rules.base import Finding
 from warpline.rules.gpus import gpus, span
 from warpline.rules.host_calls import calls, cost, evidence, needed, severity
+from warpline.rules.lines import located
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -54,7 +55,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             "On page-locked and managed memory the call returns only when the GPU has set it, and has done all work before. Afterwards the "
             f"GPU had nothing to do for {duration(spent.estimate)} that the host could have used to launch.",
             "Use cudaMemsetAsync in the stream that uses the memory.",
-            evidence(found, spent, rows),
+            located(report, evidence(found, spent, rows)),
             len(found),
             spent.bound,
             spent.estimate,

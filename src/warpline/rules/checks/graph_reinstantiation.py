@@ -27,6 +27,7 @@ from warpline.model.words import counted, duration
 from warpline.rules.base import Finding
 from warpline.rules.gpus import gpus, span
 from warpline.rules.host_calls import calls, cost, evidence, needed, severity
+from warpline.rules.lines import located
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -75,7 +76,7 @@ def check(
             f"each, though they were hardly launched again; the GPU did nothing for {duration(spent.estimate)} because of it.",
             "Capture once and launch the same executable graph; update it where parameters change (cudaGraphExecUpdate); pad or bucket "
             "shapes that change.",
-            evidence(made_only, spent, min(rows, number)),
+            located(report, evidence(made_only, spent, min(rows, number))),
             number,
             spent.bound,
             spent.estimate,

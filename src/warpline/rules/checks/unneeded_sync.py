@@ -32,6 +32,7 @@ from warpline.model.words import duration
 from warpline.rules.base import Finding
 from warpline.rules.gpus import gpus, span
 from warpline.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, Calls, calls, cost, evidence, named, needed, severity
+from warpline.rules.lines import called_from, located
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -66,6 +67,8 @@ def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int 
         functions = ", ".join(np.unique(found.name[mine].astype(str)).tolist())
         length = int((found.end - found.start)[mine].sum())
         where = "" if names[place] in functions else f" in {names[place]}"
+        waits = evidence(found, spent, rows)
+        worst = called_from(report, [row.id for row in waits[:1] if row.id is not None])
         findings.append(
             Finding(
                 "unneeded_sync",
@@ -73,11 +76,11 @@ def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int 
                 f"{number[place]:,} waits for the GPU{where or f' ({functions})'} leave it idle afterwards",
                 f"The host stood still in {functions}{where} for {duration(length)} in all, {duration(length / number[place])} each. "
                 f"When it went on, the GPU had run out of work: it did nothing for {duration(spent.estimate)} that the host could "
-                "have filled had it not waited.",
+                f"have filled had it not waited.{''.join(f' The costliest was called from {line}.' for line in worst.values())}",
                 "Read values from the GPU less often (every hundredth step) and keep them there until then; move small tensors to it "
                 "from page-locked memory with non_blocking=True; leave out synchronize() in the loop. "
                 "torch.cuda.set_sync_debug_mode('warn') names the lines.",
-                evidence(found, spent, min(rows, int(number[place]))),
+                located(report, waits),
                 int(number[place]),
                 spent.bound,
                 spent.estimate,
