@@ -67,7 +67,7 @@ def check(
         kernels += int(late.sum())
         length.append((gpu.busy.end - gpu.busy.start)[1:][late])
         found = _stretches(gpu, late)
-        number += len(found)
+        number += int(np.count_nonzero(np.diff(late.astype(np.int8), prepend=0) == 1))
         evidence += sorted(found, key=lambda row: -row.values["gpu_idle_ns"])[:rows]
     bound = together(lost)
     if kernels < fewest or bound == 0 or bound < span(report, selection) * least / 100:
@@ -114,7 +114,7 @@ def _stretches(gpu: Gpu, late: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> li
     for a, b in zip(low[most].tolist(), high[most].tolist(), strict=True):
         lost, number = int(idle[b] - idle[a]), int(first[b] - first[a])
         begin, end = int(gpu.busy.end[a]), int(gpu.busy.start[b])
-        text = f"{gpu.label}: {counted(number, 'operation')}, each launched too late"
+        text = f"{gpu.label} idle for {duration(lost)} between {counted(number, 'operation')}, each launched too late"
         values = {"gpu_idle_ns": lost, "operations": number}
         rows.append(Evidence("kernels", int(gpu.id[first[b]]), begin, end, text, process=gpu.process, device=gpu.device, values=values))
     return rows
