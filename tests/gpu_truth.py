@@ -101,6 +101,19 @@ class Gpu:
             before = time
         return most, len(begun), area / max(edges[-1][0] - edges[0][0], 1)
 
+    def latencies(self) -> tuple[list[int], list[int]]:
+        """From call to kernel: of launches into a free stream, and of those behind other work."""
+        free, behind = [], []
+        for stream in {op.stream for op in self.ops}:
+            reach, seen = -(1 << 62), set()
+            for op in sorted((op for op in self.ops if op.stream == stream), key=lambda op: op.start):
+                if op.call in self.calls and op.call not in seen and not op.direction:
+                    called = self.calls[op.call][1]
+                    (free if reach <= called else behind).append(max(op.start - called, 0))
+                seen.add(op.call)
+                reach = max(reach, op.end)
+        return free, behind
+
     def directions(self) -> dict[str, tuple[int, int, int]]:
         """Bytes, operations and time (the union) by direction of copies."""
         found = {}

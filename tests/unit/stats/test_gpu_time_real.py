@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,16 @@ def test_queues(both: Both) -> None:
         most, number, mean = both.gpus[device].queue(stream)
         assert (row["Max"], row["Launches"]) == (most, number)
         assert row["Avg"] == pytest.approx(mean)
+
+
+def test_latencies(both: Both) -> None:
+    rows = dict(both.stat("launch_latency"))
+    for device, gpu in both.gpus.items():
+        free, behind = gpu.latencies()
+        row = rows[device]
+        assert (row["Launches"], row["Free"], row["Queued"]) == (len(free) + len(behind), len(free), len(behind))
+        assert (row["Lat Med (ns)"], row["Lat Max (ns)"]) == ((statistics.median(free), max(free)) if free else (None, None))
+        assert row["Queue Avg (ns)"] == (pytest.approx(statistics.fmean(behind)) if behind else None)
 
 
 def test_bandwidth(both: Both) -> None:
