@@ -96,11 +96,6 @@ bool forked_unnoticed() {
   return g_life->same_process.load(std::memory_order_relaxed) != 1;
 }
 
-// A child of vfork: its memory is its parent's, and would keep a spool that names the child.
-bool is_guest(const State &state) {
-  return syscall(SYS_getpid) != state.pid.load(std::memory_order_relaxed);
-}
-
 void keep_spare(State &state, ThreadLog *log) {
   if (log != nullptr) {
     state.spares = new (log) Spare{state.spares};
@@ -325,7 +320,7 @@ ThreadLog *lost(State &state) {
 
 // Begins the recording if it has not begun; false when it cannot. The caller holds the lock.
 bool begin(State &state) {
-  if (state.process == nullptr && state.mode.load() != Mode::failed && !is_guest(state)) {
+  if (state.process == nullptr && state.mode.load() != Mode::failed && !is_guest()) {
     if (int error = open_process(state)) {
       turn_off(state, error);
     }
@@ -340,7 +335,7 @@ ThreadLog *enter_recording(State &state) {
     return nullptr;
   }
   if (!begin(state)) {
-    return is_guest(state) ? nullptr : lost(state);
+    return is_guest() ? nullptr : lost(state);
   }
   ThreadLog *log = state.process->enter_thread(take_spare(state));
   if (log == nullptr) {
@@ -367,7 +362,7 @@ Lane *enter_lane_of(State &state) {
   }
   Lane *lane = begin(state) ? state.process->enter_lane() : nullptr;
   if (lane == nullptr) {
-    if (!is_guest(state)) {
+    if (!is_guest()) {
       lost(state);
     }
     return nullptr;
@@ -450,6 +445,11 @@ ProcessLog *own_log() {
 
 ControlPage *control_page() {
   return g_state->control.load();
+}
+
+// A spool that it began would be in its parent's memory, and in its own name.
+bool is_guest() {
+  return syscall(SYS_getpid) != g_state->pid.load(std::memory_order_relaxed);
 }
 
 bool is_unnoticed_child() {

@@ -20,6 +20,9 @@ int profiler_stop();
 //! [MT] The control file of the recording that runs or begins with the next event; null without one. Stays mapped.
 ControlPage *control_page();
 
+//! Whether the caller is a child of vfork, or the like: another process in our memory.
+bool is_guest();
+
 //! Whether the process is one that a fork made, and that has not noticed.
 bool is_unnoticed_child();
 

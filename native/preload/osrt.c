@@ -23,12 +23,11 @@ __attribute__((cold)) void os_tell(WarplineOsCall *call) {
 }
 
 void os_stop(const char *why) {
-  uint32_t on = __atomic_exchange_n(&g_tap.on, 0, __ATOMIC_RELAXED);
-  if ((on & WARPLINE_TAP_OS_CALLS) != 0) {
-    int saved = errno;
-    g_tap.os_lost(why);
-    errno = saved;
+  int saved = errno;
+  if (g_tap.sandboxed != NULL && g_tap.sandboxed(why)) {
+    __atomic_store_n(&g_tap.on, 0, __ATOMIC_RELAXED);
   }
+  errno = saved;
 }
 
 __attribute__((cold)) OsFunction os_late(void *slot, const char *name, OsFunction lacking) {

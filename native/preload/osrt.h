@@ -46,7 +46,7 @@ uint64_t os_time(uint64_t counter);
 /* The process has begun a thread. */
 extern char os_many_threads;
 
-/* From here on nothing is told of. */
+/* From here on nothing is told of, and nothing recorded of the CPU side. */
 void os_stop(const char *why);
 
 /* Tells the agent of a call; start and end are counters yet. Keeps errno. */

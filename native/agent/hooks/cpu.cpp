@@ -27,6 +27,8 @@ const CpuSource *const kSources[] = {&kOsCallSource, &kPythonSource, &kPythonSam
 
 CpuSettings g_settings{};  // written once, before main
 std::atomic<bool> g_began{false};
+enum Sandbox : uint32_t { outside, entering, inside };
+std::atomic<uint32_t> g_sandbox{outside};
 
 template <typename Each>
 void for_each(const Each &each) {
@@ -45,8 +47,11 @@ void for_each(const Each &each) {
   }
 }
 
+int enter_sandbox(const char *why);
+
 void begin(WarplineTap &tap, const ControlPage &control) {
   std::memcpy(&g_settings, &control.cpu, sizeof(g_settings));
+  tap.sandboxed = enter_sandbox;
   g_began.store(true, std::memory_order_release);
   find_python();  // where the program was linked with it; later it might have to wait for the loader
   offer_own_stacks();
@@ -77,7 +82,7 @@ class OwnPlace {
     }
   }
   ~OwnPlace() {
-    if (place_ != nullptr) {
+    if (place_ != nullptr && g_sandbox.load() == outside) {  // else who waits for us sees us to our end
       place_->store(0);
     }
   }
@@ -94,6 +99,27 @@ struct OwnThread {
   char name[16];
 };
 
+bool is_alive(uint32_t tid) {
+  return syscall(SYS_tgkill, syscall(SYS_getpid), tid, 0) == 0;
+}
+
+// A sandbox may be put over all threads: ours have to be gone before, with all that they do in the end.
+void wait_for_own_threads() {
+  constexpr int kMostMs = 2000;
+  for (int ms = 0; ms < kMostMs; ++ms) {
+    bool any = false;
+    for (std::atomic<uint32_t> &own : g_own_threads) {
+      uint32_t tid = own.load();
+      any = any || (tid != 0 && is_alive(tid));
+    }
+    if (!any) {
+      return;
+    }
+    timespec little{0, 1'000'000};
+    nanosleep(&little, nullptr);
+  }
+}
+
 void *run_own(void *opaque) {
   OwnThread own = *static_cast<OwnThread *>(opaque);
   delete static_cast<OwnThread *>(opaque);
@@ -107,6 +133,21 @@ void *run_own(void *opaque) {
     // It ends; the program goes on.
   }
   return nullptr;
+}
+
+int enter_sandbox(const char *why) {
+  if (is_guest()) {
+    return 0;
+  }
+  uint32_t before = outside;
+  if (g_sandbox.compare_exchange_strong(before, entering)) {
+    cpu_notice(CpuNotice::os_lost, 0, why);
+    end_cpu();
+    Busy busy;
+    wait_for_own_threads();
+    g_sandbox.store(inside);
+  }
+  return 1;
 }
 
 }  // namespace
@@ -128,6 +169,9 @@ void abandon_cpu() {
 }
 
 void begin_cpu_child() {
+  if (g_sandbox.load() != outside) {
+    return;
+  }
   for_each([](const CpuSource &source) {
     if (source.begin_child != nullptr) {
       source.begin_child();
@@ -136,11 +180,18 @@ void begin_cpu_child() {
 }
 
 void end_cpu() {
+  if (is_cpu_over()) {
+    return;
+  }
   for_each([](const CpuSource &source) {
     if (source.end != nullptr) {
       source.end();
     }
   });
+}
+
+bool is_cpu_over() {
+  return g_sandbox.load(std::memory_order_relaxed) == inside;
 }
 
 const CpuSettings &cpu_settings() {
@@ -149,7 +200,7 @@ const CpuSettings &cpu_settings() {
 
 ProcessLog *cpu_log() {
   ControlPage *control = control_page();
-  if (control == nullptr || control->gate.load(std::memory_order_relaxed) % 2 == 0) {
+  if (control == nullptr || control->gate.load(std::memory_order_relaxed) % 2 == 0 || is_cpu_over()) {
     return nullptr;
   }
   return own_log();

@@ -37,6 +37,9 @@ const CpuSettings &cpu_settings();
 //! window is open or there is no space. Cheap where a window is closed.
 ProcessLog *cpu_log();
 
+//! [MT] Whether the program is in a sandbox of its own making, where whatever we ask of the system could be its end.
+bool is_cpu_over();
+
 //! [MT] Writes a notice. The caller does not hold Busy.
 void cpu_notice(CpuNotice what, int64_t value, std::string_view text = {});
 //! The same from a thread of ours, or where Busy is held.

@@ -93,10 +93,6 @@ void take(const WarplineOsCall *call) {
   own->append(record, record.start);
 }
 
-void tell_lost(const char *why) {
-  cpu_notice(CpuNotice::os_lost, 0, why);
-}
-
 // Rounded up: a call of the threshold is in.
 uint64_t ticks(const ClockParams &clock, uint64_t ns) {
   return static_cast<uint64_t>(((static_cast<unsigned __int128>(ns) << clock.shift) + clock.mult - 1) /
@@ -116,7 +112,6 @@ void begin(const CpuSettings &settings, WarplineTap &tap) {
   tap.call_ticks = ticks(clock, settings.os_threshold_ns);
   tap.file_ticks = (settings.flags & kCpuFileAccess) != 0 ? 0 : tap.call_ticks;
   tap.os_call = take;
-  tap.os_lost = tell_lost;
   tap.descriptor = forget_descriptor;
   __atomic_fetch_or(&tap.on, WARPLINE_TAP_OS_CALLS, __ATOMIC_RELEASE);
 }

@@ -29,6 +29,7 @@ constexpr uint32_t kHz = 1000;
 constexpr uint32_t kHzWithoutCounters = 250;  // a timer of a virtual machine is dear
 constexpr int kManyCpus = 16;
 constexpr size_t kPythonReaders = 8;
+constexpr int kIdleMs = 250;  // so late, at most, does a thread that has nothing to do see the end
 constexpr int kSettleMs = 100;
 constexpr int kSettleChildMs = 2;  // many children end or become another program before there is a sample
 constexpr uint64_t kSparing = 50;  // a look at all threads takes at most one part in so many of a CPU
@@ -222,7 +223,7 @@ void serve_cpu(void *argument) {
   pollfd wait{cpu.sample_ring.fd(), POLLIN, 0};
   while (!perf.ended.load(std::memory_order_relaxed)) {
     read_samples(perf, cpu, pinned);
-    int ready = poll(&wait, 1, 1000);
+    int ready = poll(&wait, 1, kIdleMs);
     if (ready < 0 && errno != EINTR) {
       return;
     }

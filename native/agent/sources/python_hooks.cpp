@@ -105,7 +105,7 @@ uint32_t thread_number() {
 }
 
 void write_span(const Span &span) {
-  Lane *to = lane();
+  Lane *to = is_cpu_over() ? nullptr : lane();
   if (to == nullptr) {
     return;
   }

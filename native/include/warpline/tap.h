@@ -53,8 +53,9 @@ typedef struct WarplineTap {
   void (*os_call)(const WarplineOsCall *call);
   /* [MT] A descriptor is of something else now, or of nothing: what was known of it is void. Also from signal handlers. */
   void (*descriptor)(int fd);
-  /* [MT] No more OS calls are handed over from here on; `why` is a literal. */
-  void (*os_lost)(const char *why);
+  /* [MT] The program is about to forbid itself system calls: all of the CPU side ends, our threads too; `why` is a literal. 0 where the
+   * caller is a child of vfork, which speaks for itself only. */
+  int (*sandboxed)(const char *why);
   /* The conditions of each interpreter's lock: `gil_cond` is signalled when it is let go, and waited for; `gil_switch` is signalled by
    * who has taken it. */
   const void *gil_cond[WARPLINE_MOST_GILS];
