@@ -13,6 +13,7 @@ from warpline import catalog
 from warpline.errors import MissingData, UsageError
 from warpline.query import Report, Selection
 from warpline.query import open as open_report
+from warpline.query.critical import syncs
 from warpline.stats.base import notes
 from warpline.testing.timeline import timeline
 
@@ -156,6 +157,22 @@ def test_a_rank_that_comes_late(tmp_path: Path) -> None:
         [(0, 40, "CPU", 1), (40, 30, "launch latency", 1), (70, 20, "communication", 0), (90, 5, "sync return", 0)],
         [(0, 40, "CPU", 1), (40, 30, "launch latency", 1), (70, 18, "communication", 1), (88, 4, "sync return", 1), (92, 3, "CPU", 1)],
     )
+
+
+def test_launches_into_a_full_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syncs, "_QUEUED", 2)
+    # The fourth launch has to wait until the second kernel has begun, the fifth for the third.
+    report = drawn(
+        tmp_path,
+        line("main:api", (0, 20, "(cudaLaunchKernel#1"), (20, 40, "(cudaLaunchKernel#2"), (40, 60, "(cudaLaunchKernel#3")),
+        line("main:api", (60, 102, "(cudaLaunchKernel#4"), (102, 162, "(cudaLaunchKernel#5")),
+        line("gpu0.7", (10, 70, "(gemm#1"), (70, 140, "(gemm#2"), (140, 200, "(gemm#3"), (200, 230, "(gemm#4"), (230, 240, "(relu#5")),
+    )
+    assert {row["Kind"]: row["Time (ns)"] // TICK for row in stat(report, by="kind")} == {"launch latency": 10, "kernel": 230}
+    # With kernels of no length the five calls decide: those that waited take as long as the others.
+    assert "100,000 ns instead of 240,000 ns" in said(report, what_if="gemm")
+    cut = {row["Kind"]: row["Time (ns)"] // TICK for row in stat(report, by="kind", selection=Selection((0, 162 * TICK)))}
+    assert cut == {"launch latency": 10, "kernel": 60 + 70, "full queue": 22}
 
 
 def test_one_step_alone_and_windows(tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ class Graph:
 def build(report: Report, selection: Selection) -> Graph:
     """Build the graph of the selected time; MissingData where neither calls of CUDA nor GPU work were recorded."""
     window: Window | None = selection.window(report)
-    calls, work = read_calls(report, window), read_work(report, window)
+    calls = read_calls(report, window)
+    work = read_work(report, window, calls)
     if not len(calls) and not len(work):
         raise MissingData(f"does not contain CUDA data{selection.place(report)}.")
     builder = Builder()
@@ -70,7 +71,9 @@ def build(report: Report, selection: Selection) -> Graph:
     busiest = np.argsort(
         -np.bincount(np.searchsorted(chains.threads, calls.columns["thread"]), minlength=len(chains.threads)), kind="stable"
     )
-    ends = np.concatenate((chains.last[busiest], items.ended))
+    # What was launched in the window and ran behind it only says how full queues were.
+    inside = work.columns["start"] < window[1] if window is not None else np.ones(len(work), bool)
+    ends = np.concatenate((chains.last[busiest], items.ended[inside]))
     builder.add_edges(ends, np.full(len(ends), last), 0, END, NOTHING)
     observed, edges = builder.finish()
     dag = Dag(edges["start"], edges["end"], edges["weight"], observed)

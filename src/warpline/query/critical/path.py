@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from warpline.query.report import Report
 
 
+_BETWEEN = [CATEGORIES.index(name) for name in ("sync return", "full queue")]
+
+
 @dataclass(frozen=True)
 class Path:
     """`all`: what every edge stands for; `on`: rows of it that are on the path, in order of time; `before`: ns before the first of them."""
@@ -38,7 +41,7 @@ class Path:
             return np.flatnonzero(np.isin(self.all.category, list(wanted)))
         codes = [place for place, text in enumerate(self.all.names) if _means(name, text)]
         # What lies between things has names of its own, and those of things are not theirs.
-        return np.flatnonzero(np.isin(self.all.name, codes) & (self.all.category != CATEGORIES.index("sync return")))
+        return np.flatnonzero(np.isin(self.all.name, codes) & ~np.isin(self.all.category, _BETWEEN))
 
     def what_if(self, rows: Numbers, factor: float) -> int:
         """Return how long it would take from the first to the last point if these rows of `all` took `factor` times as long."""

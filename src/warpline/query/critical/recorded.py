@@ -71,8 +71,8 @@ def read_calls(report: Report, window: Window | None) -> Calls:
     return Calls(kept, names, columns["id"][sequence], np.searchsorted(outer, root)[sequence])
 
 
-def read_work(report: Report, window: Window | None) -> Work:
-    """Read what GPUs did in the window, cut to it, in order of process, device, stream and start."""
+def read_work(report: Report, window: Window | None, calls: Calls) -> Work:
+    """Read what GPUs did in the window, cut to it, in order of process, device, stream and start; and, uncut, what came of calls later."""
     parts: list[dict[str, Numbers]] = []
     names: list[str] = []
     for number, table in enumerate(OPERATIONS):
@@ -88,7 +88,11 @@ def read_work(report: Report, window: Window | None) -> Work:
         names += [f"[CUDA memcpy {text}]" for text in texts] if table == "memcpys" else texts
         parts.append(part)
     wanted = ("id", "process", "device", "stream", "start", "end", "api", "table", "pageable", "name")
-    columns = _cut({name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in parts)]) for name in wanted}, window)
+    whole = {name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in parts)]) for name in wanted}
+    columns = _cut(whole, window)
+    if window is not None:
+        later = (whole["start"] >= window[1]) & (calls.find(whole["api"]) != NOTHING)
+        columns = {name: np.concatenate((values, whole[name][later])) for name, values in columns.items()}
     order = np.lexsort((columns["end"], columns["start"], columns["stream"], columns["device"], columns["process"]))
     return Work({name: values[order] for name, values in columns.items()}, names)
 

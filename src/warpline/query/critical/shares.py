@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from warpline.query.critical.graph import Graph
-from warpline.query.critical.parts import CALL, CPU, LAUNCH, SYNC, WORK
+from warpline.query.critical.parts import CALL, CPU, LAUNCH, QUEUE, SYNC, WORK
 from warpline.query.critical.recorded import OPERATIONS, coded, numbers
 from warpline.query.kernel_classes import classes
 from warpline.query.pieces import NOTHING, Numbers, Pieces
@@ -27,10 +27,11 @@ CATEGORIES = (
     "graph",
     "launch latency",
     "sync return",
+    "full queue",
     "stream gap",
     "before",
 )
-_CPU, _API, _KERNEL, _COMMUNICATION, _MEMCPY, _MEMSET, _GRAPH, _LATENCY, _RETURN, _GAP, BEFORE = range(len(CATEGORIES))
+_CPU, _API, _KERNEL, _COMMUNICATION, _MEMCPY, _MEMSET, _GRAPH, _LATENCY, _RETURN, _QUEUE, _GAP, BEFORE = range(len(CATEGORIES))
 _OF_TABLE = np.array([{"kernels": _KERNEL, "memcpys": _MEMCPY, "memsets": _MEMSET, "graphs": _GRAPH}[table] for table in OPERATIONS])
 NO_RANGE = "[no range]"
 
@@ -72,8 +73,8 @@ def shares(report: Report, graph: Graph) -> Shares:
     names = [*graph.calls.names, *graph.work.names]
     kind, time = graph.edges["kind"], graph.dag.time
     start, end = time[graph.edges["start"]], time[graph.edges["end"]]
-    cpu = np.flatnonzero((kind == CPU) & (end > start))
-    rest = np.flatnonzero((kind != CPU) & (end > start))
+    counts = (end > start) & (end <= graph.end)
+    cpu, rest = np.flatnonzero((kind == CPU) & counts), np.flatnonzero((kind != CPU) & counts)
     ranges, range_names = _ranges(report, graph)
     parts = [_host(graph, cpu, start, end, ranges, len(names)), _others(graph, rest, start, end, len(names))]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -128,7 +129,7 @@ def _others(graph: Graph, edges: Numbers, start: Numbers, end: Numbers, first_na
     """Name calls, operations, and what lies between them."""
     calls, work = graph.calls, graph.work
     kind, thing = graph.edges["kind"][edges], graph.edges["thing"][edges]
-    call = np.isin(kind, (CALL, SYNC))
+    call = np.isin(kind, (CALL, SYNC, QUEUE))
     row = thing - len(graph.threads) - np.where(call, 0, len(calls))
     known = thing != NOTHING
     is_call, is_work = call & known, ~call & known
@@ -143,7 +144,7 @@ def _others(graph: Graph, edges: Numbers, start: Numbers, end: Numbers, first_na
     ):
         for name in columns:
             result[name][rows] = source[name][row[rows]] + (len(calls.names) if name == "name" and rows is is_work else 0)
-    category[kind == CALL], category[kind == SYNC] = _API, _RETURN
+    category[kind == CALL], category[kind == SYNC], category[kind == QUEUE] = _API, _RETURN, _QUEUE
     category[kind == WORK] = of[row[kind == WORK]]
     category[kind == LAUNCH] = _LATENCY
     result["name"] = np.where(category == _LATENCY, -2, np.where(category == _GAP, -1, result["name"]))

@@ -10,14 +10,17 @@ import numpy.typing as npt
 
 from warpline.query.critical.dag import UNKNOWN
 from warpline.query.critical.host import Host
-from warpline.query.critical.parts import CALL, SYNC, Builder
+from warpline.query.critical.parts import CALL, QUEUE, SYNC, Builder
 from warpline.query.critical.recorded import Calls, Window, Work, positions, read_table
 from warpline.query.critical.streams import Items, Waits, latest_record
+from warpline.query.launch_queue import LIMIT
 from warpline.query.pieces import NOTHING, Numbers
 from warpline.query.waiting import synchronizes, waits
 
 if TYPE_CHECKING:
     from warpline.query.report import Report
+
+_QUEUED = LIMIT  # so many launches are in a stream's queue before a call has to wait
 
 
 def add(
@@ -31,13 +34,14 @@ def add(
     parts = (_of_rows(report, window, calls, listed, found), _of_streams(calls, found, np.flatnonzero(by_name & ~told), NOTHING))
     call, before = (np.concatenate(columns) for columns in zip(*parts, _of_copies(calls, work, found), strict=True))
     builder.add_edges(before, host.end[call], 0, SYNC, things + call)
+    _full_queues(calls, work, found, host, builder, things)
 
 
 def weights(edges: dict[str, Numbers], time: Numbers, calls: Calls, things: int) -> Numbers:
     """Return the weights of all edges, now that the times of all points are known.
 
     What calls take to return once the GPU is done is the median of those in their process that had to wait. By itself a call that waits
-    takes the least that one of its name took that had nothing to wait for; nothing where there is none.
+    takes the least that one of its name took that had nothing to wait for; nothing where there is none. So do launches into a full queue.
     """
     weight = edges["weight"].copy()
     rows = np.flatnonzero(edges["kind"] == SYNC)
@@ -50,11 +54,27 @@ def weights(edges: dict[str, Numbers], time: Numbers, calls: Calls, things: int)
     syncs, waited = latest != UNKNOWN, (latest != UNKNOWN) & (latest > begin)
     returning = _per_group(process, end - np.where(waited, latest, end), waited, np.median)
     weight[rows] = np.clip(end[call] - seen, 0, returning[call])
-    own = _per_group(name, end - begin, syncs & ~waited, np.min)
+    queued = np.zeros(len(calls), bool)
+    queued[edges["thing"][edges["kind"] == QUEUE] - things] = True
+    own = _per_group(name, end - begin, ~waited & ~queued, np.min)
     calling = np.flatnonzero(edges["kind"] == CALL)
     of = edges["thing"][calling] - things
-    weight[calling] = np.where(syncs[of], np.minimum(own[of], weight[calling]), weight[calling])
+    weight[calling] = np.where((syncs | queued)[of], np.minimum(own[of], weight[calling]), weight[calling])
     return weight
+
+
+def _full_queues(calls: Calls, work: Work, found: Items, host: Host, builder: Builder, things: int) -> None:
+    """Add edges for launches that returned only when an earlier one of the stream had begun, because its queue was full."""
+    launch = calls.find(work.columns["api"])
+    behind = np.flatnonzero(launch[_QUEUED:] >= 0) + _QUEUED
+    ahead = behind - _QUEUED
+    same = np.all([work.columns[name][behind] == work.columns[name][ahead] for name in ("process", "device", "stream")], axis=0)
+    behind, ahead = behind[same], ahead[same]
+    call, begun = launch[behind], work.columns["start"][ahead]
+    waited = (begun > calls.columns["start"][call]) & (begun <= calls.columns["end"][call]) if len(calls) else np.zeros(0, bool)
+    call, ahead = call[waited], ahead[waited]
+    late = calls.columns["end"][call] - work.columns["start"][ahead]
+    builder.add_edges(found.operation[ahead], host.end[call], late, QUEUE, things + call)
 
 
 def _per_group(group: Numbers, value: Numbers, usable: npt.NDArray[np.bool_], figure: Callable[[Numbers], Any]) -> Numbers:

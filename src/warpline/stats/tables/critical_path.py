@@ -10,7 +10,8 @@ summed by what they are. What is not on it can take longer (by its slack) withou
 - Gain (ns): by how much the whole would be shorter if this took no time at all: less than its time where another chain then decides.
 - All (ns): what these things took, on the path or not. Slack (ns): of those off the path, the least by which one may be later.
 - Kind: `CPU` (the host between its calls), `CUDA API`, `kernel`, `communication`, `memcpy`, `memset`, `graph`, `launch latency` (from call
-  to operation), `stream gap` (between operations of a stream), `sync return` (from the end of work to that of the call that waited for it).
+  to operation), `stream gap` (between operations of a stream), `sync return` (from the end of work to that of the call that waited for it),
+  `full queue` (from when the queue had room to the end of the launch).
 - Name: of the kernel, copy or call; of `CPU` the innermost NVTX range, `domain:name`.
 - Rank, PID, TID, Thread, Device, Stream: each only where it tells rows apart. `:by=range`: Range is that around the launch, or the call.
 
@@ -22,7 +23,7 @@ filter or `:step=3`, that time alone; things across its edges are cut there.
 ## Traps
 - It knows what CUDA and the framework tell: a thread that waits for another in a lock, or for a file, is `CPU` time.
 - Gains do not add up: after one, the path is another.
-- A program that runs far ahead of its GPU, and waits in launches because the queue is full, seems to depend on its calls.
+- A what-if does not know which other launches would find their queue full.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ The critical path itself: the things that waited for each other, one after the o
 
 ## Columns
 - Start (ns): from the begin of the report. Duration (ns): each begins where the one before ends.
-- Kind: `CPU`, `CUDA API`, `kernel`, `communication`, `memcpy`, `memset`, `graph`, `launch latency`, `stream gap`, `sync return`, as in
-  critical_path.
+- Kind: `CPU`, `CUDA API`, `kernel`, `communication`, `memcpy`, `memset`, `graph`, `launch latency`, `stream gap`, `sync return`,
+  `full queue`, as in critical_path.
 - Rank, PID: where processes differ. TID, Thread: of the host. Device, Stream: of GPU work.
 - Name: of the kernel, copy or call; of `CPU` the innermost NVTX range, `domain:name`.
 
