@@ -79,6 +79,12 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
 
 def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]:
     where = "style = 'PushPop' AND task IS NULL AND NOT unfinished AND (domain IS NULL OR domain <> 'pytorch')"
+    # within a domain they are a stack, and cannot cross
+    several = f"SELECT thread FROM nvtx_ranges WHERE {where} GROUP BY thread HAVING count(DISTINCT coalesce(domain, '')) > 1"
+    threads = ", ".join(map(str, report.sql(several).column(0).to_pylist()))
+    if not threads:
+        return []
+    where += f" AND thread IN ({threads})"
     found = rows(report, selection, "id, thread", "nvtx_ranges", where)
     thread, start, end = (numbers(found, name) for name in ("thread", "start", "end"))
     order = np.lexsort((-end, start, thread))
@@ -109,10 +115,12 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
 
 
 def _names(report: Report, least: int) -> list[Finding]:
-    text = """SELECT domain, count(DISTINCT message) AS names, count(*) AS ranges, min("start") AS first, max("end") AS last,
-      any_value(message) AS example, any_value(id) AS id, any_value(process) AS process
-      FROM nvtx_ranges WHERE coalesce(domain, '') <> 'pytorch' AND message IS NOT NULL
-        AND NOT regexp_matches(message::VARCHAR, ', (op_id|seq) = [0-9]+') GROUP BY domain"""
+    text = """WITH names AS (
+        SELECT domain, message, count(*) AS number, min("start") AS first, max("end") AS last, min(id) AS id, min(process) AS process
+        FROM nvtx_ranges WHERE coalesce(domain, '') <> 'pytorch' AND message IS NOT NULL GROUP BY domain, message)
+      SELECT domain, count(*) AS names, sum(number)::BIGINT AS ranges, min(first) AS first, max(last) AS last,
+        any_value(message) AS example, min(id) AS id, min(process) AS process
+      FROM names WHERE NOT regexp_matches(message::VARCHAR, ', (op_id|seq) = [0-9]+') GROUP BY domain"""
     findings = []
     for row in report.sql(text).to_pylist():
         if row["names"] <= least or row["names"] * 2 <= row["ranges"]:
