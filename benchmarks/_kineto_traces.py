@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -151,3 +152,7 @@ def _synthetic() -> Iterator[_Event]:
             "args": {"External id": number},
         }
         now, number = now + 100, number + 1
+
+
+if __name__ == "__main__":
+    print(json.dumps({"events": write(Path(sys.argv[1]), int(sys.argv[2]))}))
