@@ -20,6 +20,12 @@ os.environ.pop("COLUMNS", None)
 # A shell's background jobs ignore Ctrl-C, and so would every program that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# How long an example takes says nothing about it where others use the machine; machines that only record lack hypothesis.
+with contextlib.suppress(ImportError):
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("patient")
 
 
 def _need(name: str) -> None:
