@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,14 +12,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.nsys_export import TABLES as KNOWN
 from tests.nsys_export import Export
 from tests.unit.exporters import nsys_reports
 from tests.unit.importers import cpu_story, story
 from warpline import catalog
+from warpline.exporters.nsys.layout import columns
 from warpline.importers.importing import import_file
 from warpline.model.tables import TABLES
 from warpline.query import Report
 from warpline.query import open as open_report
+from warpline.report.writer import Facts, write_part
+from warpline.testing.timeline import timeline
 
 REAL = sorted((Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys").glob("*.sqlite"))
 EXPORTER = catalog.find("exporters.formats", "nsys_sqlite")
@@ -123,3 +128,104 @@ def test_real_exports_come_back(file: Path, tmp_path: Path) -> None:
     with open_report(tmp_path / "in.warpline") as first, round_trip(first, tmp_path) as back:
         one, other = facts(first), facts(back)
         assert {name for name in one if one[name] != other[name]} == set()
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """The file of a random report in which something is in every table."""
+    seed = next(seed for seed in range(100) if _is_full(nsys_reports.make(Random(seed), _new(tmp_path / str(seed)))))
+    with open_report(tmp_path / str(seed) / "random.warpline") as report:
+        EXPORTER.load().write(report, tmp_path / "x.sqlite")
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
+        yield connection
+
+
+def _new(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _is_full(path: Path) -> bool:
+    wanted = ("kernels", "memcpys", "cuda_api", "nvtx_ranges", "osrt", "samples", "thread_states", "gpu_metrics", "syncs", "mpi_events")
+    with open_report(path) as report:
+        return all(report.tables[name] for name in wanted)
+
+
+def test_tables_and_columns_are_those_of_nsys(written: sqlite3.Connection) -> None:
+    found = [name for (name,) in written.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    assert {name for name in found if not name.startswith(("ENUM_", "OPENMP_", "ANALYSIS_"))} <= {
+        head.partition("@")[0] for head in KNOWN
+    } | {"CUPTI_ACTIVITY_KIND_OPENACC_OTHER"}
+    for name in found:
+        if not name.startswith("ENUM_"):
+            assert [row[1] for row in written.execute(f'PRAGMA table_info("{name}")')] == columns(name)
+            assert written.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] > 0
+    for text, key in (("nameId", "CUPTI_ACTIVITY_KIND_RUNTIME"), ("demangledName", "CUPTI_ACTIVITY_KIND_KERNEL"), ("nameId", "OSRT_API")):
+        lost = f"SELECT count(*) FROM {key} t LEFT JOIN StringIds s ON s.id = t.{text} WHERE s.value IS NULL"
+        assert written.execute(lost).fetchone() == (0,)
+
+
+def test_what_tools_ask_such_a_file(written: sqlite3.Connection) -> None:
+    def ask(text: str) -> list[tuple[Any, ...]]:
+        return written.execute(text).fetchall()
+
+    about = dict(ask("SELECT name, value FROM META_DATA_EXPORT"))
+    assert about["EXPORT_SCHEMA_VERSION"] == "3.28.1"
+    assert (about["EXPORT_SCHEMA_VERSION_MAJOR"], about["EXPORT_PRODUCT_NAME"]) == ("3", "warpline")
+    assert {pid for (pid,) in ask("SELECT (globalTid >> 24) & 0xFFFFFF FROM CUPTI_ACTIVITY_KIND_RUNTIME")} <= {1000, 1001}
+    assert {vm for (vm,) in ask("SELECT globalTid >> 48 FROM CUPTI_ACTIVITY_KIND_RUNTIME")} == {1}
+    joined = """SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN PROCESSES p ON p.globalPid = k.globalPid
+    JOIN TARGET_INFO_CUDA_DEVICE d ON d.cudaId = k.deviceId AND d.pid = p.pid JOIN TARGET_INFO_GPU g ON g.id = d.gpuId"""
+    assert ask(joined) == ask("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL")
+    assert ask("SELECT name FROM ENUM_CUPTI_SYNC_TYPE WHERE id = 3") == [("CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE",)]
+    assert ask("SELECT label FROM ENUM_CUDA_MEMCPY_OPER WHERE id = 1") == [("Host-to-Device",)]
+    depths = "SELECT count(*), count(DISTINCT id || ' ' || stackDepth) FROM SAMPLING_CALLCHAINS"
+    assert len(set(ask(depths)[0])) == 1
+    assert ask("SELECT count(*) FROM SAMPLING_CALLCHAINS c LEFT JOIN COMPOSITE_EVENTS e USING (id) WHERE e.id IS NULL") == [(0,)]
+    assert ask("SELECT count(DISTINCT eventId) = count(*) FROM NVTX_EVENTS") == [(1,)]
+    assert ask("SELECT min(start) >= 0 FROM NVTX_EVENTS") == [(1,)]
+
+
+def test_a_recording_without_a_gpu(tmp_path: Path) -> None:
+    timeline(tmp_path / "small.warpline", "main |[step          ][it's  ]\nmain |   [load ]")
+    with open_report(tmp_path / "small.warpline") as first, round_trip(first, tmp_path) as back:
+        text = 'SELECT message, "end" - start AS took, depth FROM nvtx_ranges ORDER BY start, depth'
+        assert first.tables["nvtx_ranges"] == 3
+        assert back.sql(text).to_pylist() == first.sql(text).to_pylist()
+
+
+def test_hosts_are_machines(tmp_path: Path) -> None:
+    """The same pid on two hosts is two processes."""
+    rows = [
+        {
+            "process": key,
+            "pid": 7,
+            "parent_pid": 0,
+            "host": host,
+            "executable": "x",
+            "command": "x",
+            "start": 0,
+            "end": 9,
+            "primary": not key,
+            "exited": True,
+        }
+        for key, host in enumerate(("a", "b"))
+    ]
+    threads = [{"thread": key * 2**24, "process": key, "tid": 7, "name": f"of {key}", "start": 0} for key in (0, 1)]
+    about = {"style": "PushPop", "depth": 0, "unfinished": False, "inherited": False, "clipped": False}
+    ranges = [{"id": key * 2**32, "process": key, "thread": key * 2**24, "start": 1, "end": 5, "message": "r", **about} for key in (0, 1)]
+    targets = [{"host": host, "boot_id": host, "os": "", "kernel": "6", "machine": "", "cpu": "", "cpus": 1, "memory": 0} for host in "ab"]
+    tables = {"processes": rows, "threads": threads, "nvtx_ranges": ranges, "targets": targets}
+    write_part(tmp_path / "two.warpline", Facts("p", "a", "b", end=9), tables)
+    with open_report(tmp_path / "two.warpline") as first, round_trip(first, tmp_path) as back:
+        assert sorted(back.table("processes").column("host").to_pylist()) == ["a", "b"]
+        assert back.tables["nvtx_ranges"] == 2
+        assert sorted(back.table("threads").column("name").to_pylist()) == ["of 0", "of 1"]
+
+
+def test_a_report_with_nothing_in_it_and_one_kind_of_samples(tmp_path: Path) -> None:
+    write_part(tmp_path / "empty.warpline", Facts("p", "a", "b", end=9), {})
+    with open_report(tmp_path / "empty.warpline") as report:
+        EXPORTER.load().write(report, tmp_path / "x.sqlite", kind="python")
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
+        assert connection.execute("SELECT count(*) FROM StringIds").fetchone() == (0,)
