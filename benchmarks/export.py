@@ -1,4 +1,4 @@
-"""Export: ranges per second to a Perfetto trace, against only reading the same columns."""
+"""Export: ranges per second to a Perfetto trace and back, against only reading the same columns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from _reports import make_report
 from harness import Row
 from warpline import catalog
 from warpline.exporters.tracks import RANGE_COLUMNS, batches
+from warpline.importers.importing import import_file
 from warpline.query import open as open_report
 
 
@@ -24,6 +25,7 @@ def run(quick: bool) -> list[Row]:
         read: list[float] = []
         perfetto: list[float] = []
         chrome: list[float] = []
+        back: list[float] = []
         for _ in range(3):
             before = time.perf_counter()
             rows = sum(batch.num_rows for batch in batches(report, "nvtx_ranges", RANGE_COLUMNS))
@@ -35,8 +37,13 @@ def run(quick: bool) -> list[Row]:
                 before = time.perf_counter()
                 exporter.write(target, folder / f"out{exporter.SUFFIX}")
                 rates.append(count / (time.perf_counter() - before))
+        for attempt in range(3):
+            before = time.perf_counter()
+            import_file(folder / "out.perfetto-trace", folder / f"back{attempt}.warpline")
+            back.append(number / (time.perf_counter() - before))
     peer = "reading alone, ranges/s"
     return [
         Row(f"perfetto, {number:,} ranges", max(perfetto), "ranges/s", peer, max(read), 1_000_000, "at least"),
+        Row(f"perfetto, imported again, {number:,} ranges", max(back), "ranges/s", peer, max(read)),
         Row(f"chrome, {few:,} ranges", max(chrome), "ranges/s", peer, max(read)),
     ]

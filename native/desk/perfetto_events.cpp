@@ -14,12 +14,21 @@ namespace {
 
 constexpr int kDeepest = 32;
 constexpr uint64_t kMonotonic = 3;
-constexpr char kBetween = '\x1f';  // categories of one event
+constexpr int64_t kLongest = int64_t{1} << 52;  // us
+constexpr char kBetween = '\x1f';               // categories of one event
 
 // Looks a number up; without a text it has none.
 int32_t text_of(const Numbered<int32_t> &known, uint64_t id) {
   const int32_t *found = known.get(id);
   return found == nullptr ? kNoText : *found;
+}
+
+// Times of a broken file may be anything: sums and products wrap.
+int64_t plus(int64_t one, int64_t other) {
+  return static_cast<int64_t>(static_cast<uint64_t>(one) + static_cast<uint64_t>(other));
+}
+int64_t thousand(int64_t value) {
+  return static_cast<int64_t>(static_cast<uint64_t>(value) * 1000);
 }
 
 void quoted(std::string_view text, std::string &out) {
@@ -97,12 +106,12 @@ void Decoder::track_event(Sequence &sequence, const Packet &packet, std::string_
   while (message.next(field)) {
     switch (field.id) {
       case 1:
-        sequence.reference_us += field.whole();
-        event.time = sequence.reference_us * 1000;
+        sequence.reference_us = plus(sequence.reference_us, field.whole());
+        event.time = thousand(sequence.reference_us);
         event.clock = clock(kMonotonic);
         break;
       case 16:
-        event.time = field.whole() * 1000;
+        event.time = thousand(field.whole());
         event.clock = clock(kMonotonic);
         break;
       case 3:
@@ -193,7 +202,7 @@ void Decoder::track_event(Sequence &sequence, const Packet &packet, std::string_
   }
   if (event.duration >= 0) {
     add(event.time, event.clock, event.track, event.name, event.category, kWhole);
-    add(event.time + event.duration, event.clock, event.track, event.name, event.category, kWholeEnd);
+    add(plus(event.time, event.duration), event.clock, event.track, event.name, event.category, kWholeEnd);
   } else {
     add(event.time, event.clock, event.track, event.name, event.category, static_cast<Type>(event.type));
   }
@@ -308,7 +317,7 @@ void Decoder::legacy(Sequence &sequence, TrackEvent &event) {
       break;
     case 'X':
       event.type = 0;
-      event.duration = std::max<int64_t>(duration, 0) * 1000;
+      event.duration = std::clamp<int64_t>(duration, 0, kLongest) * 1000;
       break;
     case 'i':
     case 'I':

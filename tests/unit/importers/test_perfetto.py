@@ -250,8 +250,19 @@ def test_a_trace_that_is_cut_short_gives_what_is_there(tmp_path: Path) -> None:
     assert [row["code"] for row in report.diagnostics.to_pylist()] == ["cut-short"]
 
 
+def test_a_trace_that_begins_with_a_long_packet_is_one(tmp_path: Path) -> None:
+    long = trace_pb2.Trace()
+    long.packet.add().trace_attributes.attribute.add(key="k", string_value="x" * 100_000)
+    story = Story().tracks()
+    story.slice(1, 2, "a")
+    report = imported(tmp_path, long.SerializeToString() + story.trace.SerializeToString())
+    assert report.tables["nvtx_ranges"] == 1
+
+
 def test_other_files_are_not_taken_for_traces(tmp_path: Path) -> None:
-    for number, data in enumerate((b"", b"\n", b"\n\n\n\n", b"hello\nworld", b"\n\x05hello", b"{}", b"\x0a\x00\x0a\x00")):
+    for number, data in enumerate(
+        (b"", b"\n", b"\n\n\n\n", b"hello\nworld", b"\n\x05hello", b"\nzbcd some text", b"{}", b"\x0a\x00\x0a\x00")
+    ):
         path = tmp_path / f"{number}.pftrace"
         path.write_bytes(data)
         with pytest.raises(NotAReport):

@@ -57,7 +57,7 @@ LOSES: tuple[str, ...] = (
     "of an API call that started several pieces of GPU work, the arrows to all but the first",
     "single allocations of GPU memory and of tensors, shapes and numbers of operations",
     "numbers that frameworks gave to API calls, mangled names of kernels",
-    "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls",
+    "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls, API calls and operations",
     "diagnostics and targets",
 )
 # Above the thread ids; viewers read them as 32 bits.

@@ -77,7 +77,7 @@ LOSES: tuple[str, ...] = (
     "of an API call that started several pieces of GPU work, the arrows to all but the first",
     "single allocations of GPU memory and of tensors, which operation a backward one belongs to",
     "numbers that frameworks gave to API calls, mangled names of kernels",
-    "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls",
+    "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls, API calls and operations",
 )
 
 # Field numbers of perfetto/trace/trace_packet.proto and the messages below it.

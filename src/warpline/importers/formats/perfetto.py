@@ -95,9 +95,16 @@ def _begins_with_packets(head: bytes) -> bool:
                 return False
             seen += 1
     except ValueError:
-        return seen > 0 and len(packet) < size  # cut where the head ends
+        # cut where the head ends
+        return len(packet) < size and (seen > 0 or (len(head) == _HEAD and _begins_with_message(packet)))
     following = head[at + 1 + size : at + 2 + size]
     return seen > 0 and following in (b"", b"\n")
+
+
+def _begins_with_message(packet: bytes) -> bool:
+    """Say whether a packet begins with a message, as one does that is longer than what was read of it."""
+    tag = packet[0] if packet[0] < 0x80 or len(packet) < 2 else packet[0] & 0x7F | packet[1] << 7
+    return tag & 7 == 2 and tag >> 3 in _KNOWN
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
