@@ -159,6 +159,19 @@ def test_a_rank_that_comes_late(tmp_path: Path) -> None:
     )
 
 
+def test_a_thread_that_looks_after_others_decides_nothing(tmp_path: Path) -> None:
+    report = drawn(
+        tmp_path,
+        line("main:api", (0, 20, "(cudaLaunchKernel#1"), (20, 80, "(cudaDeviceSynchronize")),
+        line("watchdog:api", (5, 20, "(cudaEventQuery"), (60, 75, "(cudaEventQuery"), (100, 115, "(cudaEventQuery")),
+        line("gpu0.7", (10, 70, "(gemm#1")),
+        line("gpu0.8", (30, 60, "(lost")),
+    )
+    assert sum(row["Time (ns)"] for row in stat(report)) == 80 * TICK
+    # What nobody is known to have launched stays where it is, and the device is waited for until it is done.
+    assert "-10,000 ns" in said(report, what_if="gemm")
+
+
 def test_launches_into_a_full_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(syncs, "_QUEUED", 2)
     # The fourth launch has to wait until the second kernel has begun, the fifth for the third.

@@ -9,10 +9,11 @@ import numpy as np
 
 from warpline.errors import MissingData
 from warpline.query.critical import collectives, handovers, host, streams, syncs
+from warpline.query.critical import edges as edges_of
 from warpline.query.critical.dag import UNKNOWN, Dag
-from warpline.query.critical.parts import END, Builder
+from warpline.query.critical.parts import Builder
 from warpline.query.critical.recorded import Calls, Window, Work, read_calls, read_work
-from warpline.query.pieces import NOTHING, Numbers
+from warpline.query.pieces import Numbers
 
 if TYPE_CHECKING:
     from warpline.query.report import Report
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class Graph:
     """Points and edges. Things are numbered: threads, then calls, then operations.
 
-    `edges`: columns start, end (points), weight (ns), kind (of `parts.KINDS`), thing (NOTHING: none). `last`: the point of the end.
+    `edges`: columns start, end (points), weight (ns), kind (of `parts.KINDS`), thing (-1: none). `last`: the point of the end.
     """
 
     edges: dict[str, Numbers]
@@ -66,15 +67,9 @@ def build(report: Report, selection: Selection) -> Graph:
     syncs.add(report, window, calls, work, listed, items, chains, builder, first_call)
     handovers.add(handed, calls, chains, builder)
     collectives.add(joined, number, work, items.operation, items.ended, builder, first_work)
+    edges_of.add_begins(calls, work, items, chains, builder)
     last = int(builder.add_points(np.array([UNKNOWN]))[0])
-    # What ends last decides; of several at once, the thread with the most calls.
-    busiest = np.argsort(
-        -np.bincount(np.searchsorted(chains.threads, calls.columns["thread"]), minlength=len(chains.threads)), kind="stable"
-    )
-    # What was launched in the window and ran behind it only says how full queues were.
-    inside = work.columns["start"] < window[1] if window is not None else np.ones(len(work), bool)
-    ends = np.concatenate((chains.last[busiest], items.ended[inside]))
-    builder.add_edges(ends, np.full(len(ends), last), 0, END, NOTHING)
+    edges_of.add_end(window, calls, work, items, chains, builder, last, first_call)
     observed, edges = builder.finish()
     dag = Dag(edges["start"], edges["end"], edges["weight"], observed)
     # What a call waited for may have no time of its own, such as an event: the weights of waits need the times of all points.

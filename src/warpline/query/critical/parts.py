@@ -9,8 +9,8 @@ import numpy as np
 from warpline.query.pieces import Numbers
 
 # What an edge stands for.
-KINDS = ("CPU", "CUDA API", "GPU", "launch latency", "stream order", "event", "sync", "queue", "collective", "end")
-CPU, CALL, WORK, LAUNCH, ORDER, EVENT, SYNC, QUEUE, COLLECTIVE, END = range(len(KINDS))
+KINDS = ("CPU", "CUDA API", "GPU", "launch latency", "stream order", "event", "sync", "queue", "collective", "begin", "end")
+CPU, CALL, WORK, LAUNCH, ORDER, EVENT, SYNC, QUEUE, COLLECTIVE, BEGIN, END = range(len(KINDS))
 
 
 @dataclass

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from warpline.query.critical.graph import Graph
-from warpline.query.critical.parts import CALL, CPU, LAUNCH, QUEUE, SYNC, WORK
+from warpline.query.critical.parts import BEGIN, CALL, CPU, LAUNCH, QUEUE, SYNC, WORK
 from warpline.query.critical.recorded import OPERATIONS, coded, numbers
 from warpline.query.kernel_classes import classes
 from warpline.query.pieces import NOTHING, Numbers, Pieces
@@ -78,7 +78,7 @@ def shares(report: Report, graph: Graph) -> Shares:
     ranges, range_names = _ranges(report, graph)
     parts = [_host(graph, cpu, start, end, ranges, len(names)), _others(graph, rest, start, end, len(names))]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    latency = [*range_names, NO_RANGE, "[launch latency]", "[between operations]"]
+    latency = [*range_names, NO_RANGE, "[not known]", "[launch latency]", "[between operations]"]
     columns["name"] = np.where(columns["name"] < 0, len(names) + len(latency) + columns["name"], columns["name"])
     return Shares(**columns, names=[*names, *latency])
 
@@ -116,7 +116,7 @@ def _host(graph: Graph, edges: Numbers, start: Numbers, end: Numbers, ranges: di
         "length": length,
         "weight": np.minimum(length, graph.edges["weight"][edge]),
         "category": np.full(len(edge), _CPU),
-        "name": np.where(name == NOTHING, -3, first_name + name),
+        "name": np.where(name == NOTHING, -4, first_name + name),
         "process": graph.processes[thing] if len(edge) else nothing,
         "thread": graph.threads[thing] if len(edge) else nothing,
         "device": nothing,
@@ -146,8 +146,8 @@ def _others(graph: Graph, edges: Numbers, start: Numbers, end: Numbers, first_na
             result[name][rows] = source[name][row[rows]] + (len(calls.names) if name == "name" and rows is is_work else 0)
     category[kind == CALL], category[kind == SYNC], category[kind == QUEUE] = _API, _RETURN, _QUEUE
     category[kind == WORK] = of[row[kind == WORK]]
-    category[kind == LAUNCH] = _LATENCY
-    result["name"] = np.where(category == _LATENCY, -2, np.where(category == _GAP, -1, result["name"]))
+    category[kind == LAUNCH], category[kind == BEGIN] = _LATENCY, BEFORE
+    result["name"] = np.select([category == BEFORE, category == _LATENCY, category == _GAP], [-3, -2, -1], result["name"])
     return {
         "edge": edges,
         "start": start[edges],

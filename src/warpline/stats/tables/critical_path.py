@@ -11,7 +11,7 @@ summed by what they are. What is not on it can take longer (by its slack) withou
 - All (ns): what these things took, on the path or not. Slack (ns): of those off the path, the least by which one may be later.
 - Kind: `CPU` (the host between its calls), `CUDA API`, `kernel`, `communication`, `memcpy`, `memset`, `graph`, `launch latency` (from call
   to operation), `stream gap` (between operations of a stream), `sync return` (from the end of work to that of the call that waited for it),
-  `full queue` (from when the queue had room to the end of the launch).
+  `full queue` (from when the queue had room to the end of the launch), `before` (before what began for a cause that is not known).
 - Name: of the kernel, copy or call; of `CPU` the innermost NVTX range, `domain:name`.
 - Rank, PID, TID, Thread, Device, Stream: each only where it tells rows apart. `:by=range`: Range is that around the launch, or the call.
 
