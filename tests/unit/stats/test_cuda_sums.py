@@ -237,4 +237,4 @@ def test_arguments_are_spelled_as_nsys_does(tmp_path: Path) -> None:
     assert call("-r", "cuda_gpu_kern_sum:base", "-f", "csv", "-o", str(tmp_path / "out")).exit_code == 0
     assert (tmp_path / "out_cuda_gpu_kern_sum_base.csv").exists()
     shown = re.findall(r"^ \*\* .* \((\w+)\):$", call().stdout, re.MULTILINE)
-    assert shown == ["nvtx_sum", "cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum"]
+    assert shown == ["nvtx_sum", "cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "gpu_utilization"]

@@ -26,14 +26,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
 from warpline.query.gpu_ops import kernels
+from warpline.query.kernel_durations import kernel_durations
 from warpline.stats.base import noted
 from warpline.stats.launches import no_kernels, whole_graphs
 from warpline.stats.sums import PLACE, grouped, naming, summary
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from warpline.query import Report, Selection
 
 DEFAULT = 4  # its place among the tables that `warpline stats` prints unasked, as in nsys
@@ -52,8 +54,23 @@ def table(
         mangled: the name as in the binary.
         all_gpus: sum over all GPUs and processes.
     """
-    relation = kernels(naming(base, mangled), nvtx_name)
-    rows = grouped(
-        report, selection, relation, {"Name": "operation"}, missing=partial(no_kernels, report, selection), per=() if all_gpus else PLACE
-    )
+    chosen = naming(base, mangled)
+    if nvtx_name or mangled or all_gpus:
+        per, missing = () if all_gpus else PLACE, partial(no_kernels, report, selection)
+        rows = grouped(report, selection, kernels(chosen, nvtx_name), {"Name": "operation"}, missing=missing, per=per)
+    else:
+        rows = _kernels(kernel_durations(report, selection, "name" if base else "demangled"))
+        if not rows.num_rows:
+            raise no_kernels(report, selection)
     return noted(summary(report, rows, ["Name"]), whole_graphs(report, selection))
+
+
+def _kernels(rows: pa.Table) -> pa.Table:
+    """Order rows as `grouped` does, and add the share of each in the total of its GPU."""
+    rows = rows.rename_columns([{"operation": "Name"}.get(name, name) for name in rows.column_names])
+    rows = rows.sort_by([("process", "ascending"), ("device", "ascending"), ("total", "descending"), ("Name", "ascending")])
+    process, device, total = (rows.column(name).to_numpy() for name in (*PLACE, "total"))
+    new = np.flatnonzero((np.diff(process, prepend=-1) != 0) | (np.diff(device, prepend=-1) != 0))
+    which = np.searchsorted(new, np.arange(len(total)), side="right") - 1
+    whole = np.bincount(which, weights=total)[which] if len(total) else total
+    return rows.append_column("share", pa.array(np.where(whole > 0, 100.0 * total / np.where(whole > 0, whole, 1), 0.0)))
