@@ -40,7 +40,6 @@ enum Field : uint8_t {
   kForwardThread,
   kShapes,
   kTypes,
-  kCallStack,
   kCollective,
   kGroup,
   kGroupSize,

@@ -35,7 +35,7 @@ def test_the_records_of_cuda(name: str, folder: Path, tmp_path: Path) -> None:
 def test_the_reader_of_traces(folder: Path, tmp_path: Path) -> None:
     more = [path for path in sources("desk") if path.stem in ("json_text", "trace_events", "trace_fields", "trace_reader")]
     words = (*MEMORY, f"-I{NATIVE / 'desk'}")
-    made = build_spool_test(folder / "trace", words=words, name="trace_reader_test", folder=folder / "trace.objects", more=more)
+    made = build_spool_test(folder / "trace_reader", words=words, name="trace_reader_test", folder=folder / "memory", more=more)
     unit_tests(made, tmp_path)
 
 
