@@ -36,7 +36,7 @@ def run(quick: bool) -> list[Row]:
             output = subprocess.run([sys.executable, __file__, str(report)], check=True, capture_output=True, text=True).stdout
             found = json.loads(output.splitlines()[-1])
             written, floor = _plain(Path(folder) / "run.sqlite", Path(folder) / "plain.sqlite")
-        label = f"export {written:,} rows"
+        label, budget = f"export {written:,} rows", BUDGET if kernels >= 500_000 else None  # a small one is mostly starting
         rows += [
             Row(
                 f"{label}: per second and core",
@@ -44,7 +44,7 @@ def run(quick: bool) -> list[Row]:
                 "rows/s",
                 "sqlite3 executemany",
                 written / floor,
-                BUDGET,
+                budget,
                 "at least",
             ),
             Row(f"{label}: peak memory", found["rss"] / 2**20, "MiB"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.nsys_export import Export, call, global_id, kernel, nvtx, work
+from tests.unit.importers import cpu_story
 from tests.unit.importers.story import MARK, PUSH_POP, tell
 from warpline.errors import NotAReport, ReportError, WarplineError
 from warpline.importers.importing import import_file
@@ -64,7 +65,7 @@ def test_a_truncated_file_is_an_error_and_leaves_nothing(tmp_path: Path) -> None
 
 
 def test_damaged_bytes_never_end_in_anything_but_a_report_or_an_error(tmp_path: Path) -> None:
-    whole = tell(Export()).write(tmp_path / "whole.sqlite").read_bytes()
+    whole = cpu_story.tell(tell(Export())).write(tmp_path / "whole.sqlite").read_bytes()
     chance = random.Random(5)
     path = tmp_path / "bad.sqlite"
     for number in range(12):
@@ -126,6 +127,19 @@ def test_values_of_any_type_fit_in_somehow(tmp_path: Path) -> None:
     assert "f\ufffdo" in report.table("kernels").column("name").to_pylist()
     assert "\ufffd(" in report.table("nvtx_ranges").column("message").to_pylist()
     assert "[string 0]" in report.table("kernels").column("name").to_pylist()
+
+
+def test_values_of_any_type_in_what_cpus_did(tmp_path: Path) -> None:
+    tables = ("OSRT_API", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS", "COMPOSITE_EVENTS", "SCHED_EVENTS", "MPI_P2P_EVENTS", "SYSCALL")
+    for number, value in enumerate(("'text'", "x'ff00'", "1e300", "NULL", "9223372036854775807", "-1")):
+        path = cpu_story.tell(tell(Export())).write(tmp_path / f"{number}.sqlite")
+        with closing(sqlite3.connect(path)) as connection:
+            columns = [(table, row[1]) for table in tables for row in connection.execute(f'PRAGMA table_info("{table}")')]
+        # one value in each row and column in turn
+        changed(path, *(f'UPDATE "{t}" SET "{c}" = {value} WHERE rowid % 5 = {place % 5}' for place, (t, c) in enumerate(columns)))
+        report = imported(path)
+        assert report.tables["frames"] > 0
+        assert report.tables["kernels"] == 3
 
 
 def test_views_and_virtual_tables_are_not_run(tmp_path: Path) -> None:
