@@ -11,7 +11,7 @@ from typing import Any
 
 _REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "kineto" / "hta_df_index_resolver.json.gz"
 _Event = dict[str, Any]
-_STEPS, _LAYERS = 5, 400  # of the synthetic one
+_STEPS, _LAYERS = 5, 2000  # of the synthetic one
 _KEYS = ("correlation", "External id")
 
 
