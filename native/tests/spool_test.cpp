@@ -25,6 +25,30 @@ void test_clock() {
   CHECK(to_ns(twice, 5000) == 1'002'000);
 }
 
+// Days of a counter of 3 GHz, of a machine that runs for years: no step, no turn back where a half or all of its bits run over.
+void test_clock_of_days() {
+  constexpr uint64_t kSecond = 1'000'000'000, kTicks = 3 * kSecond;
+  for (uint64_t first : {uint64_t{1} << 20, (uint64_t{1} << 62) + 12345, UINT64_MAX - 5 * kTicks}) {
+    ClockParams clock = calibrate(ClockKind::tsc, {first, uint64_t{1} << 56, 0},
+                                  {first + kTicks, (uint64_t{1} << 56) + kSecond, 0});
+    CHECK(clock.kind == ClockKind::tsc);
+    const uint64_t begin = to_ns(clock, first);
+    CHECK(begin == uint64_t{1} << 56);
+    for (uint64_t hours : {1u, 24u, 24u * 365u}) {
+      const uint64_t ns = hours * 3600 * kSecond;
+      const uint64_t found = to_ns(clock, first + hours * 3600 * kTicks) - begin;
+      const uint64_t off = found > ns ? found - ns : ns - found;
+      CHECK(off <= ns / 1'000'000'000 + 1);
+    }
+    for (uint64_t edge : {uint64_t{1} << 31, uint64_t{1} << 32, uint64_t{1} << 48, uint64_t{1} << 53}) {
+      const uint64_t before = to_ns(clock, first + edge - 1);
+      const uint64_t after = to_ns(clock, first + edge);
+      CHECK(after >= before && after - before <= 1);
+      CHECK(to_ns(clock, first + edge + kTicks) - after - kSecond + 1 <= 2);
+    }
+  }
+}
+
 void test_stack() {
   Scratch scratch;
   Names names;
@@ -169,6 +193,7 @@ void test_no_space() {
 
 int main() {
   test_clock();
+  test_clock_of_days();
   test_stack();
   test_start_end();
   test_strings();
