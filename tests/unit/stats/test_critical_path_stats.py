@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.query.simulated import LATENCY, program, run, write
-from tests.unit.stats.test_step_breakdown import line, op
+from tests.unit.stats.drawing import line, op
 from warpline import catalog
 from warpline.errors import MissingData, UsageError
 from warpline.query import Report, Selection

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.stats.test_step_breakdown import line
+from tests.unit.stats.drawing import line
 from warpline import catalog
 from warpline.errors import MissingData, UsageError
 from warpline.query import Report, Selection

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.stats.test_step_breakdown import line
+from tests.unit.stats.drawing import line
 from warpline import catalog
 from warpline.errors import MissingData
 from warpline.query import Report, Selection

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.stats.drawing import line, op
 from warpline import catalog
 from warpline.errors import MissingData
 from warpline.query import Report, Selection
@@ -32,19 +33,6 @@ def stat(report: Report, selection: Selection | None = None, **options: Any) -> 
 
 def spent(report: Report, **options: Any) -> dict[str, float]:
     return {row["Part"]: row["Total Time (ns)"] / TICK for row in stat(report, **options)}
-
-
-def op(name: str, thread: int, first: int, last: int, number: int, *, backward: bool = False) -> Row:
-    times = {"start": ORIGIN + first * TICK, "end": ORIGIN + last * TICK}
-    return {"range": 9_000 + number, "process": 0, "thread": thread, **times, "name": name, "backward": backward}
-
-
-def line(head: str, *things: tuple[int, int, str]) -> str:
-    """A line of a picture in which each thing lies from its first column to behind its last; `(name` and `[name` say which bracket."""
-    text = ""
-    for first, last, name in things:
-        text = text.ljust(first) + name.ljust(last - first - 1) + {"[": "]", "(": ")"}[name[0]]
-    return f"{head} |{text}"
 
 
 def test_parts_from_ranges_and_what_the_gpu_did_meanwhile(tmp_path: Path) -> None:
