@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from warpline.query.durations import Durations
 from warpline.query.row_groups import Reader, RowGroup, each, row_groups
@@ -14,6 +13,8 @@ from warpline.query.row_groups import Reader, RowGroup, each, row_groups
 if TYPE_CHECKING:
     from warpline.query.report import Report
     from warpline.query.selection import Selection
+
+_FEW = 1 << 12
 
 
 def kernel_durations(report: Report, selection: Selection, name: str) -> pa.Table:
@@ -44,10 +45,16 @@ def kernel_durations(report: Report, selection: Selection, name: str) -> pa.Tabl
 
 def _places(rows: pa.Table) -> pa.DictionaryArray:
     """Return `process device` of each row, as few texts."""
-    number = np.zeros(rows.num_rows, np.int64)
-    texts = [""]
-    for name in ("process", "device"):
-        coded = rows.column(name).combine_chunks().dictionary_encode()
-        number = number * len(coded.dictionary) + np.asarray(coded.indices.to_numpy(), np.int64)
-        texts = [f"{text} {value}" for text in texts for value in coded.dictionary.to_pylist()]
-    return pa.DictionaryArray.from_arrays(pc.cast(pa.array(number), pa.int32()), pa.array(texts))
+    columns = [np.asarray(rows.column(name).to_numpy()) for name in ("process", "device")]
+    edges = [(int(column.min()), int(column.max())) for column in columns]
+    if (edges[0][1] - edges[0][0] + 1) * (edges[1][1] - edges[1][0] + 1) <= _FEW:  # numbers of devices are small, processes come one by one
+        known = [list(range(low, high + 1)) for low, high in edges]
+        codes = [(column - low).astype(np.int32) for column, (low, _) in zip(columns, edges, strict=True)]
+    else:
+        known, codes = [], []
+        for column in columns:
+            values, code = np.unique(column, return_inverse=True)
+            known.append(values.tolist())
+            codes.append(code.astype(np.int32))
+    texts = [f"{process} {device}" for process in known[0] for device in known[1]]
+    return pa.DictionaryArray.from_arrays(pa.array(codes[0] * np.int32(len(known[1])) + codes[1]), pa.array(texts))
