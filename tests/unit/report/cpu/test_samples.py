@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.report.cpu.spools import FRAMES, MAIN, NATIVE, NOWHERE, POLL, SEM_WAIT, TASK, call, report, sample, thread
+from warpline.query import open as open_report
 from warpline.testing import spool_writer as sw
 
 LATEST = 1 << 62
@@ -110,3 +111,21 @@ def test_reasons_and_ranges_do_not_depend_on_how_rows_are_grouped(tmp_path: Path
     for columns in names:
         assert pieces.columns(*columns) == whole.columns(*columns)
     assert len(set(whole.columns("thread_states", "reason"))) == 3
+
+
+def test_a_day_of_ticks_and_holds_adds_up(tmp_path: Path) -> None:
+    """More than fits into 32 bits: in a record, in its sum, and in ns."""
+    day = 86_400 * 10**9
+    ticks = [sample(1_000 + number * day, 1_000 + number * day + day - 1, count=86_400_000, interval=1_000_000) for number in range(60)]
+    holds = [
+        {"domain": 3, "start": 1_000 + number * day, "end": 1_000 + (number + 1) * day, "tid": 10, "holds": 0xFFFFFFFF, "held_ns": day}
+        for number in range(3)
+    ]
+    calls = [call(1_000 + number * day, 1_000 + (number + 1) * day) for number in range(2)]
+    found = report(tmp_path, {"cpu_frame": FRAMES, "cpu_sample": ticks, "gil": holds, "os_call": calls})
+    assert sum(count for (count,) in found.columns("samples", "count")) == 60 * 86_400_000
+    with open_report(tmp_path / "r.warpline") as opened:
+        assert opened.sql("SELECT sum(weight)::HUGEINT::VARCHAR AS ns FROM samples").to_pylist() == [{"ns": str(60 * day)}]
+        (sums,) = opened.sql("SELECT sum(holds)::BIGINT AS holds, sum(held)::BIGINT AS held FROM gil").to_pylist()
+        assert sums == {"holds": 3 * 0xFFFFFFFF, "held": 3 * day}
+        assert opened.sql('SELECT sum("end" - start)::BIGINT AS ns FROM osrt').to_pylist() == [{"ns": 2 * day}]
