@@ -17,14 +17,13 @@ import time
 
 import warpline.nvtx as nvtx
 
-_LONG = 50_000  # us
-
 
 def main() -> None:
     """Serve requests while another thread calls into C."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--fix", action="store_true", help="without the mistake")
     parser.add_argument("--items", type=int, default=10, help="calls into C (default: 10)")
+    parser.add_argument("--ms", type=int, default=50, help="that each takes (default: 50)")
     options = parser.parse_args()
     library = ctypes.CDLL(None) if options.fix else ctypes.PyDLL(None)
     done = threading.Event()
@@ -32,7 +31,7 @@ def main() -> None:
     def hog() -> None:
         for _ in range(options.items):
             with nvtx.annotate("simulate"):
-                library.usleep(_LONG)
+                library.usleep(options.ms * 1000)
             time.sleep(0.01)
         done.set()
 

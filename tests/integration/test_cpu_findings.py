@@ -26,6 +26,8 @@ FOUND = {
     "slow_reader": ("data_loader", "wait for batch"),
     "blocked_socket": ("blocked_on_sockets", "recv on thread"),
 }
+# Each wait must be long beside what a busy machine makes of a request.
+WORDS = {"gil_hog": ("--ms", "300", "--items", "5")}
 _CHANCES = 3
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
@@ -74,8 +76,8 @@ def saved(name: str, slow: Report, fast: Report) -> float:
 
 def looked_at(folder: Path, name: str) -> str:
     """Record both twins and ask; returns what is wrong, empty if nothing is."""
-    record(folder / "slow", name)
-    record(folder / "fast", name, "--fix")
+    record(folder / "slow", name, *WORDS.get(name, ()))
+    record(folder / "fast", name, *WORDS.get(name, ()), "--fix")
     with open_report(folder / "slow.warpline") as slow, open_report(folder / "fast.warpline") as fast:
         findings = judge(slow, Selection()).findings
         assert findings, "the mistake is not found"

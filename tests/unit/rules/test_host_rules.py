@@ -70,6 +70,15 @@ def test_gc_pauses_of_two_processes_at_once_count_once(tmp_path: Path) -> None:
     assert (in_ms(finding), finding.occurrences) == ((43, 43), 4)
 
 
+def test_gc_pauses_before_the_work_are_its_start(tmp_path: Path) -> None:
+    before = """
+    main    |                                                   [work                                          ]
+    main:gc |       (2                   )    (0)
+    """
+    assert ask(ms(tmp_path, before), "gc_pauses") == []
+    assert one(ms(tmp_path / "without", before.replace("[work ", "!work ").replace("]", " ")), "gc_pauses").occurrences == 1
+
+
 def test_gc_pauses_that_free_much_or_are_short_are_no_mistake(tmp_path: Path) -> None:
     assert ask(ms(tmp_path, PAUSES, cpu={"2": {"collected": 100_000}}), "gc_pauses") == []
     assert ask(drawn(tmp_path / "short", PAUSES), "gc_pauses") == []

@@ -2,7 +2,8 @@
 
 ## What it looks for
 Collections that each took longer than 10 ms, where together they take more than 2 % of the time that is looked at. Where there is a GPU,
-only while it had nothing to do. What freeing objects takes (0.5 us each) does not count.
+only while it had nothing to do. What freeing objects takes (0.5 us each) does not count, nor do pauses outside of all NVTX ranges, where
+a process has ranges.
 
 ## Why it costs time
 A collection holds the GIL: every thread of Python stands still until it is over. The thread that launches work for the GPU is one of
@@ -21,12 +22,14 @@ lasts: then collections must be, and only what they walk over in vain can be sav
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from warpline.model.words import counted, duration
 from warpline.query.intervals import Cover
 from warpline.rules.base import Evidence, Finding, most
-from warpline.rules.hosts import ceiling, edges, idle, needed, rows
+from warpline.rules.hosts import ceiling, edges, idle, needed, numbers, rows
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -48,6 +51,7 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
     long = f'"end" - "start" > {round(longest * 1e6)}'
     found = rows(report, selection, "id, process, thread, generation, collected", "gc", long).to_pylist()
     gpu = idle(report, selection)
+    found = _in_the_work(report, selection, found)
     if not found:
         return []
     pauses = Cover([row["start"] for row in found], [row["end"] for row in found])
@@ -83,3 +87,19 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
             "high" if gpu is None or lost.total > pauses.total / 2 else "medium",
         )
     ]
+
+
+def _in_the_work(report: Report, selection: Selection, pauses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out what lies in none of the NVTX ranges of its process: it may be the start-up. Without ranges, everything counts."""
+    if not pauses:
+        return []
+    ranges = rows(report, selection, "process", "nvtx_ranges", "depth = 0")
+    process, start, end = (numbers(ranges, name) for name in ("process", "start", "end"))
+    kept = []
+    for own in {row["process"] for row in pauses}:
+        mine = process == own
+        cover = Cover(start[mine], end[mine])
+        some = [row for row in pauses if row["process"] == own]
+        inside = cover.within(*(np.array([row[edge] for row in some], np.int64) for edge in ("start", "end")))
+        kept += [row for row, ns in zip(some, inside.tolist(), strict=True) if ns or not mine.any()]
+    return sorted(kept, key=lambda row: row["start"])
