@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ ROLES: Codes = np.array(
     [COMMUNICATION if n == _COMMUNICATION else MEMORY if COPY <= n <= MIGRATION else COMPUTE for n in range(len(KINDS))], np.uint8
 )
 
+_FEW = 1 << 14  # numbers that are looked up in a table
 _FAR = 1 << 61  # ns: differences of what lies within still fit into 64 bits
 _WHERE = ("process", "device", "stream", "start", "end")
 _COLUMNS = {
@@ -166,15 +168,23 @@ def _split(table: str, rows: pa.Table, window: tuple[int, int] | None) -> dict[P
 
 def _places(rows: pa.Table) -> tuple[npt.NDArray[np.int16] | Times, list[Place]]:
     """Number the combinations of process, device and stream."""
-    number = np.zeros(rows.num_rows, np.int64)
-    values = []
-    for name in ("process", "device", "stream"):
-        coded = rows.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
-        number = number * len(coded.dictionary) + np.asarray(coded.indices.to_numpy(), np.int64)
-        values.append(coded.dictionary.to_pylist())
-    kept, code = np.unique(number, return_inverse=True) if np.any(number) else (np.zeros(1, np.int64), number)
-    shape = [len(known) for known in values]
-    places = [(values[0][p], values[1][d], values[2][s]) for p, d, s in zip(*np.unravel_index(kept, shape), strict=True)]
+    known = [name for name in ("process", "device", "stream") if not rows.column(name).null_count]  # migrations have no stream
+    columns = [np.asarray(rows.column(name).to_numpy(), np.int64) for name in known]
+    edges = [(int(column.min()), int(column.max())) for column in columns]
+    shape = [high - low + 1 for low, high in edges]
+    if math.prod(shape) <= _FEW:
+        number = np.zeros(rows.num_rows, np.int64)
+        for column, (low, _), size in zip(columns, edges, shape, strict=True):
+            number = number * size + (column - low)
+        kept = np.flatnonzero(np.bincount(number))
+        code = np.zeros(math.prod(shape), np.int64)
+        code[kept] = np.arange(len(kept))
+        code = code[number]
+        values = [index + low for index, (low, _) in zip(np.unravel_index(kept, shape), edges, strict=True)]
+    else:
+        found, code = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        code, values = code.reshape(-1), list(found)
+    places = [(*place, None)[:3] for place in zip(*(value.tolist() for value in values), strict=True)]
     return code.astype(np.int16) if len(places) < 1 << 15 else code, places
 
 
