@@ -214,6 +214,12 @@ def test_collectives(tmp_path: Path) -> None:
     ]
 
 
+def test_a_trace_of_nothing_but_communication(tmp_path: Path) -> None:
+    report = trace(tmp_path, [kernel("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 5, 2, 1)])
+    assert rows(report, "collectives", "name", "kernel", "range", "end") == [("reduce_scatter", 0, None, 7000)]
+    assert rows(report, "processes", "start", "end") == [(5000, 7000)]
+
+
 def test_memory_of_tensors(tmp_path: Path) -> None:
     memory = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": HOST, "tid": HOST}
     totals = {"Total Allocated": 2048, "Total Reserved": 4096}

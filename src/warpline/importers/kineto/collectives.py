@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.importers.kineto.columns import Codes, numbered
+from warpline.importers.kineto.columns import Codes, numbered, where_known
 from warpline.importers.kineto.layout import KINDS
 from warpline.report.writer import RANGES_PER_PROCESS
 
@@ -61,36 +61,45 @@ def write(trace: Trace, ranges: Ranges, kernels: Kernels, ops: Codes) -> None:
     kernel_places[kernels.row] = np.arange(len(kernels.row))
     of_kernel = {int(kernel_places[row[number]]): number for number in np.flatnonzero(owner == _KERNEL).tolist()}
     of_op = {int(ops[row[number]]): number for number in np.flatnonzero(owner == _OP).tolist()}
-    rows: list[dict[str, Any]] = []
     surroundings = _Around(trace, ranges, of_op)
-    inner = np.where(kernels.range < 0, -1, np.searchsorted(ranges.id, kernels.range)).tolist()
-    for place in sorted({*np.flatnonzero(_communicates(trace, kernels)).tolist(), *of_kernel}):
-        around = surroundings.find(inner[place])
-        said = {**told.row(of_op.get(around)), **told.row(of_kernel.get(place))}
-        name = said.get("name") or surroundings.name(around) or _of_kernel(trace.texts[int(kernels.name[place])])
-        rows.append(
-            {
-                **said,
-                "process": int(kernels.process[place]),
-                "start": int(kernels.start[place]),
-                "end": int(kernels.end[place]),
-                "kernel": int(kernels.id[place]),
-                "range": int(ranges.id[around]) if around >= 0 else None,
-                "name": name,
-                "around": around,
-            }
-        )
-    started = {row["around"] for row in rows}
-    for place, number in of_op.items():
-        said = told.row(number)
-        if place not in started and said["name"] not in _NO_TRANSFER:
-            span = {"start": int(ranges.start[place]), "end": int(ranges.end[place])}
-            rows.append({**said, **span, "process": int(ranges.id[place]) // RANGES_PER_PROCESS, "range": int(ranges.id[place])})
-    rows.sort(key=lambda row: (row["process"], row["start"], row["end"]))
-    for number, key in enumerate(numbered(np.array([row["process"] for row in rows], np.int64)).tolist()):
-        rows[number]["id"] = key
-        rows[number].pop("around", None)
-    trace.part.write("collectives", rows)
+    inner = np.where(kernels.range < 0, -1, np.searchsorted(ranges.id, kernels.range))
+    places = sorted({*np.flatnonzero(_communicates(trace, kernels)).tolist(), *of_kernel})
+    around = [surroundings.find(place) for place in inner[places].tolist()] if places else []
+    said: list[dict[str, Any]] = []
+    names: list[str] = []
+    for place, code, outer in zip(places, kernels.name[places].tolist() if places else [], around, strict=True):
+        said.append({**told.row(of_op.get(outer)), **told.row(of_kernel.get(place))} or _NOTHING)
+        names.append(said[-1].get("name") or surroundings.name(outer) or _of_kernel(trace.texts[code]))
+    started = set(around)
+    alone = [place for place, number in of_op.items() if place not in started and told.row(number)["name"] not in _NO_TRANSFER]
+    said += [told.row(of_op[place]) for place in alone]
+    names += [told.row(of_op[place])["name"] for place in alone]
+    if not said:
+        return
+    of_gpu, of_host = np.array(places, np.int64), np.array(alone, np.int64)
+    outer_places = np.array([*around, *alone], np.int64)
+    process = np.concatenate([kernels.process[of_gpu], ranges.id[of_host] // RANGES_PER_PROCESS])
+    start = np.concatenate([kernels.start[of_gpu], ranges.start[of_host]])
+    end = np.concatenate([kernels.end[of_gpu], ranges.end[of_host]])
+    order = np.lexsort((end, start, process))
+    texts = order.tolist()
+    trace.write(
+        "collectives",
+        {
+            "id": numbered(process[order]),
+            "process": process[order],
+            "start": start[order],
+            "end": end[order],
+            "kernel": where_known(np.concatenate([kernels.id[of_gpu], np.full(len(alone), -1, np.int64)])[order]),
+            "range": where_known(np.append(ranges.id, -1)[outer_places][order]),  # -1: the last one
+            "name": [names[number] for number in texts],
+            **{column: [said[number].get(column) for number in texts] for column in _SAID},
+        },
+    )
+
+
+_NOTHING: dict[str, Any] = {}
+_SAID = ("group", "group_size", "sequence", "bytes_in", "bytes_out", "elements_in", "elements_out", "type", "peers")
 
 
 class _Told:
