@@ -116,6 +116,7 @@ def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Itera
             for pieces in pool.map(one, wanted):
                 for place, track in pieces.items():
                     found.setdefault(place, []).append(track)
+        pa.default_memory_pool().release_unused()  # what row groups were decoded in: hundreds of MB of a long recording
         of: dict[tuple[int, int], list[Place]] = {}
         for place in sorted(found, key=lambda place: (place[0], place[1], -1 if place[2] is None else place[2])):
             of.setdefault(place[:2], []).append(place)
