@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import environment, warpline
+from tests.launching import COMMAND, environment
 from tests.wrapper_calls import LEFT_OUT, NOT_TOLD, ONLY_WAITING, source, table
 from warpline.query import open as open_report
 
-pytestmark = [pytest.mark.require("native", "gcc"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.require("native", "gcc"), pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,8 @@ def test_every_wrapper_does_what_the_function_does(calls: Path, tmp_path: Path) 
     alone = subprocess.run([calls], cwd=bare, env=environment(), text=True, capture_output=True, check=False, timeout=300)
     assert alone.returncode == 0, alone.stderr
     options = ("-t", "osrt", "--osrt-threshold", "0", "--osrt-file-access")
-    done = warpline("profile", "-q", "-o", tmp_path / "x", *options, calls, cwd=with_us)
+    command = [*COMMAND, "profile", "-q", "-o", tmp_path / "x", *options, calls]
+    done = subprocess.run(command, cwd=with_us, env=environment(), text=True, capture_output=True, check=False, timeout=300)
     assert (done.returncode, done.stdout.splitlines()) == (0, alone.stdout.splitlines())
     ended = dict(re.findall(r"^(\w+) ended (\d+)$", alone.stdout, re.MULTILINE))
     assert ended.keys() == {one.name for one in table()} - LEFT_OUT
