@@ -77,18 +77,16 @@ class Report(reports.Report):
     def gaps(self, *, device: int | None = None, longer_than: str | int = 0, time: str | None = None, nvtx: str | None = None) -> pa.Table:
         """Return when GPUs stood still, and why: process, device, start, end (ns), cause, api, thread, waits; see `warpline.query.idle`.
 
-        `device`: of one GPU, as CUDA numbers it. `longer_than`: a time such as `"20us"`, or ns. Raises MissingData without GPU work.
+        `device`: of one GPU, as CUDA numbers it. `longer_than`: a time such as `"20us"`, or ns, of the whole
+        gap; its pieces, one for each cause, have its number in `gap`. Raises MissingData without GPU work.
         """
         import pyarrow.compute as pc
 
         from warpline.query.idle import idle
 
         least = parse_duration(longer_than) if isinstance(longer_than, str) else longer_than
-        rows = idle(self, Selection.parse(time, nvtx))
-        kept = pc.greater(pc.subtract(rows.column("end"), rows.column("start")), least)
-        if device is not None:
-            kept = pc.and_(kept, pc.equal(rows.column("device"), device))
-        return rows.filter(kept)
+        rows = idle(self, Selection.parse(time, nvtx), longer_than=least)
+        return rows if device is None else rows.filter(pc.equal(rows.column("device"), device))
 
     def overlap(self, a: str | pa.Table, b: str | pa.Table) -> Overlap:
         """Return for how long `a` and `b` happened at the same time.
