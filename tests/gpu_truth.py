@@ -103,7 +103,8 @@ class Gpu:
 
     def latencies(self) -> tuple[list[int], list[int]]:
         """From call to kernel: of launches into a free stream, and of those behind other work."""
-        free, behind = [], []
+        free: list[int] = []
+        behind: list[int] = []
         for stream in {op.stream for op in self.ops}:
             reach, seen = -(1 << 62), set()
             for op in sorted((op for op in self.ops if op.stream == stream), key=lambda op: op.start):

@@ -43,7 +43,9 @@ def rows(name: str, text: str) -> list[tuple[Any, ...]]:
 def alone(wanted: Spans, other: Spans) -> Spans:
     """The stretches in which something of the first kind went on and nothing of the second: event by event."""
     events = sorted([(t, what, step) for spans, what in ((wanted, 0), (other, 1)) for a, b in spans for t, step in ((a, 1), (b, -1))])
-    count, found, since = [0, 0], [], None
+    count = [0, 0]
+    found: Spans = []
+    since: int | None = None
     for time, what, step in events:
         if since is not None and time > since:
             found.append((since, time))
