@@ -57,6 +57,9 @@ def judge(
     """
     asked = catalog.units(FAMILY) if names is None else [catalog.find(FAMILY, name) for name in names]
     begin, end = selection.window(report) or report.span
+    if end <= begin:
+        nothing = dict.fromkeys((unit.id for unit in asked), f"lasts no time{selection.place(report)}.")
+        return Judgement((), (), nothing, begin, end, report.origin)
     found: list[Finding] = []
     silent, not_judged = [], {}
     for unit in asked:

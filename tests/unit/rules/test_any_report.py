@@ -10,6 +10,7 @@ from tests.gpu_schedule import chaos
 from warpline.query import Selection
 from warpline.query import open as open_report
 from warpline.rules.judging import judge
+from warpline.testing.timeline import timeline
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -30,3 +31,13 @@ def test_the_same_question_has_the_same_answer(tmp_path: Path) -> None:
         first = judge(report, Selection()).as_json()
     with open_report(tmp_path / "r.warpline") as report:
         assert judge(report, Selection()).as_json() == first
+
+
+@pytest.mark.parametrize("picture", ["main |!mark", "main |<open"])
+def test_what_lasts_no_time_is_not_judged(tmp_path: Path, picture: str) -> None:
+    timeline(tmp_path / "r.warpline", picture, tick_ns=0)
+    with open_report(tmp_path / "r.warpline") as report:
+        judgement = judge(report, Selection())
+    assert not judgement.findings
+    assert not judgement.silent
+    assert set(judgement.not_judged.values()) == {"lasts no time."}
