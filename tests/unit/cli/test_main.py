@@ -106,7 +106,7 @@ def test_exit_codes(error: BaseException, code: int, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("x.nsys-rep", "nsys export -t sqlite"),
+        ("x.nsys-rep", "is no recording of Nsight Systems: it is empty."),
         ("x.sqlite", "is no SQLite file: it is empty."),
         ("x.txt", "is a file, not a report"),
     ],

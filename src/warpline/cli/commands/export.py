@@ -32,7 +32,7 @@ _PAGE = "html"  # joins stats, rules and plots, so it is no exporter but a flow
 Examples:
   warpline export run.warpline        run.perfetto-trace, for ui.perfetto.dev
   warpline export -t chrome -o trace.json run.warpline
-  warpline export -t html run         run.html, one page with findings, plots and tables
+  warpline export -t html run         run.html: findings, plots and tables
   warpline export -t speedscope:wall --filter-nvtx step run
 """,
 )
