@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.launching import warpline
+from tests.launching import COMMAND, environment, warpline
 from warpline.query import open as open_report
 
 Target = Callable[..., Path]
@@ -33,10 +34,10 @@ while time.thread_time() < end:
 
 
 @cache
-def may_sample() -> bool:
-    """Whether perf events can be had here at all; asked of the kernel as anybody would."""
-    ask = "import ctypes,os; a=bytearray(128); a[0:8]=(1).to_bytes(4,'little')+(128).to_bytes(4,'little'); a[8]=9; a[40]=0x61;"
-    ask += "b=(ctypes.c_char*128).from_buffer(a); n=298 if os.uname().machine=='x86_64' else 241;"
+def may_sample(*, kernel: bool = False) -> bool:
+    """Whether perf events can be had here at all, or of the kernel; asked as anybody would."""
+    ask = "import ctypes,os; a=bytearray(128); a[0:8]=(1).to_bytes(4,'little')+(128).to_bytes(4,'little'); a[8]=9;"
+    ask += f"a[40]={0x41 if kernel else 0x61};b=(ctypes.c_char*128).from_buffer(a); n=298 if os.uname().machine=='x86_64' else 241;"
     ask += "raise SystemExit(ctypes.CDLL(None).syscall(n,b,0,-1,-1,0)<0)"
     return subprocess.run([sys.executable, "-c", ask], check=False).returncode == 0
 
@@ -58,6 +59,12 @@ def stacks(report: Any, kind: str = "native") -> list[list[str]]:
             at = frames[at]["parent"]
         found.append(names)
     return found
+
+
+def shows_addresses(*before: str) -> bool:
+    """Whether the kernel says where its functions are, to what is run behind the words `before`."""
+    ask = "raise SystemExit(not any(int(line.split()[0], 16) for line in open('/proc/kallsyms')))"
+    return subprocess.run([*before, sys.executable, "-c", ask], check=False, capture_output=True).returncode == 0
 
 
 def holds(stack: list[str], chain: list[str]) -> bool:
@@ -118,6 +125,65 @@ def test_python_stands_among_the_native_frames(tmp_path: Path) -> None:
         assert any("do_zlib" in stack and "_start" in stack[-2:] for stack in stacks(report)) or any(
             "do_zlib" in stack and len(stack) > 5 for stack in stacks(report)
         )
+
+
+@needs_perf
+@pytest.mark.skipif("not (may_sample(kernel=True) and shows_addresses())", reason="the kernel shows nothing of itself here")
+@pytest.mark.parametrize("words", [(), ("-b", "fp")])
+def test_time_in_the_kernel_has_its_frames(words: tuple[str, ...], target: Target, tmp_path: Path) -> None:
+    with profile(tmp_path, *words, target("perf_work", "-O1", "-fno-omit-frame-pointer"), "reads") as report:
+        frames = {row["frame"]: row for row in report.table("frames").to_pylist()}
+        inside = []  # the functions of the kernel in each sample, innermost first
+        for at in report.table("samples").column("stack").to_pylist():
+            kernel = []
+            while at is not None and frames[at]["kind"] == "kernel":
+                kernel.append(frames[at]["function"])
+                at = frames[at]["parent"]
+            callers = []
+            while at is not None:  # which are the program's alone
+                assert frames[at]["kind"] != "kernel"
+                callers.append(frames[at]["function"])
+                at = frames[at]["parent"]
+            if words:  # a C library without frame pointers hides who called read()
+                reads = "main" in callers
+            else:
+                reads = "read_much" in callers and any("read" in name for name in callers[: callers.index("read_much")])
+            if kernel and reads:
+                inside.append(kernel)
+        assert inside
+        assert any("read" in name for kernel in inside for name in kernel), inside[:5]  # what they are called was found
+
+
+@needs_perf
+@pytest.mark.parametrize("mode", ["auto", "fp", "none"])
+def test_what_the_kernel_hides_is_not_recorded(mode: str, target: Target, tmp_path: Path) -> None:
+    """Even root, without the right to see addresses."""
+    without = ("setpriv", "--bounding-set=-syslog")
+    if shutil.which(without[0]) is None or subprocess.run([*without, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("rights cannot be given up here")
+    if shows_addresses(*without):
+        pytest.skip("the kernel hides nothing here")
+    command: list[str | Path] = [
+        *without,
+        *COMMAND,
+        "profile",
+        "-o",
+        "x",
+        "--sample=process-tree",
+        "-b",
+        mode,
+        target("perf_work", "-O1"),
+        "reads",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with open_report(tmp_path / "x.warpline") as report:
+        rows = report.table("frames").to_pylist()
+        assert not [row for row in rows if row["kind"] == "kernel" or (row["address"] or 0) >> 63]
+        told = {row["code"] for row in report.table("diagnostics").to_pylist()}
+        assert told & {"kernel-frames-hidden", "kernel-hidden"}
+        if "kernel-hidden" not in told:  # then its time counts for who called it
+            assert any("read" in name for stack in stacks(report) for name in stack) or (mode == "none" and rows)
 
 
 @needs_perf

@@ -16,6 +16,7 @@
 #include "agent/source.h"
 #include "agent/unwind/unwinder.h"
 #include "perf_attributes.h"
+#include "perf_kernel.h"
 #include "perf_ring.h"
 #include "perf_samples.h"
 #include "perf_schedstat.h"
@@ -70,20 +71,26 @@ Perf *g_perf = nullptr;
 // The first event says whether, and how, there can be others.
 int open_first_samples(Perf &perf, PerfRing &ring, int cpu, uint32_t wanted_hz, Backtrace backtrace) {
   int error = 0;
+  const bool shown = shows_kernel_addresses();
   for (bool cycles : {true, false}) {
-    for (bool kernel : {true, false}) {
+    for (KernelPart kernel : {KernelPart::frames, KernelPart::time, KernelPart::none}) {
+      if (kernel == KernelPart::frames && !shown) {
+        continue;
+      }
       uint32_t hz = wanted_hz != 0 ? wanted_hz : cycles ? kHz : kHzWithoutCounters;
       perf.sample_event = sample_attributes(cycles, hz, backtrace, kernel);
-      perf.form = {backtrace, 1'000'000'000u / hz};
+      perf.form = {backtrace, 1'000'000'000u / hz, kernel == KernelPart::frames};
       error = ring.open(*perf.sample_event, perf.main_tid, cpu, 32, 8);
       if (error == 0) {
         own_cpu_notice(CpuNotice::native, hz, cycles ? "cycles" : "cpu-clock");
-        if (!kernel) {
-          own_cpu_notice(CpuNotice::kernel_hidden, 0);
+        if (kernel != KernelPart::frames) {
+          own_cpu_notice(
+              kernel == KernelPart::none ? CpuNotice::kernel_hidden : CpuNotice::kernel_frames_hidden, 0);
         }
         return 0;
       }
-      if (error != EACCES && error != EPERM) {
+      // Chains may be refused for reasons of their own, such as memory.
+      if (kernel != KernelPart::frames && error != EACCES && error != EPERM) {
         break;
       }
     }

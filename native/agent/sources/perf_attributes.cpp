@@ -21,7 +21,7 @@ perf_event_attr common() {
 
 }  // namespace
 
-perf_event_attr sample_attributes(bool cycles, uint32_t hz, Backtrace backtrace, bool kernel) {
+perf_event_attr sample_attributes(bool cycles, uint32_t hz, Backtrace backtrace, KernelPart kernel) {
   perf_event_attr attributes = common();
   attributes.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE;
   if (cycles) {
@@ -32,7 +32,7 @@ perf_event_attr sample_attributes(bool cycles, uint32_t hz, Backtrace backtrace,
     attributes.config = PERF_COUNT_SW_CPU_CLOCK;
     attributes.sample_period = 1'000'000'000 / hz;
   }
-  attributes.exclude_kernel = !kernel;
+  attributes.exclude_kernel = kernel == KernelPart::none;
   attributes.wakeup_events = 1;
   attributes.mmap = 1;
   attributes.mmap2 = 1;
@@ -47,7 +47,12 @@ perf_event_attr sample_attributes(bool cycles, uint32_t hz, Backtrace backtrace,
     attributes.sample_regs_user = kSampledMask;
     attributes.sample_stack_user = kStackBytes;
   }
-  attributes.exclude_callchain_kernel = 1;  // time in the kernel counts for the call that led there
+  if (kernel == KernelPart::frames) {
+    attributes.exclude_callchain_user = backtrace != Backtrace::frame_pointer;
+    attributes.sample_type |= PERF_SAMPLE_CALLCHAIN;
+  } else {
+    attributes.exclude_callchain_kernel = 1;  // time in the kernel counts for the call that led there
+  }
   return attributes;
 }
 

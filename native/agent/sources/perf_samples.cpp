@@ -81,7 +81,7 @@ void PerfSamples::sample(const perf_event_header &record, ProcessLog &log, bool 
     return;
   }
   const bool unwinds = form_.backtrace == Backtrace::automatic || form_.backtrace == Backtrace::dwarf;
-  if (form_.backtrace == Backtrace::frame_pointer) {
+  if (form_.backtrace == Backtrace::frame_pointer || (unwinds && form_.has_kernel)) {
     sample.chain_length = std::min<uint64_t>(fields.take<uint64_t>(), fields.left() / sizeof(uint64_t));
     sample.chain = fields.at();
     fields.skip(sample.chain_length * sizeof(uint64_t));
@@ -100,10 +100,11 @@ void PerfSamples::sample(const perf_event_header &record, ProcessLog &log, bool 
 
   Reached reached = Reached::end;
   size_t count = find_frames(sample, &reached);
-  bool late = false;
+  bool late = false, cut = false;
   uint32_t stack = write(log, sample, count, reached, &late);
+  stack = write_kernel(log, stack, find_kernel(sample, &cut));
   CpuSampleRecord out{};
-  auto flags = static_cast<uint8_t>(kSampleOnCpu | (reached == Reached::end ? 0 : kSampleCut) |
+  auto flags = static_cast<uint8_t>(kSampleOnCpu | (reached == Reached::end && !cut ? 0 : kSampleCut) |
                                     (late ? kSampleLate : 0));
   out.head = {RecordType::cpu_sample, flags, static_cast<uint16_t>(SampleKind::native), 0};
   out.start = out.end = sample.time;
@@ -125,7 +126,10 @@ size_t PerfSamples::find_frames(const Sample &sample, Reached *reached) {
     } else {
       count = copy_chain(sample);
     }
-    bool known = count != 0 && *reached != Reached::lost && frames_[count - 1].mapping != nullptr;
+    if (count == 0) {
+      return 0;  // in the kernel, and not on the way from the program
+    }
+    bool known = *reached != Reached::lost && frames_[count - 1].mapping != nullptr;
     if (known || attempt != 0 || !modules().refresh(sample.time)) {
       return count;
     }
@@ -147,10 +151,37 @@ size_t PerfSamples::copy_chain(const Sample &sample) {
       frames_[count++] = {address, mappings_.find(address - is_return), 0, is_return};
     }
   }
-  if (count == 0) {
+  if (count == 0 && is_kernel_address(sample.ip)) {
+    if (!form_.has_kernel) {
+      frames_[count++] = {0, nullptr, 0, false};
+    }
+  } else if (count == 0) {
     frames_[count++] = {sample.ip, mappings_.find(sample.ip), 0, false};
   }
   return count;
+}
+
+size_t PerfSamples::find_kernel(const Sample &sample, bool *cut) {
+  if (!form_.has_kernel) {
+    return 0;
+  }
+  size_t count = kernel_frames(sample.chain, sample.chain_length, kernel_, cut);
+  if (count == 0 && is_kernel_address(sample.ip)) {
+    kernel_[count++] = sample.ip;
+  }
+  return count;
+}
+
+uint32_t PerfSamples::write_kernel(ProcessLog &log, uint32_t stack, size_t count) {
+  while (count-- > 0) {
+    Frame frame;
+    frame.kind = FrameKind::kernel;
+    frame.flags = count != 0 ? kReturnAddress : 0;
+    frame.address = kernel_[count];
+    uint32_t node = stack_node(log, stack, frame);
+    stack = node != 0 ? node : stack;
+  }
+  return stack;
 }
 
 // Where the evaluation loop is; looked for again when something was mapped.

@@ -11,6 +11,7 @@
 
 #include "agent/python/mixed.h"
 #include "agent/unwind/unwinder.h"
+#include "perf_kernel.h"
 #include "warpline/cpu_records.h"
 
 namespace warpline::agent {
@@ -19,6 +20,7 @@ namespace warpline::agent {
 struct SampleForm {
   Backtrace backtrace;
   uint64_t interval;
+  bool has_kernel;  // its addresses are in them
 };
 
 // Reads Python for the samples of some CPUs: what it learns of code is too large for each of many.
@@ -57,10 +59,12 @@ class PerfSamples {
   void sample(const perf_event_header &record, ProcessLog &log, bool prompt);
   void mapped(const perf_event_header &record);
   size_t find_frames(const Sample &sample, Reached *reached);
+  size_t find_kernel(const Sample &sample, bool *cut);
   size_t copy_chain(const Sample &sample);
   bool find_eval();
   bool read_python(const Sample &sample, size_t count, bool whole);
   uint32_t write(ProcessLog &log, const Sample &sample, size_t count, Reached reached, bool *late);
+  uint32_t write_kernel(ProcessLog &log, uint32_t stack, size_t count);
 
   static constexpr size_t kMostFrames = 512;
 
@@ -71,6 +75,7 @@ class PerfSamples {
   uint64_t eval_version_ = 0;  // of the mappings, where it was looked for in vain
   PythonStack python_stack_;
   std::vector<NativeFrame> frames_ = std::vector<NativeFrame>(kMostFrames);
+  uint64_t kernel_[kMostKernelFrames];  // innermost first
   uint64_t lost_ = 0;
 };
 

@@ -10,7 +10,7 @@ enum class FrameKind : uint16_t { native = 1, python = 2, kernel = 3 };
 
 // A node of the tree of stacks: a stack is the number of its innermost frame, 0 = the empty stack. Written before what speaks of it;
 // numbers rise, and `parent` (the caller) is lower. head.domain is a FrameKind, head.name the function: of Python its qualified
-// name, of kernel code its symbol, of native code 0 (it is looked up at the desk, by module and offset).
+// name, of native code 0 (it is looked up at the desk, by module and offset), of kernel code its symbol or 0 (looked up by address).
 struct CpuFrameRecord {
   RecordHead head;
   uint32_t node;
@@ -155,6 +155,7 @@ enum class CpuNotice : uint32_t {
   os_lost = 17,        // OS calls of this process cannot be seen; name: why
   torn_detected = 18,  // of `sampled`: stacks that were impossible and read again; value: how many
   older = 19,          // this Python is too old for a part of what was asked for; name: for what, since when
+  kernel_frames_hidden = 20,  // native samples have the time in the kernel, but not where it was spent
 };
 
 struct CpuNoticeRecord {

@@ -10,6 +10,7 @@ from warpline.cli.kernel import Event, Kernel
 Finding = tuple[str, str, str]  # name, ok or note, text
 
 _HZ, _HZ_WITHOUT_COUNTERS = 1000, 250  # as the agent samples
+_SHOWN = "kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"  # where the functions of the kernel are
 _OWN, _EVERYTHING = 2, 1  # kernel.perf_event_paranoid: the most that allows one's own code, and the kernel's for it
 
 
@@ -31,15 +32,21 @@ def _samples(kernel: Kernel) -> tuple[str, str]:
         for with_kernel in (True, False):
             error = kernel.open_event(event, hz, with_kernel=with_kernel)
             if not error:
-                lines = [f"native stacks are sampled {how}{', time in the kernel included' if with_kernel else ''}"]
+                lines = [f"native stacks are sampled {how}{_in_kernel(kernel) if with_kernel else ''}"]
                 if event is Event.CLOCK:
                     lines.append(_why_no_counters(kernel))
                 if not with_kernel:
                     lines.append(f"time in the kernel is left out: sysctl kernel.perf_event_paranoid={_EVERYTHING} adds it")
+                elif not kernel.shows_addresses():
+                    lines.append(f"frames of the kernel are left out: sysctl {_SHOWN} adds them")
                 return "ok", "\n".join(lines)
             if error not in (errno.EACCES, errno.EPERM):
                 break
     return "note", "\n".join([f"no native stacks: perf_event_open was refused ({_name(error)})", *_remedy(kernel, error)])
+
+
+def _in_kernel(kernel: Kernel) -> str:
+    return f", time in the kernel{' and its frames' if kernel.shows_addresses() else ''} included"
 
 
 def _why_no_counters(kernel: Kernel) -> str:

@@ -105,6 +105,15 @@ class Kernel:
         except (OSError, OverflowError, ValueError):
             return False
 
+    def shows_addresses(self) -> bool:
+        """Tell whether /proc/kallsyms says where the kernel's functions are; hidden ones are all zero."""
+        try:
+            with Path("/proc/kallsyms").open("rb") as file:
+                lines = file.read(4096).splitlines()
+        except OSError:
+            return False
+        return any(line.split()[0].strip(b"0") for line in lines if line.split())
+
     def setting(self, name: str) -> int | None:
         """Return the number of the sysctl `kernel.name`; None where there is none, or it is hidden."""
         try:

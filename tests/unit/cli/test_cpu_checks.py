@@ -27,9 +27,11 @@ class Answers(Kernel):
         counts: bool = True,
         readv: int = 0,
         file: bool = True,
+        addresses: bool = True,
     ) -> None:
         self._events, self._settings = events, {"perf_event_paranoid": paranoid, "perf_event_max_sample_rate": rate}
         self._is_filtered, self._counts, self._readv, self._file = filtered, counts, readv, file
+        self._addresses = addresses
 
     def open_event(self, event: Event, hz: int, *, with_kernel: bool) -> int:
         return self._events if isinstance(self._events, int) else self._events.get((event, with_kernel), 0)
@@ -39,6 +41,9 @@ class Answers(Kernel):
 
     def read_memory_file(self) -> bool:
         return self._file
+
+    def shows_addresses(self) -> bool:
+        return self._addresses
 
     def setting(self, name: str) -> int | None:
         return self._settings[name]
@@ -56,9 +61,18 @@ def _found(kernel: Kernel) -> dict[str, tuple[str, str]]:
 
 def test_all_is_allowed() -> None:
     found = _found(Answers(paranoid=1))
-    assert found["perf"] == ("ok", "native stacks are sampled by the processor's cycles, 1,000 a second, time in the kernel included")
+    sampled = "native stacks are sampled by the processor's cycles, 1,000 a second, time in the kernel and its frames included"
+    assert found["perf"] == ("ok", sampled)
     assert found["thread states"] == ("ok", "each switch of a thread is seen")
     assert found["python stacks"] == ("ok", "Python stacks are read by process_vm_readv")
+
+
+def test_a_kernel_that_hides_its_functions() -> None:
+    state, text = _found(Answers(addresses=False))["perf"]
+    assert state == "ok"
+    first, last = text.splitlines()
+    assert first.endswith("1,000 a second, time in the kernel included")
+    assert last == "frames of the kernel are left out: sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1 adds them"
 
 
 def test_an_ordinary_user_does_without_the_kernel() -> None:

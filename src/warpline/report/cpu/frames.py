@@ -23,10 +23,10 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Frames:
-    """The tree of stacks of one process. A stack is the number of its innermost frame."""
+    """The tree of stacks of one process. A stack is the number of its innermost frame. `boot_id`: of the machine that it ran on."""
 
-    def __init__(self, records: WideRecords | None, place: Place) -> None:
-        self._records, self._place = records, place
+    def __init__(self, records: WideRecords | None, place: Place, boot_id: str = "") -> None:
+        self._records, self._place, self._boot_id = records, place, boot_id
         nothing = np.empty(0, np.int64)
         node, parent = (nothing, nothing) if records is None else (records.column("node"), records.column("parent"))
         kind = nothing if records is None else records.column("domain")
@@ -93,7 +93,12 @@ class Frames:
 
     def _natives(self, records: WideRecords, mapped: WideRecords | None, symbols: Symbols) -> Natives:
         natives = Natives(len(self))
-        rows = np.flatnonzero(records.column("domain")[self._order] == NATIVE)
+        kind = records.column("domain")[self._order]
+        rows = np.flatnonzero((kind == KERNEL) & (records.column("name")[self._order] == 0))
+        if len(rows):
+            address, flags = (records.column(name)[self._order[rows]] for name in ("address", "flags"))
+            natives.look_up_kernel(rows, address, flags, self._boot_id, symbols)
+        rows = np.flatnonzero(kind == NATIVE)
         if len(rows):
             mine = self._order[rows]
             module, offset, flags = (records.column(name)[mine] for name in ("module", "offset", "flags"))

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warpline.report.symbols.kernel import KERNEL
 from warpline.report.symbols.lookup import Place as Where
 from warpline.report.symbols.lookup import Symbols
 from warpline.spool.strings import Strings
@@ -69,6 +70,16 @@ class Natives:
             asked, back = np.unique(offset[some] - (flags[some] & _RETURN), return_inverse=True)
             found = symbols.look_up(module.path, module.build_id, asked)
             self._take(mine, back.reshape(-1), offset[some], module.name, found)
+
+    def look_up_kernel(self, rows: Numbers, address: Numbers, flags: Numbers, boot_id: str, symbols: Symbols) -> None:
+        """Look at frames of the kernel that started as `boot_id`."""
+        whole = address.astype(np.uint64)
+        asked, back = np.unique(whole - (flags & _RETURN).astype(np.uint64), return_inverse=True)
+        found = symbols.look_up_kernel(boot_id, asked)
+        for row, at, number in zip(rows.tolist(), whole.tolist(), back.reshape(-1).tolist(), strict=True):
+            function = found[number]
+            self.function[row] = self._text(function.name if function else f"{KERNEL}+{at:#x}")
+            self.module[row] = self._text(function.module if function else KERNEL)
 
     def column(self, numbers: npt.NDArray[np.int32], others: pa.DictionaryArray | None = None) -> pa.DictionaryArray:
         """Return texts as a column; where there is none, `others` has one, if any."""

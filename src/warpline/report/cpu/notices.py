@@ -114,6 +114,12 @@ _NOTICES = {
     17: _Notice("warning", "os-calls-missing", "calls of the C library are missing in {where}: {name}", nameless="they cannot be seen"),
     18: _Notice("info", "stacks-read-again", "{value} Python stacks of {where} were impossible at first sight and read again", sums=True),
     19: _Notice("info", "python-version", "{name}; {where} runs an older Python", nameless="not all that was asked for can be recorded"),
+    20: _Notice(
+        "info",
+        "kernel-frames-hidden",
+        "time that {where} spent in the kernel counts for the function that called it: the kernel hides where its functions are; "
+        "`sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1` adds them",
+    ),
 }
 
 

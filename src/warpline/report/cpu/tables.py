@@ -49,7 +49,7 @@ class CpuTables:
         self._frames: Frames | None = None
         self._chosen: dict[str, Chosen] = {}
         if self._wide:
-            self._frames = Frames(self._wide.get("cpu_frame"), self._place)
+            self._frames = Frames(self._wide.get("cpu_frame"), self._place, spool.process.boot_id)
             for table, kind, of in (
                 ("samples", "cpu_sample", samples.SAMPLES),
                 ("osrt", "os_call", None),

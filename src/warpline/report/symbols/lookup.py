@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from warpline.report.symbols.elf import BadElf, Elf
 from warpline.report.symbols.functions import Functions, open_all
+from warpline.report.symbols.kernel import KERNEL, Function, KernelSymbols, read_symbols, this_boot
 from warpline.report.symbols.lines import Line, Lines
 from warpline.spool.notes import Note
 
@@ -32,6 +33,7 @@ class Symbols:
 
     _known: dict[tuple[str, str | None], dict[int, Place | None]] = field(default_factory=dict)
     _missing: dict[str, list[str]] = field(default_factory=dict)
+    _kernel: KernelSymbols | None = None
 
     def look_up(self, path: str, build_id: str | None, addresses: npt.NDArray[np.int64]) -> Sequence[Place | None]:
         """Return what lies at each address (p_vaddr, rising) of the file `path`, None where that is not known.
@@ -43,6 +45,23 @@ class Symbols:
         if len(new):
             known.update(zip(new.tolist(), self._read(path, build_id, new), strict=True))
         return [known[address] for address in addresses.tolist()]
+
+    def look_up_kernel(self, boot_id: str, addresses: npt.NDArray[np.uint64]) -> Sequence[Function | None]:
+        """Return the function of the kernel at each address, as it was when it had started as `boot_id`; None where that is not known."""
+        nothing: list[Function | None] = [None] * len(addresses)
+        if not boot_id or boot_id != this_boot():
+            self._miss(KERNEL, "it ran on another machine, or before this one was started again", [])
+            return nothing
+        if self._kernel is None:
+            self._kernel = read_symbols()
+        if not self._kernel:
+            self._miss(
+                KERNEL,
+                "/proc/kallsyms hides them from this user (sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1 shows them)",
+                [],
+            )
+            return nothing
+        return self._kernel.find(addresses)
 
     def notes(self) -> list[Note]:
         """Which files could not be used."""

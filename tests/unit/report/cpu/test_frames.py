@@ -39,6 +39,15 @@ def test_native_code_outside_of_files_and_of_the_kernel(tmp_path: Path) -> None:
     ]
 
 
+def test_frames_of_a_kernel_that_is_not_known_have_addresses(tmp_path: Path) -> None:
+    frames = [{"node": 1, "domain": 3, "address": 0xFFFFFFFF81000010, "flags": 1}]
+    found = report(tmp_path, {"cpu_frame": frames})
+    assert found.columns("frames", "kind", "function", "module", "address", "path") == [
+        ("kernel", "[kernel]+0xffffffff81000010", "[kernel]", 0xFFFFFFFF81000010, None)
+    ]
+    assert "[kernel] has addresses" in found.notes("no-symbols")[0]["message"]
+
+
 def test_a_frame_without_a_name_has_a_word(tmp_path: Path) -> None:
     assert report(tmp_path, {"cpu_frame": [{"node": 1, "domain": 2, "name": 99}]}).columns("frames", "function") == [("(unknown)",)]
 

@@ -22,7 +22,7 @@ CODES = (
         "perf-lost",
     ),
     *("native-sampled", "kernel-hidden", "backtrace-other", "states-sampled", "gil-unknown", "python-hooks", "function-not-found"),
-    *("os-calls-missing", "stacks-read-again", "python-version"),
+    *("os-calls-missing", "stacks-read-again", "python-version", "kernel-frames-hidden"),
 )
 
 
