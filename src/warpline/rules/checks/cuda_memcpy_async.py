@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING
 
 from warpline.model.words import duration, size
 from warpline.rules.base import Finding
+from warpline.rules.blocked import blocked
 from warpline.rules.copies import kinds_known, number_of_copies, single_values
-from warpline.rules.gpus import gpus, span
-from warpline.rules.host_calls import calls, cost, evidence, needed, severity
-from warpline.rules.lines import located
+from warpline.rules.gpus import gpus
+from warpline.rules.host_calls import Calls, Cost, needed
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -44,31 +44,22 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         rows: how many of the copies to keep as evidence.
         least: percent of the time looked at that they must be able to cost.
     """
-    devices = gpus(report, selection)
+    gpus(report, selection)
     needed(report, selection)
     kinds_known(report)
     pageable = "a.name ILIKE '%Async%' AND 'Pageable' IN (m.source_kind, m.destination_kind)"
-    found = calls(report, selection, pageable, "memcpys")
-    spent = cost(found, devices)
-    if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
-        return []
-    waited = duration(int((found.end - found.start).sum()))
-    return [
-        Finding(
+
+    def words(found: Calls, spent: Cost) -> tuple[str, str, str, str, str]:
+        return (
             "cuda_memcpy_async",
             "asynchronous copies",
-            f"{number_of_copies(len(found), 'asynchronous')} of pageable memory made the host wait {waited}",
+            f"{number_of_copies(len(found), 'asynchronous')} of pageable memory",
             f"The calls moved {size(int(found.bytes.sum()))} from or to memory that is not page-locked, so each returned only when CUDA "
             f"had "
             f"passed the data through a buffer of its own. Afterwards the GPU had nothing to do for {duration(spent.estimate)} that "
             f"the host could have used to launch.{single_values(report, selection, pageable)}",
             "Copy from and to page-locked memory (pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc) with "
             "non_blocking=True; read single values (item(), cpu()) less often.",
-            located(report, evidence(found, spent, rows)),
-            len(found),
-            spent.bound,
-            spent.estimate,
-            "medium",
-            severity(spent, span(report, selection)),
         )
-    ]
+
+    return blocked(report, selection, pageable, "memcpys", words, rows=rows, least=least)

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING
 
 from warpline.model.words import duration, size
 from warpline.rules.base import Finding
+from warpline.rules.blocked import blocked
 from warpline.rules.copies import number_of_copies, single_values
-from warpline.rules.gpus import gpus, span
-from warpline.rules.host_calls import calls, cost, evidence, needed, severity
-from warpline.rules.lines import located
+from warpline.rules.gpus import gpus
+from warpline.rules.host_calls import Calls, Cost, needed
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -43,33 +43,24 @@ def check(report: Report, selection: Selection, *, rows: int = 50, staged: int =
         staged: bytes up to which a copy to the device does not make the host wait.
         least: percent of the time looked at that they must be able to cost.
     """
-    devices = gpus(report, selection)
+    gpus(report, selection)
     needed(report, selection)
     blocking = (
         "a.name ILIKE '%memcpy%' AND a.name NOT ILIKE '%Async%' AND m.kind <> 'Device-to-Device' "
         f"AND NOT (m.kind = 'Host-to-Device' AND m.bytes <= {int(staged)})"
     )
-    found = calls(report, selection, blocking, "memcpys")
-    spent = cost(found, devices)
-    if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
-        return []
-    waited = duration(int((found.end - found.start).sum()))
-    return [
-        Finding(
+
+    def words(found: Calls, spent: Cost) -> tuple[str, str, str, str, str]:
+        return (
             "cuda_memcpy_sync",
             "synchronous copies",
-            f"{number_of_copies(len(found), 'synchronous')} made the host wait {waited}",
+            f"{number_of_copies(len(found), 'synchronous')}",
             f"The calls moved {size(int(found.bytes.sum()))} and returned only when the GPU had done it, and all work before it. "
             f"Afterwards "
             f"the GPU had nothing to do for {duration(spent.estimate)} that the host could have used to launch."
             f"{single_values(report, selection, blocking)}",
             "Use cudaMemcpyAsync with page-locked memory in a stream of its own (PyTorch: to(device, non_blocking=True) from pinned "
             "memory), and wait for an event where the data is needed.",
-            located(report, evidence(found, spent, rows)),
-            len(found),
-            spent.bound,
-            spent.estimate,
-            "medium",
-            severity(spent, span(report, selection)),
         )
-    ]
+
+    return blocked(report, selection, blocking, "memcpys", words, rows=rows, least=least)

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 from warpline.model.words import counted, duration
 from warpline.rules.base import Finding
-from warpline.rules.gpus import gpus, span
-from warpline.rules.host_calls import calls, cost, evidence, needed, severity
-from warpline.rules.lines import located
+from warpline.rules.blocked import blocked
+from warpline.rules.gpus import gpus
+from warpline.rules.host_calls import Calls, Cost, needed
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -39,27 +39,18 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         rows: how many of the calls to keep as evidence.
         least: percent of the time looked at that they must be able to cost.
     """
-    devices = gpus(report, selection)
+    gpus(report, selection)
     needed(report, selection)
     blocking = "a.name ILIKE '%memset%' AND a.name NOT ILIKE '%Async%' AND m.memory_kind IN ('Pinned', 'Managed')"
-    found = calls(report, selection, blocking, "memsets")
-    spent = cost(found, devices)
-    if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
-        return []
-    waited = duration(int((found.end - found.start).sum()))
-    return [
-        Finding(
+
+    def words(found: Calls, spent: Cost) -> tuple[str, str, str, str, str]:
+        return (
             "cuda_memset_sync",
             "synchronous memsets",
-            f"{counted(len(found), 'synchronous memset')} made the host wait {waited}",
+            f"{counted(len(found), 'synchronous memset')}",
             "On page-locked and managed memory the call returns only when the GPU has set it, and has done all work before. Afterwards the "
             f"GPU had nothing to do for {duration(spent.estimate)} that the host could have used to launch.",
             "Use cudaMemsetAsync in the stream that uses the memory.",
-            located(report, evidence(found, spent, rows)),
-            len(found),
-            spent.bound,
-            spent.estimate,
-            "medium",
-            severity(spent, span(report, selection)),
         )
-    ]
+
+    return blocked(report, selection, blocking, "memsets", words, rows=rows, least=least)
