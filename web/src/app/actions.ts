@@ -1,0 +1,37 @@
+/** What keys, buttons and panels do to the state: the verbs, each written once. */
+import type { Span } from "../data/source";
+import type { Located } from "../data/types";
+import { meta, offsets, ranges, selected, view } from "./state";
+
+/** Show a part of time; never less than 10 ns, never more than twice the reports. */
+export function show(span: Span): void {
+  const whole = everything();
+  const most = (whole.end - whole.begin) * 2 || 1;
+  const width = Math.min(Math.max(span.end - span.begin, 10), most);
+  const middle = (span.begin + span.end) / 2;
+  view.value = { begin: middle - width / 2, end: middle + width / 2 };
+}
+
+/** All of the reports, on the axis. */
+export function everything(): Span {
+  const spans = (meta.value?.reports ?? []).map((one) => {
+    const offset = offsets.value[one.report] ?? 0;
+    return { begin: one.begin + offset, end: one.end + offset };
+  });
+  return { begin: Math.min(...spans.map((one) => one.begin)), end: Math.max(...spans.map((one) => one.end)) };
+}
+
+/** Select an event and, where `jump`, bring it into view with some time around it. The timeline opens and scrolls to its track. */
+export function select(event: Located | null, jump = false): void {
+  selected.value = event;
+  if (event !== null && jump) {
+    const begin = event.start + (offsets.value[event.report] ?? 0);
+    const around = Math.max(event.duration, 100) * 2;
+    show({ begin: begin - around, end: begin + event.duration + around });
+  }
+}
+
+/** Mark a range of time, replacing what was marked; `compare` keeps the first one. */
+export function mark(span: Span, compare = false): void {
+  ranges.value = compare && ranges.value.length > 0 ? [ranges.value[0]!, span] : [span];
+}
