@@ -155,6 +155,8 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "git": _program("git"),
     "make": _program("make"),
     "node": _program("node"),
+    "playwright": _module("playwright"),
+    "chromium": _program("chromium", "chromium-browser", "google-chrome"),
     "pip": _module("pip"),
     "gunicorn": _module("gunicorn"),
     "uvicorn": _module("uvicorn"),
