@@ -1,0 +1,31 @@
+/** The call stack, innermost first, as it was recorded. */
+import type { EventDetails } from "../../data/types";
+import { copy } from "../parts/clipboard";
+import { Section } from "../parts/section";
+
+type Frame = EventDetails["stack"][number];
+
+export function Stack({ frames }: { frames: Frame[] }) {
+  if (frames.length === 0) return null;
+  return (
+    <Section title="Stack" note={`${frames.length} ${frames.length === 1 ? "frame" : "frames"}`}>
+      <ol class="p-stack">
+        {frames.map((frame, i) => (
+          <li key={i} title={`${frame.function}\n${place(frame)}`}>
+            <bdi>{frame.function || "?"}</bdi> <span class="p-dim">{short(frame)}</span>
+          </li>
+        ))}
+      </ol>
+      <button type="button" onClick={() => void copy(frames.map((frame) => `${frame.function} (${place(frame)})`).join("\n"), "the stack")}>Copy</button>
+    </Section>
+  );
+}
+
+function place(frame: Frame): string {
+  return frame.file ? `${frame.file}${frame.line === null ? "" : `:${frame.line}`}` : frame.module;
+}
+
+function short(frame: Frame): string {
+  const whole = place(frame);
+  return whole.slice(whole.lastIndexOf("/") + 1);
+}

@@ -1,0 +1,20 @@
+/** Diagnostics: what was lost, cut or could not be recorded, as the report itself says it. */
+import { source } from "../../app/state";
+import { Answered, useAnswer } from "../parts/answer";
+import { ReportChoice, generation, panelReport } from "../parts/report";
+import { TableView } from "../parts/table";
+
+export function DiagnosticsPanel() {
+  const from = source.value;
+  const report = panelReport.value;
+  const answer = useAnswer(from && (() => from.diagnostics(report)), [report, from, generation(report)]);
+  return (
+    <Answered of={answer} what="the diagnostics">
+      {(table) => (
+        <TableView table={table} empty="Nothing was lost: everything that was asked for is in the report.">
+          <ReportChoice />
+        </TableView>
+      )}
+    </Answered>
+  );
+}

@@ -1,0 +1,75 @@
+/** One finding whole: why it costs time, what to do, when this is wrong, and rows that jump to where it can be seen. */
+import type { Evidence, Finding } from "../../data/types";
+import { Bar } from "../parts/bar";
+import { goTo, goToSpan } from "../parts/jump";
+import { SafeLink } from "../parts/link";
+import { percent, time } from "../parts/units";
+import { shares } from "./ranking";
+import { Severity } from "./severity";
+
+interface Props {
+  finding: Finding;
+  report: number;
+  span: number;
+}
+
+export function FindingDetails({ finding, report, span }: Props) {
+  const part = shares(finding, span);
+  return (
+    <article class="p-finding-details" aria-label={finding.title}>
+      <h3>
+        <Severity of={finding.severity} /> <bdi>{finding.title}</bdi>
+      </h3>
+      {part && (
+        <p class="p-finding-price">
+          <Bar share={part.share} most={part.most} label="Of the run" />
+          <span>{priced(finding, span)}</span>
+        </p>
+      )}
+      <p><b>Why</b> <span class="p-lines">{finding.cause}</span></p>
+      <p>
+        <b>Do</b> <span class="p-lines">{finding.fix}</span> <SafeLink href={finding.link}>How this works</SafeLink>
+      </p>
+      {finding.wrongWhen && <p class="p-dim"><b>When this is wrong</b> {finding.wrongWhen}</p>}
+      <Rows finding={finding} report={report} />
+      <p class="p-dim p-small">Rule {finding.rule}, of {finding.confidence} confidence.</p>
+    </article>
+  );
+}
+
+function priced(finding: Finding, span: number): string {
+  const words: string[] = [];
+  if (finding.estimate !== null) words.push(`A fix is expected to win ${time(finding.estimate)} (${percent(finding.estimate / span)} of the run)`);
+  if (finding.bound !== null) words.push(`${words.length > 0 ? "at most" : "Costs at most"} ${time(finding.bound)} (${percent(finding.bound / span)})`);
+  return `${words.join(", ")}.`;
+}
+
+function Rows({ finding, report }: { finding: Finding; report: number }) {
+  if (finding.evidence.length === 0) return null;
+  const jump = (row: Evidence) => {
+    if (row.event) goTo(row.event);
+    goToSpan(report, row.start, row.end);
+  };
+  const some = finding.occurrences > finding.evidence.length ? `, the ${finding.evidence.length} most expensive` : "";
+  return (
+    <>
+      <h4>Seen {finding.occurrences === 1 ? "once" : `${finding.occurrences.toLocaleString("en-US")} times`}{some}</h4>
+      <table class="p-rows" aria-label="Where it can be seen">
+        <thead>
+          <tr><th scope="col">At</th><th scope="col">For</th><th scope="col">What</th></tr>
+        </thead>
+        <tbody>
+          {finding.evidence.map((row, i) => (
+            <tr key={i}>
+              <td>
+                <button type="button" class="p-jump" title="Show on the timeline and mark its time" onClick={() => jump(row)}>{time(row.start)}</button>
+              </td>
+              <td class="p-number">{time(row.end - row.start)}</td>
+              <td><bdi>{row.text}</bdi></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}
