@@ -11,7 +11,7 @@ ARGS ?=
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 2
 
-.PHONY: help demo test check torture lint format tidy types native unit peers upstream-tests cupti-abi docs docs-check bench gpu wheels clean
+.PHONY: help demo test check torture lint format tidy types native web web-check unit peers upstream-tests cupti-abi docs docs-check bench gpu wheels clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -30,14 +30,21 @@ $(BUILD)/build.ninja: $(STAMP)
 native: $(BUILD)/build.ninja ## build the agent and the libraries into src/
 	@$(BIN)/cmake --build $(BUILD) -- --quiet
 	@$(BIN)/cmake --install $(BUILD) --prefix src >$(BUILD)/install.log
+	@$(PY) tools/web.py bundle --fetch
+
+web: $(STAMP) ## build the page of `warpline view` into src/ (Node.js of the machine, else from PyPI)
+	@$(PY) tools/web.py build --fetch
+
+web-check: $(STAMP) ## types, lint and tests of the page; left out where there is no Node.js
+	@$(PY) tools/web.py check
 
 demo: native ## profile a training program and show where its time went
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
-test: lint types docs-check native ## everything: check, integration tests, every other CPython that is here
+test: lint types docs-check native web-check ## everything: check, integration tests, every other CPython that is here
 	@JOBS=$(JOBS) $(PY) tools/run_tests.py unit integration -- $(ARGS)
 
-check: lint types docs-check unit ## what to run before a commit: style, layers, types, fast tests
+check: lint types docs-check web-check unit ## what to run before a commit: style, layers, types, fast tests
 
 lint: $(STAMP) ## format, lint, layers (Python and C++)
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
@@ -88,4 +95,4 @@ wheels: $(STAMP) ## sdist and wheel into dist/, checked and installed once
 	@$(PY) tools/wheels.py
 
 clean: ## remove what was built (not .venv)
-	rm -rf build dist src/warpline/_lib src/warpline/nvtx/_binding*.so
+	rm -rf build dist web/node_modules src/warpline/viewer/_bundle src/warpline/_lib src/warpline/nvtx/_binding*.so

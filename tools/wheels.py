@@ -8,6 +8,8 @@ import platform
 import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,8 +30,14 @@ def run(*command: object, cwd: Path = ROOT) -> str:
 def build() -> Path:
     """Build the sdist, and the wheel from it; return the wheel, tagged for the machine it was built on."""
     shutil.rmtree(DIST, ignore_errors=True)
+    print(run(sys.executable, "tools/web.py", "build", "--fetch"), end="")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", DIST)
     (wheel,) = DIST.glob("*.whl")
+    (source,) = DIST.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as packed, tarfile.open(source) as archive:
+        for kind, names in (("wheel", packed.namelist()), ("sdist", archive.getnames())):
+            if not any(name.endswith("warpline/viewer/_bundle/index.html") for name in names):
+                sys.exit(f"the {kind} lacks the page of `warpline view`: see sdist.include in pyproject.toml")
     return wheel
 
 

@@ -1,0 +1,43 @@
+/** Builds the page into the Python package, and holds it to its size; `vitest` reads the same file. */
+import { readFileSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { Plugin } from "vite";
+import { defineConfig } from "vitest/config";
+
+const BUNDLE = join(import.meta.dirname, "..", "src", "warpline", "viewer", "_bundle");
+const MOST_KIB = 300;
+
+/** Fails the build where what a browser downloads is more than we promise. */
+function budget(folder: string): Plugin {
+  return {
+    name: "budget",
+    apply: "build",
+    closeBundle() {
+      const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+      const bytes = files.reduce((sum, one) => sum + gzipSync(readFileSync(join(one.parentPath, one.name)), { level: 9 }).length, 0);
+      const kib = bytes / 1024;
+      if (kib > MOST_KIB) {
+        rmSync(folder, { recursive: true });
+        throw new Error(`the page is ${kib.toFixed(0)} KiB gzipped, more than ${MOST_KIB}: leave something out`);
+      }
+      this.info(`the page is ${kib.toFixed(0)} KiB gzipped, of ${MOST_KIB}`);
+    },
+  };
+}
+
+export default defineConfig({
+  base: "./",
+  build: {
+    outDir: process.env.WARPLINE_WEB_OUT ?? BUNDLE,
+    emptyOutDir: true,
+    target: "es2022",
+    // The strict Content-Security-Policy knows no inline scripts, styles or data: fonts.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  plugins: [budget(process.env.WARPLINE_WEB_OUT ?? BUNDLE)],
+  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"], testTimeout: 60_000, restoreMocks: true },
+});
