@@ -1,0 +1,130 @@
+"""The page of `warpline view` in a real browser: every wait is for a condition, with a minute as its ceiling, none is for a time."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from tests.launching import COMMAND, environment
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+PATIENCE = 60_000  # ms
+SIZE = (1280, 720)
+_URL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):\d+/\S*")
+# Canvas text is the same on every machine that has the same fonts, and smooth edges are where they differ.
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb", "--font-render-hinting=none", "--hide-scrollbars"]
+
+
+@contextmanager
+def served(*words: str | Path, cwd: Path, env: dict[str, str] | None = None) -> Iterator[str]:
+    """Run `warpline view --no-browser WORDS` and yield the address that it prints; AssertionError with what it said if it prints none."""
+    command = [*COMMAND, "view", "--no-browser", *map(str, words)]
+    process = subprocess.Popen(command, cwd=cwd, env=env or environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said: list[str] = []
+    found = threading.Event()
+
+    def read() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line)
+            if _URL.search(line):
+                found.set()
+        found.set()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        found.wait(PATIENCE / 1000)
+        url = next((match[0] for line in said if (match := _URL.search(line))), None)
+        assert url is not None, f"`warpline view` printed no address:\n{''.join(said)}"
+        yield url
+    finally:
+        process.terminate()
+        try:
+            process.wait(PATIENCE / 1000)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        reader.join()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start the system's Chromium without a window."""
+    from playwright.sync_api import sync_playwright
+
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=_FLAGS, timeout=PATIENCE)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Visit:
+    """A page that is open, and what it must not do: complain, break its own policy, ask anybody but its server."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self.strangers: list[str] = []
+        parts = urlsplit(url)
+        home = f"{parts.scheme}://{parts.netloc}"
+        page.on("console", lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: None if _own(request.url, home) else self.strangers.append(request.url))
+        page.set_default_timeout(PATIENCE)
+        page.goto(url, timeout=PATIENCE)
+        self.settled()
+
+    def settled(self) -> None:
+        """Wait until the timeline is drawn and no answer for what is seen is still on its way."""
+        self.page.wait_for_function("() => document.documentElement.dataset.settled === 'yes'", timeout=PATIENCE)
+
+    def until(self, condition: str, argument: Any = None) -> Any:
+        """Wait for a JavaScript condition; return what it gave."""
+        return self.page.wait_for_function(condition, arg=argument, timeout=PATIENCE).json_value()
+
+    def check(self) -> None:
+        """Hold the page to what it must not have done."""
+        assert not self.strangers, f"the page asked others: {self.strangers}"
+        assert not self.complaints, f"the page complained: {self.complaints}"
+
+
+def _own(url: str, home: str) -> bool:
+    return url.startswith((f"{home}/", "data:", "blob:"))
+
+
+@contextmanager
+def visiting(browser: Browser, url: str, *, size: tuple[int, int] = SIZE, dark: bool = False, strict: bool = True) -> Iterator[Visit]:
+    """Open a page in a fresh profile; in the end, hold it to its good behaviour unless `strict` is false."""
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme="dark" if dark else "light",
+        reduced_motion="reduce",
+        device_scale_factor=1,
+        locale="en-US",
+        timezone_id="UTC",
+    )
+    try:
+        visit = Visit(context.new_page(), url)
+        yield visit
+        if strict:
+            visit.check()
+    finally:
+        context.close()
+
+
+Opens = Callable[..., Visit]
