@@ -8,6 +8,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -24,9 +25,18 @@ _URL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):\d+/\S*")
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb", "--font-render-hinting=none", "--hide-scrollbars"]
 
 
+@dataclass(frozen=True)
+class Server:
+    """A server that runs: its address with the token, its process, and the lines that it printed."""
+
+    url: str
+    pid: int
+    said: list[str]
+
+
 @contextmanager
-def served(*words: str | Path, cwd: Path, env: dict[str, str] | None = None) -> Iterator[str]:
-    """Run `warpline view --no-browser WORDS` and yield the address that it prints; AssertionError with what it said if it prints none."""
+def served(*words: str | Path, cwd: Path, env: dict[str, str] | None = None) -> Iterator[Server]:
+    """Run `warpline view --no-browser WORDS` until it prints its address; AssertionError with what it said if it prints none."""
     command = [*COMMAND, "view", "--no-browser", *map(str, words)]
     process = subprocess.Popen(command, cwd=cwd, env=env or environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     said: list[str] = []
@@ -46,7 +56,7 @@ def served(*words: str | Path, cwd: Path, env: dict[str, str] | None = None) -> 
         found.wait(PATIENCE / 1000)
         url = next((match[0] for line in said if (match := _URL.search(line))), None)
         assert url is not None, f"`warpline view` printed no address:\n{''.join(said)}"
-        yield url
+        yield Server(url, process.pid, said)
     finally:
         process.terminate()
         try:

@@ -78,6 +78,10 @@ def _library(name: str) -> Callable[[], str | None]:
     return look
 
 
+def _browser() -> str | None:
+    return _module("playwright")() or _program("chromium", "chromium-browser", "google-chrome")()
+
+
 def _other_python() -> str | None:
     found = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"], capture_output=True, text=True, check=True)
     return None if found.stdout.strip() else "no other CPython 3.10-3.14 was found on this machine"
@@ -155,8 +159,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "git": _program("git"),
     "make": _program("make"),
     "node": _program("node"),
-    "playwright": _module("playwright"),
-    "chromium": _program("chromium", "chromium-browser", "google-chrome"),
+    "browser": _browser,
     "pip": _module("pip"),
     "gunicorn": _module("gunicorn"),
     "uvicorn": _module("uvicorn"),
