@@ -75,7 +75,7 @@ function source(more: Record<string, string> = {}): Embedded {
           "viewport/0/1": text(rects([SLICES[0]!, SLICES[1]!], 10, 2)),
           "viewport/0/2": text(rects(SLICES, 1)),
           "events/0": json({ "nvtx_ranges/7/0": { event: { ...SLICES[0] }, title: "step", fields: [], payload: { a: 1 }, stack: [], links: [], parents: [] } }),
-          "alike/0": json({ "nvtx_ranges/step": { name: "step", count: 2 } }),
+          "alike/0": json({ 0: { name: "step", count: 2 } }),
           "stat/0/nvtx_sum": json({ title: "NVTX", columns: [], rows: [] }),
           "stat/0/broken": json({ error: "there are no kernels" }),
           ...more,
@@ -120,8 +120,9 @@ test("details come from the page, and where it has none, what is drawn does", as
   expect((await page.event({ report: 0, table: "nvtx_ranges", process: 7, row: 0 })).payload).toEqual({ a: 1 });
   const drawn = await page.event({ report: 0, table: "kernels", process: 7, row: 0 });
   expect(drawn.title).toBe("gemm");
-  expect(drawn.fields[0]?.value).toContain("warpline view run.warpline");
+  expect(drawn.fields.at(-1)?.value).toContain("warpline view run.warpline");
   expect(await page.alike({ report: 0, table: "nvtx_ranges", process: 7, row: 1 })).toMatchObject({ count: 2 });
+  await expect(page.alike({ report: 0, table: "kernels", process: 7, row: 0 })).rejects.toThrow("statistics of this name");
   await expect(page.event({ report: 0, table: "kernels", process: 7, row: 99 })).rejects.toThrow("warpline view");
 });
 

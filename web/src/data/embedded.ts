@@ -60,9 +60,9 @@ export class Embedded implements Source {
   }
 
   async alike(of: EventRef): Promise<Alike> {
-    const { title } = await this.event(of);
     const all = await this.#json<Record<string, Alike>>(`alike/${of.report}`);
-    const found = all[`${of.table}/${title}`];
+    const { whole, at } = await this.#find(of);
+    const found = all[String(whole.name[at])];
     if (found === undefined) throw new Error(await this.#without("statistics of this name"));
     return found;
   }
@@ -151,17 +151,25 @@ export class Embedded implements Source {
 
   /** What the slices say of an event, for the many whose details are not in the page. */
   async #drawn(of: EventRef): Promise<EventDetails> {
+    const { whole, at, track, lane } = await this.#find(of);
+    const event = located(whole, at, track, lane, { layer: of.table, process: of.process });
+    const note = await this.#without("more about this event");
+    const fields = [
+      { name: "start", value: event.start, unit: "ns" },
+      { name: "duration", value: event.duration, unit: "ns" },
+      { name: "note", value: note },
+    ];
+    return { event, title: event.name, fields, payload: null, stack: [], links: [], parents: [] };
+  }
+
+  async #find(of: EventRef): Promise<{ whole: Rects; at: number; track: number; lane: number }> {
     const whole = await this.#finest(of.report);
     const owners = await this.#layers(of.report);
     for (const { track, lane, first, count } of whole.lanes) {
       const owner = owners.get(track);
       if (owner?.layer !== of.table || owner.process !== of.process) continue;
-      for (let at = first; at < first + count; at += 1) {
-        if (whole.row[at] !== of.row) continue;
-        const event = located(whole, at, track, lane, owner);
-        const note = await this.#without("more about this event");
-        return { event, title: event.name, fields: [{ name: "note", value: note }], payload: null, stack: [], links: [], parents: [] };
-      }
+      const place = whole.row.subarray(first, first + count).indexOf(of.row);
+      if (place >= 0) return { whole, at: first + place, track, lane };
     }
     throw new Error(await this.#without("this event"));
   }
