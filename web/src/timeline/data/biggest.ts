@@ -1,0 +1,33 @@
+/** The longest events of a track that are seen: what a screen reader lists and arrow keys walk through. */
+import type { Span } from "../../data/source";
+import type { Located } from "../../data/types";
+import { firstAfter } from "../draw/pack";
+import type { Row } from "../layout/rows";
+import { located } from "./located";
+import { type Store, pieces } from "./tiles";
+
+export interface Listed {
+  event: Located;
+  /** More than one: it stands for so many. */
+  slices: number;
+}
+
+/** At most `most`, in order of time; `span` is on the report's own clock. */
+export function biggest(store: Store, row: Row, span: Span, most = 60): Listed[] {
+  const track = row.node.track;
+  if (track === undefined) return [];
+  const all: Listed[] = [];
+  for (const piece of pieces(store.get(row.report, track.track), span.begin, span.end)) {
+    for (const [lane, run] of piece.tile.lanes.entries()) {
+      if (run === undefined) continue;
+      const { start, slices } = run.rects;
+      for (let index = firstAfter(run, piece.begin); index < run.first + run.count && start[index]! < piece.end; index += 1) {
+        all.push({ event: located(row, track, lane, run, index), slices: slices[index]! });
+      }
+    }
+  }
+  return all
+    .sort((a, b) => b.event.duration - a.event.duration)
+    .slice(0, most)
+    .sort((a, b) => a.event.start - b.event.start || a.event.lane - b.event.lane);
+}

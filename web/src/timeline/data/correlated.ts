@@ -1,0 +1,40 @@
+/** Events of one launch: those that have the same link number, among what is loaded. */
+import type { Located } from "../../data/types";
+import { find } from "../layout/hit";
+import type { Row } from "../layout/rows";
+import { located } from "./located";
+import type { Store } from "./tiles";
+
+const NONE = 0xffffffff;
+const MOST = 64;
+
+/** The link number of an event; null where it has none or is not loaded. */
+export function linkOf(store: Store, event: Located): number | null {
+  const tiles = store.get(event.report, event.track);
+  for (const tile of [tiles?.fine, tiles?.whole]) {
+    const run = tile?.lanes[event.lane];
+    const index = run === undefined ? null : find(run, event.start, event.row);
+    if (run !== undefined && index !== null && run.rects.link[index] !== NONE) return run.rects.link[index]!;
+  }
+  return null;
+}
+
+/** What is loaded of some rows with that number, the event itself left out. */
+export function correlated(store: Store, rows: readonly Row[], event: Located): Located[] {
+  const link = linkOf(store, event);
+  if (link === null) return [];
+  const same: Located[] = [];
+  for (const row of rows) {
+    const track = row.node.track;
+    if (track === undefined || track.report !== event.report) continue;
+    for (const [lane, run] of (store.get(row.report, track.track)?.fine?.lanes ?? []).entries()) {
+      if (run === undefined) continue;
+      for (let index = run.first; index < run.first + run.count && same.length < MOST; index += 1) {
+        if (run.rects.link[index] !== link || run.rects.slices[index] !== 1) continue;
+        if (track.track === event.track && run.rects.row[index] === event.row) continue;
+        same.push(located(row, track, lane, run, index));
+      }
+    }
+  }
+  return same;
+}

@@ -1,0 +1,143 @@
+/** Asks for what the view needs and nothing twice: one question at a time for each report, the newest wish next, more than is seen so that panning has it already. */
+import type { Source, Span } from "../../data/source";
+import type { Track } from "../../data/types";
+import { type Store, serves, wasteful } from "./tiles";
+
+export interface Wish {
+  report: number;
+  /** The view on the report's own clock. */
+  view: Span;
+  /** All of the report. */
+  whole: Span;
+  /** Pixels across the view. */
+  width: number;
+  tracks: readonly Track[];
+  generation: number;
+}
+
+/** Asked for on either side of the view, in views, and the margin below which more is asked for ahead of a pan. */
+export const OVER = 1;
+export const AHEAD = 0.35;
+/** Rectangles of an answer: 1 MB. */
+const MOST = 20_000;
+/** After a failure, ms. */
+const PAUSE = 2000;
+
+export interface Question {
+  begin: number;
+  end: number;
+  width: number;
+  tracks: number[];
+  plots: number[];
+  isWhole: boolean;
+}
+
+/** What a wish still needs, where `ahead` also for the next pan of so many views; null: nothing. */
+export function question(wish: Wish, store: Pick<Store, "get">, ahead = 0): Question | null {
+  const { view, whole } = wish;
+  const width = view.end - view.begin;
+  const grain = width / Math.max(wish.width, 1);
+  const begin = Math.max(view.begin - ahead * width, whole.begin);
+  const end = Math.min(view.end + ahead * width, whole.end);
+  if (!(end > begin)) return null;
+  const lacking = wish.tracks.filter((one) => {
+    const fine = store.get(wish.report, one.track)?.fine ?? null;
+    return !serves(fine, begin, end, grain, wish.generation) || wasteful(fine!, begin, end, grain);
+  });
+  if (lacking.length === 0) return null;
+  const from = Math.max(view.begin - width * OVER, whole.begin);
+  const to = Math.min(view.end + width * OVER, whole.end);
+  return {
+    begin: from,
+    end: to,
+    width: Math.max(Math.round((to - from) / grain), 16),
+    tracks: lacking.filter((one) => one.kind !== "counter").map((one) => one.track),
+    plots: lacking.filter((one) => one.kind === "counter").map((one) => one.track),
+    isWhole: from <= whole.begin && to >= whole.end,
+  };
+}
+
+export interface LoaderEvents {
+  /** Something came that was wished for at a time of `performance.now()`; null: it was asked for ahead. */
+  came(since: number | null): void;
+  failed(error: Error): void;
+}
+
+export class Loader {
+  readonly #source: Source;
+  readonly #store: Store;
+  readonly #events: LoaderEvents;
+  readonly #busy = new Map<number, AbortController>();
+  readonly #next = new Map<number, Wish>();
+  readonly #since = new Map<number, number>();
+  #closed = false;
+  #paused = 0;
+
+  constructor(source: Source, store: Store, events: LoaderEvents) {
+    this.#source = source;
+    this.#store = store;
+    this.#events = events;
+  }
+
+  /** Takes the newest wish of a report; an older one that was not asked yet is forgotten. Returns whether something is on its way. */
+  want(wish: Wish): boolean {
+    this.#next.set(wish.report, wish);
+    if (!this.#since.has(wish.report)) this.#since.set(wish.report, performance.now());
+    if (!this.#busy.has(wish.report)) void this.#run(wish.report);
+    return this.#busy.has(wish.report);
+  }
+
+  get busy(): boolean {
+    return this.#busy.size > 0;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const one of this.#busy.values()) one.abort();
+  }
+
+  async #run(report: number): Promise<void> {
+    for (;;) {
+      const wish = this.#next.get(report);
+      const able = wish !== undefined && !this.#closed && performance.now() >= this.#paused;
+      const seen = able ? question(wish, this.#store) : null;
+      const asked = seen ?? (able ? question(wish, this.#store, AHEAD) : null);
+      this.#next.delete(report);
+      if (asked === null || wish === undefined) {
+        this.#since.delete(report);
+        return;
+      }
+      const since = this.#since.get(report) ?? performance.now();
+      const control = new AbortController();
+      this.#busy.set(report, control);
+      try {
+        await this.#ask(wish, asked, control.signal);
+        if (this.#closed) return;
+        this.#since.delete(report);
+        this.#events.came(seen === null ? null : since);
+      } catch (error) {
+        if (this.#closed || control.signal.aborted) return;
+        // A server that is gone is not asked a hundred times a second.
+        this.#paused = performance.now() + PAUSE;
+        this.#events.failed(error instanceof Error ? error : new Error(String(error)));
+      } finally {
+        this.#busy.delete(report);
+      }
+    }
+  }
+
+  async #ask(wish: Wish, asked: Question, signal: AbortSignal): Promise<void> {
+    const grain = (asked.end - asked.begin) / asked.width;
+    const query = { report: wish.report, begin: asked.begin, end: asked.end, width: asked.width, limit: MOST, generation: wish.generation };
+    await Promise.all([
+      asked.tracks.length > 0 &&
+        this.#source.viewport({ ...query, tracks: asked.tracks }, signal).then((rects) =>
+          this.#store.addRects(rects, wish.report, asked.tracks, grain, wish.generation, asked.isWhole),
+        ),
+      asked.plots.length > 0 &&
+        this.#source.plots({ ...query, tracks: asked.plots }, signal).then((plots) =>
+          this.#store.addPlots(plots, asked, grain, wish.report, asked.plots, wish.generation, asked.isWhole),
+        ),
+    ]);
+  }
+}

@@ -1,0 +1,28 @@
+/** What benchmarks read, through `performance.getEntriesByName` or a PerformanceObserver; nothing is sent anywhere.
+ *
+ *  `warpline:frame`: from the begin of a frame's work to its end, `detail.rectangles` drawn.
+ *  `warpline:refine`: from the wish for finer data to the end of the frame that shows it.
+ *  `warpline:first`: a mark, when data were painted for the first time.
+ */
+
+/** The browser keeps entries until somebody clears them: so many of ours at most. */
+const MOST = 4000;
+let frames = 0;
+let isFirst = true;
+
+export function measureFrame(begun: number, rectangles: number): void {
+  performance.measure("warpline:frame", { start: begun, end: performance.now(), detail: { rectangles } });
+  frames += 1;
+  if (frames % MOST === 0) {
+    performance.clearMeasures("warpline:frame");
+    performance.clearMeasures("warpline:refine");
+  }
+  if (isFirst && rectangles > 0) {
+    isFirst = false;
+    performance.mark("warpline:first");
+  }
+}
+
+export function measureRefine(since: number): void {
+  performance.measure("warpline:refine", { start: since, end: performance.now() });
+}

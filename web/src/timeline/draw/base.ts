@@ -1,0 +1,160 @@
+/** Paints rows: grounds, grid, rectangles by shade, counters, then text. */
+import { ticksOf } from "../layout/ticks";
+import { type Row, laneTop, rowsBetween } from "../layout/rows";
+import { toPixel } from "../layout/scale";
+import { paintAxis } from "./axis";
+import { AXIS, type Frame, type Window, font } from "./frame";
+import { type DrawList, addBusy, packRun } from "./pack";
+import { FULL, INKS, LEVELS } from "./palette";
+import { packMarks } from "./points";
+import { paintPlot } from "./counters";
+import { trackPieces } from "./piece";
+import { css } from "./rgb";
+
+/** Labels of a frame at most: writing is what costs most on machines without a GPU. */
+const MOST_LABELS = 900;
+
+export function paintBase(frame: Frame): void {
+  const { context, width, height, ratio, palette } = frame;
+  context.fillStyle = css(palette.theme.ground);
+  context.fillRect(0, 0, width, height);
+  const axis = ticksOf(frame.view, width / ratio);
+  for (const window of frame.windows) paintWindow(frame, window, axis.ticks.map((tick) => ({ x: Math.round(toPixel(frame.scale, tick.time)), strong: tick.label !== "" })));
+  paintAxis(frame, axis);
+}
+
+function paintWindow(frame: Frame, window: Window, grid: { x: number; strong: boolean }[]): void {
+  const { context, ratio, width, list, palette } = frame;
+  const top = Math.round(window.top * ratio);
+  const bottom = Math.round(window.bottom * ratio);
+  context.save();
+  context.beginPath();
+  context.rect(0, top, width, bottom - top);
+  context.clip();
+  context.fillStyle = css(palette.theme.ground);
+  context.fillRect(0, top, width, bottom - top);
+  const rows = rowsBetween(window.rows, window.top - window.shift, window.bottom - window.shift);
+  paintGrounds(frame, window, rows, grid);
+  list.clear();
+  for (const row of rows) packRow(frame, window, row);
+  paintList(frame, list);
+  paintLabels(frame, list);
+  for (const row of rows) if (row.style === "counter") paintPlot(frame, window, row);
+  context.restore();
+  if (window.top > AXIS || frame.windows.length === 1) return;
+  // The pinned rows end with a line that is seen over what scrolls below it.
+  context.fillStyle = palette.theme.rule;
+  context.fillRect(0, bottom - Math.round(2 * ratio), width, Math.round(2 * ratio));
+}
+
+function paintGrounds(frame: Frame, window: Window, rows: readonly Row[], grid: { x: number; strong: boolean }[]): void {
+  const { context, ratio, width, palette } = frame;
+  const { theme } = palette;
+  context.fillStyle = css(theme.raised);
+  for (const row of rows) if (row.style === "group") context.fillRect(0, Math.round((row.y + window.shift) * ratio), width, Math.round(row.height * ratio));
+  const top = Math.round(window.top * ratio);
+  const bottom = Math.round(window.bottom * ratio);
+  context.fillStyle = theme.faintRule;
+  for (const line of grid) if (line.strong) context.fillRect(line.x, top, 1, bottom - top);
+  for (const row of rows) context.fillRect(0, Math.round((row.y + row.height + window.shift) * ratio) - 1, width, 1);
+  paintOutside(frame, top, bottom, rows, window);
+}
+
+/** Before and after the recording there is nothing to be seen, which is not the same as nothing having run. */
+function paintOutside(frame: Frame, top: number, bottom: number, rows: readonly Row[], window: Window): void {
+  const { context, ratio, width, palette } = frame;
+  context.fillStyle = palette.theme.hatch;
+  const reports = frame.meta?.reports ?? [];
+  for (const report of reports) {
+    const own = reports.length === 1 ? null : rows.filter((row) => row.report === report.report);
+    if (own !== null && own.length === 0) continue;
+    const from = own === null ? top : Math.max(Math.round((own[0]!.y + window.shift) * ratio), top);
+    const to = own === null ? bottom : Math.min(Math.round((own.at(-1)!.y + own.at(-1)!.height + window.shift) * ratio), bottom);
+    const offset = frame.offsets[report.report] ?? 0;
+    const begin = Math.round(toPixel(frame.scale, report.begin + offset));
+    const end = Math.round(toPixel(frame.scale, report.end + offset));
+    if (begin > 0) context.fillRect(0, from, Math.min(begin, width), to - from);
+    if (end < width) context.fillRect(Math.max(end, 0), from, width - Math.max(end, 0), to - from);
+  }
+}
+
+function packRow(frame: Frame, window: Window, row: Row): void {
+  if (row.style === "counter" || row.tracks.length === 0) return;
+  if (row.node.track === undefined) return packSummary(frame, window, row);
+  const { ratio, lights, list, scale } = frame;
+  const track = row.node.track;
+  const offset = frame.offsets[row.report] ?? 0;
+  const top = row.y + window.shift;
+  const height = Math.max(Math.round((row.style === "slices" ? row.laneHeight - 1 : row.laneHeight) * ratio), 1);
+  for (const piece of trackPieces(frame, row.report, track)) {
+    for (let lane = 0; lane < row.lanes; lane += 1) {
+      const run = piece.tile.lanes[lane];
+      if (run === undefined) continue;
+      const y = Math.round((top + laneTop(row, lane)) * ratio);
+      const style = {
+        y, height, colors: lights.colors(run.rects, track.layer), byLink: lights.byLink, lit: lights.lit(run.rects),
+        point: row.style === "marks" ? Math.round(2 * ratio) : row.style === "samples" ? 1 : 0,
+        labels: row.style === "slices" ? Math.round(26 * ratio) : 0,
+      };
+      if (row.style === "marks") packMarks(list, run, scale, offset, piece.from, piece.to, style);
+      else packRun(list, run, scale, offset, piece.from, piece.to, style);
+    }
+  }
+}
+
+/** A closed group: how busy what is below it was, column by column. */
+function packSummary(frame: Frame, window: Window, row: Row): void {
+  const { ratio, scale, width, list, palette } = frame;
+  const columns = new Float32Array(width);
+  for (const track of row.tracks) {
+    for (const piece of trackPieces(frame, row.report, track)) {
+      const run = piece.tile.lanes[0];
+      if (run === undefined) continue;
+      const part = columns.subarray(piece.from, Math.max(piece.to, piece.from));
+      addBusy(part, run, { ...scale, begin: scale.begin + piece.from * scale.grain }, frame.offsets[row.report] ?? 0);
+    }
+  }
+  const isGpu = row.tracks.some((one) => one.layer === "kernels" || one.layer === "memcpys");
+  const color = palette.number(palette.theme.kinds[isGpu ? "compute" : "range"]!);
+  const y = Math.round((row.y + window.shift + laneTop(row, 0)) * ratio);
+  const height = Math.round(row.laneHeight * ratio);
+  let from = 0;
+  const levelOf = (share: number): number => (share < 0.004 ? -1 : Math.min(FULL, Math.ceil(share * FULL)));
+  let level = levelOf(columns[0] ?? 0);
+  for (let column = 1; column <= width; column += 1) {
+    const next = column === width ? -2 : levelOf(columns[column]!);
+    if (next === level) continue;
+    if (level >= 0) list.add(color * LEVELS + level, from, y, column - from, height);
+    from = column;
+    level = next;
+  }
+}
+
+export function paintList(frame: Pick<Frame, "context" | "palette">, list: DrawList): void {
+  const { context, palette } = frame;
+  for (const shade of list.used) {
+    context.fillStyle = palette.fill(shade);
+    const boxes = list.boxes(shade);
+    const { data, length } = boxes;
+    for (let at = 0; at < length; at += 4) context.fillRect(data[at]!, data[at + 1]!, data[at + 2]!, data[at + 3]!);
+  }
+}
+
+function paintLabels(frame: Frame, list: DrawList): void {
+  const { context, ratio, fit, palette } = frame;
+  const { labels } = list;
+  // Where there are too many the wide ones are written.
+  if (labels.length > MOST_LABELS) labels.sort((a, b) => b.width - a.width).length = MOST_LABELS;
+  context.font = font(ratio);
+  context.textBaseline = "middle";
+  context.textAlign = "left";
+  const pad = Math.round(4 * ratio);
+  for (const ink of [0, 1, 2] as const) {
+    context.fillStyle = ink === 2 ? css(palette.theme.ink) : INKS[ink];
+    for (const label of labels) {
+      if ((label.shade < 0 ? 2 : palette.ink(label.shade)) !== ink) continue;
+      const text = fit.fit(label.text, label.width - 2 * pad);
+      if (text !== "") context.fillText(text, label.x + pad, label.y + label.height / 2 + 0.5);
+    }
+  }
+}

@@ -1,0 +1,96 @@
+/** Paints the arrows from the selected event to what it belongs to; those that leave the screen end on its edge with a name. */
+import type { Located } from "../../data/types";
+import { type Arrow, arrowBetween, bend, type Box, type Point } from "../layout/arrows";
+import { time as durationLabel } from "../../base/format";
+import { short } from "./names";
+import { type Overlay, type Rectangle, rectangleOf } from "./overlay";
+import { AXIS, type Frame } from "./frame";
+import { css } from "./rgb";
+import { paintTag } from "./tag";
+
+/** More arrows than this are a tangle. */
+const MOST = 24;
+
+export function paintArrows(overlay: Overlay): void {
+  const { selected, details, frame, places } = overlay;
+  if (selected === null || details === null || !isSame(details.event, selected)) return;
+  const own = rectangleOf(frame, places, selected);
+  if (own === null) return;
+  for (const link of details.links.slice(0, MOST)) {
+    const other = rectangleOf(frame, places, link);
+    if (other !== null) paintLink(overlay, selected, own, link, other);
+  }
+}
+
+export function isSame(a: Located, b: Located): boolean {
+  return a.report === b.report && a.table === b.table && a.process === b.process && a.row === b.row;
+}
+
+function boxOf(frame: Frame): Box {
+  const margin = 4 * frame.ratio;
+  return { left: margin, top: AXIS * frame.ratio + margin, right: frame.width - margin, bottom: frame.height - margin };
+}
+
+function paintLink(overlay: Overlay, selected: Located, own: Rectangle, link: Located & { relation: string }, other: Rectangle): void {
+  const { frame } = overlay;
+  const forward = selected.start <= link.start;
+  const [early, late] = forward ? [own, other] : [other, own];
+  // From the end of what came first where the other began after that, else from its begin.
+  const from: Point = { x: early.right <= late.left ? early.right : early.left, y: (early.top + early.bottom) / 2 };
+  const to: Point = { x: late.left, y: (late.top + late.bottom) / 2 };
+  const box = boxOf(frame);
+  const arrow = arrowBetween(from, to, box);
+  if (arrow === null) return;
+  const { context, ratio, palette } = frame;
+  context.save();
+  context.strokeStyle = palette.theme.second;
+  context.fillStyle = palette.theme.second;
+  context.lineWidth = Math.max(1.5 * ratio, 1);
+  context.setLineDash(early.folded || late.folded ? [5 * ratio, 3 * ratio] : []);
+  curve(frame, arrow);
+  context.setLineDash([]);
+  head(frame, arrow);
+  context.restore();
+  label(overlay, link, forward ? arrow.to : arrow.from, forward ? to : from, box, selected);
+}
+
+function curve(frame: Frame, arrow: Arrow): void {
+  const { context } = frame;
+  const [first, second] = bend(arrow);
+  context.beginPath();
+  context.moveTo(arrow.from.x, arrow.from.y);
+  context.bezierCurveTo(first.x, first.y, second.x, second.y, arrow.to.x, arrow.to.y);
+  context.stroke();
+}
+
+/** Directions of heads: to the right, which is how a line reaches an event, unless it leaves the screen elsewhere. */
+const TURNS = { right: 0, down: Math.PI / 2, left: Math.PI, up: -Math.PI / 2 } as const;
+
+function head(frame: Frame, arrow: Arrow): void {
+  const { context, ratio } = frame;
+  const size = 7 * ratio;
+  context.save();
+  context.translate(arrow.to.x, arrow.to.y);
+  context.rotate(TURNS[arrow.beyond ?? "right"]);
+  context.beginPath();
+  context.moveTo(0, 0);
+  context.lineTo(-size, -size * 0.5);
+  context.lineTo(-size, size * 0.5);
+  context.closePath();
+  context.fill();
+  context.restore();
+}
+
+/** Names the other end where it is not on the screen, and how far it is. */
+function label(overlay: Overlay, link: Located & { relation: string }, shown: Point, real: Point, box: Box, selected: Located): void {
+  if (shown.x === real.x && shown.y === real.y) return;
+  const { frame } = overlay;
+  const { theme } = frame.palette;
+  const after = link.start + (frame.offsets[link.report] ?? 0) - selected.start - (frame.offsets[selected.report] ?? 0);
+  const name = short(link.name).slice(0, 40);
+  const words = `${link.relation}: ${name} ${after < 0 ? "−" : "+"}${durationLabel(Math.abs(after))}`;
+  const atRight = shown.x > (box.left + box.right) / 2;
+  paintTag(frame, words, shown.x + (atRight ? -10 : 10) * frame.ratio, shown.y - 7 * frame.ratio, {
+    align: atRight ? "end" : "start", ground: theme.second, ink: css(theme.ground),
+  });
+}

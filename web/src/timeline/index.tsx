@@ -1,0 +1,117 @@
+/** The timeline: names of tracks at the left, what ran in them drawn on a canvas, the whole run above. */
+import { effect } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { hidden, meta } from "../app/state";
+import { kept } from "../base/dom";
+import { follow } from "./input/follow";
+import { listenKeys } from "./input/keys";
+import { listen, scrollBy } from "./input/pointer";
+import { AXIS, PINNED_SHARE } from "./draw/frame";
+import { headerWidth, layout, pinnedScroll, scroll, size } from "./local";
+import { Events } from "./parts/events";
+import { Headers } from "./parts/headers";
+import { Minimap } from "./parts/minimap";
+import { Splitter } from "./parts/splitter";
+import { Tooltip } from "./parts/tooltip";
+import { Stage } from "./stage";
+import "./timeline.css";
+
+export function Timeline() {
+  const body = useRef<HTMLDivElement>(null);
+  const base = useRef<HTMLCanvasElement>(null);
+  const over = useRef<HTMLCanvasElement>(null);
+  const bar = useRef<HTMLDivElement>(null);
+  const [stage, setStage] = useState<Stage | null>(null);
+
+  useEffect(() => {
+    const width = Number(kept.get("headers"));
+    if (width >= 120 && width <= 800) headerWidth.value = width;
+    const made = new Stage(base.current!, over.current!);
+    const measure = (): void => {
+      const box = body.current!.getBoundingClientRect();
+      size.value = { width: Math.floor(box.width), height: Math.floor(box.height), ratio: window.devicePixelRatio || 1 };
+    };
+    const observer = new ResizeObserver(measure);
+    observer.observe(body.current!);
+    measure();
+    const scrollbar = bar.current!;
+    const fromBar = (): void => void (scroll.value = scrollbar.scrollTop);
+    scrollbar.addEventListener("scroll", fromBar);
+    const ends = [
+      listen(body.current!, made),
+      listenKeys(made),
+      follow(),
+      effect(() => {
+        if (Math.abs(scrollbar.scrollTop - scroll.value) >= 1) scrollbar.scrollTop = scroll.value;
+      }),
+      // Fewer rows, or a higher window: never scrolled beyond the end.
+      effect(() => {
+        void [layout.value, size.value];
+        queueMicrotask(() => scrollBy(0));
+      }),
+    ];
+    setStage(made);
+    return () => {
+      observer.disconnect();
+      scrollbar.removeEventListener("scroll", fromBar);
+      for (const end of ends) end();
+      made.close();
+    };
+  }, []);
+
+  const held = Math.min(layout.value.pinned.height, Math.floor(Math.max(size.value.height - AXIS, 0) * PINNED_SHARE));
+  const onWheel = (event: WheelEvent): void => {
+    if (event.ctrlKey || event.metaKey) return;
+    scrollBy(event.deltaY * (event.deltaMode === 1 ? 16 : 1));
+  };
+  return (
+    <section class="timeline" aria-label="Timeline" style={{ "--tl-headers": `${headerWidth.value}px` }}>
+      <div class="tl-above">
+        <div class="tl-corner"><Hidden /></div>
+        <Minimap />
+      </div>
+      <div class="tl-main">
+        <div class="tl-headers" onWheel={onWheel}>
+          <div class="tl-axis" style={{ height: `${AXIS}px` }}><Totals /></div>
+          <div class="tl-zone tl-pinned" style={{ height: `${held}px` }}>
+            <div style={{ transform: `translateY(${-pinnedScroll.value}px)` }}><Headers pinned from={0} to={Infinity} /></div>
+          </div>
+          <div class="tl-zone">
+            <Scrolled />
+          </div>
+        </div>
+        <Splitter />
+        <div ref={body} class="tl-body" tabIndex={-1} role="img" aria-label="What ran on the tracks over time; the list after this has its longest events">
+          <canvas ref={base} aria-hidden="true" />
+          <canvas ref={over} aria-hidden="true" />
+          <Tooltip stage={stage} />
+        </div>
+        <div ref={bar} class="tl-scrollbar" tabIndex={-1} aria-hidden="true"><div style={{ height: `${layout.value.main.height + held + AXIS}px` }} /></div>
+      </div>
+      <Events stage={stage} />
+    </section>
+  );
+}
+
+/** Its own component: only this moves while one scrolls. */
+function Scrolled() {
+  const step = 200;
+  const near = Math.floor(scroll.value / step) * step;
+  return (
+    <div class="tl-scrolled" style={{ transform: `translateY(${-scroll.value}px)` }}>
+      <Headers pinned={false} from={near - step} to={near + size.value.height + 2 * step} />
+    </div>
+  );
+}
+
+function Hidden() {
+  const many = hidden.value.size;
+  return many === 0 ? null : (
+    <button type="button" class="tl-show" title="Show the hidden tracks again" onClick={() => (hidden.value = new Set())}>{many} hidden · show</button>
+  );
+}
+
+function Totals() {
+  const events = (meta.value?.reports ?? []).reduce((sum, one) => sum + one.events, 0);
+  return <span class="tl-detail">{layout.value.main.rows.length} rows · {events.toLocaleString("en-US")} events</span>;
+}

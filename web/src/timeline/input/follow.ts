@@ -1,0 +1,42 @@
+/** What is selected anywhere is shown here: groups that hide it open, and the rows scroll to it. */
+import { effect, untracked } from "@preact/signals";
+import { hidden, selected, toggled, trees } from "../../app/state";
+import type { Located } from "../../data/types";
+import { AXIS } from "../draw/frame";
+import { isOpen } from "../layout/rows";
+import { pathTo } from "../layout/tree";
+import { ownTrees, places, scroll, size } from "../local";
+import { layout, focusedRow } from "../local";
+import { scrollBy } from "./pointer";
+
+export function follow(): () => void {
+  return effect(() => {
+    const event = selected.value;
+    void trees.value;
+    if (event !== null) untracked(() => bring(event));
+  });
+}
+
+/** Opens what is closed above a track, and shows it again where it was hidden. */
+export function open(event: Pick<Located, "report" | "track">): void {
+  const path = pathTo(ownTrees.value[event.report] ?? [], event.track);
+  const closed = path.slice(0, -1).filter((node) => !isOpen(node, toggled.value));
+  if (closed.length > 0) {
+    const next = new Set(toggled.value);
+    for (const node of closed) if (!next.delete(node.id)) next.add(node.id);
+    toggled.value = next;
+  }
+  if (path.some((node) => hidden.value.has(node.id))) hidden.value = new Set([...hidden.value].filter((id) => !path.some((node) => node.id === id)));
+}
+
+function bring(event: Located): void {
+  const before = places.value.of(event.report, event.track);
+  if (before === null || before.folded) open(event);
+  const place = places.value.at(event);
+  if (place === null || place.row.pinned) return;
+  focusedRow.value = place.row.key;
+  const held = Math.min(layout.value.pinned.height, (size.value.height - AXIS) / 2);
+  const room = size.value.height - AXIS - held;
+  const top = place.top - scroll.value;
+  if (top < 0 || top + place.height > room) scrollBy(place.top - room * 0.4 - scroll.value);
+}

@@ -1,0 +1,9 @@
+/** Is the page dark now: what was chosen, else what the system says. */
+import { computed, signal } from "@preact/signals";
+import { theme } from "../../app/state";
+
+const query = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
+const system = signal(query?.matches ?? true);
+query?.addEventListener("change", (event) => (system.value = event.matches));
+
+export const isDark = computed(() => (theme.value === "system" ? system.value : theme.value === "dark"));

@@ -1,0 +1,75 @@
+/** The events of the focused row as a list that is heard and walked through with arrow keys, but drawn on the canvas. */
+import { useEffect, useState } from "preact/hooks";
+import { count, time } from "../../base/format";
+import { later } from "../../base/dom";
+import { visible } from "../../base/text";
+import { select } from "../../app/actions";
+import { offsets, view } from "../../app/state";
+import { type Listed, biggest } from "../data/biggest";
+import { fitSelection, reveal } from "../input/keys";
+import { timeLabel } from "../layout/ticks";
+import { focusedEvent, focusedRow, layout } from "../local";
+import type { Stage } from "../stage";
+
+/** Moving the view makes a new list once it rests, ms. */
+const REST = 200;
+
+export function describeEvent({ event, slices }: Listed): string {
+  const name = visible(event.name, 160);
+  const when = `${time(event.duration)} from ${timeLabel(event.start + (offsets.value[event.report] ?? 0))}`;
+  return slices > 1 ? `${count(slices)} events, longest ${name}, ${when}` : `${name}, ${when}`;
+}
+
+export function Events({ stage }: { stage: Stage | null }) {
+  const [list, setList] = useState<Listed[]>([]);
+  const [at, setAt] = useState(0);
+  const key = focusedRow.value;
+  const row = [...layout.value.pinned.rows, ...layout.value.main.rows].find((one) => one.key === key);
+  const { begin, end } = view.value;
+  useEffect(() => {
+    const refresh = later(() => {
+      const offset = row === undefined ? 0 : (offsets.value[row.report] ?? 0);
+      setList(stage === null || row === undefined ? [] : biggest(stage.store, row, { begin: begin - offset, end: end - offset }));
+      setAt(0);
+    }, REST);
+    refresh();
+    return refresh.cancel;
+  }, [stage, key, begin, end]);
+
+  const go = (index: number): void => {
+    const one = list[Math.min(Math.max(index, 0), list.length - 1)];
+    if (one === undefined) return;
+    setAt(list.indexOf(one));
+    focusedEvent.value = one.event;
+    reveal(one.event.start + (offsets.value[one.event.report] ?? 0), one.event.duration);
+  };
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "ArrowRight" || event.key === "ArrowDown") go(at + 1);
+    else if (event.key === "ArrowLeft" || event.key === "ArrowUp") go(at - 1);
+    else if (event.key === "Home") go(0);
+    else if (event.key === "End") go(list.length - 1);
+    else if (event.key === "Enter" || event.key === " ") select(list[at]?.event ?? null);
+    else if (event.key === "f" && list[at] !== undefined) {
+      select(list[at].event);
+      fitSelection();
+    } else if (event.key === "Escape") document.querySelector<HTMLElement>(".tl-tree [tabindex='0']")?.focus();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const name = row === undefined ? "no track" : visible(row.node.name, 120);
+  return (
+    <div
+      class="tl-events tl-heard" role="listbox" tabIndex={0} aria-label={`Longest events in view of ${name}. Arrow keys move, Enter selects, F fits.`}
+      {...(list[at] === undefined ? {} : { "aria-activedescendant": `tl-event-${at}` })}
+      onKeyDown={onKey} onFocus={() => go(at)} onBlur={() => (focusedEvent.value = null)}
+    >
+      {list.map((one, index) => (
+        <div key={`${one.event.track}/${one.event.lane}/${one.event.row}`} id={`tl-event-${index}`} role="option" aria-selected={index === at}>
+          {describeEvent(one)}
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,176 @@
+/** Draws when something changed and at no other time: follows the signals, asks for data, paints two canvases within one frame. */
+import { effect } from "@preact/signals";
+import { colorBy, details, found, hovered, marks, meta, notice, offsets, ranges, selected, source, view } from "../app/state";
+import { measureFrame, measureRefine } from "./data/measures";
+import { correlated } from "./data/correlated";
+import { Loader } from "./data/loader";
+import { Store } from "./data/tiles";
+import { paintBase } from "./draw/base";
+import { type Frame, type Window, font, windowsOf } from "./draw/frame";
+import { Lights } from "./draw/lights";
+import { paintOverlay } from "./draw/overlay";
+import { DrawList } from "./draw/pack";
+import { Palette } from "./draw/palette";
+import { TextFit } from "./draw/text";
+import { DARK, LIGHT } from "./draw/theme";
+import { isDark } from "./parts/dark";
+import { rowsBetween } from "./layout/rows";
+import { scaleOf } from "./layout/scale";
+import { focusedEvent, layout, pinnedScroll, places, pointer, scroll, size } from "./local";
+
+/** Rows so far beyond the edges are asked for, too. CSS pixels. */
+const NEAR = 200;
+
+type Mover = (elapsed: number) => boolean;
+
+export class Stage {
+  readonly store = new Store();
+  readonly #base: CanvasRenderingContext2D;
+  readonly #over: CanvasRenderingContext2D;
+  readonly #list = new DrawList();
+  readonly #ends: (() => void)[] = [];
+  #fit!: TextFit;
+  #lights!: Lights;
+  #loader: Loader | null = null;
+  #baseDirty = true;
+  #overDirty = true;
+  #asked = 0;
+  #before = 0;
+  /** Since when what now came was wished for. */
+  #since: number | null = null;
+  /** Moves the view while a key is held; false: done. */
+  mover: Mover | null = null;
+
+  constructor(base: HTMLCanvasElement, over: HTMLCanvasElement) {
+    this.#base = base.getContext("2d", { alpha: false })!;
+    this.#over = over.getContext("2d")!;
+    this.#ends.push(
+      effect(() => {
+        const { width, height, ratio } = size.value;
+        for (const canvas of [base, over]) {
+          canvas.width = Math.round(width * ratio);
+          canvas.height = Math.round(height * ratio);
+        }
+        this.#fit = new TextFit((text) => {
+          this.#base.font = font(ratio);
+          return this.#base.measureText(text).width;
+        });
+        this.touch();
+      }),
+      effect(() => {
+        this.#lights = new Lights(new Palette(isDark.value ? DARK : LIGHT), colorBy.value, found.value);
+        this.touch();
+      }),
+      effect(() => {
+        this.#loader?.close();
+        this.store.clear();
+        const from = source.value;
+        this.#loader =
+          from === null
+            ? null
+            : new Loader(from, this.store, {
+                came: (since) => {
+                  this.#since = since ?? this.#since;
+                  this.touch();
+                },
+                failed: (error) => (notice.value = error.message),
+              });
+        this.touch();
+      }),
+      effect(() => {
+        void [view.value, layout.value, scroll.value, pinnedScroll.value, meta.value, offsets.value];
+        this.touch();
+      }),
+      effect(() => {
+        void [selected.value, details.value, hovered.value, ranges.value, marks.value, pointer.value, focusedEvent.value];
+        this.#touchOver();
+      }),
+    );
+  }
+
+  /** Something of the rows changed. */
+  touch(): void {
+    this.#baseDirty = true;
+    this.#touchOver();
+  }
+
+  /** Moves on with every frame until `mover` says that it is done. */
+  move(mover: Mover): void {
+    this.mover = mover;
+    this.#before = performance.now();
+    this.#touchOver();
+  }
+
+  close(): void {
+    for (const end of this.#ends) end();
+    this.#loader?.close();
+    cancelAnimationFrame(this.#asked);
+  }
+
+  windows(): Window[] {
+    return windowsOf(layout.value, scroll.value, pinnedScroll.value, size.value.height);
+  }
+
+  #touchOver(): void {
+    this.#overDirty = true;
+    if (this.#asked === 0) this.#asked = requestAnimationFrame(this.#paint);
+  }
+
+  #frame(): Frame {
+    const { width, height, ratio } = size.value;
+    const wide = Math.round(width * ratio);
+    return {
+      context: this.#base, ratio, width: wide, height: Math.round(height * ratio), view: view.value, scale: scaleOf(view.value, wide),
+      windows: this.windows(), palette: this.#lights.palette, lights: this.#lights, fit: this.#fit, list: this.#list, store: this.store, meta: meta.value,
+      offsets: offsets.value,
+    };
+  }
+
+  #want(windows: readonly Window[]): void {
+    const loader = this.#loader;
+    const wide = Math.round(size.value.width * size.value.ratio);
+    if (loader === null || wide <= 0) return;
+    for (const report of meta.value?.reports ?? []) {
+      const offset = offsets.value[report.report] ?? 0;
+      const rows = windows.flatMap((window) => rowsBetween(window.rows, window.top - window.shift - NEAR, window.bottom - window.shift + NEAR));
+      const tracks = new Map(rows.filter((row) => row.report === report.report).flatMap((row) => row.tracks.map((track) => [track.track, track] as const)));
+      if (tracks.size === 0) continue;
+      loader.want({
+        report: report.report, view: { begin: view.value.begin - offset, end: view.value.end - offset }, whole: { begin: report.begin, end: report.end },
+        width: wide, tracks: [...tracks.values()], generation: report.generation,
+      });
+    }
+  }
+
+  readonly #paint = (now: number): void => {
+    this.#asked = 0;
+    const begun = performance.now();
+    if (this.mover !== null) {
+      const elapsed = Math.min(Math.max(now - this.#before, 0), 50);
+      this.#before = now;
+      if (this.mover(elapsed)) this.#touchOver();
+      else this.mover = null;
+    }
+    if (size.value.width <= 0) return;
+    const frame = this.#frame();
+    if (this.#baseDirty) {
+      this.#baseDirty = false;
+      this.#want(frame.windows);
+      paintBase(frame);
+    }
+    if (this.#overDirty) {
+      this.#overDirty = this.mover !== null;
+      const rows = selected.value === null ? [] : frame.windows.flatMap((one) => rowsBetween(one.rows, one.top - one.shift, one.bottom - one.shift));
+      paintOverlay({
+        frame: { ...frame, context: this.#over }, places: places.value, selected: selected.value, details: details.value, hovered: hovered.value,
+        focused: focusedEvent.value, correlated: selected.value === null ? [] : correlated(this.store, rows, selected.value), ranges: ranges.value,
+        marks: marks.value, pointer: pointer.value,
+      });
+    }
+    measureFrame(begun, frame.list.rectangles);
+    if (this.#since !== null) {
+      measureRefine(this.#since);
+      this.#since = null;
+    }
+  };
+}
