@@ -3,8 +3,14 @@ import type { ComponentType } from "preact";
 import "./panels.css";
 import { followSelection } from "./details/loading";
 import { DiagnosticsPanel } from "./diagnostics/diagnostics";
+import { DiffPanel } from "./diff/diff";
 import { FindingsPanel } from "./findings/findings";
+import { FlamePanel } from "./flame/flame";
+import { MemoryPanel } from "./memory/memory";
+import { SelectionPanel } from "./selection/selection";
+import { SqlPanel } from "./sql/sql";
 import { StatsPanel } from "./stats/stats";
+import { StepsPanel } from "./steps/steps";
 
 export { Details } from "./details/details";
 export { SearchBox } from "./search/box";
@@ -21,7 +27,13 @@ export interface Panel {
 export const panels: Panel[] = [
   { id: "findings", title: "Findings", key: "1", component: FindingsPanel },
   { id: "stats", title: "Stats", key: "2", component: StatsPanel },
+  { id: "steps", title: "Steps", key: "3", component: StepsPanel },
+  { id: "flame", title: "Flame", key: "4", component: FlamePanel },
+  { id: "memory", title: "Memory", key: "5", component: MemoryPanel },
+  { id: "selection", title: "Selection", key: "6", component: SelectionPanel },
+  { id: "sql", title: "SQL", key: "7", component: SqlPanel },
   { id: "diagnostics", title: "Diagnostics", key: "8", component: DiagnosticsPanel },
+  { id: "diff", title: "Diff", key: "9", component: DiffPanel },
 ];
 
 followSelection();

@@ -12,6 +12,7 @@ import { Links } from "./links";
 import { detailsFailed, loadAgain } from "./loading";
 import { Payload } from "./payload";
 import { Stack } from "./stack";
+import { Name } from "../parts/name";
 
 export function Details() {
   const folded = useSignal(false);
@@ -51,7 +52,7 @@ function Something({ event, all }: { event: Located; all: EventDetails | null })
   return (
     <div class="p-details-body" aria-live="polite" aria-busy={all === null && detailsFailed.value === null}>
       {all && all.parents.length > 0 && <Parents of={all.parents} />}
-      <h3><bdi>{(all?.title ?? event.name).slice(0, 2000)}</bdi></h3>
+      <h3><Name text={all?.title ?? event.name} most={2000} /></h3>
       <p class="p-buttons">
         <button type="button" onClick={() => goToSpan(shown.report, shown.start, shown.start + shown.duration, false)}>Zoom to it</button>
         <button type="button" disabled={shown.duration <= 0} onClick={range}>Mark its time</button>
@@ -83,7 +84,7 @@ function Parents({ of }: { of: Located[] }) {
       <ol>
         {of.map((one) => (
           <li key={`${one.table} ${one.process} ${one.row}`}>
-            <button type="button" title={`${time(one.duration)} from ${time(one.start)}`} onClick={() => goTo(one)}><bdi>{one.name.slice(0, 200)}</bdi></button>
+            <button type="button" title={`${time(one.duration)} from ${time(one.start)}`} onClick={() => goTo(one)}><Name text={one.name} most={200} /></button>
           </li>
         ))}
       </ol>

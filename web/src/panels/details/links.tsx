@@ -3,6 +3,8 @@ import type { EventDetails, Located } from "../../data/types";
 import { goTo } from "../parts/jump";
 import { Section } from "../parts/section";
 import { time } from "../parts/units";
+import { Name } from "../parts/name";
+import { visible } from "../../base/text";
 
 const WORDS: Record<string, string> = {
   launch: "Launched by", kernel: "Kernel", copy: "Copy", memset: "Memset", graph: "Graph", api: "Call", nvtx: "In the range", wait: "Waits for", waited: "Waited for by",
@@ -17,7 +19,7 @@ export function Links({ links, from }: { links: EventDetails["links"]; from: Loc
         {links.map((link) => (
           <li key={`${link.relation} ${link.table} ${link.process} ${link.row}`}>
             <span class="p-dim">{WORDS[link.relation] ?? link.relation}</span>{" "}
-            <button type="button" class="p-jump" title={link.name.slice(0, 4000)} onClick={() => goTo(link)}><bdi>{link.name.slice(0, 200) || link.table}</bdi></button>
+            <button type="button" class="p-jump" title={visible(link.name)} onClick={() => goTo(link)}><Name text={link.name || link.table} most={200} /></button>
             <span class="p-dim"> {time(link.duration)}, {apart(from, link)}</span>
           </li>
         ))}

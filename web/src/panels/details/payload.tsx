@@ -2,6 +2,8 @@
 import { useState } from "preact/hooks";
 import { copy } from "../parts/clipboard";
 import { Section } from "../parts/section";
+import { Name } from "../parts/name";
+import { visibleLines } from "../../base/text";
 
 const AT_ONCE = 100;
 const OPEN_BELOW = 2;
@@ -24,7 +26,7 @@ function Node({ name, value, depth }: { name: string | null; value: unknown; dep
   if (value === null || typeof value !== "object") {
     return (
       <div class="p-leaf">
-        {name !== null && <span class="p-name"><bdi>{name}</bdi>: </span>}
+        {name !== null && <span class="p-name"><Name text={name} />: </span>}
         <span class={typeof value === "string" ? "p-text" : "p-figure"}><bdi>{written(value)}</bdi></span>
       </div>
     );
@@ -33,7 +35,7 @@ function Node({ name, value, depth }: { name: string | null; value: unknown; dep
   const what = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;
   return (
     <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{name !== null && <span class="p-name"><bdi>{name}</bdi> </span>}<span class="p-dim">{what}</span></summary>
+      <summary>{name !== null && <span class="p-name"><Name text={name} /> </span>}<span class="p-dim">{what}</span></summary>
       {open && entries.slice(0, many).map(([key, inner]) => <Node key={key} name={key} value={inner} depth={depth + 1} />)}
       {open && entries.length > many && <button type="button" onClick={() => setMany(many + AT_ONCE)}>{entries.length - many} more</button>}
     </details>
@@ -41,6 +43,5 @@ function Node({ name, value, depth }: { name: string | null; value: unknown; dep
 }
 
 function written(value: unknown): string {
-  const text = typeof value === "string" ? `"${value}"` : String(value);
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}… (${text.length} characters)` : text;
+  return typeof value === "string" ? `"${visibleLines(value, LONGEST)}"` : String(value);
 }

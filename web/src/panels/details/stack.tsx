@@ -2,6 +2,7 @@
 import type { EventDetails } from "../../data/types";
 import { copy } from "../parts/clipboard";
 import { Section } from "../parts/section";
+import { Name } from "../parts/name";
 
 type Frame = EventDetails["stack"][number];
 
@@ -12,7 +13,7 @@ export function Stack({ frames }: { frames: Frame[] }) {
       <ol class="p-stack">
         {frames.map((frame, i) => (
           <li key={i} title={`${frame.function}\n${place(frame)}`}>
-            <bdi>{frame.function || "?"}</bdi> <span class="p-dim">{short(frame)}</span>
+            <Name text={frame.function || "?"} most={600} /> <span class="p-dim">{short(frame)}</span>
           </li>
         ))}
       </ol>

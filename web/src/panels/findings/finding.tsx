@@ -6,6 +6,7 @@ import { SafeLink } from "../parts/link";
 import { percent, time } from "../parts/units";
 import { shares } from "./ranking";
 import { Severity } from "./severity";
+import { Name } from "../parts/name";
 
 interface Props {
   finding: Finding;
@@ -18,7 +19,7 @@ export function FindingDetails({ finding, report, span }: Props) {
   return (
     <article class="p-finding-details" aria-label={finding.title}>
       <h3>
-        <Severity of={finding.severity} /> <bdi>{finding.title}</bdi>
+        <Severity of={finding.severity} /> <Name text={finding.title} most={2000} />
       </h3>
       {part && (
         <p class="p-finding-price">
@@ -65,7 +66,7 @@ function Rows({ finding, report }: { finding: Finding; report: number }) {
                 <button type="button" class="p-jump" title="Show on the timeline and mark its time" onClick={() => jump(row)}>{time(row.start)}</button>
               </td>
               <td class="p-number">{time(row.end - row.start)}</td>
-              <td><bdi>{row.text}</bdi></td>
+              <td><Name text={row.text} most={1000} /></td>
             </tr>
           ))}
         </tbody>

@@ -10,6 +10,7 @@ import { time } from "../parts/units";
 import { FindingDetails } from "./finding";
 import { ranked, shares } from "./ranking";
 import { Severity } from "./severity";
+import { Name } from "../parts/name";
 
 /** Ask and draw. */
 export function FindingsPanel() {
@@ -81,7 +82,7 @@ function Line({ id, finding, span, selected, onClick, onDblClick }: LineProps) {
   return (
     <li id={id} role="option" aria-selected={selected} class="p-finding" onClick={onClick} onDblClick={onDblClick}>
       <Severity of={finding.severity} />
-      <span class="p-finding-title"><bdi>{finding.title}</bdi></span>
+      <span class="p-finding-title"><Name text={finding.title} /></span>
       {part === null ? <span class="p-dim p-finding-cost">no cost in time</span> : (
         <span class="p-finding-cost">
           <Bar share={part.share} most={part.most} label="Of the run" />

@@ -5,6 +5,7 @@ import type { Order } from "./sorting";
 import { turned } from "./sorting";
 import { shown } from "./units";
 import { widths } from "./widths";
+import { Name } from "./name";
 
 export const ROW = 22;
 const BEYOND = 8;
@@ -130,7 +131,7 @@ function Head({ column, at, sorted, onSort }: { column: Column; at: number; sort
 function Cell({ column, value }: { column: Column; value: string | number | boolean | null }) {
   const text = shown(value, column);
   if (column.kind === "text") {
-    return <td role="gridcell" title={text.length > 20 ? text.slice(0, 4000) : undefined}><bdi>{text.slice(0, 500)}</bdi></td>;
+    return <td role="gridcell" title={text.length > 20 ? text : undefined}><Name text={text} most={500} /></td>;
   }
   const share = column.unit === "%" && typeof value === "number" ? Math.min(Math.max(value, 0), 100) : null;
   const exact = typeof value === "number" && text !== String(value) ? `${value}${column.unit ? ` ${column.unit}` : ""}` : undefined;

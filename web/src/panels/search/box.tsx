@@ -4,6 +4,8 @@ import { useRef } from "preact/hooks";
 import { found } from "../../app/state";
 import { count } from "../parts/units";
 import { names, search, searching, step } from "./searching";
+import { Name } from "../parts/name";
+import { visible } from "../../base/text";
 
 const WAIT = 200;
 const MOST = 200;
@@ -51,7 +53,6 @@ export function SearchBox() {
     <search class="p-search">
       <input ref={field} id="search" type="search" value={text.value} placeholder="Search names  ( / )" aria-label="Search names" autocomplete="off" spellcheck={false}
         maxLength={1000}
-        aria-controls="search-names" aria-expanded={open.value}
         onInput={(event) => {
           text.value = event.currentTarget.value;
           soon();
@@ -104,8 +105,8 @@ function Names({ onClose, onChoose, field }: { onClose: () => void; onChoose: (n
       <ul ref={list} aria-label="Names that match">
         {names.value.slice(0, MOST).map((one) => (
           <li key={`${one.layer}\n${one.text}`}>
-            <button type="button" title={one.text.slice(0, 4000)} onClick={() => { onChoose(one.text); onClose(); }}>
-              <span class="p-count">{count(one.count)}</span> <bdi>{one.text.slice(0, 200)}</bdi> <span class="p-dim">{one.layer}</span>
+            <button type="button" title={visible(one.text)} onClick={() => { onChoose(one.text); onClose(); }}>
+              <span class="p-count">{count(one.count)}</span> <Name text={one.text} /> <span class="p-dim">{one.layer}</span>
             </button>
           </li>
         ))}

@@ -1,0 +1,82 @@
+/** Two reports: what changed between them, and at which step or range they lie on each other. */
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { show } from "../../app/actions";
+import { difference, meta, offsets, source, view } from "../../app/state";
+import type { Difference } from "../../data/types";
+import { Answered, Empty, useAnswer } from "../parts/answer";
+import { generation } from "../parts/report";
+import { TableView } from "../parts/table";
+import { Tabs } from "../parts/tabs";
+import { time } from "../parts/units";
+import { current, laid } from "./laying";
+import { Name } from "../parts/name";
+
+export function DiffPanel() {
+  const from = source.value;
+  const reports = meta.value?.reports ?? [];
+  const two = reports.length > 1;
+  const answer = useAnswer(from && two ? () => from.difference() : null, ["difference", from, generation(0), generation(1)]);
+  const found = useSignal<Difference | null>(null);
+  found.value = answer.value;
+  useSignalEffect(() => {
+    if (found.value !== null) difference.value = found.value;
+  });
+  if (!two) return <Empty>One report is open. To see what changed between two, open both: warpline view BEFORE AFTER</Empty>;
+  return (
+    <div class="p-main p-whole">
+      <p class="p-bar p-ab">
+        <span><b class="p-letter p-letter-A">A</b> <Name text={reports[0]!.name} /></span>
+        <span><b class="p-letter p-letter-B">B</b> <Name text={reports[1]!.name} /></span>
+      </p>
+      <Answered of={answer} what="the comparison">
+        {(one) => one && <Changes of={one} />}
+      </Answered>
+    </div>
+  );
+}
+
+function Changes({ of }: { of: Difference }) {
+  const chosen = useSignal(0);
+  const table = of.tables[Math.min(chosen.value, of.tables.length - 1)];
+  return (
+    <>
+      <Laying of={of} />
+      {of.tables.length > 1 && (
+        <div class="p-bar">
+          <Tabs tabs={of.tables.map((one, i) => ({ id: String(i), title: one.title }))} chosen={String(Math.min(chosen.value, of.tables.length - 1))} onChoose={(id) => (chosen.value = Number(id))} label="What changed" />
+        </div>
+      )}
+      {table === undefined ? <Empty>Nothing differs that can be compared.</Empty> : <TableView key={chosen.value} table={table} empty="Nothing changed here." />}
+    </>
+  );
+}
+
+/** Where the two lie on each other: at their begins, or at a step or range of both. */
+function Laying({ of }: { of: Difference }) {
+  const at = current(of.anchors, offsets.value);
+  const by = (offsets.value[1] ?? 0) - (offsets.value[0] ?? 0);
+  const lay = (to: number) => {
+    const anchor = of.anchors[to] ?? null;
+    offsets.value = laid(anchor);
+    if (anchor === null) return;
+    // The view keeps its width and begins a little before the place where they meet.
+    const width = view.value.end - view.value.begin;
+    show({ begin: anchor.a - width * 0.1, end: anchor.a + width * 0.9 });
+  };
+  if (of.anchors.length === 0) return <p class="p-note">The two have no step or NVTX range in common: they lie on each other at their begins.</p>;
+  return (
+    <div class="p-bar">
+      <label class="p-choice">
+        Lay B on A at{" "}
+        <select value={String(at)} onChange={(event) => lay(Number(event.currentTarget.value))}>
+          <option value="-1">{at < 0 && by !== 0 ? "(moved)" : "their begins"}</option>
+          {of.anchors.map((anchor, i) => <option key={i} value={String(i)}>{anchor.label.slice(0, 120)}</option>)}
+        </select>
+      </label>
+      <button type="button" disabled={at <= 0} onClick={() => lay(at - 1)}>Previous</button>
+      <button type="button" disabled={at >= of.anchors.length - 1} onClick={() => lay(at + 1)}>Next</button>
+      {by !== 0 && <button type="button" onClick={() => lay(-1)}>At their begins</button>}
+      <span class="p-dim" role="status">{by === 0 ? "Both begin at 0." : `B is moved by ${time(by)}.`}</span>
+    </div>
+  );
+}

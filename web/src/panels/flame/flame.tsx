@@ -1,0 +1,154 @@
+/** Flame graphs: of samples, ranges, kernels; as graph, tree map, tree of calls or list; of all, of what is seen, or of the marked range. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import { ranges, source, view } from "../../app/state";
+import type { Span } from "../../data/source";
+import type { Flame, FlameNode, Table } from "../../data/types";
+import { Answered, Empty, useAnswer } from "../parts/answer";
+import { inReport } from "../parts/jump";
+import { ReportChoice, generation, panelReport } from "../parts/report";
+import { expression } from "../parts/sorting";
+import { TableView } from "../parts/table";
+import { Tabs } from "../parts/tabs";
+import { percent } from "../parts/units";
+import { Graph, valued } from "./graph";
+import { parentsOf, pathTo } from "./layout";
+import { byName, matched } from "./sums";
+import { CallTree } from "./tree";
+import { Name } from "../parts/name";
+
+type Kind = Flame["kind"];
+type Shape = "flame" | "map" | "tree" | "list";
+type Extent = "all" | "view" | "range";
+
+export const KINDS: { id: Kind; title: string; missing: string }[] = [
+  { id: "kernels", title: "Kernels", missing: "No kernels here. Record with --trace=cuda." },
+  { id: "nvtx", title: "NVTX", missing: "No NVTX ranges here. Annotate the program with warpline.nvtx or any NVTX library." },
+  { id: "samples", title: "CPU samples", missing: "No samples of native stacks here. Record with --sample=process-tree." },
+  { id: "python", title: "Python", missing: "No samples of Python stacks here. Record with --python-sampling=true." },
+];
+const SHAPES: { id: Shape; title: string }[] = [{ id: "flame", title: "Flame graph" }, { id: "map", title: "Tree map" }, { id: "tree", title: "Call tree" }, { id: "list", title: "By name" }];
+
+export function FlamePanel() {
+  const extent = useSignal<Extent>("all");
+  const report = panelReport.value;
+  const span = extent.value === "view" ? view.value : extent.value === "range" ? (ranges.value[0] ?? null) : null;
+  const chosen = (
+    <>
+      <ReportChoice />
+      <select aria-label="Of which time" value={extent.value} onChange={(event) => (extent.value = event.currentTarget.value as Extent)}>
+        <option value="all">whole report</option>
+        <option value="view">what the timeline shows</option>
+        <option value="range" disabled={ranges.value.length === 0}>the marked range</option>
+      </select>
+    </>
+  );
+  return <FlameView report={report} span={span === null ? undefined : inReport(report, span)}>{chosen}</FlameView>;
+}
+
+interface ViewProps {
+  report: number;
+  span: Span | undefined;
+  first?: Kind;
+  children?: ComponentChildren;
+}
+
+/** One graph with its choices; also within the panel of the marked range. */
+export function FlameView({ report, span, first, children }: ViewProps) {
+  const from = source.value;
+  const kind = useSignal<Kind | null>(first ?? null);
+  const shape = useSignal<Shape>("flame");
+  const filter = useSignal("");
+  const shown = useAnswer(
+    from && (async () => (kind.value === null ? firstOf((each) => from.flame(report, each, span)) : from.flame(report, kind.value, span))),
+    [`${report} ${kind.value ?? ""}`, from, generation(report), span?.begin, span?.end],
+    span ? 200 : 0,
+  );
+  const current = kind.value ?? shown.value?.kind ?? "kernels";
+  return (
+    <div class="p-main p-flameview">
+      <div class="p-bar">
+        <Tabs tabs={KINDS} chosen={current} onChoose={(id) => (kind.value = id)} label="Of what" />
+        {children}
+        <span class="p-space" />
+        <Tabs tabs={SHAPES} chosen={shape.value} onChoose={(id) => (shape.value = id)} label="As what" />
+        <input type="search" placeholder="Light up names" aria-label="Light up names in the graph" value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} />
+      </div>
+      <Answered of={shown} what="the graph">
+        {(flame) => (flame.root.value <= 0 ? <Empty>{KINDS.find((one) => one.id === current)!.missing}</Empty> : <Drawn flame={flame} shape={shape.value} filter={filter.value} />)}
+      </Answered>
+    </div>
+  );
+}
+
+/** The first kind that has something; else the last one asked, which is empty. */
+async function firstOf(ask: (kind: Kind) => Promise<Flame>): Promise<Flame> {
+  let failure: unknown = null;
+  let empty: Flame | null = null;
+  for (const { id } of KINDS) {
+    try {
+      const flame = await ask(id);
+      if (flame.root.value > 0) return flame;
+      empty ??= flame;
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  if (empty !== null) return empty;
+  throw failure;
+}
+
+function Drawn({ flame, shape, filter }: { flame: Flame; shape: Shape; filter: string }) {
+  const zoomed = useSignal<FlameNode | null>(null);
+  const parents = useMemo(() => parentsOf(flame.root), [flame]);
+  const at = zoomed.value !== null && (zoomed.value === flame.root || parents.has(zoomed.value)) ? zoomed.value : flame.root;
+  const lit = useMemo(() => (filter.trim() === "" ? null : matched(flame.root, tester(filter.trim()))), [flame, filter]);
+  const table = useMemo(() => (shape === "list" ? listed(flame, at) : null), [flame, at, shape]);
+  return (
+    <>
+      <div class="p-bar p-way">
+        {shape !== "list" && (
+          <nav aria-label="Zoomed to">
+            {pathTo(at, parents).slice(-6).map((node, i, all) => (
+              <span key={i}>
+                {i > 0 && <span class="p-dim"> › </span>}
+                {i === all.length - 1 ? <b><Name text={node.name} most={120} /></b> : <button type="button" class="p-jump" onClick={() => (zoomed.value = node)}><Name text={node.name} most={60} /></button>}
+              </span>
+            ))}
+            <span class="p-dim"> {valued(at.value, flame)}</span>
+          </nav>
+        )}
+        <span class="p-space" />
+        {lit && <span role="status">{lit.nodes.size === 0 ? "Nothing is called that." : `${valued(lit.value, flame)} in ${lit.nodes.size} boxes, ${percent(lit.value / flame.root.value)}`}</span>}
+        {at !== flame.root && <button type="button" onClick={() => (zoomed.value = null)}>Show all</button>}
+      </div>
+      {shape === "tree" ? <CallTree key={at.name} flame={flame} root={at} matches={lit?.nodes ?? null} />
+        : table !== null ? <TableView table={table} />
+        : <Graph flame={flame} parents={parents} shape={shape as "flame" | "map"} zoomed={at} onZoom={(node) => (zoomed.value = node)} matches={lit?.nodes ?? null} />}
+    </>
+  );
+}
+
+function tester(filter: string): (name: string) => boolean {
+  const pattern = filter.length > 2 && filter.startsWith("/") && filter.endsWith("/") ? expression(filter.slice(1, -1)) : null;
+  if (pattern !== null) return (name) => pattern.test(name);
+  const text = filter.toLowerCase();
+  return (name) => name.toLowerCase().includes(text);
+}
+
+function listed(flame: Flame, root: FlameNode): Table {
+  const unit = flame.unit === "ns" ? "ns" : null;
+  const whole = root.value || 1;
+  return {
+    title: "By name",
+    columns: [
+      { name: "Name", unit: null, kind: "text" },
+      { name: "Itself", unit, kind: "number" },
+      { name: "Itself (%)", unit: "%", kind: "number" },
+      { name: "Total", unit, kind: "number" },
+      { name: "Total (%)", unit: "%", kind: "number" },
+    ],
+    rows: byName(root).map((one) => [one.name, one.self, (one.self / whole) * 100, one.total, (one.total / whole) * 100]),
+  };
+}

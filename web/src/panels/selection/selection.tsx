@@ -1,0 +1,120 @@
+/** The marked range: what ran in it, how busy each track was, a flame graph of it; two ranges, or two reports, side by side. */
+import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import { show } from "../../app/actions";
+import { meta, offsets, ranges, source, trees } from "../../app/state";
+import type { Source } from "../../data/source";
+import type { Selected } from "../../data/types";
+import { FlameView } from "../flame/flame";
+import { Answered, Empty, useAnswer } from "../parts/answer";
+import { ReportChoice, generation, panelReport } from "../parts/report";
+import { TableView } from "../parts/table";
+import { Tabs } from "../parts/tabs";
+import { count, moment, time } from "../parts/units";
+import type { Side } from "./sides";
+import { comparedNames, namesTable, sides, tracksOf, tracksTable } from "./sides";
+
+type Tab = "names" | "tracks" | "flame";
+const TABS: { id: Tab; title: string }[] = [{ id: "names", title: "By name" }, { id: "tracks", title: "Tracks" }, { id: "flame", title: "Flame graph" }];
+
+export function SelectionPanel() {
+  const reports = meta.value?.reports.length ?? 0;
+  const across = useSignal(false);
+  const both = sides(ranges.value, panelReport.value, reports, offsets.value, across.value);
+  if (both.length === 0) {
+    return <Empty>No range is marked. Drag over empty space of the timeline; hold Shift while dragging for a second range to compare with the first.</Empty>;
+  }
+  return (
+    <div class="p-main p-whole">
+      <div class="p-bar p-sides">
+        {both.map((side) => <Head key={side.letter} side={side} />)}
+        <span class="p-space" />
+        {!across.value && <ReportChoice />}
+        {reports > 1 && ranges.value.length === 1 && (
+          <label class="p-choice"><input type="checkbox" checked={across.value} onChange={(event) => (across.value = event.currentTarget.checked)} /> compare the reports</label>
+        )}
+        <button type="button" onClick={() => (ranges.value = [])}>Clear</button>
+      </div>
+      <Sums both={both} />
+    </div>
+  );
+}
+
+function Head({ side }: { side: Side }) {
+  const { range, span } = side;
+  return (
+    <span class="p-side">
+      {side.letter && <b class={`p-letter p-letter-${side.letter}`}>{side.letter}</b>}{" "}
+      <b>{time(range.end - range.begin)}</b>
+      <span class="p-dim" title={`${moment(span.begin)} to ${moment(span.end)}`}> {time(span.begin)} to {time(span.end)}</span>{" "}
+      <button type="button" onClick={() => show(range)}>Zoom to it</button>
+    </span>
+  );
+}
+
+async function ask(from: Source, both: readonly Side[], signal: AbortSignal): Promise<Selected[]> {
+  return Promise.all(both.map((side) => from.selected(side.report, side.span, tracksOf(trees.peek()[side.report] ?? []).map((one) => one.track.track), signal)));
+}
+
+function Sums({ both }: { both: Side[] }) {
+  const from = source.value;
+  const tab = useSignal<Tab>("names");
+  const layer = useSignal("");
+  const known = trees.value; // asked again when tracks come
+  const answer = useAnswer(
+    from && ((signal) => ask(from, both, signal)),
+    [both.map((side) => `${side.letter}${side.report}`).join(), from, ...[0, 1].flatMap((i) => [both[i]?.span.begin, both[i]?.span.end]), generation(both[0]!.report), known],
+    120,
+  );
+  return (
+    <>
+      <div class="p-bar">
+        <Tabs tabs={TABS} chosen={tab.value} onChoose={(id) => (tab.value = id)} label="What of the range" />
+        {tab.value === "names" && answer.value && <Layers of={answer.value} chosen={layer.value} onChoose={(to) => (layer.value = to)} />}
+        {answer.value && tab.value !== "flame" && <Busy of={answer.value} />}
+      </div>
+      {tab.value === "flame" ? (
+        <div class="p-split">{both.map((side) => <FlameView key={side.letter} report={side.report} span={side.span}>{side.letter && <b class={`p-letter p-letter-${side.letter}`}>{side.letter}</b>}</FlameView>)}</div>
+      ) : (
+        <Answered of={answer} what="the sums">
+          {(answers) => (tab.value === "names" ? <Names answers={answers} layer={layer.value} /> : <Tracks answers={answers} both={both} />)}
+        </Answered>
+      )}
+    </>
+  );
+}
+
+function Layers({ of, chosen, onChoose }: { of: Selected[]; chosen: string; onChoose: (layer: string) => void }) {
+  const layers = [...new Set(of.flatMap((one) => one.names.map((row) => row.layer)))].sort();
+  return (
+    <select aria-label="Which layer" value={layers.includes(chosen) ? chosen : ""} onChange={(event) => onChoose(event.currentTarget.value)}>
+      <option value="">all layers</option>
+      {layers.map((layer) => <option key={layer} value={layer}>{layer}</option>)}
+    </select>
+  );
+}
+
+/** How much there is, in one line that screen readers hear when the range changes. */
+function Busy({ of }: { of: Selected[] }) {
+  const words = of.map((one) => {
+    const events = one.tracks.reduce((sum, track) => sum + track.events, 0);
+    const active = one.tracks.filter((track) => track.events > 0).length;
+    return `${count(events)} ${events === 1 ? "event" : "events"} on ${active} ${active === 1 ? "track" : "tracks"}`;
+  });
+  return <span class="p-dim" role="status">{words.join(" | ")}</span>;
+}
+
+function Names({ answers, layer }: { answers: Selected[]; layer: string }) {
+  const [a, b] = answers;
+  const known = answers.some((one) => one.names.some((row) => row.layer === layer)) ? layer : "";
+  const table = useMemo(() => (b ? comparedNames(a!, b, known) : namesTable(a!, known)), [a, b, known]);
+  return <TableView table={table} empty="Nothing ran in this range." />;
+}
+
+function Tracks({ answers, both }: { answers: Selected[]; both: Side[] }) {
+  const table = useMemo(() => {
+    const paths = both.map((side) => new Map(tracksOf(trees.peek()[side.report] ?? []).map((one) => [one.track.track, one.path])));
+    return tracksTable(answers, paths);
+  }, [answers]);
+  return <TableView table={table} empty="No track has anything in this range." />;
+}

@@ -1,0 +1,116 @@
+/** What is looked at: one marked range, two that are compared, or one range of time in two reports. */
+import type { Span } from "../../data/source";
+import type { Selected, Table, Track, TrackNode } from "../../data/types";
+
+export interface Side {
+  /** "A", "B"; "" where there is one. */
+  letter: string;
+  report: number;
+  /** On the axis of the page, and in the times of the report. */
+  range: Span;
+  span: Span;
+}
+
+/** Return the sides; `offsets` are added to times of reports to be on the axis. */
+export function sides(ranges: readonly Span[], report: number, reports: number, offsets: readonly number[], across: boolean): Side[] {
+  const side = (letter: string, of: number, range: Span): Side => {
+    const offset = offsets[of] ?? 0;
+    return { letter, report: of, range, span: { begin: range.begin - offset, end: range.end - offset } };
+  };
+  const first = ranges[0];
+  if (first === undefined) return [];
+  if (ranges.length > 1) return ranges.slice(0, 2).map((range, i) => side(i === 0 ? "A" : "B", report, range));
+  if (across && reports > 1) return [side("A", 0, first), side("B", 1, first)];
+  return [side("", report, first)];
+}
+
+/** Return every track with slices, with the words of where it is. */
+export function tracksOf(tree: readonly TrackNode[]): { track: Track; path: string }[] {
+  const found: { track: Track; path: string }[] = [];
+  const walk = (nodes: readonly TrackNode[], above: readonly string[]) => {
+    for (const node of nodes) {
+      const path = [...above, node.name];
+      if (node.track !== undefined && node.track.kind !== "counter") found.push({ track: node.track, path: path.slice(-3).join(" › ") });
+      walk(node.children, path);
+    }
+  };
+  walk(tree, []);
+  return found;
+}
+
+/** Sums by name of one side. */
+export function namesTable(one: Selected, layer: string): Table {
+  const rows = one.names.filter((row) => layer === "" || row.layer === layer);
+  const length = Math.max(one.end - one.begin, 1);
+  return {
+    title: "By name",
+    columns: [
+      { name: "Name", unit: null, kind: "text" },
+      { name: "Of range", unit: "%", kind: "number" },
+      { name: "Total", unit: "ns", kind: "number" },
+      { name: "Count", unit: null, kind: "number" },
+      { name: "Mean", unit: "ns", kind: "number" },
+      { name: "Max", unit: "ns", kind: "number" },
+      { name: "Layer", unit: null, kind: "text" },
+    ],
+    rows: rows.map((row) => [row.name, (row.total / length) * 100, row.total, row.count, row.mean, row.maximum, row.layer]),
+  };
+}
+
+/** Two sides by name: what grew, what shrank, greatest change first. */
+export function comparedNames(a: Selected, b: Selected, layer: string): Table {
+  const both = new Map<string, { layer: string; name: string; a: Selected["names"][number] | null; b: Selected["names"][number] | null }>();
+  for (const row of a.names) both.set(`${row.layer}\n${row.name}`, { layer: row.layer, name: row.name, a: row, b: null });
+  for (const row of b.names) {
+    const key = `${row.layer}\n${row.name}`;
+    both.set(key, { layer: row.layer, name: row.name, a: both.get(key)?.a ?? null, b: row });
+  }
+  const rows = [...both.values()]
+    .filter((row) => layer === "" || row.layer === layer)
+    .map((row) => {
+      const [before, after] = [row.a?.total ?? 0, row.b?.total ?? 0];
+      const change = before > 0 ? (after / before - 1) * 100 : null;
+      return [row.name, before, after, after - before, change === null ? null : Math.round(change * 10) / 10, row.a?.count ?? 0, row.b?.count ?? 0, row.layer] as Table["rows"][number];
+    })
+    .sort((x, y) => Math.abs(y[3] as number) - Math.abs(x[3] as number));
+  return {
+    title: "A and B by name",
+    columns: [
+      { name: "Name", unit: null, kind: "text" },
+      { name: "A", unit: "ns", kind: "number" },
+      { name: "B", unit: "ns", kind: "number" },
+      { name: "B − A", unit: "ns", kind: "number" },
+      { name: "Change, %", unit: null, kind: "number" },
+      { name: "Count A", unit: null, kind: "number" },
+      { name: "Count B", unit: null, kind: "number" },
+      { name: "Layer", unit: null, kind: "text" },
+    ],
+    rows,
+  };
+}
+
+/** Busy shares of tracks, of one side or of both; tracks in which nothing happened are left out. */
+export function tracksTable(answers: readonly Selected[], paths: readonly ReadonlyMap<number, string>[]): Table {
+  const rows = new Map<string, { busy: (number | null)[]; events: (number | null)[] }>();
+  for (const [side, answer] of answers.entries()) {
+    for (const one of answer.tracks) {
+      if (one.events === 0 && one.busy === 0) continue;
+      const path = paths[side]!.get(one.track) ?? `track ${one.track}`;
+      let row = rows.get(path);
+      if (row === undefined) rows.set(path, (row = { busy: answers.map(() => null), events: answers.map(() => null) }));
+      row.busy[side] = one.busy * 100;
+      row.events[side] = one.events;
+    }
+  }
+  const letters = answers.length > 1 ? [" A", " B"] : [""];
+  const all: [string, (typeof rows extends Map<string, infer Row> ? Row : never)][] = [...rows];
+  return {
+    title: "Tracks",
+    columns: [
+      { name: "Track", unit: null, kind: "text" },
+      ...letters.map((letter) => ({ name: `Busy${letter}`, unit: "%", kind: "number" as const })),
+      ...letters.map((letter) => ({ name: `Events${letter}`, unit: null, kind: "number" as const })),
+    ],
+    rows: all.sort((x, y) => Math.max(...y[1].busy.map((v) => v ?? 0)) - Math.max(...x[1].busy.map((v) => v ?? 0))).map(([path, row]) => [path, ...row.busy, ...row.events]),
+  };
+}
