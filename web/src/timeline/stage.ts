@@ -1,6 +1,6 @@
 /** Draws when something changed and at no other time: follows the signals, asks for data, paints two canvases within one frame. */
 import { effect } from "@preact/signals";
-import { colorBy, details, found, hovered, marks, meta, notice, offsets, ranges, selected, source, view } from "../app/state";
+import { colorBy, details, found, hovered, marks, meta, notice, offsets, ranges, selected, source, trees, view } from "../app/state";
 import { measureFrame, measureRefine } from "./data/measures";
 import { correlated } from "./data/correlated";
 import { Loader } from "./data/loader";
@@ -113,6 +113,7 @@ export class Stage {
 
   #touchOver(): void {
     this.#overDirty = true;
+    this.#settle(false);
     if (this.#asked === 0) this.#asked = requestAnimationFrame(this.#paint);
   }
 
@@ -172,5 +173,12 @@ export class Stage {
       measureRefine(this.#since);
       this.#since = null;
     }
+    const isWhole = meta.value !== null && trees.value.length >= meta.value.reports.length;
+    if (isWhole && this.#asked === 0 && this.#loader?.busy === false) this.#settle(true);
   };
+
+  /** Says in the page whether what is seen is all that is to be seen of it: what drives the page from outside waits for that. */
+  #settle(isSettled: boolean): void {
+    document.documentElement.dataset["settled"] = isSettled ? "yes" : "no";
+  }
 }
