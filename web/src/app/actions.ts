@@ -1,14 +1,14 @@
 /** What keys, buttons and panels do to the state: the verbs, each written once. */
 import type { Span } from "../data/source";
 import type { Located } from "../data/types";
-import { meta, offsets, ranges, selected, view } from "./state";
+import { meta, offsets, panel, ranges, selected, view } from "./state";
 
-/** Show a part of time; never less than 10 ns, never more than twice the reports. */
+/** Show a part of time; never less than 10 ns, never more than twice the reports, and always some of them. */
 export function show(span: Span): void {
   const whole = everything();
   const most = (whole.end - whole.begin) * 2 || 1;
   const width = Math.min(Math.max(span.end - span.begin, 10), most);
-  const middle = (span.begin + span.end) / 2;
+  const middle = Math.min(Math.max((span.begin + span.end) / 2, whole.begin - width / 4), whole.end + width / 4);
   view.value = { begin: middle - width / 2, end: middle + width / 2 };
 }
 
@@ -18,20 +18,46 @@ export function everything(): Span {
     const offset = offsets.value[one.report] ?? 0;
     return { begin: one.begin + offset, end: one.end + offset };
   });
+  if (spans.length === 0) return { begin: 0, end: 1 };
   return { begin: Math.min(...spans.map((one) => one.begin)), end: Math.max(...spans.map((one) => one.end)) };
+}
+
+/** Show all, with a little air. */
+export function showAll(): void {
+  const { begin, end } = everything();
+  const air = (end - begin) * 0.01;
+  show({ begin: begin - air, end: end + air });
 }
 
 /** Select an event and, where `jump`, bring it into view with some time around it. The timeline opens and scrolls to its track. */
 export function select(event: Located | null, jump = false): void {
   selected.value = event;
   if (event !== null && jump) {
-    const begin = event.start + (offsets.value[event.report] ?? 0);
+    const { begin, end } = onAxis(event);
     const around = Math.max(event.duration, 100) * 2;
-    show({ begin: begin - around, end: begin + event.duration + around });
+    show({ begin: begin - around, end: end + around });
   }
 }
 
 /** Mark a range of time, replacing what was marked; `compare` keeps the first one. */
 export function mark(span: Span, compare = false): void {
   ranges.value = compare && ranges.value.length > 0 ? [ranges.value[0]!, span] : [span];
+}
+
+/** Mark the time of what is selected; false where nothing is. */
+export function markSelected(compare = false): boolean {
+  const event = selected.value;
+  if (event === null) return false;
+  mark(onAxis(event), compare);
+  return true;
+}
+
+/** Open a panel, or close it where it is open. */
+export function togglePanel(id: string): void {
+  panel.value = panel.value === id ? null : id;
+}
+
+function onAxis(event: Located): Span {
+  const begin = event.start + (offsets.value[event.report] ?? 0);
+  return { begin, end: begin + event.duration };
 }

@@ -1,21 +1,64 @@
 /** The page: toolbar, timeline with its sidebar, panels below, status line. */
-import { Details, panels } from "../panels";
+import { useEffect } from "preact/hooks";
+import type { Source } from "../data/source";
+import { Details } from "../panels";
 import { Timeline } from "../timeline";
-import { panel } from "./state";
+import { follow } from "./address";
+import { boot, stage } from "./boot";
+import { Bottom } from "./bottom";
+import { Help } from "./help";
+import { listen } from "./keys";
+import { addPageKeys } from "./shortcuts";
+import { meta } from "./state";
+import { Status } from "./status";
+import { followTheme } from "./theme";
+import { Toolbar } from "./toolbar";
 
-export function App() {
-  const open = panels.find((one) => one.id === panel.value);
+export function App({ from }: { from: Source }) {
+  useEffect(() => {
+    let away: (() => void) | null = null;
+    const ends = [followTheme(document.documentElement), addPageKeys(), listen(window)];
+    void boot(from, () => (away = follow(window)));
+    return () => {
+      for (const end of ends) end();
+      away?.();
+    };
+  }, [from]);
+  useEffect(() => {
+    if (meta.value !== null) document.title = `${meta.value.title} – warpline`;
+  }, [meta.value]);
+  const now = stage.value;
+  if (now.is === "loading") return <Opening />;
+  if (now.is === "failed") return <Failed why={now.why} again={() => window.location.reload()} />;
   return (
-    <main class="shell">
-      <div class="stage">
+    <div class="shell">
+      <Toolbar />
+      <main class="stage">
         <Timeline />
         <Details />
-      </div>
-      {open !== undefined && (
-        <section class="panel" aria-label={open.title}>
-          <open.component />
-        </section>
-      )}
+      </main>
+      <Bottom />
+      <Status />
+      <Help />
+    </div>
+  );
+}
+
+function Opening() {
+  return (
+    <main class="alone" aria-busy="true">
+      <p role="status">Opening the report …</p>
+      <p class="quiet">The first look at a large report writes an index beside it, which takes some seconds.</p>
+    </main>
+  );
+}
+
+function Failed({ why, again }: { why: string; again: () => void }) {
+  return (
+    <main class="alone">
+      <h1>The report could not be opened</h1>
+      <p role="alert">{why}</p>
+      <button type="button" onClick={again}>Try again</button>
     </main>
   );
 }

@@ -34,8 +34,6 @@ export const details = signal<EventDetails | null>(null);
 /** Ranges of time that were dragged: at most two, the second is compared with the first. */
 export const ranges = signal<Span[]>([]);
 export const hovered = signal<Located | null>(null);
-/** The time under the pointer, on the axis; null while it is elsewhere. Keys zoom around it. */
-export const cursor = signal<number | null>(null);
 export const marks = signal<Mark[]>([]);
 export const found = signal<Found | null>(null);
 export const filter = signal<string>("");

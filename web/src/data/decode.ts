@@ -77,7 +77,7 @@ function whole(bytes: ArrayBuffer, need: number): void {
 function cut(letters: Uint8Array, offsets: Uint32Array): string[] {
   const all = text.decode(letters);
   const plain = all.length === letters.length && !all.includes("\ufffd");
-  const pieces = new Array<string>(Math.max(offsets.length - 1, 0));
+  const pieces = Array.from<string>({ length: Math.max(offsets.length - 1, 0) });
   for (let i = 0; i < pieces.length; i += 1) {
     const [from, to] = [offsets[i]!, offsets[i + 1]!];
     pieces[i] = plain ? all.slice(from, to) : text.decode(letters.subarray(from, to));

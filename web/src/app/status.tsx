@@ -1,0 +1,48 @@
+/** The line at the bottom: what was said last, what is seen, how much is recorded and what of it was lost. */
+import { count, many, momentIn, time } from "../base/format";
+import { visible } from "../base/text";
+import { stale } from "./boot";
+import { meta, notice, panel, ranges, view } from "./state";
+
+export function Status() {
+  return (
+    <footer class="status">
+      <Said />
+      <Seen />
+      <Recorded />
+    </footer>
+  );
+}
+
+function Said() {
+  return <span class="notice" role="status" aria-live="polite">{visible(notice.value, 500)}</span>;
+}
+
+function Seen() {
+  const { begin, end } = view.value;
+  const [range, other] = ranges.value;
+  return (
+    <>
+      {range !== undefined && <span title="The marked range">marked {time(range.end - range.begin)}{other !== undefined && ` and ${time(other.end - other.begin)}`}</span>}
+      <span title="The part of time that is seen">{momentIn(begin, end - begin)} – {momentIn(end, end - begin)} ({time(end - begin)})</span>
+    </>
+  );
+}
+
+function Recorded() {
+  const reports = meta.value?.reports ?? [];
+  const events = reports.reduce((sum, one) => sum + one.events, 0);
+  const lost = reports.reduce((sum, one) => sum + one.diagnostics, 0);
+  const live = reports.some((one) => one.live);
+  return (
+    <>
+      <span title="Events in all reports">{many(events, "event")}</span>
+      {lost > 0 && (
+        <button type="button" class="lost" title="What was lost, or could not be judged" onClick={() => (panel.value = "diagnostics")}>
+          <span aria-hidden="true">⚠</span> {count(lost)} {lost === 1 ? "note" : "notes"}
+        </button>
+      )}
+      {live && <span class={stale.value ? "live stale" : "live"} title={stale.value ? "The server does not answer" : "The capture goes on; the page follows it"}>{stale.value ? "waiting" : "live"}</span>}
+    </>
+  );
+}

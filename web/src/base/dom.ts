@@ -1,0 +1,41 @@
+/** Small things that the browser does not do in one word. */
+
+/** Calls `run` once, `wait` ms after the last call; `flush` does it now, where one is due. */
+export function later(run: () => void, wait: number): { (): void; flush(): void; cancel(): void } {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const cancel = () => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
+  const call = () => {
+    cancel();
+    timer = setTimeout(() => {
+      timer = undefined;
+      run();
+    }, wait);
+  };
+  const flush = () => {
+    if (timer === undefined) return;
+    cancel();
+    run();
+  };
+  return Object.assign(call, { flush, cancel });
+}
+
+/** What this browser keeps for this page, where it may: a page from disk, or a private window, often may not. */
+export const kept = {
+  get(key: string): string | null {
+    try {
+      return localStorage.getItem(`warpline.${key}`);
+    } catch {
+      return null;
+    }
+  },
+  set(key: string, value: string): void {
+    try {
+      localStorage.setItem(`warpline.${key}`, value);
+    } catch {
+      // Then it is as at first the next time.
+    }
+  },
+};
