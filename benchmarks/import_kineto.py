@@ -134,11 +134,12 @@ def main() -> None:
 
 def _read(source: Path, report: Path) -> dict[str, Any]:
     from warpline.importers.kineto.native import Reader
+    from warpline.importers.kineto.pieces import Pieces
 
-    with Reader() as reader, open(source, "rb") as file:
+    with Reader() as reader:
         reader.feed(b"")
         begin = time.process_time()
-        while piece := file.read(1 << 20):
+        for piece in Pieces(source):
             reader.feed(piece)
         reader.finish()
         return {"read": time.process_time() - begin}
@@ -147,6 +148,9 @@ def _read(source: Path, report: Path) -> dict[str, Any]:
 def _import(source: Path, report: Path) -> dict[str, Any]:
     import resource
 
+    from warpline.cli.light import without_pandas
+
+    without_pandas()  # as `warpline import` does
     import warpline.importers.formats.kineto  # noqa: F401 - as HTA's modules are loaded before its clock starts
     from warpline.importers.importing import import_file
 

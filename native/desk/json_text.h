@@ -1,6 +1,8 @@
 // Steps over JSON text that may be cut off anywhere: strings, numbers, whole values. Lenient where writers of traces are careless.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -9,7 +11,7 @@
 namespace warpline::desk::json {
 
 // The text must be followed by this many zero bytes: then no step has to ask for the end at each byte.
-constexpr size_t kPadding = 16;
+constexpr size_t kPadding = 48;
 
 inline bool is_space(char letter) {
   return letter == ' ' || letter == '\n' || letter == '\r' || letter == '\t';
@@ -53,10 +55,16 @@ inline const char *string_end(const char *at, const char *end) {
 }
 
 // A number, `true`, `null`, `NaN`, `-inf`, …: whatever stands there without quotes.
+inline constexpr std::array<bool, 256> kBare = [] {
+  std::array<bool, 256> made{};
+  for (const char letter :
+       std::string_view("0123456789-+.#_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
+    made[static_cast<unsigned char>(letter)] = true;
+  }
+  return made;
+}();
 inline bool is_bare(char letter) {
-  return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-         (letter >= 'A' && letter <= 'Z') || letter == '-' || letter == '+' || letter == '.' ||
-         letter == '#' || letter == '_';
+  return kBare[static_cast<unsigned char>(letter)];
 }
 
 inline const char *bare_end(const char *at) {
@@ -108,6 +116,34 @@ inline bool decimal(std::string_view text, int shift, int64_t &out) {
   }
   out = static_cast<int64_t>(value);
   return true;
+}
+
+// Reads the number at `at` times 10^shift if it is one of those that nearly all are: digits, perhaps a point and as many digits as `shift`
+// at most. Returns where it ends; nullptr: it is of another kind, or the text may go on.
+inline const char *plain_decimal(const char *at, int shift, int64_t &out) {
+  const char *const begin = at;
+  uint64_t value = 0;
+  for (; static_cast<unsigned char>(*at - '0') < 10; ++at) {
+    value = value * 10 + static_cast<uint64_t>(*at - '0');
+  }
+  const std::ptrdiff_t digits = at - begin;
+  if (digits == 0 || digits + shift > 18) {
+    return nullptr;
+  }
+  if (*at == '.') {
+    ++at;
+    for (; shift > 0 && static_cast<unsigned char>(*at - '0') < 10; ++at, --shift) {
+      value = value * 10 + static_cast<uint64_t>(*at - '0');
+    }
+  }
+  if (*at != ',' && *at != '}') {
+    return nullptr;
+  }
+  for (; shift > 0; --shift) {
+    value *= 10;
+  }
+  out = static_cast<int64_t>(value);
+  return at;
 }
 
 // Reads any number; false where it is none. `NaN` and the like are none.

@@ -34,97 +34,47 @@ const char *TraceEvents::read(const char *at, const char *end, const char *&bad)
   values_.fill(kNull);
   key_ = {};
   phase_ = 0;
+  context_ = 0;
   arguments_ = scope_ = {};
   duration_ = kNull;
   id_is_text_ = false;
   bad = nullptr;
-  at = json::space(at + 1);
-  bool first = true;
-  while (*at != '}') {
-    if (!first && *at == ',') {
-      at = json::space(at + 1);
-    } else if (!first) {
-      bad = at < end ? at : nullptr;
-      return nullptr;
-    }
-    first = false;
-    if (*at != '"') {
-      bad = at < end ? at : nullptr;
-      return nullptr;
-    }
-    const char *const key = at + 1;
-    const char *const closing = json::string_end(key, end);
-    if (closing == nullptr) {
-      return nullptr;
-    }
-    at = json::space(closing + 1);
-    if (*at != ':') {
-      bad = at < end ? at : nullptr;
-      return nullptr;
-    }
-    at = member(json::space(at + 1), end, {key, static_cast<size_t>(closing - key)}, bad);
-    if (at == nullptr) {
-      return nullptr;
-    }
-    at = json::space(at);
-  }
-  if (at >= end) {
-    return nullptr;
-  }
-  take();
-  return at + 1;
-}
-
-const char *TraceEvents::member(const char *at, const char *end, std::string_view key, const char *&bad) {
-  if (key == "args" && *at == '{') {
-    const char *const behind = arguments(at, end, bad);
-    arguments_ = {at, behind};
-    return behind;
-  }
-  const char *const behind = json::scalar_end(at, end, bad);
-  if (behind == nullptr) {
-    return nullptr;
-  }
-  const Span value{at, behind};
-  if (key == "ph") {
-    const std::string_view text = inner(value);
-    phase_ = text.empty() ? '\0' : text[0];
-  } else if (key == "name") {
-    values_[kName] = text_code(value);
-  } else if (key == "cat") {
-    values_[kCategory] = text_code(value);
-  } else if (key == "ts") {
-    if (!json::decimal(inner(value), kMicroseconds, values_[kStart])) {
-      values_[kStart] = kNull;
-    }
-  } else if (key == "dur") {
-    if (!json::decimal(inner(value), kMicroseconds, duration_)) {
-      duration_ = kNull;
-    }
-  } else if (key == "pid" || key == "tid") {
-    const bool thread = key == "tid";
-    bool is_text = false;
-    identify(value, thread ? key_.tid : key_.pid, is_text);
-    key_.texts |= is_text ? (thread ? 2 : 1) : 0;
-  } else if (key == "id") {
-    identify(value, values_[kId], id_is_text_);
-  } else if (key == "id2" || key == "scope") {
-    scope_ = value;
+  const char *const behind =
+      object(at, end, bad, member_keys_, find_member,
+             [&](Member known, const char *value) { return member(known, value, end, bad); });
+  if (behind != nullptr) {
+    take();
   }
   return behind;
 }
 
-const char *TraceEvents::arguments(const char *at, const char *end, const char *&bad) {
-  at = json::space(at + 1);
+// Goes over the members of the object at `at`; `take` reads the value of each and returns where it ends.
+template <typename Keys, typename Find, typename Take>
+const char *TraceEvents::object(const char *at, const char *end, const char *&bad, Keys &keys,
+                                const Find &find, const Take &take) {
+  ++at;
+  uint8_t before = Keys::kFirst;
   bool first = true;
-  while (*at != '}') {
+  for (;; first = false) {
+    size_t size = 0;
+    if (const auto *const known = keys.guessed(at, context_, before, size)) {
+      at = take(*known, json::space(at + size));
+      if (at == nullptr) {
+        return nullptr;
+      }
+      continue;
+    }
+    const char *const begin = at;
+    at = json::space(at);
+    if (*at == '}') {
+      return at >= end ? nullptr : at + 1;
+    }
     if (!first && *at == ',') {
       at = json::space(at + 1);
     } else if (!first) {
       bad = at < end ? at : nullptr;
       return nullptr;
     }
-    first = false;
     if (*at != '"') {
       bad = at < end ? at : nullptr;
       return nullptr;
@@ -140,37 +90,134 @@ const char *TraceEvents::arguments(const char *at, const char *end, const char *
       return nullptr;
     }
     at = json::space(at + 1);
-    const Argument *const known = find_argument({key, static_cast<size_t>(closing - key)});
-    at = known == nullptr ? json::scalar_end(at, end, bad) : argument(*known, at, end, bad);
+    if (at >= end) {
+      return nullptr;
+    }
+    const auto known = find({key, static_cast<size_t>(closing - key)});
+    keys.learn(begin, static_cast<size_t>(at - begin), known, context_, before);
+    at = take(known, at);
     if (at == nullptr) {
       return nullptr;
     }
-    at = json::space(at);
   }
-  return at >= end ? nullptr : at + 1;
 }
 
-const char *TraceEvents::argument(const Argument &known, const char *at, const char *end, const char *&bad) {
-  if (known.reading == Reading::json) {
-    return compact(at, end, known.field, bad);
+const char *TraceEvents::member(Member known, const char *at, const char *end, const char *&bad) {
+  const char *behind = nullptr;
+  if (known == Member::arguments && *at == '{') {
+    behind = arguments(at, end, bad);
+    arguments_ = {at, behind};
+    return behind;
+  }
+  // Nearly all numbers are plain: those are read while their end is looked for.
+  switch (known) {
+    case Member::start:
+      behind = json::plain_decimal(at, kMicroseconds, values_[kStart]);
+      break;
+    case Member::duration:
+      behind = json::plain_decimal(at, kMicroseconds, duration_);
+      break;
+    case Member::process:
+      behind = json::plain_decimal(at, 0, key_.pid);
+      break;
+    case Member::thread:
+      behind = json::plain_decimal(at, 0, key_.tid);
+      break;
+    case Member::id:
+      behind = json::plain_decimal(at, 0, values_[kId]);
+      break;
+    default:
+      break;
+  }
+  if (behind != nullptr) {
+    // A key that stands there twice: the last counts.
+    key_.texts &= known == Member::process ? ~1 : known == Member::thread ? ~2 : ~0;
+    id_is_text_ = id_is_text_ && known != Member::id;
+    return behind;
+  }
+  behind = json::scalar_end(at, end, bad);
+  if (behind == nullptr) {
+    return nullptr;
+  }
+  const Span value{at, behind};
+  switch (known) {
+    case Member::phase: {
+      const std::string_view text = inner(value);
+      phase_ = text.empty() ? '\0' : text[0];
+      context_ += static_cast<uint32_t>(phase_) * 5;
+      break;
+    }
+    case Member::name:
+      values_[kName] = text_code(value);
+      break;
+    case Member::category:
+      values_[kCategory] = text_code(value);
+      context_ += static_cast<uint32_t>(values_[kCategory]);
+      break;
+    case Member::start:
+      if (!json::decimal(inner(value), kMicroseconds, values_[kStart])) {
+        values_[kStart] = kNull;
+      }
+      break;
+    case Member::duration:
+      if (!json::decimal(inner(value), kMicroseconds, duration_)) {
+        duration_ = kNull;
+      }
+      break;
+    case Member::process:
+    case Member::thread: {
+      const bool thread = known == Member::thread;
+      bool is_text = false;
+      identify(value, thread ? key_.tid : key_.pid, is_text);
+      const int64_t bit = thread ? 2 : 1;
+      key_.texts = is_text ? key_.texts | bit : key_.texts & ~bit;
+      break;
+    }
+    case Member::id:
+      identify(value, values_[kId], id_is_text_);
+      break;
+    case Member::scope:
+      scope_ = value;
+      break;
+    default:
+      break;
+  }
+  return behind;
+}
+
+const char *TraceEvents::arguments(const char *at, const char *end, const char *&bad) {
+  return object(at, end, bad, argument_keys_, find_argument,
+                [&](const Argument *known, const char *value) { return argument(known, value, end, bad); });
+}
+
+const char *TraceEvents::argument(const Argument *known, const char *at, const char *end, const char *&bad) {
+  if (known == nullptr) {
+    return json::scalar_end(at, end, bad);
+  }
+  if (known->reading == Reading::number) {
+    if (const char *const behind = json::plain_decimal(at, 0, values_[known->field])) {
+      return behind;
+    }
+  } else if (known->reading == Reading::json) {
+    return compact(at, end, known->field, bad);
   }
   const char *const behind = json::scalar_end(at, end, bad);
   if (behind == nullptr) {
     return nullptr;
   }
   const Span value{at, behind};
-  if (known.reading == Reading::number) {
-    number(value, known.field);
-  } else if (known.reading == Reading::text) {
+  if (known->reading == Reading::number) {
+    number(value, known->field);
+  } else if (known->reading == Reading::text) {
     if (*at != '"' || at[1] != '"') {  // an empty text says nothing
-      values_[known.field] = text_code(value);
+      values_[known->field] = text_code(value);
     }
   } else if (*at == '[') {
     const char *item = at + 1;
     for (int axis = 0; axis < 3; ++axis) {
       item = json::space(item);
       const char *const over = json::bare_end(item);
-      number({item, over}, static_cast<Field>(known.field + axis));
+      number({item, over}, static_cast<Field>(known->field + axis));
       item = json::space(over);
       if (*item != ',') {
         break;

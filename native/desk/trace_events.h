@@ -13,6 +13,7 @@
 #include "event_rows.h"
 #include "text_codes.h"
 #include "trace_fields.h"
+#include "trace_keys.h"
 
 namespace warpline::desk {
 
@@ -70,9 +71,12 @@ class TraceEvents {
     const char *end = nullptr;
   };
 
-  const char *member(const char *at, const char *end, std::string_view key, const char *&bad);
+  template <typename Keys, typename Find, typename Take>
+  const char *object(const char *at, const char *end, const char *&bad, Keys &keys, const Find &find,
+                     const Take &take);
+  const char *member(Member known, const char *at, const char *end, const char *&bad);
   const char *arguments(const char *at, const char *end, const char *&bad);
-  const char *argument(const Argument &known, const char *at, const char *end, const char *&bad);
+  const char *argument(const Argument *known, const char *at, const char *end, const char *&bad);
   const char *compact(const char *at, const char *end, Field field, const char *&bad);
   template <typename Each>
   void each_argument(const Each &each) const;
@@ -110,7 +114,11 @@ class TraceEvents {
   EventPairs threads_, ids_;
   int64_t last_ = kNull;
 
+  TraceKeys<Member> member_keys_;
+  TraceKeys<const Argument *> argument_keys_;
+
   // Of the event that is read:
+  uint32_t context_ = 0;  // what its keys follow from: its phase and category
   Values values_{};
   LaneKey key_;
   char phase_ = 0;

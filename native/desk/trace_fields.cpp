@@ -240,6 +240,20 @@ constexpr std::array<std::pair<std::string_view, Kind>, 36> kCategories = {{
     {"collective_comm", kUnsupported},
 }};
 
+constexpr std::array<std::pair<std::string_view, Member>, 11> kMembers = {{
+    {"ph", Member::phase},
+    {"name", Member::name},
+    {"cat", Member::category},
+    {"ts", Member::start},
+    {"dur", Member::duration},
+    {"pid", Member::process},
+    {"tid", Member::thread},
+    {"id", Member::id},
+    {"id2", Member::scope},
+    {"scope", Member::scope},
+    {"args", Member::arguments},
+}};
+
 }  // namespace
 
 const Columns &columns_of(Kind kind) {
@@ -253,6 +267,15 @@ Kind kind_of_category(std::string_view category) {
     }
   }
   return kRange;
+}
+
+Member find_member(std::string_view name) {
+  for (const auto &[known, member] : kMembers) {
+    if (known == name) {
+      return member;
+    }
+  }
+  return Member::other;
 }
 
 const Argument *find_argument(std::string_view name) {

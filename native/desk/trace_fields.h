@@ -120,5 +120,20 @@ struct Argument {
   Reading reading;
 };
 const Argument *find_argument(std::string_view name);
+// The members of an event that are read.
+enum class Member : uint8_t {
+  other,
+  phase,
+  name,
+  category,
+  start,
+  duration,
+  process,
+  thread,
+  id,
+  scope,
+  arguments
+};
+Member find_member(std::string_view name);
 
 }  // namespace warpline::desk

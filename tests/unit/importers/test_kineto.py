@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -416,3 +418,14 @@ def test_a_folder_of_ranks(tmp_path: Path) -> None:
         assert first == [{"rank": 2, "start": 2000}, {"rank": 10, "start": 10_000}]
         (missing,) = [row["message"] for row in report.diagnostics.to_pylist() if row["code"] == "file-unreadable"]
         assert "rank3.json" in missing
+
+
+def test_what_an_import_needs_is_loaded_and_no_more(tmp_path: Path) -> None:
+    write(tmp_path / "trace.json", [op("a", 0, 9), call("cudaLaunchKernel", 2, 3, 1), kernel("k", 4, 5, 1)])
+    program = (
+        "import sys; from pathlib import Path; from warpline.cli.light import without_pandas; without_pandas();"
+        "from warpline.importers.importing import import_file; import_file(Path(sys.argv[1]), Path(sys.argv[2]));"
+        "print(sorted({'pandas', 'pyarrow.compute', 'pyarrow.acero', 'duckdb'} & sys.modules.keys()))"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "trace.json"), str(tmp_path / "trace.warpline")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"

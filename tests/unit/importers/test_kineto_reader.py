@@ -171,3 +171,31 @@ def has(reader: Reader, kind: str, name: str) -> bool:
     except KeyError:
         return False
     return True
+
+
+def test_keys_are_not_mistaken_for_the_ones_that_came_before() -> None:
+    # More keys than are kept, keys longer than are kept, one the begin of another, other spaces, and each event with others than the last.
+    events, expected = [], []
+    for number in range(400):
+        args = {"External i": 7, "External id": number, "External id2": 8} if number % 2 else {"External id": number}
+        extra = {f"key {number}": number, "k" * (number % 60 + 1): [number], "Sequence number": number + 1}
+        order = dict(sorted((args | extra).items(), reverse=number % 3 == 0))
+        text = json.dumps({"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 2, "ts": number, "dur": 1, "args": order})
+        events.append(text.replace(": ", ":" if number % 5 == 0 else " : " if number % 7 == 0 else ": "))
+        expected.append((number, number + 1))
+    facts, rows = read(f"[{','.join(events)}]".encode(), [97])
+    assert (facts["broken"], [row[4:6] for row in rows]) == (0, expected)
+
+
+@pytest.mark.parametrize(
+    "broken", ['"ts": 1 "dur": 2', '"ts": 1, "dur" 2', ', "ts": 1', '"ts": 1,, "dur": 2', '"ts": 1,', '"ts": , "dur": 2']
+)
+def test_what_is_no_json_is_not_read_however_often_keys_came_like_it(broken: str) -> None:
+    right = '{"ts": 1, "dur": 2, "ph": "X", "cat": "cpu_op", "args": {}}'
+    facts, rows = read(f"[{right}, {right}, {{{broken}}}, {right}]".encode(), [])
+    assert (facts["broken"], len(rows)) == (1, 3)
+
+
+def test_of_a_key_that_stands_there_twice_the_last_counts() -> None:
+    event = '{"ph": "X", "cat": "cpu_op", "name": "a", "pid": "p", "pid": 1, "tid": 5, "tid": "t", "id": "i", "id": 3, "ts": 1, "ts": 2}'
+    assert [row[:3] for row in read(f"[{event}]".encode(), [])[1]] == [(2000, 2000, (1, "t"))]

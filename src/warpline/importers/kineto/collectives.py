@@ -47,6 +47,7 @@ def plain(name: str) -> str:
     return _NAMES.get(text.replace("_", ""), text)
 
 
+@cache
 def size_of(type_name: str) -> int | None:
     """Return the bytes of one element of a type of PyTorch, e.g. `BFloat16`; None where it is not known."""
     text = type_name.rpartition("::")[2].replace(" ", "").replace("_", "").lower()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from warpline.importers.kineto.columns import Codes, Ints
 from warpline.importers.kineto.layout import NULL
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 _HOST = ("op", "annotation", "python", "runtime", "driver", "memory", "flow", "range", "async", "mark", "counter")
 _FIRST = ("op", "runtime", "driver", "python", "annotation")  # whose process comes first
 _THREAD_NAME = re.compile(r"thread -?\d+ \((.*)\)\s*$")  # `thread 17 (pt_autograd_0)`
+_DENSE = 1 << 20  # keys that have a place each
 _RANK = re.compile(r"rank[-_.]?(\d{1,7})", re.IGNORECASE)
 
 
@@ -95,22 +95,20 @@ class Identity:
         if not len(start):
             return
         self.trace.seen(start, end)
-        if len(self.keys) == 1:
-            found = [(self.main, int(start.min()), int(end.max()))]
-        else:
-            rows = (
-                pa.table({"key": np.ascontiguousarray(process), "start": start, "end": end})
-                .group_by("key")
-                .aggregate([("start", "min"), ("end", "max")])
-            )
-            found = [tuple(row[name] for name in ("key", "start_min", "end_max")) for row in rows.to_pylist()]
-        for key, first, last in found:
+        for key, first, last in self._reach(process, start, end):
             before = self.spans.get(key, (first, last))
             self.spans[key] = min(before[0], first), max(before[1], last)
         if thread is not None:
-            firsts = pa.table({"key": thread, "start": start}).group_by("key").aggregate([("start", "min")])
-            for row in firsts.to_pylist():
-                self.begins[row["key"]] = min(self.begins.get(row["key"], row["start_min"]), row["start_min"])
+            for key, first in _firsts(thread, start):
+                self.begins[key] = min(self.begins.get(key, first), first)
+
+    def _reach(self, process: Ints, start: Ints, end: Ints) -> list[tuple[int, int, int]]:
+        """Return each process with its first start and last end."""
+        if len(self.keys) == 1:
+            return [(self.main, int(start.min()), int(end.max()))]
+        begins = np.flatnonzero(np.concatenate([[True], process[1:] != process[:-1]]))
+        firsts, lasts = np.minimum.reduceat(start, begins), np.maximum.reduceat(end, begins)
+        return list(zip(process[begins].tolist(), firsts.tolist(), lasts.tolist(), strict=True))
 
     def write(self, rank: int | None, host: str) -> None:
         """Write `processes` and `threads`."""
@@ -192,6 +190,20 @@ class Identity:
 
     def _text(self, code: int) -> str:
         return self.trace.texts[code] if 0 <= code < len(self.trace.texts) else ""
+
+
+def _firsts(keys: Ints, start: Ints) -> list[tuple[int, int]]:
+    """Return each key with its first start; the rows of a key are in order of time."""
+    low = int(keys.min())
+    width = int(keys.max()) - low + 1
+    if width > _DENSE:
+        known, places = np.unique(keys, return_index=True)
+        return list(zip(known.tolist(), start[places].tolist(), strict=True))
+    # Of several values for one place the last one stays: from behind, that is the first.
+    first = np.full(width, NULL)
+    first[keys[::-1] - low] = start[::-1]
+    there = np.flatnonzero(first != NULL)
+    return list(zip((there + low).tolist(), first[there].tolist(), strict=True))
 
 
 def rank_of(header: dict[str, Any], stem: str) -> int | None:

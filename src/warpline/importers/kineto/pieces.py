@@ -11,7 +11,7 @@ from queue import Empty, Queue
 from warpline.errors import ReportError
 
 GZIP = b"\x1f\x8b"
-_PIECE = 1 << 20
+_PIECE = 1 << 17
 _STEP = 1 << 14
 _AHEAD = 4  # pieces that are unpacked while others are read
 _PATIENCE_S = 0.2

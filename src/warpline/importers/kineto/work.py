@@ -44,7 +44,7 @@ class Work:
 
     trace: Trace
     calls: Calls
-    places: set[tuple[int, int, int, int]] = field(default_factory=set)  # process, device, context, stream
+    places: set[tuple[int, ...]] = field(default_factory=set)  # process, device, context, stream
     without: dict[str, int] = field(default_factory=dict)  # work whose call is not there
 
     def kernels(self) -> Kernels:
@@ -214,9 +214,7 @@ class Work:
         stream = np.where(stream == NULL, np.where((texts & 2 == 0) & (tid >= 0), tid, _stream_in(trace.texts, tid, texts)), stream)
         context = np.where(context == NULL, device + 1, context).astype(np.int64)
         trace.identity.saw(process, None, start, end)
-        where = pa.table({"process": process, "device": device, "context": context, "stream": stream})
-        for row in where.group_by(where.column_names).aggregate([]).to_pylist():
-            self.places.add((row["process"], row["device"], row["context"], row["stream"]))
+        self.places |= _combinations(process, device, context, stream)
         called, missing = self._called(correlation, process)
         if missing:
             self.without[f"{kind}s" if kind != "memcpy" else "copies"] = missing
@@ -295,6 +293,15 @@ def _stream_in(texts: Texts, tid: Ints, is_text: Ints) -> Ints:
         found = re.search(r"\d{1,9}", texts[code])
         out[(tid == code) & (is_text & 2 != 0)] = int(found[0]) if found else 0
     return out
+
+
+def _combinations(*columns: npt.NDArray[Any]) -> set[tuple[int, ...]]:
+    """Return the rows that differ; few do, and what follows its like is passed over at once."""
+    changed = np.zeros(len(columns[0]), bool)
+    changed[:1] = True
+    for column in columns:
+        changed[1:] |= column[1:] != column[:-1]
+    return set(zip(*(column[changed].tolist() for column in columns), strict=True))
 
 
 def _device(process: int, number: int, card: dict[str, Any]) -> dict[str, Any]:
