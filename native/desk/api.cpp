@@ -48,7 +48,7 @@ int64_t guarded(const Work &work) noexcept {
 }  // namespace
 
 WARPLINE_API uint32_t warpline_desk_abi_version() {
-  return 4;
+  return 5;
 }
 
 WARPLINE_API Timeline *warpline_desk_new(const Layout *layout) {

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from warpline.errors import WarplineError
 
-ABI = 4
+ABI = 5
 Times = npt.NDArray[np.int64]
 
 _P, _U32, _U64, _I64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64

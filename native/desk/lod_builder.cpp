@@ -1,0 +1,291 @@
+#include "lod_builder.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "lod_pack.h"
+
+namespace warpline::desk::lod {
+
+namespace {
+
+constexpr size_t kEnough = size_t{1} << 23;  // bytes of nodes that go out together
+
+uint64_t mix(uint64_t value) {
+  value = (value ^ value >> 32) * 0x9E3779B97F4A7C15U;
+  return value ^ value >> 29;
+}
+
+// Numbers of launches are those of one process: told apart by what the process adds.
+uint32_t link_of(int64_t link, int64_t process) {
+  if (link < 0) {
+    return kNone;
+  }
+  const uint32_t found = static_cast<uint32_t>(link) + static_cast<uint32_t>(process) * 0x9E3779B1U;
+  return found == kNone ? 0 : found;
+}
+
+}  // namespace
+
+size_t Builder::KeyHash::operator()(const Key &key) const {
+  uint64_t hash = key.layer;
+  for (const int64_t part : key.keys) {
+    hash = mix(hash * 31 + static_cast<uint64_t>(part));
+  }
+  return static_cast<size_t>(hash);
+}
+
+uint32_t Builder::track_of(const Key &key) {
+  const auto [at, added] = numbers_.try_emplace(key, static_cast<uint32_t>(tracks_.size()));
+  if (added) {
+    tracks_.emplace_back();
+    tracks_.back().key = key;
+  }
+  return at->second;
+}
+
+uint32_t Builder::name_of(uint32_t text, uint32_t color) {
+  const auto [at, added] =
+      name_numbers_.try_emplace(uint64_t{text} << 32 | color, static_cast<uint32_t>(names.size()));
+  if (added) {
+    names.push_back({INT64_MAX, INT64_MIN, 0, text, color});
+  }
+  return at->second;
+}
+
+void Builder::add(const Batch &batch) {
+  struct Seen {
+    uint32_t color = 0;
+    uint32_t name = kNone;
+  };
+  std::vector<Seen> seen(batch.texts_count);  // names by code, for the last color of each
+  struct Known {
+    Key key;
+    uint32_t track = kNone;
+  };
+  std::array<Known, 64> known;  // tracks of late, by a few bits of their key
+  std::vector<uint32_t> of(batch.rows);
+  bool sorted = true;
+  {
+    std::vector<int64_t> last;  // start in each track
+    for (uint64_t i = 0; i < batch.rows; ++i) {
+      Key key{batch.layer, {}};
+      uint64_t hash = 0;
+      for (uint32_t k = 0; k < kKeys; ++k) {
+        key.keys[k] = batch.keys[k] == nullptr ? -1 : batch.keys[k][i];
+        hash = hash * 31 + static_cast<uint64_t>(key.keys[k]);
+      }
+      Known &entry = known[mix(hash) % known.size()];
+      if (entry.track == kNone || !(entry.key == key)) {
+        entry = {key, track_of(key)};
+      }
+      const uint32_t track = of[i] = entry.track;
+      if (track >= last.size()) {
+        last.resize(tracks_.size(), INT64_MIN);
+      }
+      sorted = sorted && batch.start[i] >= last[track];
+      last[track] = batch.start[i];
+    }
+  }
+  std::vector<uint32_t> order;
+  if (!sorted) {
+    order.resize(batch.rows);
+    std::iota(order.begin(), order.end(), uint32_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      return batch.start[a] != batch.start[b] ? batch.start[a] < batch.start[b]
+             : batch.end == nullptr           ? false
+                                              : batch.end[a] > batch.end[b];
+    });
+  }
+  for (uint64_t step = 0; step < batch.rows; ++step) {
+    const uint64_t i = sorted ? step : order[step];
+    uint64_t slot = batch.code == nullptr ? 0 : static_cast<uint64_t>(int64_t{batch.code[i]} + 1);
+    slot = slot < batch.texts_count ? slot : 0;
+    uint32_t color = kNone;
+    if (batch.color != nullptr) {
+      const uint64_t bit = i + batch.color_offset;
+      if (batch.color_valid == nullptr || (batch.color_valid[bit / 8] >> (bit % 8) & 1) != 0) {
+        color = batch.color[i] & 0xFFFFFF;
+      }
+    }
+    Seen &name = seen[slot];
+    if (name.name == kNone || name.color != color) {
+      name = {color, name_of(batch.texts[slot], color)};
+    }
+    Slice slice{};
+    slice.start = cut(batch.start[i]);
+    const int64_t end = batch.end == nullptr ? slice.start : cut(batch.end[i]);
+    slice.duration = end > slice.start ? end - slice.start : 0;
+    slice.name = name.name;
+    slice.row =
+        static_cast<uint32_t>(batch.id == nullptr ? batch.first_row + i : static_cast<uint64_t>(batch.id[i]));
+    slice.link = batch.link == nullptr
+                     ? kNone
+                     : link_of(batch.link[i], batch.keys[0] == nullptr ? 0 : batch.keys[0][i]);
+    NameRecord &record = names[name.name];
+    record.first = std::min(record.first, slice.start);
+    record.last = std::max(record.last, slice.start);
+    ++record.count;
+    const int32_t depth = batch.depth == nullptr ? 0 : batch.depth[i];
+    put(tracks_[of[i]], slice, depth < 0 ? 0 : static_cast<uint32_t>(depth),
+        batch.group == nullptr ? -1 : batch.group[i]);
+  }
+}
+
+void Builder::put(Track &track, const Slice &slice, uint32_t depth, int64_t group) {
+  const int64_t end = slice.start + slice.duration;
+  if (slice.start < track.last_start) {
+    track.ordered = false;
+    disordered_ = true;
+  }
+  ++track.events;
+  uint32_t number = depth;
+  if (track.ordered) {
+    track.last_start = slice.start;
+    track.begin = std::min(track.begin, slice.start);
+    track.end = std::max(track.end, end);
+    if (group >= 0) {
+      if (depth == 0) {
+        number = track.free.take(0, slice.start, end);
+        track.groups[group] = number;
+      } else {
+        const auto at = track.groups.find(group);
+        number = track.free.take(depth + (at == track.groups.end() ? 0 : at->second), slice.start, end);
+      }
+    } else {
+      number = track.free.take(depth, slice.start, end);
+    }
+    const int64_t from = std::max(slice.start, track.covered);
+    if (end > from) {
+      track.busy = plus(track.busy, end - from);
+      track.nested = track.nested && number == 0;
+      track.covered = end;
+    }
+  } else {
+    // Sorted, and placed, when all are there; until then the lane keeps the depth.
+    number = static_cast<uint32_t>(std::min<size_t>(depth, track.lanes.size() + FreeLanes::kGap));
+  }
+  if (number >= track.lanes.size()) {
+    track.lanes.resize(number + 1);
+  }
+  Lane &lane = track.lanes[number];
+  track.rows_ascend = track.rows_ascend && (lane.slices == 0 || slice.row >= lane.last_row);
+  lane.last_row = slice.row;
+  ++lane.slices;
+  lane.open.push_back(slice);
+  if (lane.open.size() == kLeaf) {
+    flush(lane);
+  }
+}
+
+void Builder::flush(Lane &lane) {
+  if (lane.open.empty()) {
+    return;
+  }
+  const uint64_t at = taken_ + fresh_.size();
+  lane.leaves.push_back(pack(lane.open.data(), static_cast<uint32_t>(lane.open.size()), fresh_));
+  lane.leaves.back().first = at;
+  lane.open.clear();
+}
+
+// Takes the slices of a track back out of the file, and places them in order.
+void Builder::sort_again(Track &track, const uint8_t *file, uint64_t size) {
+  struct Placed {
+    Slice slice;
+    uint32_t depth;
+  };
+  std::vector<Placed> all;
+  all.reserve(track.events);
+  for (uint32_t number = 0; number < track.lanes.size(); ++number) {
+    Lane &lane = track.lanes[number];
+    for (const Node &node : lane.leaves) {
+      if (node.first + packed_bytes(node) > size) {
+        continue;  // not what was written
+      }
+      const Leaf leaf(node, file + node.first);
+      for (uint32_t i = 0; i < leaf.size(); ++i) {
+        all.push_back({leaf.slice(i), number});
+      }
+    }
+    for (const Slice &slice : lane.open) {
+      all.push_back({slice, number});
+    }
+    lane = Lane();
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Placed &a, const Placed &b) {
+    return a.slice.start != b.slice.start ? a.slice.start < b.slice.start
+                                          : a.slice.duration > b.slice.duration;
+  });
+  const Key key = track.key;
+  track = Track();
+  track.key = key;
+  for (const Placed &placed : all) {
+    put(track, placed.slice, placed.depth, -1);
+  }
+}
+
+void Builder::close(const uint8_t *file, uint64_t size) {
+  for (Track &track : tracks_) {
+    if (!track.ordered) {
+      sort_again(track, file, size);
+    }
+    for (Lane &lane : track.lanes) {
+      flush(lane);
+      lane.open = {};
+    }
+    track.groups = {};
+  }
+}
+
+bool Builder::emit_nodes() {
+  for (; next_track_ < tracks_.size() && fresh_.size() < kEnough; ++next_track_) {
+    Track &track = tracks_[next_track_];
+    TrackRecord record{track.begin, track.end, track.busy, track.events, lane_records.size(), 0, 0};
+    record.lanes = static_cast<uint32_t>(track.lanes.size());
+    record.flags = (track.nested ? kNested : 0) | (track.rows_ascend ? kRowsAscend : 0);
+    for (uint32_t number = 0; number < track.lanes.size(); ++number) {
+      Lane &lane = track.lanes[number];
+      lane_records.push_back(
+          {static_cast<uint32_t>(next_track_), number, nodes_, lane.leaves.size(), lane.slices});
+      std::vector<Node> level = std::move(lane.leaves);
+      while (!level.empty()) {
+        const auto *bytes = reinterpret_cast<const uint8_t *>(level.data());
+        fresh_.insert(fresh_.end(), bytes, bytes + level.size() * sizeof(Node));
+        nodes_ += level.size();
+        if (level.size() == 1) {
+          break;
+        }
+        std::vector<Node> above((level.size() + kFan - 1) / kFan);
+        for (size_t i = 0; i < level.size(); ++i) {
+          const Node &child = level[i];
+          Node &node = above[i / kFan];
+          if (i % kFan == 0) {
+            node = child;
+            node.first = 0;
+            node.name_base = node.link_base = 0;
+            node.widths = 0;
+            continue;
+          }
+          node.end = std::max(node.end, child.end);
+          node.busy = plus(node.busy, child.busy);
+          node.names |= child.names;
+          node.slices += child.slices;
+          node.row_base = std::min(node.row_base, child.row_base);
+          if (child.longest > node.longest) {
+            node.longest = child.longest;
+            node.name = child.name;
+            node.row = child.row;
+            node.link = child.link;
+          }
+        }
+        level = std::move(above);
+      }
+    }
+    track_keys.push_back(track.key);
+    track_records.push_back(record);
+    track = Track();
+  }
+  return next_track_ < tracks_.size();
+}
+
+}  // namespace warpline::desk::lod

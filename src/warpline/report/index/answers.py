@@ -1,0 +1,55 @@
+"""What an index answers: rectangles of a view, slices that were looked up, sums over a time. Times are ns on the report's clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.uint32]
+Times = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Viewport:
+    """Rectangles as columns; those of a lane follow one another, in order of time.
+
+    `runs`: track, lane, first rectangle and how many, for each lane that has some. A rectangle holds `slices` whole slices from `start` on;
+    `name`, `row` and `link` are of the longest of them, `busy` is the share of `duration` in which one of them ran. Where two neighbours
+    together are narrower than `grain`, they are one. Slices that reach out of the view have their whole length.
+    """
+
+    begin: int
+    end: int
+    grain: int
+    runs: Numbers
+    start: Times
+    duration: Times
+    name: Numbers
+    row: Numbers
+    slices: Numbers
+    busy: npt.NDArray[np.float32]
+    link: Numbers
+
+
+class Hit(NamedTuple):
+    """One slice; `name` is its number in the index's names, `row` the low half of its id."""
+
+    track: int
+    lane: int
+    start: int
+    duration: int
+    name: int
+    row: int
+    link: int
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Of each name: how many slices overlap a time, and what of them lies in it: together, and the longest (ns)."""
+
+    count: Times
+    total: Times
+    longest: Times

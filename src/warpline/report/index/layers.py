@@ -1,0 +1,84 @@
+"""What there is on a timeline: from which table, on which tracks, under which name. One line for each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Wording = Callable[..., str]
+
+
+def _joined(*texts: str) -> str:
+    return ": ".join(text for text in texts if text)
+
+
+def _copy(kind: str, source: str, destination: str) -> str:
+    short = _SHORT.get(kind, kind)
+    where = " → ".join(text for text in (source, destination) if text)
+    return f"Memcpy {short} ({where})" if where else f"Memcpy {short}"
+
+
+def _setting(kind: str) -> str:
+    return f"Memset ({kind})" if kind else "Memset"
+
+
+_SHORT = {
+    "Host-to-Device": "HtoD",
+    "Device-to-Host": "DtoH",
+    "Device-to-Device": "DtoD",
+    "Host-to-Host": "HtoH",
+    "Peer-to-Peer": "PtoP",
+}
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Events of one table.
+
+    `keys`: columns that say which track of the layer a row is on, the process first; texts are among them. `names`: columns whose texts
+    are its name, put together by `wording`. `depth`: the column that says which lane it begins to look for room at. `link`: the column
+    whose ids are the same for all events of one launch. `style`: rows are sorted by it into `push_pop`, `tasks` and `start_end`.
+    """
+
+    name: str
+    table: str
+    keys: tuple[str, ...]
+    names: tuple[str, ...]
+    wording: Wording = _joined
+    color: str = ""
+    depth: str = ""
+    link: str = ""
+    style: bool = False
+    stacks: bool = False
+
+
+_THREAD = ("process", "thread")
+_STREAM = ("process", "device", "context", "stream")
+_PLACES = ("kind", "source_kind", "destination_kind")
+
+LAYERS: tuple[Layer, ...] = (
+    Layer("nvtx_ranges", "nvtx_ranges", (*_THREAD, "kind"), ("message",), color="color", depth="depth", style=True),
+    Layer("nvtx_marks", "nvtx_marks", _THREAD, ("message",), color="color"),
+    Layer("cuda_api", "cuda_api", _THREAD, ("name",), link="id"),
+    Layer("kernels", "kernels", _STREAM, ("name",), link="api"),
+    Layer("memcpys", "memcpys", _STREAM, _PLACES, _copy, link="api"),
+    Layer("memsets", "memsets", _STREAM, ("memory_kind",), _setting, link="api"),
+    Layer("graphs", "graphs", _STREAM, ("graph",), lambda graph: f"CUDA graph {graph}".rstrip(), link="api"),
+    Layer("memory_rows", "memcpys", ("process", "device", "kind"), _PLACES, _copy, link="api"),
+    Layer("syncs", "syncs", ("process", "context", "stream"), ("kind",), lambda kind: f"{kind} synchronization", link="api"),
+    Layer("um_events", "um_events", ("process", "device"), ("kind", "cause")),
+    Layer("overhead", "overhead", _THREAD, ("kind", "name")),
+    Layer("collectives", "collectives", ("process", "group"), ("name",)),
+    Layer("osrt", "osrt", _THREAD, ("name",)),
+    Layer("syscalls", "syscalls", _THREAD, ("name",)),
+    Layer("thread_states", "thread_states", _THREAD, ("state", "reason")),
+    Layer("samples", "samples", (*_THREAD, "kind"), ("stack",), stacks=True),
+    Layer("python_calls", "python_calls", (*_THREAD, "kind"), ("name",), color="color", depth="depth"),
+    Layer("imports", "imports", _THREAD, ("name",), lambda name: f"import {name}", depth="depth"),
+    Layer("gc", "gc", _THREAD, ("generation",), lambda generation: f"gc generation {generation}"),
+    Layer("gil", "gil", _THREAD, ("state",), lambda state: f"GIL {state}"),
+    Layer("mpi_events", "mpi_events", _THREAD, ("name",)),
+    Layer("openmp_events", "openmp_events", _THREAD, ("kind", "name")),
+    Layer("openacc_events", "openacc_events", _THREAD, ("name",)),
+)
+TABLES = tuple(dict.fromkeys(layer.table for layer in LAYERS))
