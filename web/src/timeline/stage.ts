@@ -20,6 +20,8 @@ import { focusedEvent, layout, pinnedScroll, places, pointer, scroll, size } fro
 
 /** Rows so far beyond the edges are asked for, too. CSS pixels. */
 const NEAR = 200;
+/** After a failure, ms: a little more than the loader pauses. */
+const RETRY = 2100;
 
 type Mover = (elapsed: number) => boolean;
 
@@ -73,7 +75,11 @@ export class Stage {
                   this.#since = since ?? this.#since;
                   this.touch();
                 },
-                failed: (error) => (notice.value = error.message),
+                failed: (error) => {
+                  notice.value = error.message;
+                  this.touch();
+                  setTimeout(() => this.touch(), RETRY);
+                },
               });
         this.touch();
       }),
