@@ -17,7 +17,8 @@ mkdir -p build
 run warpline profile -f -o build/demo python examples/train.py
 run warpline stats --timeunit ms build/demo.warpline
 run warpline timeline build/demo.warpline
+run warpline analyze build/demo.warpline
 cat <<END
-Most of each \`step\` is \`load\`, the wait for data: examples/train.py says why. Cured:
+examples/train.py says why it waits so long for its data. Cured:
   warpline profile -f -o build/demo python examples/train.py --fix
 END

@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warpline.errors import MissingData
 from warpline.query.intervals import Cover
+from warpline.query.steps import steps
 from warpline.rules.base import Evidence
 from warpline.rules.hosts import leading, numbers, rows, threads
 from warpline.rules.stacks import Stacks
@@ -25,6 +27,8 @@ _NAMES = re.compile(
     r"|input[ _.-]?pipeline|data_?time)([^a-z].*)?",
     re.IGNORECASE,
 )
+# What may load anything: a name for the wait where it comes again and again within the steps.
+_LOADS = re.compile(r"load(ing)?", re.IGNORECASE)
 _WAITS = "(\"group\" IN ('lock', 'wait for events') OR (name::VARCHAR = 'read' AND target::VARCHAR = 'pipe'))"
 
 
@@ -43,14 +47,16 @@ def waits(report: Report, selection: Selection) -> list[Waits]:
     """Return the waits for data of the thread that steps, or launches, or is the first, of each process."""
     stacks, found = Stacks(report), []
     texts = report.sql("SELECT DISTINCT message::VARCHAR AS text FROM nvtx_ranges WHERE message IS NOT NULL").column(0).to_pylist()
-    called = ", ".join("'" + text.replace("'", "''") + "'" for text in texts if _NAMES.fullmatch(text))
+    loads = [text for text in texts if _LOADS.fullmatch(text)]
+    recurring = _recurring(report, selection, loads)
+    called = _listed([*filter(_NAMES.fullmatch, texts), *loads])
     for process, thread in leading(report, selection).items():
         where = f"thread = {thread} AND style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({called})"
         outer, reach = [], 0
         for row in (
             rows(report, selection, "id, message", "nvtx_ranges", where).to_pylist() if called else ()
         ):  # one inside another counts with that
-            if row["start"] >= reach:
+            if row["start"] >= reach and (_NAMES.fullmatch(row["message"]) or row["id"] in recurring.get(thread, ())):
                 outer.append(Evidence("nvtx_ranges", row["id"], row["start"], row["end"], row["message"], process, thread))
                 reach = row["end"]
         known = Cover([row.start for row in outer], [row.end for row in outer])
@@ -65,6 +71,29 @@ def waits(report: Report, selection: Selection) -> list[Waits]:
             names = list(dict.fromkeys(row.text for row in outer))
             found.append(Waits(process, thread, Cover([row.start for row in outer], [row.end for row in outer]), outer, names))
     return found
+
+
+def _recurring(report: Report, selection: Selection, names: list[str]) -> dict[int, set[int]]:
+    """Return the ranges of these names that lie within steps, of each thread where at least half of its steps have one."""
+    result: dict[int, set[int]] = {}
+    try:
+        known = steps(report, selection) if names else None
+    except MissingData:
+        return result
+    for thread in pc.unique(known.column("thread")).to_pylist() if known is not None else ():
+        own = known.filter(pc.equal(known.column("thread"), thread))
+        first, last = numbers(own, "start"), numbers(own, "end")
+        where = f"thread = {thread} AND style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({_listed(names)})"
+        found = rows(report, selection, "id", "nvtx_ranges", where)
+        step = np.searchsorted(first, numbers(found, "start"), "right") - 1
+        inside = (step >= 0) & (numbers(found, "end") <= last[step])
+        if len(first) > 1 and len(np.unique(step[inside])) * 2 >= len(first):
+            result[thread] = set(numbers(found, "id")[inside].tolist())
+    return result
+
+
+def _listed(texts: list[str]) -> str:
+    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
 
 
 def meanwhile(report: Report, selection: Selection, waited: Waits) -> str:

@@ -236,6 +236,32 @@ def test_data_loader_leaves_other_names(tmp_path: Path, name: str) -> None:
     assert ask(ms(tmp_path, LOADER, extra={"next_batch": {"message": name}}), "data_loader") == []
 
 
+LOADS = """
+main |[epoch                                                                     ]
+main | [step            ] [step           ] [step             ] [step            ]
+main |  [load     ]        [load     ]       [load     ]        {fourth}
+"""
+
+
+@pytest.mark.parametrize(("fourth", "times"), [("[load     ]", 4), ("[fit      ]", 3)])
+def test_data_loader_takes_a_load_in_each_step_for_it(tmp_path: Path, fourth: str, times: int) -> None:
+    finding = one(ms(tmp_path, LOADS.format(fourth=fourth)), "data_loader")
+    assert (finding.subject, finding.occurrences, in_ms(finding)) == ("load", times, (11 * times, 11 * times))
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        "main |[load    ][load    ][load    ][step    ][step    ][step    ]",
+        "main |[load       ][step  ][step  ][step  ][step  ][step  ]\nmain |  [load    ]",
+        "main |[step        ][step][step][step][step][step][step][step]\nmain | [load][load]\nmain |[x ]",  # in one of them
+        "main |[work [load    ] [load    ] [load    ] ]",
+    ],
+)
+def test_data_loader_takes_no_other_load_for_it(tmp_path: Path, picture: str) -> None:
+    assert ask(ms(tmp_path, picture), "data_loader") == []
+
+
 def test_data_loader_by_what_it_waits_in(tmp_path: Path) -> None:
     picture = """
     main    |[work                                                                  ]

@@ -2,7 +2,8 @@
 
 ## What it looks for
 The thread that steps (or launches, or is the first of its process) and waits for the next batch: in NVTX ranges called so
-(`enumerate(DataLoader)…`, `data loading`, `next batch`, `wait for batch` and the like), or in the queues of DataLoader, `multiprocessing`
+(`enumerate(DataLoader)…`, `data loading`, `next batch`, `wait for batch` and the like; `load` where at least every second step has one),
+or in the queues of DataLoader, `multiprocessing`
 and `queue`, where calls of the C library were recorded with stacks. At least three times, and together, the longest aside, more than 5 %
 of the time from the first to the last.
 
