@@ -1,4 +1,5 @@
 /** The page: toolbar, timeline with its sidebar, panels below, status line. */
+import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Source } from "../data/source";
 import { Details } from "../panels";
@@ -14,16 +15,16 @@ import { Status } from "./status";
 import { followTheme } from "./theme";
 import { Toolbar } from "./toolbar";
 
-export function App({ from }: { from: Source }) {
-  useEffect(() => {
-    let away: (() => void) | null = null;
-    const ends = [followTheme(document.documentElement), addPageKeys(), listen(window)];
-    void boot(from, () => (away = follow(window)));
-    return () => {
-      for (const end of ends) end();
-      away?.();
-    };
-  }, [from]);
+/** Opens the reports of a source and shows them in an element. */
+export function open(from: Source, place: Element): void {
+  followTheme(document.documentElement);
+  addPageKeys();
+  listen(window);
+  void boot(from, () => follow(window));
+  render(<App />, place);
+}
+
+function App() {
   useEffect(() => {
     if (meta.value !== null) document.title = `${meta.value.title} – warpline`;
   }, [meta.value]);

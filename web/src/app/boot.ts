@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { many } from "../base/format";
 import { kept } from "../data/kept";
 import type { Source } from "../data/source";
-import type { Meta } from "../data/types";
+import type { Meta, TrackNode } from "../data/types";
 import { everything, show, showAll } from "./actions";
 import { difference, meta, notice, offsets, source, trees, view } from "./state";
 
@@ -18,7 +18,8 @@ export async function boot(from: Source, placed: () => void): Promise<void> {
   stage.value = { is: "loading" };
   const remembering = kept(from);
   try {
-    const opened = await load(remembering);
+    // There is always a first report: its tracks need not wait until the others are known.
+    const opened = await load(remembering, remembering.tracks(0).catch(() => null));
     source.value = remembering;
     offsets.value = together(opened);
     showAll();
@@ -31,9 +32,9 @@ export async function boot(from: Source, placed: () => void): Promise<void> {
   }
 }
 
-async function load(from: Source): Promise<Meta> {
+async function load(from: Source, first?: Promise<TrackNode[] | null>): Promise<Meta> {
   const opened = await from.meta();
-  const found = await Promise.all(opened.reports.map((one) => from.tracks(one.report)));
+  const found = await Promise.all(opened.reports.map(async (one) => (one.report === 0 && (await first)) || from.tracks(one.report)));
   meta.value = opened;
   trees.value = found;
   return opened;

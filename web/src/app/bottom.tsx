@@ -5,7 +5,11 @@ import { panels } from "../panels";
 import { panel } from "./state";
 
 const LEAST = 80;
-const height = signal(Number(kept.get("panel-height")) || 250);
+const height = signal(Number(kept.get("panel-height")) || usual());
+
+function usual(): number {
+  return Math.min(Math.max(Math.round(window.innerHeight * 0.28), 160), 300);
+}
 
 function resize(to: number): void {
   height.value = Math.round(Math.min(Math.max(to, LEAST), Math.max(window.innerHeight - 200, LEAST)));
@@ -74,6 +78,6 @@ function Grip() {
   };
   return (
     <div class="grip" role="separator" aria-orientation="horizontal" aria-label="Height of the panel" aria-valuenow={height.value} aria-valuemin={LEAST} tabIndex={0}
-      onPointerDown={down} onKeyDown={key} onDblClick={() => resize(250)} />
+      onPointerDown={down} onKeyDown={key} onDblClick={() => resize(usual())} />
   );
 }

@@ -1,8 +1,7 @@
 /** Starts the page: where its data comes from, then the shell. */
-import { render } from "preact";
 import "./base/theme.css";
 import "./app/style.css";
-import { App } from "./app/app";
+import { open } from "./app/app";
 import { Blocks } from "./data/blocks";
 import { Embedded } from "./data/embedded";
 import { Http } from "./data/http";
@@ -11,5 +10,5 @@ const place = document.getElementById("app");
 if (place !== null) {
   // A page that was exported holds its data; any other asks the server that it came from.
   const blocks = Blocks.of(document);
-  render(<App from={blocks === null ? new Http() : new Embedded(blocks)} />, place);
+  open(blocks === null ? new Http() : new Embedded(blocks), place);
 }
