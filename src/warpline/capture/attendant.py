@@ -105,7 +105,13 @@ class Attendant:
             self._membership = None
 
     def _handle(self, request: dict[str, Any], client: Connection) -> None:
-        actions = {"status": self._status, "start": self._start, "stop": self._stop, "shutdown": self._shutdown}
+        actions = {
+            "status": self._status,
+            "start": self._start,
+            "stop": self._stop,
+            "snapshot": self._refresh,
+            "shutdown": self._shutdown,
+        }
         action = actions.get(str(request.get("do")))
         try:
             if action is None:
@@ -136,6 +142,17 @@ class Attendant:
         if not request.get("wait", True):
             done({"lines": [], "said": []})
         elif self._over:
+            self._until_finished.append(done)
+        else:
+            self._snapshot(done)
+
+    def _refresh(self, request: dict[str, Any], client: Connection) -> None:
+        """Bring the report up to date, and record on."""
+
+        def done(answer: Answer) -> None:
+            client.answer({"ok": True, **answer, **self._state()})
+
+        if self._over:
             self._until_finished.append(done)
         else:
             self._snapshot(done)

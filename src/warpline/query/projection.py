@@ -6,7 +6,7 @@ contain nothing. The ranges are streamed; what is kept are those that contain so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 
 from warpline.query.extremes import Extremes, Numbers
 from warpline.query.row_groups import Reader, RowGroup, row_groups, threads
+from warpline.query.selection import Selection
 
 if TYPE_CHECKING:
     from warpline.query.report import Report
-    from warpline.query.selection import Selection
 
 _NEEDED = ("thread", "end_thread", "start", "end")
 TABLES = ("kernels", "memcpys", "memsets", "graphs")
@@ -114,6 +114,30 @@ def projected(report: Report, selection: Selection, columns: Sequence[str]) -> p
         rows = rows.append_column(name, pa.array(values))
     order = np.lexsort((*(_numbers(rows, name) for name in ("id", "start") if name in columns), first))
     return rows.take(pa.array(order))
+
+
+def on_streams(report: Report, columns: Sequence[str]) -> Iterator[tuple[tuple[int, int, int, int], pa.Table]]:
+    """Yield for each process, device, context and stream the ranges that contain operations on it.
+
+    The tables have `columns` of `nvtx_ranges`, then `first` and `last`: when the first of those operations began and the last one ended
+    (ns). In order of `first`, the longer ones first.
+    """
+    keys = ("process", "device", "context", "stream")
+    launches = Launches.of(report, columns=keys)
+    if not len(launches.thread):
+        return
+    rows, begin, end = containing(report, Selection(), launches, columns)
+    place = np.column_stack([np.asarray(pc.fill_null(launches.rows.column(key), -1).to_numpy(), np.int64) for key in keys])
+    streams, of = np.unique(place, axis=0, return_inverse=True)
+    for number, stream in enumerate(streams.tolist()):
+        own = np.flatnonzero(of.ravel() == number)
+        first, behind = np.searchsorted(own, begin), np.searchsorted(own, end)
+        kept = np.flatnonzero(behind > first)
+        first, behind = first[kept], behind[kept]
+        starts = Extremes(launches.start[own], greatest=False).of(first, behind)
+        ends = Extremes(launches.end[own], greatest=True).of(first, behind)
+        table = rows.take(pa.array(kept)).append_column("first", pa.array(starts)).append_column("last", pa.array(ends))
+        yield (stream[0], stream[1], stream[2], stream[3]), table.take(pa.array(np.lexsort((-ends, starts))))
 
 
 def _numbers(table: pa.Table, name: str) -> Numbers:

@@ -42,8 +42,10 @@ class Report:
     Times in its tables are ns on the clock of its first part; `origin` is where it begins.
     """
 
-    def __init__(self, store: Stored) -> None:
+    def __init__(self, store: Stored, *, memory: int | None = None) -> None:
+        """`memory`: bytes that SQL may take (default: half the machine's, at most 8 GiB)."""
         self._store = store
+        self._memory = memory
         self._tables: dict[str, int] | None = None
         self._parts: dict[int, int] | None = None
         self._connection: duckdb.DuckDBPyConnection | None = None
@@ -62,6 +64,11 @@ class Report:
         for text in report.snapshots:
             warnings.warn(f"{report.path} is not complete: {text}", stacklevel=3)
         return report
+
+    @property
+    def stored(self) -> Stored:
+        """The report as it lies on disk."""
+        return self._store
 
     @property
     def path(self) -> Path:
@@ -222,10 +229,9 @@ class Report:
         # Loading DuckDB takes 100 ms: opening a report and reading tables goes without.
         import duckdb
 
-        from warpline.query.connection import named_in
         from warpline.query.untrusted import check
 
-        connection = self._shows(named_in(text, self._store)).cursor()
+        connection = self.cursor(text)
         try:
             if untrusted:
                 check(connection, text)
@@ -255,6 +261,12 @@ class Report:
         """Return the report's DuckDB connection; it is closed with the report."""
         return self._shows(set(TABLES))
 
+    def cursor(self, text: str) -> duckdb.DuckDBPyConnection:
+        """Return a cursor that sees the tables which are named in `text`: close it."""
+        from warpline.query.connection import named_in
+
+        return self._shows(named_in(text, self._store)).cursor()
+
     def views(self) -> list[str]:
         """Return the SQL with which `duckdb` alone sees the report's tables: a CREATE VIEW for each."""
         from warpline.query.connection import definitions
@@ -266,7 +278,7 @@ class Report:
         from warpline.query.connection import connect, show
 
         if self._connection is None:
-            self._connection, self._shown = connect(self._store), set()
+            self._connection, self._shown = connect(self._store, memory=self._memory), set()
         show(self._connection, self._store, names - self._shown)
         self._shown |= names
         return self._connection

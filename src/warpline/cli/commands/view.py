@@ -1,0 +1,138 @@
+"""Show reports as a timeline in the browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from warpline.cli.finishing import progress_bar
+from warpline.cli.opening import opened
+from warpline.cli.report_path import ReportPath
+from warpline.cli.telling import tell
+from warpline.errors import UsageError
+
+if TYPE_CHECKING:
+    from warpline.viewer.serving import Door
+
+_MOST = 16
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  warpline view run.warpline
+  warpline view before.warpline after.warpline    side by side
+  warpline view --follow run.warpline             while it is recorded
+  warpline view --no-browser run.warpline         on a server: prints the ssh line
+  warpline view --perfetto run.warpline           in the Perfetto UI
+"""
+)
+@click.argument("reports", type=ReportPath(), nargs=-1, required=True, metavar="REPORT…")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port to listen on; default: a free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on; others need --allow-remote.")
+@click.option("--allow-remote", is_flag=True, help="Let other machines in: whoever has the address with its token. Not encrypted.")
+@click.option("--no-browser", is_flag=True, help="Start no browser; print the ssh line that forwards the port.")
+@click.option("--follow", is_flag=True, help="While it is recorded, show what is new as it comes.")
+@click.option("--perfetto", is_flag=True, help="Hand the report to the Perfetto UI instead.")
+@click.option("--perfetto-ui", metavar="URL", help="A Perfetto UI of your own, e.g. http://localhost:10000; default: ui.perfetto.dev.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the address alone.")
+def command(
+    reports: tuple[Path, ...],
+    port: int,
+    host: str,
+    allow_remote: bool,
+    no_browser: bool,
+    follow: bool,
+    perfetto: bool,
+    perfetto_ui: str | None,
+    quiet: bool,
+) -> None:
+    """Show reports as a timeline in the browser. The server is this command: Ctrl-C ends it.
+
+    It listens to this machine alone, and the address has a token without which nothing is answered. Two reports are shown side by side,
+    with what changed. Files of other tools are imported first.
+    """
+    from warpline.viewer.serving import Server, listen
+
+    if len(reports) > _MOST:
+        raise UsageError(f"{len(reports)} reports are too many to look at: at most {_MOST}.")
+    handing_over = perfetto or perfetto_ui is not None
+    if handing_over and (len(reports) > 1 or follow):
+        raise UsageError("--perfetto hands over one report, as it is now.")
+    with ExitStack() as stack:
+        if follow:
+            for path in reports:
+                _refreshed(path)
+        shown = [stack.enter_context(opened(path, quiet=quiet)) for path in reports]
+        from warpline.viewer import bundle
+
+        if handing_over:
+            from warpline.flows.viewing import handed_over
+
+            with progress_bar() as progress:
+                pages = stack.enter_context(handed_over(shown[0], perfetto_ui, progress))
+        else:
+            pages = dict(bundle.files())
+        door = listen(host, port, allow_remote=allow_remote)
+        stack.callback(door.listening.close)
+        _say(door, ", ".join(report.path.name for report in shown), browser=_browser(no_browser), quiet=quiet)
+        from warpline.flows.viewing import Follower, view_of
+
+        server = Server(door, view_of(shown), pages)
+        if follow:
+            follower = Follower(server.view, server.news, _refreshed)
+            follower.start()
+            stack.callback(follower.stop)
+        if _browser(no_browser):
+            _start_browser(door.once)
+        server.run()
+        if server.workers.busy:  # computations that nobody waits for any more, which cannot be interrupted
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+
+
+def _say(door: Door, name: str, *, browser: bool, quiet: bool) -> None:
+    click.echo(door.address)
+    if not quiet:
+        if not browser and not door.remote:
+            tell(f"To see {name} on another machine, forward the port there, then open that address:\n  {door.forward}")
+        if door.remote:
+            tell("Whoever has this address can read the report; nothing is encrypted on the way.")
+        tell("Ctrl-C ends it.")
+    sys.stdout.flush()
+
+
+def _browser(unwanted: bool) -> bool:
+    """Whether to start a browser: where there is a screen to show it on."""
+    if unwanted or os.environ.get("SSH_CONNECTION"):
+        return False
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _start_browser(address: str) -> None:
+    """Open the page; in a thread, since some browsers return when they are closed."""
+    import threading
+    import webbrowser
+
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def _refreshed(path: Path) -> bool:
+    """Have the session that records a report bring it up to date; False where none does."""
+    from warpline.capture.client import exchange
+    from warpline.capture.roster import entries
+    from warpline.errors import WarplineError
+
+    try:
+        with entries() as found:
+            own = [entry for entry in found if entry.alive and entry.note.report and Path(entry.note.report).resolve() == path.resolve()]
+            answers = [exchange(entry, {"do": "snapshot"}, None) for entry in own]
+            return any(answer.get("ok") for answer in answers)
+    except (WarplineError, OSError):
+        return False

@@ -1,0 +1,23 @@
+"""What one request may cost: sizes, rows and times that a server of one person's reports keeps to, whatever it is asked."""
+
+from __future__ import annotations
+
+BODY = 64 << 10  # bytes of a request's body
+WIDTH = 16_384  # columns of a viewport
+RECTANGLES = 20_000  # of a viewport: 36 bytes each, so that an answer stays below 1 MB
+TRACKS = 20_000  # that a request may name
+NAME = 96  # bytes of a name on the timeline; details have all of it
+NAMES = 200  # of a search
+EVENTS = 1_000  # of a search, before and after
+CELL = 4_096  # characters of a cell
+TEXT = 100_000  # characters of a text in details
+ROWS = 10_000  # of a table
+ANSWER = 16 << 20  # bytes of a table
+SQL_S = 10.0
+SQL_MEMORY = 512 << 20  # bytes
+ASK_MEMORY = 768 << 20  # bytes, of stats, findings and details
+HEAVY_S = 120.0  # for which a request waits for what goes on being computed
+WAITING = 32  # computations that may wait for a worker
+FLAME_NODES = 5_000
+TIME = 1 << 62  # ns: no time of a request is further from a report's origin
+POLL_S = 25.0  # of a request that waits for news

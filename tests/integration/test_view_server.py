@@ -1,0 +1,316 @@
+"""Who may ask the server of `warpline view`, what it refuses, and that it holds under many and hostile requests."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.viewing import PICTURE, Client, serving
+from warpline.testing.timeline import timeline
+from warpline.viewer import limits
+
+pytestmark = pytest.mark.require("native")
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    path = tmp_path_factory.mktemp("view") / "run.warpline"
+    timeline(path, PICTURE)
+    with serving(path) as found:
+        yield found
+
+
+def stranger(client: Client) -> Client:
+    return Client(client.door)
+
+
+API = ("meta", "tracks?report=0", "viewport?report=0&begin=0&end=9&width=9&tracks=0", "findings?report=0", "changed?known=1")
+
+
+@pytest.mark.parametrize("path", ["/", "/assets/x.js", *(f"/api/1/{one}" for one in API)])
+@pytest.mark.parametrize("token", ["", "wrong", "é", "x" * 5000])
+def test_without_the_token_nothing_is_answered(client: Client, path: str, token: str) -> None:
+    from urllib.parse import quote
+
+    address = f"{path}{'&' if '?' in path else '?'}token={quote(token)}" if token else path
+    answer = stranger(client).ask(address)
+    assert answer.status == 401
+    assert set(answer.json) == {"error", "hint"}
+    assert "set-cookie" not in answer.headers
+
+
+def test_the_token_is_exchanged_for_a_cookie_that_scripts_cannot_read(client: Client) -> None:
+    answer = stranger(client).ask(f"/?token={client.door.keys.token}")
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    name, *attributes = answer.headers["set-cookie"].split("; ")
+    assert name.startswith(f"warpline-{client.door.port}=")
+    assert client.door.keys.token not in name
+    assert set(attributes) == {"HttpOnly", "SameSite=Strict", "Path=/"}
+
+
+def test_the_token_opens_the_page_alone(client: Client) -> None:
+    answer = stranger(client).ask(f"/api/1/meta?token={client.door.keys.token}")
+    assert answer.status == 401
+
+
+def test_a_token_for_a_browser_works_once(client: Client) -> None:
+    path = client.door.once.partition(str(client.door.port))[2]
+    assert stranger(client).ask(path).status == 303
+    assert stranger(client).ask(path).status == 401
+
+
+def test_a_link_of_another_page_with_the_token_gets_in_without_a_redirect(client: Client) -> None:
+    answer = stranger(client).ask(f"/?token={client.door.keys.token}", sec_fetch_site="cross-site")
+    assert answer.status == 200
+    assert "set-cookie" in answer.headers
+    assert b'http-equiv="refresh"' in answer.body
+
+
+def test_tools_say_the_token_in_a_header(client: Client) -> None:
+    assert stranger(client).ask("/api/1/meta", authorization=f"Bearer {client.door.keys.token}").status == 200
+    for wrong in ("Bearer nonsense", "Bearer ", f"Basic {client.door.keys.token}", "é"):
+        assert stranger(client).ask("/api/1/meta", authorization=wrong.encode().decode("latin-1")).status == 401
+
+
+@pytest.mark.parametrize("cookie", ["warpline=1", "warpline-{port}=", "warpline-{port}={token}", "a=b; ;;=;{", "x" * 4000])
+def test_a_wrong_cookie_is_no_cookie(client: Client, cookie: str) -> None:
+    given = cookie.replace("{port}", str(client.door.port)).replace("{token}", client.door.keys.token)
+    assert stranger(client).ask("/api/1/meta", cookie=given).status == 401
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:80",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "",
+        "[::1",
+        "127.0.0.1:x",
+        "@127.0.0.1",
+    ],
+)
+def test_another_name_is_not_ours(client: Client, host: str) -> None:
+    """DNS rebinding: a page of somebody else makes its name mean this machine."""
+    answer = client.ask("/api/1/meta", host=host)
+    assert answer.status == 403
+    assert client.ask(f"/?token={client.door.keys.token}", host=host).status == 403
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST:1", "localhost:8080", "[::1]:99"])
+def test_any_port_of_this_machine_is_ours(client: Client, host: str) -> None:
+    """Ssh forwards any port to ours."""
+    assert client.ask("/api/1/meta", host=host).status == 200
+
+
+def test_a_host_that_is_missing_or_there_twice_is_refused(client: Client) -> None:
+    assert client.ask("/api/1/meta", host=None).status in (400, 403)
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}", "file://"])
+def test_other_pages_may_not_ask(client: Client, origin: str) -> None:
+    given = origin.replace("{port}", str(client.door.port))
+    assert client.ask("/api/1/meta", origin=given).status == 403
+    assert client.ask("/api/1/sql", method="POST", body=b'{"report": 0, "text": "SELECT 1"}', origin=given).status == 403
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_the_browser_says_is_of_another_site_is_refused(client: Client, site: str) -> None:
+    assert client.ask("/api/1/meta", sec_fetch_site=site).status == 403
+
+
+def test_our_own_page_may_ask(client: Client) -> None:
+    own = f"http://127.0.0.1:{client.door.port}"
+    assert client.ask("/api/1/meta", origin=own, sec_fetch_site="same-origin").status == 200
+
+
+def test_every_answer_has_the_headers_of_a_careful_server(client: Client) -> None:
+    for one in (
+        client.ask("/"),
+        client.ask("/api/1/meta"),
+        client.ask("/nothing"),
+        stranger(client).ask("/"),
+        client.ask("/", host="evil"),
+    ):
+        policy = one.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+        assert "unsafe" not in policy
+        assert "http" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert one.headers["x-content-type-options"] == "nosniff"
+        assert one.headers["referrer-policy"] == "no-referrer"
+        assert one.headers["x-frame-options"] == "DENY"
+        assert one.headers["cache-control"] == "no-store"
+        assert "server" not in one.headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../../../../etc/passwd",
+        "/assets/../../answers.py",
+        "/..%2f..%2fanswers.py",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "//etc/passwd",
+        "/assets/%00",
+        "/assets/..\\..\\answers.py",
+        "/_bundle/index.html",
+        "/answers.py",
+        "/api/1/stat/..%2f..%2fmeta",
+        "/api/1/stat/%2e%2e",
+        "/api/1/../../etc/passwd",
+    ],
+)
+def test_no_path_leads_out_of_the_page(client: Client, path: str) -> None:
+    answer = client.ask(path)
+    assert answer.status in (400, 404)
+    assert b"root:" not in answer.body
+    assert b"import" not in answer.body
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "COPY kernels TO '/tmp/warpline-test-copy'",
+        "COPY (SELECT 1) TO '/tmp/warpline-test-copy' (FORMAT csv)",
+        "ATTACH '/tmp/warpline-test.db'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "PRAGMA database_list",
+        "SET memory_limit = '1TB'",
+        "CREATE TABLE x AS SELECT 1",
+        "DROP VIEW kernels",
+        "DELETE FROM kernels",
+        "INSERT INTO kernels SELECT * FROM kernels",
+        "UPDATE kernels SET start = 0",
+        "CALL pragma_version()",
+        "EXPORT DATABASE '/tmp/warpline-test'",
+        "SELECT 1; SELECT 2",
+        "SELECT 1; COPY kernels TO '/tmp/warpline-test-copy'",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM read_blob('/etc/*')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM read_parquet('http://127.0.0.1/x')",
+        "WITH x AS (SELECT * FROM read_text('/etc/passwd')) SELECT * FROM x",
+        "SELECT (SELECT content FROM read_text('/etc/passwd'))",
+        "SELECT * FROM duckdb_settings()",
+        "SELECT * FROM information_schema.tables",
+        "EXPLAIN ANALYZE SELECT 1",
+        "nonsense",
+        "",
+    ],
+)
+def test_sql_reads_the_report_and_nothing_else(client: Client, text: str) -> None:
+    answer = client.sql(text)
+    assert answer.status == 400, answer.body
+    assert answer.json["error"]
+    assert not Path("/tmp/warpline-test-copy").exists()
+
+
+def test_a_question_in_sql_is_answered_with_its_places(client: Client) -> None:
+    answer = client.sql('SELECT id, name, start, "end" FROM kernels ORDER BY start').json
+    assert [column["name"] for column in answer["columns"]] == ["id", "name", "start", "end"]
+    assert [row[1] for row in answer["rows"]] == ["gemm", "gemm"]
+    assert [link["table"] for link in answer["links"]] == ["kernels", "kernels"]
+    assert answer["links"][0]["start"] == answer["rows"][0][2] == 3000
+
+
+def test_long_answers_are_cut_and_say_so(client: Client) -> None:
+    answer = client.sql("SELECT range AS n FROM range(50000)").json
+    assert (len(answer["rows"]), answer["cut"]) == (10_000, True)
+    longest = client.sql("SELECT 'x' || repeat('y', 100000) AS t").json["rows"][0][0]
+    assert len(longest) == 4096
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'"x"', b'{"report": 0}', b'{"report": "0", "text": 1}', b"\xff" * 10, b"[" * 60000])
+def test_a_broken_body_is_told(client: Client, body: bytes) -> None:
+    assert client.ask("/api/1/sql", method="POST", body=body).status == 400
+
+
+def test_forms_of_other_pages_cannot_ask_in_sql(client: Client) -> None:
+    body = b'{"report": 0, "text": "SELECT 1"}'
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        assert client.ask("/api/1/sql", method="POST", body=body, content_type=kind).status == 400
+
+
+def test_long_bodies_are_refused_however_they_come(client: Client) -> None:
+    body = json.dumps({"report": 0, "text": "SELECT 1" + " " * 70_000}).encode()
+    assert client.ask("/api/1/sql", method="POST", body=body).status == 413
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    answer = client.ask("/api/1/sql", method="POST", body=chunked, content_length=None, transfer_encoding="chunked")
+    assert answer.status == 413
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "CONNECT"])
+def test_other_methods_are_refused(client: Client, method: str) -> None:
+    assert client.ask("/api/1/meta", method=method).status in (400, 405)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "viewport?report=0",
+        "viewport?report=9&begin=0&end=1&tracks=0",
+        "viewport?report=0&begin=nan&end=1&tracks=0",
+        "viewport?report=0&begin=0&end=inf&tracks=0",
+        "viewport?report=0&begin=1&end=0&tracks=0",
+        "viewport?report=0&begin=0&end=1e300&tracks=0",
+        "viewport?report=0&begin=0&end=1&tracks=0-99999999999",
+        "viewport?report=0&begin=0&end=1&tracks=x",
+        "viewport?report=0&begin=0&end=1&tracks=1--2",
+        "viewport?report=-1&begin=0&end=1&tracks=1",
+        "tracks?report=0x0",
+        "tracks?report=99999999999999999999999",
+        "event?report=0&table=kernels&process=0",
+        "event?report=0&table=kernels&process=99999999999&row=99999999999",
+        "event?report=0&table=nothing&process=0&row=0",
+        "event?report=0&table=x%27%3BDROP%20TABLE%20kernels&process=0&row=0",
+        "search?report=0&text=%5B&regex=1&from=0",
+        "stat/nothing?report=0",
+        "flame?report=0&kind=nothing",
+        "at?report=0&table=nothing&time=x",
+        "nothing",
+        "",
+    ],
+)
+def test_odd_questions_get_an_error_in_words(client: Client, path: str) -> None:
+    answer = client.ask(f"/api/1/{path}")
+    assert answer.status in (400, 404)
+    assert answer.json["error"]
+
+
+def test_two_hundred_clients_at_once_are_all_answered(client: Client) -> None:
+    begun = threading.Barrier(200)
+
+    def one(number: int) -> tuple[int, int]:
+        begun.wait(60)
+        own = Client(client.door)
+        own.cookie = client.cookie
+        first = own.api("viewport", report=0, begin=0, end=60_000, width=400, tracks="0-30", limit=1000)
+        second = own.api(("meta", "tracks", "findings", "stat-list")[number % 4], report=0)
+        return first.status, second.status
+
+    with ThreadPoolExecutor(200) as pool:
+        found = set(pool.map(one, range(200)))
+    assert found == {(200, 200)}
+
+
+def test_many_long_questions_are_refused_in_words_and_viewports_go_on(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SQL_S", 2.0)
+    slow = "SELECT count(*) FROM range(100000000000) a, range(1000000) b"
+    with ThreadPoolExecutor(6) as pool:
+        asked = [pool.submit(client.sql, slow) for _ in range(4)]
+        for _ in range(5):
+            assert client.api("viewport", report=0, begin=0, end=60_000, width=400, tracks="0-30").status == 200
+        answers = [one.result() for one in asked]
+    assert {one.status for one in answers} == {400}
+    assert all("longer than 2 s" in one.json["error"] for one in answers)
