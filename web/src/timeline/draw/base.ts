@@ -4,8 +4,8 @@ import { type Row, laneTop, rowsBetween } from "../layout/rows";
 import { toPixel } from "../layout/scale";
 import { paintAxis } from "./axis";
 import { AXIS, type Frame, type Window, font } from "./frame";
-import { type DrawList, addBusy, packRun } from "./pack";
-import { FULL, INKS, LEVELS } from "./palette";
+import { type DrawList, addBusy, levelOf, packRun } from "./pack";
+import { INKS, LEVELS } from "./palette";
 import { packMarks } from "./points";
 import { paintPlot } from "./counters";
 import { trackPieces } from "./piece";
@@ -94,7 +94,7 @@ function packRow(frame: Frame, window: Window, row: Row): void {
       const style = {
         y, height, colors: lights.colors(run.rects, track.layer), byLink: lights.byLink, lit: lights.lit(run.rects),
         point: row.style === "marks" ? Math.round(2 * ratio) : row.style === "samples" ? 1 : 0,
-        labels: row.style === "slices" ? Math.round(26 * ratio) : 0,
+        labels: row.style === "slices" || row.style === "samples" ? Math.round(26 * ratio) : 0,
       };
       if (row.style === "marks") packMarks(list, run, scale, offset, piece.from, piece.to, style);
       else packRun(list, run, scale, offset, piece.from, piece.to, style);
@@ -119,10 +119,10 @@ function packSummary(frame: Frame, window: Window, row: Row): void {
   const y = Math.round((row.y + window.shift + laneTop(row, 0)) * ratio);
   const height = Math.round(row.laneHeight * ratio);
   let from = 0;
-  const levelOf = (share: number): number => (share < 0.004 ? -1 : Math.min(FULL, Math.ceil(share * FULL)));
-  let level = levelOf(columns[0] ?? 0);
+  const levelAt = (column: number): number => (columns[column]! < 0.004 ? -1 : levelOf(columns[column]!));
+  let level = levelAt(0);
   for (let column = 1; column <= width; column += 1) {
-    const next = column === width ? -2 : levelOf(columns[column]!);
+    const next = column === width ? -2 : levelAt(column);
     if (next === level) continue;
     if (level >= 0) list.add(color * LEVELS + level, from, y, column - from, height);
     from = column;
@@ -148,7 +148,7 @@ function paintLabels(frame: Frame, list: DrawList): void {
   context.font = font(ratio);
   context.textBaseline = "middle";
   context.textAlign = "left";
-  const pad = Math.round(4 * ratio);
+  const pad = Math.round(3 * ratio);
   for (const ink of [0, 1, 2] as const) {
     context.fillStyle = ink === 2 ? css(palette.theme.ink) : INKS[ink];
     for (const label of labels) {

@@ -1,6 +1,6 @@
 /** Paints the arrows from the selected event to what it belongs to; those that leave the screen end on its edge with a name. */
 import type { Located } from "../../data/types";
-import { type Arrow, arrowBetween, bend, type Box, type Point } from "../layout/arrows";
+import { type Arrow, arrowBetween, bend, type Box, type Point, sideOf } from "../layout/arrows";
 import { time as durationLabel } from "../../base/format";
 import { short } from "./names";
 import { type Overlay, type Rectangle, rectangleOf } from "./overlay";
@@ -26,6 +26,12 @@ export function isSame(a: Located, b: Located): boolean {
   return a.report === b.report && a.table === b.table && a.process === b.process && a.row === b.row;
 }
 
+/** Of an event that reaches into the screen from beside it an arrow takes what is seen. */
+function within(x: number, event: Rectangle, box: Box): number {
+  if (event.right < box.left || event.left > box.right) return x;
+  return Math.min(Math.max(x, box.left), box.right);
+}
+
 function boxOf(frame: Frame): Box {
   const margin = 4 * frame.ratio;
   return { left: margin, top: AXIS * frame.ratio + margin, right: frame.width - margin, bottom: frame.height - margin };
@@ -36,9 +42,9 @@ function paintLink(overlay: Overlay, selected: Located, own: Rectangle, link: Lo
   const forward = selected.start <= link.start;
   const [early, late] = forward ? [own, other] : [other, own];
   // From the end of what came first where the other began after that, else from its begin.
-  const from: Point = { x: early.right <= late.left ? early.right : early.left, y: (early.top + early.bottom) / 2 };
-  const to: Point = { x: late.left, y: (late.top + late.bottom) / 2 };
   const box = boxOf(frame);
+  const from: Point = { x: within(early.right <= late.left ? early.right : early.left, early, box), y: (early.top + early.bottom) / 2 };
+  const to: Point = { x: within(late.left, late, box), y: (late.top + late.bottom) / 2 };
   const arrow = arrowBetween(from, to, box);
   if (arrow === null) return;
   const { context, ratio, palette } = frame;
@@ -81,6 +87,8 @@ function head(frame: Frame, arrow: Arrow): void {
   context.restore();
 }
 
+const SIGNS = { right: "▶", down: "▼", left: "◀", up: "▲" } as const;
+
 /** Names the other end where it is not on the screen, and how far it is. */
 function label(overlay: Overlay, link: Located & { relation: string }, shown: Point, real: Point, box: Box, selected: Located): void {
   if (shown.x === real.x && shown.y === real.y) return;
@@ -88,7 +96,8 @@ function label(overlay: Overlay, link: Located & { relation: string }, shown: Po
   const { theme } = frame.palette;
   const after = link.start + (frame.offsets[link.report] ?? 0) - selected.start - (frame.offsets[selected.report] ?? 0);
   const name = short(link.name).slice(0, 40);
-  const words = `${link.relation}: ${name} ${after < 0 ? "−" : "+"}${durationLabel(Math.abs(after))}`;
+  const side = sideOf(real, box);
+  const words = `${side === null ? "" : `${SIGNS[side]} `}${link.relation}: ${name} ${after < 0 ? "−" : "+"}${durationLabel(Math.abs(after))}`;
   const atRight = shown.x > (box.left + box.right) / 2;
   paintTag(frame, words, shown.x + (atRight ? -10 : 10) * frame.ratio, shown.y - 7 * frame.ratio, {
     align: atRight ? "end" : "start", ground: theme.second, ink: css(theme.ground),

@@ -32,11 +32,17 @@ export function short(text: string): string {
   return name === "" ? line : name;
 }
 
-/** The short form without what is between < >. */
+/** The short form without what is between < >, and of calls of CUDA without what all of them begin with. */
 export function shortest(text: string): string {
   const name = short(text);
   const at = name.indexOf("<");
-  return at > 1 && !name.startsWith("operator") ? name.slice(0, at) : name;
+  const bare = at > 1 && !name.startsWith("operator") ? name.slice(0, at) : name;
+  return /^(?:cuda|cu|hip)[A-Z]\w+$/.test(bare) ? bare.replace(/^(?:cuda|cu|hip)/, "") : bare;
+}
+
+/** The key of `CanvasTheme.states` in "blocked: io" or "GIL hold". */
+export function stateOf(text: string): string {
+  return text.replace(/^GIL /, "").replace(/[^a-z].*$/, "");
 }
 
 /** FNV-1a of the text. */

@@ -24,8 +24,8 @@ describe("packRun", () => {
   it("puts slices on whole pixels, with a gap where there is room for one", () => {
     const { boxes } = packed([{ track: 1, start: 10.4, duration: 20, name: "a" }, { track: 1, start: 40, duration: 2, name: "b" }]);
     expect(boxes).toEqual([
-      { shade: 0 * LEVELS + FULL, x: 10, y: 7, width: 19, height: 16 },
-      { shade: 1 * LEVELS + FULL, x: 40, y: 7, width: 2, height: 16 },
+      { shade: FULL, x: 10, y: 7, width: 19, height: 16 },
+      { shade: LEVELS + FULL, x: 40, y: 7, width: 2, height: 16 },
     ]);
   });
   it("gives narrow ones a pixel, and each pixel once", () => {

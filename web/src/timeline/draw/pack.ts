@@ -87,6 +87,11 @@ export function firstAfter(run: Run, time: number): number {
   return firstWhere(run.first, run.first + run.count, (at) => start[at]! + duration[at]! > time || start[at]! >= time);
 }
 
+/** The level of a stretch that is busy by a share: little is seen, too, and half is nearer to all than to nothing. */
+export function levelOf(share: number): number {
+  return Math.min(FULL, 1 + ((Math.sqrt(share) * FULL) | 0));
+}
+
 /** Packs what of a run lies between two pixels, `from` to `to`; `offset` is added to its times. Returns how many rectangles it gave. */
 export function packRun(list: DrawList, run: Run, scale: Scale, offset: number, from: number, to: number, style: LaneStyle): number {
   const { start, duration, name, slices, busy, link, names } = run.rects;
@@ -109,7 +114,7 @@ export function packRun(list: DrawList, run: Run, scale: Scale, offset: number, 
     if (width <= 0) continue;
     filled = right;
     const color = style.byLink === null ? style.colors[name[at]!]! : style.byLink(link[at]!);
-    let level = slices[at]! > 1 ? Math.min(FULL, 1 + ((busy[at]! * FULL) | 0)) : FULL;
+    let level = slices[at]! > 1 ? levelOf(busy[at]!) : FULL;
     if (style.lit !== null && style.lit[name[at]!] === 0) level = DIM;
     const shade = color * LEVELS + level;
     list.add(shade, left, style.y, width > 3 ? width - 1 : width, style.height);

@@ -1,6 +1,6 @@
 /** Shades: every colour that a frame may need, numbered, so that rectangles can be sorted by them; eight steps from the ground to full. */
 import type { ColorBy } from "../../app/state";
-import { hash, kindOf } from "./names";
+import { hash, kindOf, stateOf } from "./names";
 import { contrast, css, mix, seenOn } from "./rgb";
 import type { CanvasTheme } from "./theme";
 
@@ -61,7 +61,7 @@ export class Palette {
     if (by === "correlation") {
       return link === 0xffffffff ? this.number(this.theme.kinds["other"]!) : this.#hashed(Math.imul(link, 0x9e3779b1) >>> 0);
     }
-    const state = layer === "thread_states" || layer === "gil" ? this.theme.states[text] : undefined;
+    const state = layer === "thread_states" || layer === "gil" ? this.theme.states[stateOf(text)] : undefined;
     if (state !== undefined) return this.number(state);
     if (by === "category") return this.number(this.theme.kinds[kindOf(layer, text)]!);
     if (given !== null) return this.number(seenOn(given, this.theme.ground, this.theme.ink));

@@ -10,7 +10,7 @@ const PLOT: Plot = {
 };
 
 function boxes(of: Boxes): number[][] {
-  return Array.from({ length: of.length / 4 }, (_, at) => [...of.data.slice(at * 4, at * 4 + 4)]);
+  return Array.from({ length: of.length / 4 }, (_, at) => Array.from(of.data.subarray(at * 4, at * 4 + 4)));
 }
 
 function drawn(plot: Plot, from = 0, to = 100) {

@@ -1,6 +1,6 @@
 /** Names on the canvas. */
 import { describe, expect, it, vi } from "vitest";
-import { kindOf, short, shortest } from "./names";
+import { kindOf, short, shortest, stateOf } from "./names";
 import { TextFit } from "./text";
 
 describe("short", () => {
@@ -18,6 +18,10 @@ describe("short", () => {
     expect(short("a\u202eb\nc\u0000d")).not.toMatch(/[\u0000-\u001f\u202e]/);
   });
   it("leaves out template arguments where room is short", () => expect(shortest("void ns::gemm<128, 64>(int)")).toBe("gemm"));
+  it("leaves out what all calls of CUDA begin with", () => {
+    expect(["cudaLaunchKernel", "cuMemAlloc_v2", "cuda_kernel", "cube"].map(shortest)).toEqual(["LaunchKernel", "MemAlloc_v2", "cuda_kernel", "cube"]);
+  });
+  it("knows a state by its first word", () => expect(["running", "blocked: io", "GIL hold"].map(stateOf)).toEqual(["running", "blocked", "hold"]));
   it("never ends in nothing", () => {
     for (const text of ["<lambda>", "::", "void ", "operator()", "a::", "(x)", "<<<>>>"]) expect(short(text)).not.toBe("");
   });

@@ -73,7 +73,7 @@ function summed(node: TrackNode): Track[] {
 
 function shape(node: TrackNode, all: boolean): Pick<Row, "style" | "height" | "laneHeight" | "lanes" | "more"> {
   const track = node.track;
-  if (track === undefined) return { style: "group", height: LEAST + 2, laneHeight: 8, lanes: 1, more: 0 };
+  if (track === undefined) return { style: "group", height: LEAST, laneHeight: 8, lanes: 1, more: 0 };
   if (track.kind === "counter") return { style: "counter", height: COUNTER, laneHeight: COUNTER - 6, lanes: 1, more: 0 };
   if (track.kind === "slices" || (track.kind === "marks" && track.lanes > 1)) {
     const lanes = Math.min(Math.max(track.lanes, 1), all ? ALL_LANES : FEW_LANES);

@@ -10,7 +10,7 @@ export interface Tick {
 export interface Axis {
   step: number;
   ticks: Tick[];
-  /** What is to be added to every label, "12.345 s +", or empty where labels say the whole time. */
+  /** What is to be added to the labels up to the first that is written out, "12.345 s"; empty where all say the whole time. */
   base: string;
 }
 
@@ -57,20 +57,20 @@ export function ticksOf(view: Span, width: number, room = 110): Axis {
   if (!(length > 0) || !(width > 0)) return { step: 1, ticks: [], base: "" };
   const step = roundStep((length / width) * room);
   const [unit, word] = unitOf(step);
-  // Where the labels would need more than six figures they count from a round base that stands once at the left.
+  // Where labels would need more than five figures they count from the last round time, which is written out; that before the view stands at the left.
   const far = Math.max(Math.abs(view.begin), Math.abs(view.end));
   const deep = far / unit >= 1e5;
   const coarse = unit * 1000;
-  const origin = deep ? Math.floor(view.begin / coarse) * coarse : 0;
   const digits = Math.max(0, Math.ceil(Math.log10(unit) - Math.log10(step)));
   const minor = step >= 5 ? step / 5 : step;
   const ticks: Tick[] = [];
   const first = Math.floor(view.begin / step);
   for (let index = first; index * step <= view.end; index += 1) {
     const time = index * step;
-    const value = (time - origin) / unit;
-    ticks.push({ time, label: `${deep && value >= 0 ? "+" : ""}${plain(value, digits)} ${word}` });
+    const round = deep ? Math.floor(time / coarse + 1e-9) * coarse : 0;
+    const label = deep && time - round < step / 2 ? timeLabel(round, coarse) : `${deep ? "+" : ""}${plain((time - round) / unit, digits)} ${word}`;
+    ticks.push({ time, label });
     if (minor < step) for (let part = 1; part < 5; part += 1) ticks.push({ time: time + part * minor, label: "" });
   }
-  return { step, ticks: ticks.filter((one) => one.time >= view.begin - step && one.time <= view.end), base: deep ? timeLabel(origin, coarse) : "" };
+  return { step, ticks: ticks.filter((one) => one.time >= view.begin - step && one.time <= view.end), base: deep ? timeLabel(Math.floor(view.begin / coarse) * coarse, coarse) : "" };
 }

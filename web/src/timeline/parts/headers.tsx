@@ -17,7 +17,7 @@ export function describe(row: Row): string {
   const track = node.track;
   const words = [visible(node.name), node.detail ?? ""];
   if (track !== undefined && track.kind === "counter") words.push(`counter from ${valueLabel(track.low ?? 0, track.unit)} to ${valueLabel(track.high ?? 0, track.unit)}`);
-  else if (track !== undefined) words.push(`${count(track.events)} events`, `busy ${percent(track.busy)}`);
+  else if (track !== undefined) words.push(`${count(track.events)} events`, `busy ${percent(track.end > track.begin ? Math.min(track.busy / (track.end - track.begin), 1) : 0)}`);
   if (row.pinned) words.push("pinned");
   return words.filter((word) => word !== "").join(", ");
 }

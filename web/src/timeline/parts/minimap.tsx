@@ -72,8 +72,10 @@ function paint(canvas: HTMLCanvasElement): void {
     });
     context.font = font(ratio, 9);
     context.textBaseline = "top";
-    context.fillStyle = theme.quiet;
-    context.fillText(name, 3 * ratio, bottom - room + ratio);
+    context.fillStyle = css(theme.raised);
+    context.fillRect(0, bottom - room, context.measureText(name).width + Math.round(7 * ratio), Math.round(11 * ratio));
+    context.fillStyle = css(theme.ink);
+    context.fillText(name, 4 * ratio, bottom - room + ratio);
   });
   const x = (time: number): number => Math.round((time - whole.begin) * perNs);
   context.fillStyle = theme.accent;
