@@ -91,10 +91,11 @@ def stat(opened: Opened, name: str, begin: int | None, end: int | None) -> dict[
     unit = catalog.find(STATS, name)
     with opened.asking() as report:
         table = unit.load().table(report, selection(opened, begin, end))
-    links = None
-    if unit.id in _EVENTS and "Start (ns)" in table.column_names:
-        starts = table.column("Start (ns)").slice(0, limits.ROWS).to_pylist()
-        links = time_links(opened, [None if start is None else int(start) + opened.origin for start in starts], _EVENTS[unit.id])
+        links = None
+        if unit.id in _EVENTS and "Start (ns)" in table.column_names:
+            starts = table.column("Start (ns)").slice(0, limits.ROWS).to_pylist()
+            asked = [None if start is None else int(start) + opened.origin for start in starts]
+            links = time_links(opened, report, asked, _EVENTS[unit.id])
     return shown(unit.summary.rstrip("."), table, links=links, note=" ".join(notes(table)))
 
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from warpline.model.tables import TABLES
 from warpline.viewer import limits
 from warpline.viewer.located import by_id, located
+from warpline.viewer.naming import table_of
 from warpline.viewer.plain import cut, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from warpline.query.report import Report
     from warpline.viewer.opened import Opened
 
 Link = dict[str, Any] | None
@@ -85,9 +87,20 @@ def _row_link(opened: Opened, layers: Sequence[str], id_: Any, start: Any) -> Li
     return _at(opened, layers, begin)
 
 
-def time_links(opened: Opened, starts: Sequence[int | None], layers: Sequence[str]) -> list[Link]:
+def time_links(opened: Opened, report: Report, starts: Sequence[int | None], layers: Sequence[str]) -> list[Link]:
     """Say which events of some layers begin at these times (ns, the report's clock)."""
-    return [None if start is None else _at(opened, layers, start) for start in starts[:_LINKED]]
+    asked = starts[:_LINKED]
+    wanted = list({start for start in asked if start is not None})
+    found: dict[int, Link] = {}
+    for layer in layers:
+        table = table_of(layer)
+        if layer == table and report.tables[table] and wanted:
+            text = f'SELECT "start", min(id) AS id FROM {table} WHERE "start" IN (SELECT unnest($starts)) GROUP BY 1'
+            for row in report.sql(text, {"starts": wanted}).to_pylist():
+                found.setdefault(row["start"], by_id(opened, layer, row["id"], row["start"]))
+        else:
+            found.update({start: _at(opened, [layer], start) for start in wanted if start not in found})
+    return [None if start is None else found.get(start) for start in asked]
 
 
 def _at(opened: Opened, layers: Sequence[str], start: int) -> Link:

@@ -167,11 +167,17 @@ class Tree:
             return self._thread(process, int(thread)), row.short, row.name
         if device is not None:
             return self._gpu(self._places.gpu(process, int(device))), f"{row.short}:{process}", row.name
-        where = [f"{name} {key[name]}" for name in ("context", "stream", "group") if key.get(name) not in (None, "")]
+        if layer == "syncs":
+            group = self._process(process).child("syncs", "group", row.name, order=(2, place_of(layer)))
+            group.open = False
+            context, stream = key.get("context"), key.get("stream")
+            named = f"Context {context}" if stream is None else f"Stream {stream}"
+            return group, f"{row.short}:{context}:{stream}", named
+        where = [f"{name} {key[name]}" for name in ("group",) if key.get(name) not in (None, "")]
         named = f"{row.name} ({where[-1]})" if where else row.name
         return (
             self._process(process),
-            ":".join([row.short, *(str(key.get(name)) for name in ("context", "stream", "group") if name in key)]),
+            ":".join([row.short, *(str(key.get(name)) for name in ("group",) if name in key)]),
             named,
         )
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warpline.cli.finishing import progress_bar
-from warpline.cli.opening import opened
 from warpline.cli.report_path import ReportPath
 from warpline.cli.telling import tell
 from warpline.errors import UsageError
@@ -64,31 +62,33 @@ def command(
     handing_over = perfetto or perfetto_ui is not None
     if handing_over and (len(reports) > 1 or follow):
         raise UsageError("--perfetto hands over one report, as it is now.")
+    browser = _browser(no_browser)
     with ExitStack() as stack:
+        # First of all: reading a report takes longer than binding a port, and whoever comes early waits in its queue.
+        door = listen(host, port, allow_remote=allow_remote)
+        stack.callback(door.listening.close)
+        _say(door, ", ".join(path.name for path in reports), browser=browser, quiet=quiet)
+        from warpline.cli.finishing import progress_bar
+        from warpline.cli.opening import opened
+        from warpline.flows.viewing import Follower, handed_over, view_of
+        from warpline.viewer import bundle
+
         if follow:
             for path in reports:
                 _refreshed(path)
         shown = [stack.enter_context(opened(path, quiet=quiet)) for path in reports]
-        from warpline.viewer import bundle
 
         if handing_over:
-            from warpline.flows.viewing import handed_over
-
             with progress_bar() as progress:
                 pages = stack.enter_context(handed_over(shown[0], perfetto_ui, progress))
         else:
             pages = dict(bundle.files())
-        door = listen(host, port, allow_remote=allow_remote)
-        stack.callback(door.listening.close)
-        _say(door, ", ".join(report.path.name for report in shown), browser=_browser(no_browser), quiet=quiet)
-        from warpline.flows.viewing import Follower, view_of
-
         server = Server(door, view_of(shown), pages)
         if follow:
             follower = Follower(server.view, server.news, _refreshed)
             follower.start()
             stack.callback(follower.stop)
-        if _browser(no_browser):
+        if browser:
             _start_browser(door.once)
         server.run()
         if server.workers.busy:  # computations that nobody waits for any more, which cannot be interrupted
