@@ -38,6 +38,12 @@ describe("Palette", () => {
     const palette = new Palette(DARK);
     expect(palette.of("name", "kernels", "gemm", null, NONE)).toBe(palette.of("name", "kernels", "gemm", null, NONE));
   });
+  it("gives numbered names of ranges one colour, and kernels of other sizes their own", () => {
+    const palette = new Palette(DARK);
+    const of = (layer: string, name: string): number => palette.of("name", layer, name, null, NONE);
+    expect(of("nvtx_ranges", "step 12")).toBe(of("nvtx_ranges", "step 7"));
+    expect(new Set([64, 128, 256, 512].map((size) => of("kernels", `gemm_${size}`))).size).toBeGreaterThan(1);
+  });
   it("tells kinds of work apart", () => {
     const palette = new Palette(DARK);
     const kinds = [["kernels", "gemm"], ["kernels", "ncclDevKernel_AllReduce"], ["memcpys", "HtoD"], ["memcpys", "DtoH"], ["cuda_api", "cudaStreamSynchronize"]] as const;

@@ -39,7 +39,7 @@ function boxOf(frame: Frame): Box {
 
 function paintLink(overlay: Overlay, selected: Located, own: Rectangle, link: Located & { relation: string }, other: Rectangle): void {
   const { frame } = overlay;
-  const forward = selected.start <= link.start;
+  const forward = selected.start < link.start || (selected.start === link.start && !CAUSES.has(link.relation));
   const [early, late] = forward ? [own, other] : [other, own];
   // From the end of what came first where the other began after that, else from its begin.
   const box = boxOf(frame);
@@ -87,6 +87,8 @@ function head(frame: Frame, arrow: Arrow): void {
   context.restore();
 }
 
+/** What comes first where both begin at once. */
+const CAUSES = new Set(["launch", "api", "nvtx"]);
 const SIGNS = { right: "▶", down: "▼", left: "◀", up: "▲" } as const;
 
 /** Names the other end where it is not on the screen, and how far it is. */

@@ -45,6 +45,11 @@ export function stateOf(text: string): string {
   return text.replace(/^GIL /, "").replace(/[^a-z].*$/, "");
 }
 
+/** What gives a name its colour: numbered steps and calls look alike, but numbers in the name of a kernel say which one it is. */
+export function alike(layer: string, text: string): string {
+  return layer === "kernels" || layer === "graphs" ? text : text.replace(/\d+/g, "#");
+}
+
 /** FNV-1a of the text. */
 export function hash(text: string): number {
   let value = 0x811c9dc5;

@@ -51,9 +51,13 @@ describe("packRun", () => {
     const { boxes } = packed([{ track: 1, start: 0, duration: 50, name: "a" }, { track: 1, start: 60, duration: 50, name: "b" }], { style: { lit: Uint8Array.of(0, 1) } });
     expect(boxes.map((box) => box.shade % LEVELS)).toEqual([DIM, FULL]);
   });
+  it("labels what a long slice with crumbs was joined to", () => {
+    expect(packed([{ track: 1, start: 0, duration: 50, name: "a", slices: 2 }]).list.labels.length).toBe(1);
+    expect(packed([{ track: 1, start: 0, duration: 5, name: "a", slices: 2 }], { end: 100 }).list.labels.length).toBe(0);
+  });
   it("labels single slices that are wide enough", () => {
     const { list } = packed([
-      { track: 1, start: 0, duration: 50, name: "a" }, { track: 1, start: 60, duration: 10, name: "b" }, { track: 1, start: 80, duration: 50, name: "c", slices: 2 },
+      { track: 1, start: 0, duration: 50, name: "a" }, { track: 1, start: 60, duration: 10, name: "b" }, { track: 1, start: 80, duration: 6, name: "c", slices: 2 },
     ]);
     expect(list.labels.map((label) => label.text)).toEqual(["a"]);
   });

@@ -4,6 +4,9 @@ import type { Rects } from "../../data/types";
 import { type Scale, toPixel } from "../layout/scale";
 import { DIM, FULL, LEVELS } from "./palette";
 
+/** What was joined and is wider than so many columns of its answer is one long slice with crumbs beside it: it has that one's name. */
+const CARRIED = 8;
+
 /** Four numbers for each rectangle: x, y, width, height. */
 export class Boxes {
   data = new Int32Array(256);
@@ -94,7 +97,7 @@ export function levelOf(share: number): number {
 
 /** Packs what of a run lies between two pixels, `from` to `to`; `offset` is added to its times. Returns how many rectangles it gave. */
 export function packRun(list: DrawList, run: Run, scale: Scale, offset: number, from: number, to: number, style: LaneStyle): number {
-  const { start, duration, name, slices, busy, link, names } = run.rects;
+  const { start, duration, name, slices, busy, link, names, grain } = run.rects;
   const before = list.rectangles;
   const begin = scale.begin - offset;
   const last = run.first + run.count;
@@ -118,7 +121,7 @@ export function packRun(list: DrawList, run: Run, scale: Scale, offset: number, 
     if (style.lit !== null && style.lit[name[at]!] === 0) level = DIM;
     const shade = color * LEVELS + level;
     list.add(shade, left, style.y, width > 3 ? width - 1 : width, style.height);
-    if (style.labels > 0 && width >= style.labels && slices[at] === 1) {
+    if (style.labels > 0 && width >= style.labels && (slices[at] === 1 || duration[at]! > CARRIED * grain)) {
       list.labels.push({ text: names[name[at]!]!.text, x: left, y: style.y, width: width - 1, height: style.height, shade });
     }
   }

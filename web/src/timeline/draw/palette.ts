@@ -1,6 +1,6 @@
 /** Shades: every colour that a frame may need, numbered, so that rectangles can be sorted by them; eight steps from the ground to full. */
 import type { ColorBy } from "../../app/state";
-import { hash, kindOf, stateOf } from "./names";
+import { alike, hash, kindOf, stateOf } from "./names";
 import { contrast, css, mix, seenOn } from "./rgb";
 import type { CanvasTheme } from "./theme";
 
@@ -65,7 +65,7 @@ export class Palette {
     if (state !== undefined) return this.number(state);
     if (by === "category") return this.number(this.theme.kinds[kindOf(layer, text)]!);
     if (given !== null) return this.number(seenOn(given, this.theme.ground, this.theme.ink));
-    return this.#hashed(hash(text));
+    return this.#hashed(hash(alike(layer, text)));
   }
 
   #hashed(value: number): number {
