@@ -12,9 +12,12 @@ namespace {
 constexpr size_t kEnough = size_t{1} << 23;  // bytes of nodes that go out together
 
 uint64_t mix(uint64_t value) {
-  value = (value ^ value >> 32) * 0x9E3779B97F4A7C15U;
-  return value ^ value >> 29;
+  value *= 0x9E3779B97F4A7C15U;
+  return value ^ value >> 32;
 }
+
+constexpr std::array<uint64_t, kKeys> kOdd = {0xD6E8FEB86659FD93U, 0xA0761D6478BD642FU, 0xE7037ED1A0B428DBU,
+                                              0x8EBC6AF09C88C6E3U};
 
 // Numbers of launches are those of one process: told apart by what the process adds.
 uint32_t link_of(int64_t link, int64_t process) {
@@ -29,10 +32,10 @@ uint32_t link_of(int64_t link, int64_t process) {
 
 size_t Builder::KeyHash::operator()(const Key &key) const {
   uint64_t hash = key.layer;
-  for (const int64_t part : key.keys) {
-    hash = mix(hash * 31 + static_cast<uint64_t>(part));
+  for (uint32_t k = 0; k < kKeys; ++k) {
+    hash += static_cast<uint64_t>(key.keys[k]) * kOdd[k];
   }
-  return static_cast<size_t>(hash);
+  return static_cast<size_t>(mix(hash));
 }
 
 uint32_t Builder::track_of(const Key &key) {
@@ -53,41 +56,39 @@ uint32_t Builder::name_of(uint32_t text, uint32_t color) {
   return at->second;
 }
 
-void Builder::add(const Batch &batch) {
-  struct Seen {
-    uint32_t color = 0;
-    uint32_t name = kNone;
-  };
-  std::vector<Seen> seen(batch.texts_count);  // names by code, for the last color of each
-  struct Known {
-    Key key;
-    uint32_t track = kNone;
-  };
-  std::array<Known, 64> known;  // tracks of late, by a few bits of their key
-  std::vector<uint32_t> of(batch.rows);
-  bool sorted = true;
-  {
-    std::vector<int64_t> last;  // start in each track
-    for (uint64_t i = 0; i < batch.rows; ++i) {
-      Key key{batch.layer, {}};
-      uint64_t hash = 0;
-      for (uint32_t k = 0; k < kKeys; ++k) {
-        key.keys[k] = batch.keys[k] == nullptr ? -1 : batch.keys[k][i];
-        hash = hash * 31 + static_cast<uint64_t>(key.keys[k]);
-      }
-      Known &entry = known[mix(hash) % known.size()];
-      if (entry.track == kNone || !(entry.key == key)) {
-        entry = {key, track_of(key)};
-      }
-      const uint32_t track = of[i] = entry.track;
-      if (track >= last.size()) {
-        last.resize(tracks_.size(), INT64_MIN);
-      }
-      sorted = sorted && batch.start[i] >= last[track];
-      last[track] = batch.start[i];
-    }
+Builder::Key Builder::key_of(const Batch &batch, uint64_t row) {
+  Key key{batch.layer, {}};
+  for (uint32_t k = 0; k < kKeys; ++k) {
+    key.keys[k] = batch.keys[k] == nullptr ? -1 : batch.keys[k][row];
   }
+  return key;
+}
+
+uint32_t Builder::track_at(const Batch &batch, uint64_t row) {
+  const Key key = key_of(batch, row);
+  Known &entry = known_[KeyHash()(key) % known_.size()];
+  if (entry.track == kNone || !(entry.key == key)) {
+    entry = {key, track_of(key)};
+  }
+  return entry.track;
+}
+
+// Rows in order of start, within each track at least; empty where they are so as they come.
+std::vector<uint32_t> Builder::order_of(const Batch &batch) {
   std::vector<uint32_t> order;
+  if (std::is_sorted(batch.start, batch.start + batch.rows)) {
+    return order;
+  }
+  std::vector<int64_t> last;
+  bool sorted = true;
+  for (uint64_t i = 0; i < batch.rows && sorted; ++i) {
+    const uint32_t track = track_at(batch, i);
+    if (track >= last.size()) {
+      last.resize(tracks_.size(), INT64_MIN);
+    }
+    sorted = batch.start[i] >= last[track];
+    last[track] = batch.start[i];
+  }
   if (!sorted) {
     order.resize(batch.rows);
     std::iota(order.begin(), order.end(), uint32_t{0});
@@ -97,37 +98,47 @@ void Builder::add(const Batch &batch) {
                                               : batch.end[a] > batch.end[b];
     });
   }
+  return order;
+}
+
+uint32_t Builder::name_at(const Batch &batch, uint64_t row) {
+  uint64_t slot = batch.code == nullptr ? 0 : static_cast<uint64_t>(int64_t{batch.code[row]} + 1);
+  slot = slot < batch.texts_count ? slot : 0;
+  uint32_t color = kNone;
+  if (batch.color != nullptr) {
+    const uint64_t bit = row + batch.color_offset;
+    if (batch.color_valid == nullptr || (batch.color_valid[bit / 8] >> (bit % 8) & 1) != 0) {
+      color = batch.color[row] & 0xFFFFFF;
+    }
+  }
+  Seen &name = seen_[slot];
+  if (name.name == kNone || name.color != color) {
+    name = {color, name_of(batch.texts[slot], color)};
+  }
+  return name.name;
+}
+
+void Builder::add(const Batch &batch) {
+  seen_.assign(batch.texts_count, {});
+  const std::vector<uint32_t> order = order_of(batch);
   for (uint64_t step = 0; step < batch.rows; ++step) {
-    const uint64_t i = sorted ? step : order[step];
-    uint64_t slot = batch.code == nullptr ? 0 : static_cast<uint64_t>(int64_t{batch.code[i]} + 1);
-    slot = slot < batch.texts_count ? slot : 0;
-    uint32_t color = kNone;
-    if (batch.color != nullptr) {
-      const uint64_t bit = i + batch.color_offset;
-      if (batch.color_valid == nullptr || (batch.color_valid[bit / 8] >> (bit % 8) & 1) != 0) {
-        color = batch.color[i] & 0xFFFFFF;
-      }
-    }
-    Seen &name = seen[slot];
-    if (name.name == kNone || name.color != color) {
-      name = {color, name_of(batch.texts[slot], color)};
-    }
+    const uint64_t i = order.empty() ? step : order[step];
     Slice slice{};
     slice.start = cut(batch.start[i]);
     const int64_t end = batch.end == nullptr ? slice.start : cut(batch.end[i]);
     slice.duration = end > slice.start ? end - slice.start : 0;
-    slice.name = name.name;
+    slice.name = name_at(batch, i);
     slice.row =
         static_cast<uint32_t>(batch.id == nullptr ? batch.first_row + i : static_cast<uint64_t>(batch.id[i]));
     slice.link = batch.link == nullptr
                      ? kNone
                      : link_of(batch.link[i], batch.keys[0] == nullptr ? 0 : batch.keys[0][i]);
-    NameRecord &record = names[name.name];
+    NameRecord &record = names[slice.name];
     record.first = std::min(record.first, slice.start);
     record.last = std::max(record.last, slice.start);
     ++record.count;
     const int32_t depth = batch.depth == nullptr ? 0 : batch.depth[i];
-    put(tracks_[of[i]], slice, depth < 0 ? 0 : static_cast<uint32_t>(depth),
+    put(tracks_[track_at(batch, i)], slice, depth < 0 ? 0 : static_cast<uint32_t>(depth),
         batch.group == nullptr ? -1 : batch.group[i]);
   }
 }

@@ -54,7 +54,10 @@ class Builder {
   struct Key {
     uint32_t layer;
     std::array<int64_t, kKeys> keys;
-    bool operator==(const Key &) const = default;
+    bool operator==(const Key &other) const {  // no call of memcmp for it
+      return layer == other.layer && keys[0] == other.keys[0] && keys[1] == other.keys[1] &&
+             keys[2] == other.keys[2] && keys[3] == other.keys[3];
+    }
   };
   std::vector<TrackRecord> track_records;
   std::vector<Key> track_keys;
@@ -82,13 +85,21 @@ class Builder {
   struct KeyHash {
     size_t operator()(const Key &key) const;
   };
-  struct Row {
-    uint32_t track;
-    uint32_t place;  // in the batch
+  struct Known {  // tracks of late, by a few bits of their key
+    Key key;
+    uint32_t track = kNone;
+  };
+  struct Seen {  // names by code in the batch, for the last color of each
+    uint32_t color = 0;
+    uint32_t name = kNone;
   };
 
+  static Key key_of(const Batch &batch, uint64_t row);
+  uint32_t track_at(const Batch &batch, uint64_t row);
   uint32_t track_of(const Key &key);
+  uint32_t name_at(const Batch &batch, uint64_t row);
   uint32_t name_of(uint32_t text, uint32_t color);
+  std::vector<uint32_t> order_of(const Batch &batch);
   void put(Track &track, const Slice &slice, uint32_t depth, int64_t group);
   void flush(Lane &lane);
   void sort_again(Track &track, const uint8_t *file, uint64_t size);
@@ -96,6 +107,8 @@ class Builder {
   std::vector<Track> tracks_;
   std::unordered_map<Key, uint32_t, KeyHash> numbers_;
   std::unordered_map<uint64_t, uint32_t> name_numbers_;  // text << 32 | color
+  std::array<Known, 256> known_;
+  std::vector<Seen> seen_;
   std::vector<uint8_t> fresh_;
   uint64_t taken_ = 0;
   uint64_t nodes_ = 0;

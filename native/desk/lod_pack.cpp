@@ -10,34 +10,50 @@ uint32_t power_for(uint64_t most) {
   return most == 0 ? 0 : most < 1U << 8 ? 1 : most < 1U << 16 ? 2 : most <= UINT32_MAX ? 3 : 4;
 }
 
-template <typename Stored, typename ValueOf>
-void store(std::vector<uint8_t> &out, uint32_t count, const ValueOf &value) {
+uint32_t least(const uint32_t *values, uint32_t count) {
+  uint32_t found = values[0];
+  for (uint32_t i = 1; i < count; ++i) {
+    found = values[i] < found ? values[i] : found;
+  }
+  return found;
+}
+
+uint32_t most(const uint32_t *values, uint32_t count) {
+  uint32_t found = values[0];
+  for (uint32_t i = 1; i < count; ++i) {
+    found = values[i] > found ? values[i] : found;
+  }
+  return found;
+}
+
+template <typename Stored, typename Value>
+void store(std::vector<uint8_t> &out, uint32_t count, const Value *values, Value base) {
   std::array<Stored, kLeaf> column;
   for (uint32_t i = 0; i < count; ++i) {
-    column[i] = static_cast<Stored>(value(i));
+    column[i] = static_cast<Stored>(values[i] - base);
   }
   const auto *bytes = reinterpret_cast<const uint8_t *>(column.data());
   out.insert(out.end(), bytes, bytes + count * sizeof(Stored));
 }
 
-// Appends a column and returns the power of its width.
-template <typename ValueOf>
-uint32_t append(std::vector<uint8_t> &out, uint32_t count, uint64_t most, const ValueOf &value) {
-  const uint32_t power = power_for(most);
+// Appends a column, counted from `base`, and returns the power of its width.
+template <typename Value>
+uint32_t append(std::vector<uint8_t> &out, uint32_t count, const Value *values, Value base, Value most) {
+  const uint32_t power = power_for(static_cast<uint64_t>(most - base));
   switch (power) {
     case 0:
       break;
     case 1:
-      store<uint8_t>(out, count, value);
+      store<uint8_t>(out, count, values, base);
       break;
     case 2:
-      store<uint16_t>(out, count, value);
+      store<uint16_t>(out, count, values, base);
       break;
     case 3:
-      store<uint32_t>(out, count, value);
+      store<uint32_t>(out, count, values, base);
       break;
     default:
-      store<uint64_t>(out, count, value);
+      store<uint64_t>(out, count, values, base);
   }
   return power;
 }
@@ -75,45 +91,43 @@ void unpack(const uint8_t *at, uint32_t width, uint32_t count, Out *out) {
 
 Node pack(const Slice *slices, uint32_t count, std::vector<uint8_t> &out) {
   Node node{};
-  node.begin = node.end = slices[0].start;
-  node.longest = -1;
-  node.slices = count;
-  node.name_base = node.row_base = node.link_base = UINT32_MAX;
-  int64_t last = slices[0].start;
-  uint32_t name = 0, row = 0, link = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    const Slice &slice = slices[i];
-    node.begin = std::min(node.begin, slice.start);
-    last = std::max(last, slice.start);
-    node.end = std::max(node.end, slice.start + slice.duration);
-    node.busy = plus(node.busy, slice.duration);
-    node.names |= uint64_t{1} << (slice.name % 64);
-    if (slice.duration > node.longest) {
-      node.longest = slice.duration;
-      node.name = slice.name;
-      node.row = slice.row;
-      node.link = slice.link;
-    }
-    node.name_base = std::min(node.name_base, slice.name);
-    node.row_base = std::min(node.row_base, slice.row);
-    node.link_base = std::min(node.link_base, slice.link);
-    name = std::max(name, slice.name);
-    row = std::max(row, slice.row);
-    link = std::max(link, slice.link);
+  if (count == 0 || count > kLeaf) {
+    return node;
   }
-  uint32_t widths = append(out, count, static_cast<uint64_t>(last - node.begin),
-                           [&](uint32_t i) { return slices[i].start - node.begin; });
-  widths |=
-      append(out, count, static_cast<uint64_t>(node.longest), [&](uint32_t i) { return slices[i].duration; })
-      << 3;
-  widths |=
-      append(out, count, name - node.name_base, [&](uint32_t i) { return slices[i].name - node.name_base; })
-      << 6;
-  widths |= append(out, count, row - node.row_base, [&](uint32_t i) { return slices[i].row - node.row_base; })
-            << 9;
-  widths |=
-      append(out, count, link - node.link_base, [&](uint32_t i) { return slices[i].link - node.link_base; })
-      << 12;
+  // As columns first: what follows then works on several slices at a time.
+  std::array<int64_t, kLeaf> start, duration;
+  std::array<uint32_t, kLeaf> name, row, link;
+  for (uint32_t i = 0; i < count; ++i) {
+    start[i] = slices[i].start;
+    duration[i] = slices[i].duration;
+    name[i] = slices[i].name;
+    row[i] = slices[i].row;
+    link[i] = slices[i].link;
+  }
+  node.begin = *std::min_element(start.data(), start.data() + count);
+  node.slices = count;
+  int64_t last = node.begin;
+  node.end = node.begin;
+  uint32_t longest = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    last = std::max(last, start[i]);
+    node.end = std::max(node.end, start[i] + duration[i]);
+    node.busy = plus(node.busy, duration[i]);
+    node.names |= uint64_t{1} << (name[i] % 64);
+    longest = duration[i] > duration[longest] ? i : longest;
+  }
+  node.longest = duration[longest];
+  node.name = name[longest];
+  node.row = row[longest];
+  node.link = link[longest];
+  uint32_t widths = append(out, count, start.data(), node.begin, last);
+  widths |= append(out, count, duration.data(), int64_t{0}, node.longest) << 3;
+  node.name_base = least(name.data(), count);
+  node.row_base = least(row.data(), count);
+  node.link_base = least(link.data(), count);
+  widths |= append(out, count, name.data(), node.name_base, most(name.data(), count)) << 6;
+  widths |= append(out, count, row.data(), node.row_base, most(row.data(), count)) << 9;
+  widths |= append(out, count, link.data(), node.link_base, most(link.data(), count)) << 12;
   node.widths = static_cast<uint16_t>(widths);
   return node;
 }

@@ -39,6 +39,7 @@ class Timings:
     decode: float = 0.0
     order: float = 0.0
     write: float = 0.0
+    index: float = 0.0
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

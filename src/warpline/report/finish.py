@@ -16,6 +16,7 @@ from warpline.handover import spool_files
 from warpline.report import generations
 from warpline.report import manifest as manifests
 from warpline.report.build import Builder, Progress, Timings
+from warpline.report.index import building as indexing
 from warpline.report.manifest import Manifest
 from warpline.report.writer import PartWriter
 
@@ -52,6 +53,8 @@ def finish(
                 facts = builder.build()
                 with builder.timings.stage("write"):
                     manifest = part.commit(facts)
+                with builder.timings.stage("index"):
+                    indexing.prepare(directory, manifest, progress)
         except (OSError, pa.ArrowException) as error:
             raise _failed(error, directory, spool) from error
         generations.sweep(directory, _manifests(directory))

@@ -19,6 +19,7 @@ if sys.platform != "win32":
     import fcntl
 
 FIRST = "processes"  # the table whose file stands for the generation: it is there first and goes last
+INDEX, INDEX_SUFFIX = "index", ".lanes"
 _NAME = re.compile(r"(?P<part>[^/]+-\d+)\.s(?P<number>\d+)\.parquet(?P<tmp>\.tmp)?")
 
 
@@ -82,6 +83,7 @@ def _remove(report: Path, part: str, number: int, path: Path) -> None:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return
+        (report / INDEX / f"{part}.s{number}{INDEX_SUFFIX}").unlink(missing_ok=True)
         for table in (*(name for name in TABLES if name != FIRST), FIRST):
             for suffix in (".tmp", ""):
                 (report / "tables" / table / f"{part}.s{number}.parquet{suffix}").unlink(missing_ok=True)

@@ -12,14 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from warpline.errors import WarplineError
-from warpline.report import generations
+from warpline.report.generations import FIRST, INDEX, INDEX_SUFFIX
 from warpline.report.index.builder import IndexBuilder
 from warpline.report.index.layers import LAYERS, TABLES
 from warpline.report.index.rows import Frames, Rows
 from warpline.report.manifest import Manifest
 
-FOLDER = "index"
-SUFFIX = ".lanes"
 LARGE = 200_000  # rows: below, it is made faster than anybody looks
 _FOOTER = 1 << 16  # bytes at the end of a Parquet file: they say what is in all of it
 
@@ -28,18 +26,18 @@ Progress = Callable[[str, float], None]
 
 def path_of(report: Path, manifest: Manifest) -> Path:
     """Return where the index of a part lies in its report."""
-    return report / FOLDER / f"{stem(manifest)}{SUFFIX}"
+    return report / INDEX / f"{stem(manifest)}{INDEX_SUFFIX}"
 
 
 def stem(manifest: Manifest) -> str:
     """Return the name of a part's files: another one for each snapshot."""
-    return Path(str(manifest.tables.get(generations.FIRST, {}).get("file", ""))).stem or f"part-{manifest.part}"
+    return Path(str(manifest.tables.get(FIRST, {}).get("file", ""))).stem or f"part-{manifest.part}"
 
 
 def cached(cache: Path, report: Path, manifest: Manifest) -> Path:
     """Return where the index lies if the report cannot be written."""
     key = hashlib.sha256(f"{report.resolve()} {manifest.id} {stem(manifest)}".encode(errors="surrogateescape")).hexdigest()
-    return cache / f"{key[:24]}{SUFFIX}"
+    return cache / f"{key[:24]}{INDEX_SUFFIX}"
 
 
 def state(report: Path, manifest: Manifest) -> dict[str, Any]:
