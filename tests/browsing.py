@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from tests.launching import COMMAND, environment
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 PATIENCE = 60_000  # ms
 SIZE = (1280, 720)
@@ -106,6 +106,35 @@ class Visit:
     def until(self, condition: str, argument: Any = None) -> Any:
         """Wait for a JavaScript condition; return what it gave."""
         return self.page.wait_for_function(condition, arg=argument, timeout=PATIENCE).json_value()
+
+    def view(self) -> tuple[float, float]:
+        """Begin and end of what is seen, ns, from the address; it is written down when the view rests."""
+        self.settled()
+        match = re.search(r"[#&]t=(-?[\d.]+),(-?[\d.]+)", self.until("() => /[#&]t=/.test(location.hash) && location.hash"))
+        assert match is not None
+        return float(match[1]), float(match[2])
+
+    def moved(self, from_: tuple[float, float]) -> tuple[float, float]:
+        """Wait until another time is seen than `from_`, and all of it; return what is."""
+        begin, end = from_
+        self.until(
+            """([begin, end]) => { const found = /[#&]t=(-?[\\d.]+),(-?[\\d.]+)/.exec(location.hash);
+            return found !== null && (Number(found[1]) !== begin || Number(found[2]) !== end); }""",
+            [begin, end],
+        )
+        return self.view()
+
+    def row(self, name: str) -> Locator:
+        """The name of a row at the left: the first one that begins so."""
+        return self.page.get_by_role("treeitem", name=re.compile(f"^{re.escape(name)}\\b")).first
+
+    def point(self, row: str, time: float, lane: int = 0) -> tuple[float, float]:
+        """Where a time (ns) is in a row, in pixels of the window: in the middle of its first lane, or `lane` below."""
+        begin, end = self.view()
+        box, canvas = self.row(row).bounding_box(), self.page.locator(".tl-body").bounding_box()
+        assert box is not None
+        assert canvas is not None
+        return canvas["x"] + (time - begin) / (end - begin) * canvas["width"], box["y"] + 11 + 17 * lane
 
     def check(self) -> None:
         """Hold the page to what it must not have done."""

@@ -82,6 +82,11 @@ def _browser() -> str | None:
     return _module("playwright")() or _program("chromium", "chromium-browser", "google-chrome")()
 
 
+def _page() -> str | None:
+    built = ROOT / "src" / "warpline" / "viewer" / "_bundle" / "index.html"
+    return None if built.exists() else "the page of the viewer is not built (make web)"
+
+
 def _other_python() -> str | None:
     found = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"], capture_output=True, text=True, check=True)
     return None if found.stdout.strip() else "no other CPython 3.10-3.14 was found on this machine"
@@ -160,6 +165,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "make": _program("make"),
     "node": _program("node"),
     "browser": _browser,
+    "page": _page,
     "pip": _module("pip"),
     "gunicorn": _module("gunicorn"),
     "uvicorn": _module("uvicorn"),

@@ -5,10 +5,16 @@ from __future__ import annotations
 import importlib.metadata
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.browsing import chromium
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 SOURCES = Path(__file__).resolve().parents[1] / "targets"
 Target = Callable[..., Path]
@@ -46,3 +52,10 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
         return built[key]
 
     return build
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser without a window, for tests that require the piece. Not for longer than a file: its driver runs an event loop."""
+    with chromium() as started:
+        yield started

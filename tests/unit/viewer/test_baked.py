@@ -1,0 +1,132 @@
+"""What a page without a server holds: the server's answers, at zooms between which every view finds one that does for it."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.unit.viewer.test_single_page import built
+from tests.viewed_training import training
+from warpline.errors import UsageError
+from warpline.flows import view_page
+from warpline.flows.viewing import view_of
+from warpline.query import Report
+from warpline.query import open as open_report
+from warpline.viewer import baked as module
+from warpline.viewer import bundle
+from warpline.viewer.answers import Answers
+from warpline.viewer.baked import baked
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
+    with open_report(training(tmp_path_factory.mktemp("baked") / "run.warpline", steps=2)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def answers(report: Report) -> Answers:
+    return Answers(view_of([report]))
+
+
+@pytest.fixture(scope="module")
+def held(answers: Answers) -> dict[str, bytes]:
+    return dict(baked(answers))
+
+
+def rects(answer: bytes) -> dict[str, Any]:
+    """Columns of a viewport answer, by its format's page."""
+    magic, version, lanes, count, names, _, begin, end, grain = struct.unpack_from("<4s5I3d", answer)
+    assert (magic, version) == (b"WLV1", 1)
+    runs = np.frombuffer(answer, "<u4", lanes * 4, 48).reshape(-1, 4)
+    at = 48 + 16 * lanes
+    start, duration = (np.frombuffer(answer, "<f8", count, at + 8 * count * place) for place in range(2))
+    slices = np.frombuffer(answer, "<u4", count, at + 16 * count + 8 * count)
+    return {"runs": runs, "start": start, "duration": duration, "slices": slices, "names": names, "span": (begin, end), "grain": grain}
+
+
+def test_the_finest_level_has_every_event(held: dict[str, bytes], answers: Answers) -> None:
+    grains = json.loads(held["levels/0"])["rects"]
+    finest = rects(held[f"viewport/0/{len(grains) - 1}"])
+    events = {lane.number: lane.events for lane in answers.view.reports[0].every_lane.all}
+    assert finest["slices"].tolist() == [1] * sum(events.values())
+    for track, number in events.items():
+        assert finest["runs"][finest["runs"][:, 0] == track][:, 3].sum() == number
+
+
+def test_levels_get_finer_and_hold_all_events(held: dict[str, bytes]) -> None:
+    grains = json.loads(held["levels/0"])["rects"]
+    assert grains == sorted(grains, reverse=True)
+    levels = [rects(held[f"viewport/0/{place}"]) for place in range(len(grains))]
+    assert [level["grain"] for level in levels] == grains
+    assert len({int(level["slices"].sum()) for level in levels}) == 1
+    assert [len(level["start"]) for level in levels] == sorted(len(level["start"]) for level in levels)
+
+
+def test_what_is_narrow_on_the_coarsest_columns_is_joined(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_COARSEST", 1)
+    monkeypatch.setattr(module, "_DETAILED", 0)
+    held = dict(baked(answers))
+    grains = json.loads(held["levels/0"])["rects"]
+    counts = [len(rects(held[f"viewport/0/{place}"])["start"]) for place in range(len(grains))]
+    assert len(counts) > 1
+    assert counts[0] < counts[-1] / 2
+    assert json.loads(held["events/0"]) == {}
+
+
+def test_panels_find_what_the_server_would_say(held: dict[str, bytes], answers: Answers) -> None:
+    assert json.loads(held["meta"]) == answers.meta()
+    assert json.loads(held["tracks/0"]) == answers.tracks(0)
+    assert json.loads(held["findings/0"]) == answers.findings(0)
+    assert json.loads(held["stat/0/nvtx_sum"]) == answers.stat(0, "nvtx_sum")
+    available = {one["name"] for one in answers.stat_list(0) if one["available"]}
+    assert {key.rpartition("/")[2] for key in held if key.startswith("stat/")} == available
+    assert "does not contain" in json.loads(held["flame/0/python"])["error"]
+    assert "difference" not in held
+
+
+def test_events_come_with_details_and_names_with_sums(held: dict[str, bytes], answers: Answers) -> None:
+    events = json.loads(held["events/0"])
+    for key, details in events.items():
+        event = details["event"]
+        assert key == f"{event['table']}/{event['process']}/{event['row']}"
+    (step,) = [one for one in events.values() if one["event"]["table"] == "nvtx_ranges" and one["event"]["row"] == 0]
+    assert step == answers.event(0, "nvtx_ranges", 0, 0)
+    alike = json.loads(held["alike/0"])
+    assert {"step", "adam"} <= {one["name"] for one in alike.values()}
+
+
+def test_two_reports_come_with_their_difference(report: Report, tmp_path: Path) -> None:
+    with open_report(training(tmp_path / "slower.warpline", steps=2, slower=3)) as slower:
+        held = dict(baked(Answers(view_of([report, slower]))))
+    assert json.loads(held["difference"])["anchors"]
+    assert {"meta", "tracks/0", "tracks/1", "levels/1"} <= held.keys()
+
+
+def test_too_many_events_are_refused_before_anything_is_computed(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_EVENTS", 10)
+    with pytest.raises(UsageError, match=r"events.*warpline view.*-t html"):
+        next(baked(answers))
+
+
+def test_a_page_that_is_too_large_is_refused_and_not_written(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "files", built)
+    monkeypatch.setattr(view_page, "MOST_BYTES", 1000)
+    with pytest.raises(UsageError, match=r"MB.*warpline view"):
+        view_page.write([report], tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_is_written_whole(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "files", built)
+    said: list[str] = []
+    view_page.write([report], tmp_path / "page.html", lambda what, share: said.append(what))
+    assert b'data-answer="levels/0"' in (tmp_path / "page.html").read_bytes()
+    assert "collecting details" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
