@@ -86,7 +86,7 @@ def chromium() -> Iterator[Browser]:
 class Visit:
     """A page that is open, and what it must not do: complain, break its own policy, ask anybody but its server."""
 
-    def __init__(self, page: Page, url: str) -> None:
+    def __init__(self, page: Page, url: str, *, address: bool = True) -> None:
         self.page = page
         self.complaints: list[str] = []
         self.strangers: list[str] = []
@@ -97,6 +97,15 @@ class Visit:
         page.on("request", lambda request: None if _own(request.url, home) else self.strangers.append(request.url))
         page.set_default_timeout(PATIENCE)
         page.goto(url, timeout=PATIENCE)
+        self.settled()
+        if address:
+            self._written()
+
+    def _written(self) -> None:
+        """Have the page write down in its address what is seen, as it does when something changes."""
+        for address in ("p=-", "p=findings"):
+            self.page.keyboard.press("b")
+            self.until("(text) => location.hash.includes(text)", address)
         self.settled()
 
     def settled(self) -> None:
@@ -147,8 +156,13 @@ def _own(url: str, home: str) -> bool:
 
 
 @contextmanager
-def visiting(browser: Browser, url: str, *, size: tuple[int, int] = SIZE, dark: bool = False, strict: bool = True) -> Iterator[Visit]:
-    """Open a page in a fresh profile; in the end, hold it to its good behaviour unless `strict` is false."""
+def visiting(
+    browser: Browser, url: str, *, size: tuple[int, int] = SIZE, dark: bool = False, strict: bool = True, address: bool = True
+) -> Iterator[Visit]:
+    """Open a page in a fresh profile; in the end, hold it to its good behaviour unless `strict` is false.
+
+    `address`: let it write down what is seen.
+    """
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]},
         color_scheme="dark" if dark else "light",
@@ -158,7 +172,7 @@ def visiting(browser: Browser, url: str, *, size: tuple[int, int] = SIZE, dark: 
         timezone_id="UTC",
     )
     try:
-        visit = Visit(context.new_page(), url)
+        visit = Visit(context.new_page(), url, address=address)
         yield visit
         if strict:
             visit.check()

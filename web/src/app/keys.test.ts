@@ -52,6 +52,18 @@ describe("listen", () => {
     press("x", document.body.appendChild(document.createElement("button")));
     expect(run).toHaveBeenCalledTimes(1);
   });
+  it("leaves keys to what lies over the page", () => {
+    const run = vi.fn();
+    addKeys([{ keys: ["Escape", "?"], group: "g", does: "d", run }]);
+    const over = document.body.appendChild(document.createElement("dialog"));
+    over.setAttribute("open", "");
+    expect(press("Escape").defaultPrevented).toBe(false);
+    press("?");
+    expect(run).toHaveBeenCalledTimes(1);
+    over.remove();
+    press("Escape");
+    expect(run).toHaveBeenCalledTimes(2);
+  });
   it("says when a key is let go, or the window left", () => {
     const done = vi.fn();
     addKeys([{ keys: ["x"], group: "g", does: "d", run: () => {}, done }]);

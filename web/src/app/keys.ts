@@ -46,6 +46,8 @@ export function listen(to: Window): () => void {
   const down = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const name = nameOf(event);
+    // What lies over the page has the keys: Escape closes it, and what is behind stays as it is.
+    if (name !== "?" && to.document.querySelector("dialog[open]") !== null) return;
     const writes = typing(event.target);
     for (const one of bindings.peek().toReversed()) {
       if (!one.keys.includes(name) || (writes && one.always !== true)) continue;

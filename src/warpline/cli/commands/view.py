@@ -12,9 +12,12 @@ import click
 
 from warpline.cli.report_path import ReportPath
 from warpline.cli.telling import tell
+from warpline.cli.words import short_path, size
 from warpline.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from warpline.viewer.serving import Door
 
 _MOST = 16
@@ -27,6 +30,7 @@ Examples:
   warpline view before.warpline after.warpline    side by side
   warpline view --follow run.warpline             while it is recorded
   warpline view --no-browser run.warpline         on a server: prints the ssh line
+  warpline view --export page.html run.warpline   one file, for mail and tickets
   warpline view --perfetto run.warpline           in the Perfetto UI
 """
 )
@@ -36,6 +40,14 @@ Examples:
 @click.option("--allow-remote", is_flag=True, help="Let other machines in: whoever has the address with its token. Not encrypted.")
 @click.option("--no-browser", is_flag=True, help="Start no browser; print the ssh line that forwards the port.")
 @click.option("--follow", is_flag=True, help="While it is recorded, show what is new as it comes.")
+@click.option(
+    "--export",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the timeline of small reports with its data into one page, which opens from disk.",
+)
+@click.option("-f", "--force-overwrite", is_flag=True, help="Replace a page that exists.")
 @click.option("--perfetto", is_flag=True, help="Hand the report to the Perfetto UI instead.")
 @click.option("--perfetto-ui", metavar="URL", help="A Perfetto UI of your own, e.g. http://localhost:10000; default: ui.perfetto.dev.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the address alone.")
@@ -46,6 +58,8 @@ def command(
     allow_remote: bool,
     no_browser: bool,
     follow: bool,
+    page: Path | None,
+    force_overwrite: bool,
     perfetto: bool,
     perfetto_ui: str | None,
     quiet: bool,
@@ -62,6 +76,11 @@ def command(
     handing_over = perfetto or perfetto_ui is not None
     if handing_over and (len(reports) > 1 or follow):
         raise UsageError("--perfetto hands over one report, as it is now.")
+    if page is not None:
+        if follow or handing_over:
+            raise UsageError("--export writes a page of the reports as they are now; it goes with neither --follow nor --perfetto.")
+        _export(reports, page, replace=force_overwrite, quiet=quiet)
+        return
     browser = _browser(no_browser)
     with ExitStack() as stack:
         # First of all: reading a report takes longer than binding a port, and whoever comes early waits in its queue.
@@ -95,6 +114,27 @@ def command(
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
+
+
+def _export(paths: Sequence[Path], page: Path, *, replace: bool, quiet: bool) -> None:
+    """Write the page, and say what it cannot hold."""
+    from warpline.cli.finishing import progress_bar
+    from warpline.cli.opening import opened
+    from warpline.flows import view_page
+
+    if page.exists() and not replace:
+        raise UsageError(f"{short_path(page)} exists; -f replaces it.")
+    with ExitStack() as stack:
+        shown = [stack.enter_context(opened(path, quiet=quiet)) for path in paths]
+        progress = stack.enter_context(progress_bar(quiet))
+        try:
+            view_page.write(shown, page, progress)
+        except OSError as error:
+            raise UsageError(f"cannot write {page}: {error.strerror or error}.") from error
+    click.echo(f"{short_path(page)} ({size(page.stat().st_size)})")
+    if not quiet:
+        for loss in view_page.LOSES:
+            click.echo(f"  not in it: {loss}", err=True)
 
 
 def _say(door: Door, name: str, *, browser: bool, quiet: bool) -> None:
