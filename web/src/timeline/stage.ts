@@ -1,6 +1,7 @@
 /** Draws when something changed and at no other time: follows the signals, asks for data, paints two canvases within one frame. */
 import { effect } from "@preact/signals";
 import { colorBy, details, found, hovered, marks, meta, notice, offsets, ranges, selected, source, trees, view } from "../app/state";
+import type { Located } from "../data/types";
 import { measureFrame, measureRefine } from "./data/measures";
 import { correlated } from "./data/correlated";
 import { Loader } from "./data/loader";
@@ -8,6 +9,7 @@ import { Store } from "./data/tiles";
 import { paintBase } from "./draw/base";
 import { type Frame, type Window, font, windowsOf } from "./draw/frame";
 import { Lights } from "./draw/lights";
+import type { Target } from "./draw/links";
 import { paintOverlay } from "./draw/overlay";
 import { DrawList } from "./draw/pack";
 import { Palette } from "./draw/palette";
@@ -40,6 +42,7 @@ export class Stage {
   #before = 0;
   /** Since when what now came was wished for. */
   #since: number | null = null;
+  #targets: readonly Target[] = [];
   /** Moves the view while a key is held; false: done. */
   mover: Mover | null = null;
 
@@ -113,6 +116,13 @@ export class Stage {
     cancelAnimationFrame(this.#asked);
   }
 
+  /** The event whose name stands at the end of an arrow at a point, CSS pixels. */
+  targetAt(x: number, y: number): Located | null {
+    const { ratio } = size.value;
+    const hit = this.#targets.find((one) => x * ratio >= one.left && x * ratio < one.right && y * ratio >= one.top && y * ratio < one.bottom);
+    return hit?.event ?? null;
+  }
+
   windows(): Window[] {
     return windowsOf(layout.value, scroll.value, pinnedScroll.value, size.value.height);
   }
@@ -168,7 +178,7 @@ export class Stage {
     if (this.#overDirty) {
       this.#overDirty = this.mover !== null;
       const rows = selected.value === null ? [] : frame.windows.flatMap((one) => rowsBetween(one.rows, one.top - one.shift, one.bottom - one.shift));
-      paintOverlay({
+      this.#targets = paintOverlay({
         frame: { ...frame, context: this.#over }, places: places.value, selected: selected.value, details: details.value, hovered: hovered.value,
         focused: focusedEvent.value, correlated: selected.value === null ? [] : correlated(this.store, rows, selected.value), ranges: ranges.value,
         marks: marks.value, pointer: pointer.value,

@@ -11,15 +11,22 @@ import { paintTag } from "./tag";
 /** More arrows than this are a tangle. */
 const MOST = 24;
 
-export function paintArrows(overlay: Overlay): void {
+/** Words that stand for an event beyond the screen: a click on them goes there. */
+export interface Target extends Box {
+  event: Located;
+}
+
+export function paintArrows(overlay: Overlay): Target[] {
   const { selected, details, frame, places } = overlay;
-  if (selected === null || details === null || !isSame(details.event, selected)) return;
+  const targets: Target[] = [];
+  if (selected === null || details === null || !isSame(details.event, selected)) return targets;
   const own = rectangleOf(frame, places, selected);
-  if (own === null) return;
+  if (own === null) return targets;
   for (const link of details.links.slice(0, MOST)) {
     const other = rectangleOf(frame, places, link);
-    if (other !== null) paintLink(overlay, selected, own, link, other);
+    if (other !== null) paintLink(overlay, selected, own, link, other, targets);
   }
+  return targets;
 }
 
 export function isSame(a: Located, b: Located): boolean {
@@ -37,7 +44,9 @@ function boxOf(frame: Frame): Box {
   return { left: margin, top: AXIS * frame.ratio + margin, right: frame.width - margin, bottom: frame.height - margin };
 }
 
-function paintLink(overlay: Overlay, selected: Located, own: Rectangle, link: Located & { relation: string }, other: Rectangle): void {
+function paintLink(
+  overlay: Overlay, selected: Located, own: Rectangle, link: Located & { relation: string }, other: Rectangle, targets: Target[],
+): void {
   const { frame } = overlay;
   const forward = selected.start < link.start || (selected.start === link.start && !CAUSES.has(link.relation));
   const [early, late] = forward ? [own, other] : [other, own];
@@ -57,7 +66,7 @@ function paintLink(overlay: Overlay, selected: Located, own: Rectangle, link: Lo
   context.setLineDash([]);
   head(frame, arrow);
   context.restore();
-  label(overlay, link, forward ? arrow.to : arrow.from, forward ? to : from, box, selected);
+  label(overlay, link, forward ? arrow.to : arrow.from, forward ? to : from, box, selected, targets);
 }
 
 function curve(frame: Frame, arrow: Arrow): void {
@@ -92,7 +101,7 @@ const CAUSES = new Set(["launch", "api", "nvtx"]);
 const SIGNS = { right: "▶", down: "▼", left: "◀", up: "▲" } as const;
 
 /** Names the other end where it is not on the screen, and how far it is. */
-function label(overlay: Overlay, link: Located & { relation: string }, shown: Point, real: Point, box: Box, selected: Located): void {
+function label(overlay: Overlay, link: Located & { relation: string }, shown: Point, real: Point, box: Box, selected: Located, targets: Target[]): void {
   if (shown.x === real.x && shown.y === real.y) return;
   const { frame } = overlay;
   const { theme } = frame.palette;
@@ -101,7 +110,7 @@ function label(overlay: Overlay, link: Located & { relation: string }, shown: Po
   const side = sideOf(real, box);
   const words = `${side === null ? "" : `${SIGNS[side]} `}${link.relation}: ${name} ${after < 0 ? "−" : "+"}${durationLabel(Math.abs(after))}`;
   const atRight = shown.x > (box.left + box.right) / 2;
-  paintTag(frame, words, shown.x + (atRight ? -10 : 10) * frame.ratio, shown.y - 7 * frame.ratio, {
-    align: atRight ? "end" : "start", ground: theme.second, ink: css(theme.ground),
-  });
+  const style = { align: atRight ? "end" : "start", ground: theme.second, ink: css(theme.ground) } as const;
+  const place = paintTag(frame, words, shown.x + (atRight ? -10 : 10) * frame.ratio, shown.y - 7 * frame.ratio, style, targets);
+  targets.push({ ...place, event: link });
 }

@@ -7,7 +7,7 @@ import { toPixel, toTime } from "../layout/scale";
 import { time as durationLabel } from "../../base/format";
 import { timeLabel } from "../layout/ticks";
 import { AXIS, type Frame, type Window } from "./frame";
-import { paintArrows } from "./links";
+import { type Target, paintArrows } from "./links";
 import { css } from "./rgb";
 import { paintTag } from "./tag";
 
@@ -50,7 +50,8 @@ export function rectangleOf(frame: Frame, places: Places, event: Located): Recta
   };
 }
 
-export function paintOverlay(overlay: Overlay): void {
+/** Returns the words that can be clicked. */
+export function paintOverlay(overlay: Overlay): Target[] {
   const { frame } = overlay;
   const { context, width, height, palette, ratio } = frame;
   const { theme } = palette;
@@ -60,7 +61,7 @@ export function paintOverlay(overlay: Overlay): void {
   if (overlay.hovered !== null) outline(overlay, overlay.hovered, css(theme.ink), 1);
   if (overlay.selected !== null) outline(overlay, overlay.selected, theme.accent, 2);
   if (overlay.focused !== null) outline(overlay, overlay.focused, theme.accent, 2, true);
-  paintArrows(overlay);
+  const targets = paintArrows(overlay);
   for (const mark of overlay.marks) paintMark(frame, mark);
   if (overlay.pointer !== null) {
     const x = Math.round(overlay.pointer.x * ratio);
@@ -71,6 +72,7 @@ export function paintOverlay(overlay: Overlay): void {
     const words = timeLabel(toTime(frame.scale, x), Math.max(frame.scale.grain, 1));
     paintTag(frame, words, x, 1, { align: "middle", ground: css(theme.ink), ink: css(theme.ground) });
   }
+  return targets;
 }
 
 function outline(overlay: Overlay, event: Located, color: string, thick: number, dashed = false): void {

@@ -81,7 +81,7 @@ export function listen(body: HTMLElement, stage: Stage): () => void {
     if (drag === null) {
       const found = under(stage.store, stage.windows(), x, y);
       hovered.value = found.hit === null ? null : eventOf(found.hit);
-      body.style.cursor = gripped(x) !== null ? "ew-resize" : y < AXIS ? "grab" : found.hit !== null ? "pointer" : "default";
+      body.style.cursor = gripped(x) !== null ? "ew-resize" : y < AXIS ? "grab" : found.hit !== null || stage.targetAt(x, y) !== null ? "pointer" : "default";
       return;
     }
     if (drag.kind === "press" && Math.hypot(x - drag.x, y - drag.y) > STILL) drag.kind = "range";
@@ -113,6 +113,11 @@ export function listen(body: HTMLElement, stage: Stage): () => void {
   };
 
   const click = async (x: number, y: number): Promise<void> => {
+    const target = stage.targetAt(x, y);
+    if (target !== null) {
+      select(target, true);
+      return;
+    }
     const found = under(stage.store, stage.windows(), x, y);
     focusedRow.value = found.row?.key ?? null;
     if (found.hit === null) {
