@@ -26,8 +26,17 @@ function budget(folder: string): Plugin {
   };
 }
 
+/** `WARPLINE_VIEW='http://127.0.0.1:PORT/?token=…' npm run dev`: the page as it is edited, with the data of a running `warpline view --no-browser`. */
+function proxied(address: string | undefined) {
+  if (address === undefined) return {};
+  const { origin, searchParams } = new URL(address);
+  const headers = { authorization: `Bearer ${searchParams.get("token") ?? ""}`, origin };
+  return { proxy: { "/api": { target: origin, changeOrigin: true, headers } } };
+}
+
 export default defineConfig({
   base: "./",
+  server: proxied(process.env.WARPLINE_VIEW),
   build: {
     outDir: process.env.WARPLINE_WEB_OUT ?? BUNDLE,
     emptyOutDir: true,
