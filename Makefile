@@ -6,12 +6,14 @@ PY := $(BIN)/python
 BUILD := build/dev
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 STAMP := $(VENV)/ready-$(VERSION)
+# Objects that are compiled for one build are there for the others: wheels, other interpreters.
+ONCE := $(CURDIR)/$(PY);-S;-E;$(CURDIR)/tools/compile_once.py
 NATIVE_SOURCES := $(shell find native -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cuh' 2>/dev/null)
 ARGS ?=
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 2
 
-.PHONY: help demo test check torture lint format tidy types native web web-check unit peers upstream-tests cupti-abi docs docs-check bench gpu wheels clean
+.PHONY: help demo test test-all check torture lint format tidy types native web web-check unit peers upstream-tests cupti-abi docs docs-check bench gpu wheels clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -25,6 +27,7 @@ $(STAMP): pyproject.toml tools/preflight.sh tools/setup.py
 
 $(BUILD)/build.ninja: $(STAMP)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE="$(CURDIR)/$(PY)" \
+	  -DCMAKE_C_COMPILER_LAUNCHER="$(ONCE)" -DCMAKE_CXX_COMPILER_LAUNCHER="$(ONCE)" \
 	  -DCMAKE_INSTALL_MESSAGE=LAZY --log-level=WARNING && touch $@
 
 native: $(BUILD)/build.ninja ## build the agent and the libraries into src/
@@ -41,8 +44,11 @@ web-check: $(STAMP) ## types, lint and tests of the page; left out where there i
 demo: native ## profile a training program and show where its time went
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
-test: lint types docs-check native web-check ## everything: check, integration tests, every other CPython that is here
+test: lint types docs-check native web-check ## everything: check, slow unit tests, integration tests
 	@JOBS=$(JOBS) $(PY) tools/run_tests.py unit integration -- $(ARGS)
+
+test-all: lint types docs-check native web-check ## all of what `test` shows by example: every CPython that is here, whole sanitizer suites, long fuzzing
+	@JOBS=$(JOBS) WARPLINE_THOROUGH=1 $(PY) tools/run_tests.py all-unit all-integration -- $(ARGS)
 
 check: lint types docs-check web-check unit ## what to run before a commit: style, layers, types, fast tests
 
@@ -64,8 +70,8 @@ tidy: native ## clang-tidy over the native half (slow; not part of check)
 types: $(STAMP) ## mypy --strict
 	@$(BIN)/mypy
 
-unit: native ## unit and conformance tests
-	@$(PY) tools/run_tests.py unit -- $(ARGS)
+unit: native ## unit and conformance tests, without slow ones
+	@$(PY) tools/run_tests.py check -- $(ARGS)
 
 torture: native ## kill, fill, signal and delete at random moments (ARGS="--rounds 500 --seed N")
 	@PYTHONPATH=src:. $(PY) -m tests.torture $(ARGS)

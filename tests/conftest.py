@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.pieces import missing
+from tests.thorough import examples
 
 _IGNORED = {"PYTEST_CURRENT_TEST"}
 # Workers of pytest-xdist are told how wide the terminal is; programs that write into pipes should not be.
@@ -24,7 +25,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 with contextlib.suppress(ImportError):
     from hypothesis import HealthCheck, settings
 
-    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("patient", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
 
 

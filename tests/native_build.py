@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import subprocess
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from tests.integration.conftest import SOURCES, nvtx_headers
 
-NATIVE = Path(__file__).resolve().parents[1] / "native"
+ROOT = Path(__file__).resolve().parents[1]
+NATIVE = ROOT / "native"
+# What was compiled before, in this run or an earlier one, is not compiled again.
+ONCE = (sys.executable, "-S", "-E", str(ROOT / "tools" / "compile_once.py"))
 _INCLUDE = (f"-I{NATIVE / 'include'}", f"-I{NATIVE}", "-isystem")
 # As in the real build: with another TLS model, or its `operator new` exported, it would be another agent.
 _COMPILE = ("-O1", "-std=c++20", "-fPIC", "-fno-rtti", "-ftls-model=initial-exec", "-fvisibility=hidden", '-DWARPLINE_VERSION="test"')
@@ -26,7 +32,23 @@ def sources(*folders: str) -> list[Path]:
 def _compile(folder: Path, compiler: str, words: Sequence[str], path: Path) -> Path:
     out = folder / f"{path.parent.name}-{path.stem}.o"
     if not out.exists():
-        subprocess.run([compiler, "-c", *_COMPILE, *_INCLUDE, nvtx_headers(), *words, path, "-o", out], check=True)
+        subprocess.run([*ONCE, compiler, "-c", *_COMPILE, *_INCLUDE, nvtx_headers(), *words, path, "-o", out], check=True)
+    return out
+
+
+def _shipped() -> dict[str, list[str]]:
+    """The commands of `make native` that compile the agent, by source; none where it was not run."""
+    try:
+        listed = json.loads((ROOT / "build" / "dev" / "compile_commands.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return {entry["file"]: shlex.split(entry["command"]) for entry in listed if "warpline_agent.dir" in entry["output"]}
+
+
+def _compile_as(command: list[str], out: Path) -> Path:
+    if not out.exists():
+        target = command.index("-o") + 1
+        subprocess.run([*ONCE, *command[:target], out, *command[target + 1 :]], check=True)
     return out
 
 
@@ -37,14 +59,21 @@ def objects(folder: Path, paths: Iterable[Path], compiler: str = "g++", words: S
         return list(pool.map(partial(_compile, folder, compiler, words), paths))
 
 
-def build_agent(out: Path, compiler: str = "g++", words: Sequence[str] = (), folder: Path | None = None) -> Path:
-    """Build the agent library; `folder` keeps the objects, for other builds with the same compiler and words."""
-    made = objects(
-        folder or out.with_suffix(".objects"),
-        sources("spool", "agent", "agent/hooks", "agent/python", "agent/sources", "agent/unwind"),
-        compiler,
-        words,
-    )
+AGENT = ("spool", "agent", "agent/hooks", "agent/python", "agent/sources", "agent/unwind")
+
+
+def build_agent(
+    out: Path, compiler: str = "g++", words: Sequence[str] = (), folder: Path | None = None, as_shipped: Collection[Path] = ()
+) -> Path:
+    """Build the agent library; `folder` keeps the objects, for other builds with the same compiler and words.
+
+    `as_shipped`: sources that are compiled as `make native` does it, without the words; where that was not run, with them.
+    """
+    folder = folder or out.with_suffix(".objects")
+    commands = _shipped()
+    plain = [path for path in as_shipped if str(path) in commands]
+    made = objects(folder, [path for path in sources(*AGENT) if path not in plain], compiler, words)
+    made += [_compile_as(commands[str(path)], folder / f"shipped-{path.parent.name}-{path.stem}.o") for path in plain]
     subprocess.run([compiler, *_LINK, *words, *made, "-o", out], check=True)
     return out
 
@@ -78,3 +107,9 @@ def build_target(name: str, out: Path, compiler: str = "gcc", words: Sequence[st
     """Build `tests/targets/<name>.c`."""
     subprocess.run([compiler, "-O1", "-isystem", nvtx_headers(), *words, SOURCES / f"{name}.c", "-o", out, "-pthread", "-ldl"], check=True)
     return out
+
+
+def sharing_objects() -> dict[str, str]:
+    """Return variables with which CMake, in whatever folder and for whatever Python, takes objects that were made before."""
+    launcher = ";".join(ONCE)
+    return {**os.environ, "CMAKE_C_COMPILER_LAUNCHER": launcher, "CMAKE_CXX_COMPILER_LAUNCHER": launcher}

@@ -20,10 +20,15 @@ ROOT = Path(__file__).resolve().parents[1]
 MOST = 5  # failures that get a second chance
 FAILED, NO_TESTS = 1, 5  # pytest's exit statuses
 
+_UNIT = ["-n", "auto", "--maxprocesses=4", "--dist", "worksteal", "tests/unit", "tests/conformance"]
+# Files side by side: most of their time they wait for programs. JOBS=0: one after the other, in one process.
+_INTEGRATION = f"-n {os.environ.get('JOBS', '2')} --dist loadfile tests --ignore=tests/unit --ignore=tests/conformance".split()
 PARTS = {
-    "unit": ["-n", "auto", "--maxprocesses=4", "tests/unit", "tests/conformance"],
-    # Files side by side: most of their time they wait for programs. JOBS=0: one after the other, in one process.
-    "integration": [*f"-n {os.environ.get('JOBS', '2')} --dist loadfile tests --ignore=tests/unit --ignore=tests/conformance".split()],
+    "check": [*_UNIT, "-m", "not slow and not exhaustive"],
+    "unit": [*_UNIT, "-m", "not exhaustive"],
+    "integration": [*_INTEGRATION, "-m", "not exhaustive"],
+    "all-unit": _UNIT,
+    "all-integration": _INTEGRATION,
 }
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import warpline
+from tests.native_build import sharing_objects
 
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
@@ -56,13 +58,15 @@ assert not {"numpy", "pyarrow", "click"} & sys.modules.keys()
 """
 
 
-def _others() -> list[tuple[str, str]]:
+def _others() -> list[Any]:
+    """Version and path of each; the oldest stands for the others where not everything is tested."""
     listed = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"], capture_output=True, text=True, check=True)
-    return [(version, path) for version, _, path in (line.partition(" ") for line in listed.stdout.splitlines())]
+    found = [(version, path) for version, _, path in (line.partition(" ") for line in listed.stdout.splitlines())]
+    return [pytest.param(*one, marks=pytest.mark.exhaustive if number else ()) for number, one in enumerate(found)]
 
 
-def _run(*command: object, cwd: Path | None = None) -> str:
-    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
+def _run(*command: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run([str(part) for part in command], cwd=cwd, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
     return done.stdout
 
@@ -72,7 +76,7 @@ def test_a_program_of_another_python_is_recorded(version: str, path: str, tmp_pa
     environment = tmp_path / "environment"
     _run(path, "-m", "venv", environment)
     python = environment / "bin" / "python"
-    _run(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path / "wheel", ROOT)
+    _run(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path / "wheel", ROOT, env=sharing_objects())
     (wheel,) = (tmp_path / "wheel").glob("*.whl")
     assert f"-cp{version.replace('.', '')}-" in wheel.name
     _run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)

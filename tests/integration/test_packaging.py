@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.native_build import sharing_objects
+
 ROOT = Path(__file__).resolve().parents[2]
 COMPAT = ROOT / "native" / "compat" / "glibc.c"
 
@@ -26,8 +28,8 @@ print("done")
 pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(600)]
 
 
-def _run(*command: object, cwd: Path | None = None) -> str:
-    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
+def _run(*command: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run([str(part) for part in command], cwd=cwd, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
     return done.stdout
 
@@ -53,7 +55,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheel(sdist: Path, environment: Path) -> Path:
     """The wheel that pip builds from the sdist with nothing but what the sdist asks for."""
     folder = sdist.parent / "wheel"
-    _run(environment / "python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, sdist)
+    _run(environment / "python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, sdist, env=sharing_objects())
     (path,) = folder.glob("*.whl")
     return path
 

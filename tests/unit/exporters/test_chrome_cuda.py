@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from tests.unit.exporters.test_chrome import export
 from warpline.exporters import chrome_cuda
 
@@ -78,7 +79,7 @@ def test_memory_and_metrics_are_counters(tmp_path: Path) -> None:
     ]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(
     work=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60), st.integers(4, 30), st.integers(1, 9)), max_size=25),
     most=st.integers(1, 4),

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from warpline.cli.group import commands
 from warpline.errors import UsageError
 from warpline.flows.html import gpu_plots
@@ -35,7 +36,7 @@ PICTURE = """
     main:state    |(running:1 )(blocked:poll )(runnable )
 """
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202egnp.exe\n&amp;"
-slow = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+slow = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 _VOID = {"meta", "line", "rect", "br"}
 
 

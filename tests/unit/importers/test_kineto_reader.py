@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from warpline.importers.kineto.layout import COUNTS, FIELDS, KINDS, NULL, OPEN_ARRAY, WHOLE, WIDE
 from warpline.importers.kineto.native import Reader
 
@@ -74,7 +75,7 @@ def read(data: bytes, sizes: list[int]) -> tuple[dict[str, Any], list[tuple[Any,
         return reader.facts | reader.counts, rows
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(EVENTS, max_size=8),
     st.lists(st.integers(0, 9), min_size=8, max_size=8),
@@ -104,7 +105,7 @@ def test_events_are_what_json_makes_of_them(
     assert (facts["ending"], facts["broken"], facts["events"]) == (WHOLE, 0, len(texts))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.binary(max_size=300), st.lists(st.integers(1, 40), max_size=4))
 def test_any_bytes_end_in_a_verdict(data: bytes, sizes: list[int]) -> None:
     for begin in (b"", b"[", b'{"traceEvents": [', b'[{"ph": "X", "args": {"grid": '):

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from warpline.errors import NotAReport, ReportError
 from warpline.importers.importing import import_file
 from warpline.query import Report
@@ -269,7 +270,7 @@ def test_other_files_are_not_taken_for_traces(tmp_path: Path) -> None:
             import_file(path, tmp_path / f"{number}.warpline")
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(changes=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 255)), max_size=12), length=st.integers(1, 4000))
 def test_broken_bytes_are_an_error_or_a_report(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], length: int

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from warpline import catalog
 from warpline.importers.importing import import_file
 from warpline.query import Report
@@ -172,7 +173,7 @@ WORK = st.tuples(
 )
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pieces=st.lists(PIECES, min_size=1, max_size=20), work=st.lists(WORK, max_size=12))
 def test_any_arrangement_comes_back(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[tuple[int, str, int, int, bool]], work: list[tuple[str, int, int, str]]

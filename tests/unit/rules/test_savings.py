@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.simulated_gpu import PAGEABLE, PINNED, Machine
+from tests.thorough import examples
 from warpline.query import Selection
 from warpline.query import open as open_report
 from warpline.rules.gpus import Gpu
@@ -137,7 +138,7 @@ def test_the_saving_lies_between_what_was_stated(tmp_path: Path, rule: str, prog
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 500)] * 3, st.booleans()), min_size=1, max_size=12))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_without_its_waits_any_program_wins_what_was_stated(steps: list[tuple[int, int, int, bool]]) -> None:
     def run(planted: bool) -> Machine:
         machine = Machine()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from tests.unit.spool.decoding import decode
 from tests.unit.spool.oracle import Range, overlap, place
 from warpline.spool import desk
@@ -19,7 +20,7 @@ some_ranges = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integ
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(some_ranges)
 def test_nest_agrees_with_the_oracle(ranges: list[Range]) -> None:
     expected = place([one for one in ranges if not one.start_end])
@@ -29,7 +30,7 @@ def test_nest_agrees_with_the_oracle(ranges: list[Range]) -> None:
     assert parent.tolist() == [row for _, _, row in expected]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(some_ranges)
 def test_lanes_agree_with_the_oracle(ranges: list[Range]) -> None:
     expected = place([Range(one.thread, one.start, one.end, one.order, True) for one in ranges])
@@ -37,7 +38,7 @@ def test_lanes_agree_with_the_oracle(ranges: list[Range]) -> None:
     assert desk.lanes(start, end).tolist() == [lane for _, lane, _ in expected]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(some_ranges)
 def test_no_two_ranges_of_a_lane_overlap_and_parents_enclose(ranges: list[Range]) -> None:
     placed = place(ranges)
@@ -79,7 +80,7 @@ def _expected(ranges: list[Range]) -> list[tuple[int, int, int, int, int, str]]:
     return [(o.thread, o.start, o.end, lane, parent, "StartEnd" if o.start_end else "PushPop") for o, lane, parent in placed]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(ranges=some_ranges)
 def test_a_decoded_spool_agrees_with_the_oracle(tmp_path_factory: pytest.TempPathFactory, ranges: list[Range]) -> None:
     rows, marks = decode(tmp_path_factory.mktemp("spool"), _spool(ranges))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from tests.unit.spool.decoding import decode, decode_all
 from tests.unit.spool.oracle import Tasked, parents
 from warpline.testing import spool_writer as sw
@@ -42,7 +43,7 @@ def spool(ranges: list[Tasked], makers: dict[int, int], per_chunk: int = 5) -> b
     return sw.spool(chunks)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(program=programs, rows_per_slice=st.sampled_from([64, 1 << 20]))
 def test_parents_agree_with_the_oracle(
     tmp_path_factory: pytest.TempPathFactory, program: tuple[list[Tasked], dict[int, int]], rows_per_slice: int

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from warpline import catalog
 from warpline.errors import MissingData
 from warpline.query import Report, Selection, range_kernels
@@ -118,7 +119,7 @@ RANGE = st.tuples(st.integers(0, 2), TIMES, TIMES, st.sampled_from(["a", "b"]), 
 LAUNCH = st.tuples(st.integers(0, 2), TIMES, st.integers(60, 99), st.integers(0, 9), st.sampled_from(["k", "l"]))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.lists(RANGE, max_size=25), st.lists(LAUNCH, min_size=1, max_size=25))
 def test_every_pair_of_range_and_launch_is_found(
     tmp_path_factory: pytest.TempPathFactory,

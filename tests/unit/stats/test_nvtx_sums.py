@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from warpline import catalog
 from warpline.errors import MissingData
 from warpline.query import Report, Selection
@@ -90,7 +91,7 @@ LENGTHS = st.one_of(st.integers(0, 50), st.integers(2**32 - 3, 2**32 + 3), st.in
 ROWS = st.lists(st.tuples(st.sampled_from(["PushPop", "StartEnd"]), NAMES, NAMES, LENGTHS), max_size=60)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ROWS, min_size=1, max_size=3))
 def test_group_statistics_are_exact(parts: list[list[tuple[str, str | None, str | None, int]]]) -> None:
     expected: dict[tuple[str, str | None, str | None], list[int]] = defaultdict(list)

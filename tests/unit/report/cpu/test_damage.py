@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from tests.unit.report.cpu.spools import FRAMES, MODULES, TEXTS, call, sample, span
 from tests.unit.report.cuda.test_damage import NUMBERS, WINDOWS, survives
 from warpline.model.cpu_tables import CPU_TABLES
@@ -35,7 +36,7 @@ BODIES = range(sw.first_chunk() + sum(len(chunk) for chunk in CHUNKS[:3]), len(V
 SPOTS = [*(at for at in BODIES if at % 4096 < 1_200), *range(sw.PAGE + VALID[sw.PAGE :].index(b'"cpu_frame"'), sw.first_chunk())]
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(
     steps=st.lists(st.tuples(st.sampled_from(SPOTS), st.sampled_from(NUMBERS), st.sampled_from([1, 2, 4, 8])), min_size=1, max_size=40),
     windows=st.sampled_from(WINDOWS),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from tests.unit.report.cuda.spools import TEXTS, api, work
 from warpline.errors import SpoolError
 from warpline.model.cuda_tables import CUDA_TABLES
@@ -64,7 +65,7 @@ def survives(folder: Path, data: bytes, windows: list[tuple[int, int]] | None) -
     return rows
 
 
-@settings(deadline=4000, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=4000, max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(st.tuples(st.sampled_from(SPOTS), st.sampled_from(NUMBERS), st.sampled_from([1, 2, 4, 8])), min_size=1, max_size=40),
     windows=st.sampled_from(WINDOWS),

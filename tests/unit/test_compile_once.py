@@ -1,0 +1,106 @@
+"""tools/compile_once.py: what was compiled is taken again wherever the tree lies, and only as long as nothing differs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "compile_once.py"
+Compile = Callable[..., subprocess.CompletedProcess[str]]
+
+pytestmark = pytest.mark.require("gcc")
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> Path:
+    """A compiler that counts how often it was called; the file with a line for each call."""
+    log = tmp_path / "calls"
+    log.touch()
+    compiler = tmp_path / "count-gcc"
+    compiler.write_text(f'#!/bin/sh\necho call >> "{log}"\nexec gcc "$@"\n')
+    compiler.chmod(0o755)
+    return log
+
+
+@pytest.fixture
+def compile_in(tmp_path: Path, calls: Path) -> Compile:
+    """Compile part.c of a tree, which includes part.h beside it and deep/place.h of a place."""
+    tool = tmp_path / "tools" / "compile_once.py"
+    tool.parent.mkdir()
+    tool.write_bytes(TOOL.read_bytes())  # objects are kept beside it
+
+    def run(tree: str, *words: str, value: int = 1, header: str = "") -> subprocess.CompletedProcess[str]:
+        folder = tmp_path / tree
+        (folder / "place" / "deep").mkdir(parents=True, exist_ok=True)
+        (folder / "part.c").write_text(
+            '#include <stddef.h>\n#include "part.h"\n#include <deep/place.h>\nint f(void) { return VALUE + OTHER; }\n'
+        )
+        (folder / "part.h").write_text(f"#define VALUE {value}\n{header}\n")
+        (folder / "place" / "deep" / "place.h").write_text("#define OTHER 2\n")
+        command: list[str | Path] = [
+            calls.with_name("count-gcc"),
+            f"-I{folder}/place",
+            "-MD",
+            "-MT",
+            "part.o",
+            "-MF",
+            folder / "part.d",
+            *words,
+        ]
+        out = folder / "part.o"
+        out.unlink(missing_ok=True)
+        command += ["-o", out, "-c", folder / "part.c"]
+        return subprocess.run([sys.executable, "-S", "-E", tool, *command], capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_an_object_is_there_for_every_tree(compile_in: Compile, calls: Path, tmp_path: Path) -> None:
+    for tree in ("one", "two", "one"):
+        done = compile_in(tree)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert len(calls.read_text().splitlines()) == 1
+    assert (tmp_path / "one" / "part.o").read_bytes() == (tmp_path / "two" / "part.o").read_bytes()
+
+
+def test_the_listing_names_the_headers_of_its_own_tree(compile_in: Compile, tmp_path: Path) -> None:
+    for tree in ("one", "two"):
+        compile_in(tree)
+        target, _, headers = (tmp_path / tree / "part.d").read_text().replace("\\\n", " ").partition(":")
+        assert target == "part.o"
+        own = {Path(path).resolve() for path in headers.split() if not path.startswith("/usr/")}
+        assert own == {tmp_path / tree / name for name in ("part.c", "part.h", "place/deep/place.h")}
+        assert any(path.endswith("stddef.h") for path in headers.split())
+
+
+def test_what_differs_is_compiled(compile_in: Compile, calls: Path) -> None:
+    compile_in("one")
+    compile_in("one", value=2)
+    compile_in("one", "-O1")
+    compile_in("one", "-O1", "-g")
+    compile_in("two", "-O1", "-g")  # where it lies is in the debug information
+    assert len(calls.read_text().splitlines()) == 5
+    compile_in("one")
+    compile_in("one", value=2)
+    assert len(calls.read_text().splitlines()) == 5
+
+
+def test_errors_and_warnings_are_those_of_the_compiler(compile_in: Compile, calls: Path) -> None:
+    for _ in range(2):
+        assert "#warning" in compile_in("one", header="#warning careful").stderr
+        failed = compile_in("one", header="#error no")
+        assert failed.returncode != 0
+        assert "#error no" in failed.stderr
+    assert len(calls.read_text().splitlines()) == 4
+
+
+def test_other_calls_are_handed_on(compile_in: Compile, calls: Path, tmp_path: Path) -> None:
+    compile_in("one")
+    for _ in range(2):
+        words: list[str | Path] = [calls.with_name("count-gcc"), "-shared", tmp_path / "one" / "part.o", "-o", tmp_path / "part.so"]
+        subprocess.run([sys.executable, TOOL, *words], check=True)
+    assert len(calls.read_text().splitlines()) == 3

@@ -1,0 +1,173 @@
+"""Runs a compiler, or takes the object that the same text and words made before: `compile_once.py g++ … -c x.cpp -o x.o`.
+
+For builds that repeat each other: wheels for several interpreters, sanitizers, the next run of the tests. Objects are kept below
+`build/objects` under what they were made of; where a tree lies plays no part. CMake takes this as CMAKE_CXX_COMPILER_LAUNCHER.
+What does not compile one file into one object is handed to the compiler as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+KEPT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "build", "objects")
+PLACES = ("-I", "-isystem", "-iquote")  # what was found there counts, not where they are
+SYSTEM = "/usr/"  # hundreds of headers for each file: told apart by size and time
+VERSIONS = 8  # objects of one file that are kept, for headers that change
+UNUSED_S = 7 * 86400
+
+
+class Compilation:
+    """The words of a command, told apart: what becomes what, where headers are looked for, and the rest."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        self.out = self.listing = self.target = ""
+        self.places: list[str] = []
+        self.rest: list[str] = []
+        sources = []
+        left = iter(words[1:])
+        for word in left:
+            if (kind := next((kind for kind in PLACES if word.startswith(kind)), None)) is not None:
+                self.places.append(word[len(kind) :] or next(left))
+                self.rest.append(kind)
+            elif word == "-o":
+                self.out = next(left)
+            elif word == "-MF":
+                self.listing = next(left)
+            elif word == "-MT":
+                self.target = next(left)
+            elif word == "-include" and "cmake_pch." not in (text := next(left)):
+                self.rest += [word, text]
+            elif word.endswith((".c", ".cpp")) and not word.startswith("-"):
+                sources.append(word)
+            # CMake's precompiled headers hold the system's, which sources include all the same.
+            elif word not in ("-c", "-include", "-MD", "-Winvalid-pch"):
+                self.rest.append(word)
+        self.source = sources[0] if len(sources) == 1 else ""
+        self.plain = "-c" in words and bool(self.source and self.out) and not {"-x", "-E", "-include"} & set(self.rest)
+
+    def key(self) -> str:
+        """What tells this compilation from others, headers aside."""
+        compiler = os.path.realpath(shutil.which(self.words[0]) or self.words[0])
+        parts = [compiler, _state(compiler), os.path.basename(self.source), _contents(self.source), *self.rest]
+        if any(word.startswith("-g") for word in self.rest):
+            parts.append(os.path.abspath(self.source))  # debug information names it
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def spelled(self, path: str) -> str:
+        """A header that was read, as it can be found in any tree: by the number of a place, or from the source's folder."""
+        whole = os.path.abspath(path)
+        if whole.startswith(SYSTEM):
+            return whole
+        for number, place in enumerate(self.places):
+            if whole.startswith(os.path.abspath(place) + os.sep):
+                return f"{number}:{os.path.relpath(whole, place)}"
+        return f":{os.path.relpath(whole, os.path.dirname(self.source) or '.')}"
+
+    def found(self, spelled: str) -> str:
+        """The file that `spelled` means here."""
+        number, colon, rest = spelled.partition(":")
+        if not colon:
+            return spelled
+        return os.path.join(self.places[int(number)] if number else os.path.dirname(self.source), rest)
+
+    def read(self, listing: str) -> list[str]:
+        """The headers that a listing of the compiler names."""
+        with open(listing, encoding="utf-8") as file:
+            text = file.read().partition(": ")[2].replace("\\\n", " ").replace("\\ ", "\0")
+        paths = [path.replace("\0", " ") for path in text.split()]
+        return [path for path in paths if "cmake_pch." not in path and path != self.source]
+
+    def write(self, headers: list[str]) -> None:
+        """The listing that the compiler would have written."""
+        if self.listing:
+            names = " ".join(path.replace(" ", "\\ ") for path in (self.source, *headers))
+            with open(self.listing, "w", encoding="utf-8") as file:
+                file.write(f"{self.target or self.out}: {names}\n")
+
+
+def _state(path: str) -> str:
+    status = os.stat(path)
+    return f"{status.st_size} {status.st_mtime_ns}"
+
+
+def _contents(path: str) -> str:
+    if path.startswith(SYSTEM):
+        return _state(path)
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def _entries(folder: str) -> list[tuple[dict[str, str], str]]:
+    try:
+        with open(os.path.join(folder, "entries"), encoding="utf-8") as file:
+            return [(headers, name) for headers, name in json.load(file)]
+    except (OSError, ValueError):
+        return []
+
+
+def _take(asked: Compilation, folder: str) -> bool:
+    for headers, name in _entries(folder):
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            here = {asked.found(spelled): digest for spelled, digest in headers.items()}
+            if all(_contents(path) == digest for path, digest in here.items()):
+                shutil.copyfile(os.path.join(folder, name), asked.out)
+                os.utime(folder)
+                asked.write(list(here))
+                return True
+    return False
+
+
+def _keep(asked: Compilation, folder: str, headers: list[str]) -> None:
+    os.makedirs(folder, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=folder, suffix=".o", delete=False) as made:
+        name = os.path.basename(made.name)
+        with open(asked.out, "rb") as out:
+            shutil.copyfileobj(out, made)
+    entry = ({asked.spelled(path): _contents(path) for path in headers}, name)
+    entries = [entry, *_entries(folder)]
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=folder, delete=False) as file:
+        json.dump(entries[:VERSIONS], file)
+    os.replace(file.name, os.path.join(folder, "entries"))
+    for _, old in entries[VERSIONS:]:
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(folder, old))
+
+
+def run(words: list[str]) -> int:
+    """Run a command of a compiler; the exit status."""
+    asked = Compilation(words)
+    if not asked.plain:
+        return subprocess.run(words, check=False).returncode
+    folder = os.path.join(KEPT, asked.key())
+    if _take(asked, folder):
+        return 0
+    extra = []
+    if not asked.listing:
+        asked.listing = f"{asked.out}.d"
+        extra = ["-MD", "-MF", asked.listing]
+    done = subprocess.run([*words, *extra], stderr=subprocess.PIPE, check=False)
+    sys.stderr.buffer.write(done.stderr)
+    if done.returncode == 0 and not done.stderr:
+        _keep(asked, folder, asked.read(asked.listing))
+    return done.returncode
+
+
+def forget() -> None:
+    """Remove what was not used for a week."""
+    with contextlib.suppress(FileNotFoundError), os.scandir(KEPT) as folders:
+        for folder in folders:
+            if time.time() - folder.stat().st_mtime > UNUSED_S:
+                shutil.rmtree(folder.path, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))
