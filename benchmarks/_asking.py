@@ -39,9 +39,14 @@ def make_report(path: Path, events: int) -> int:
 
 
 def rows_of(
-    path: Path, events: int, commands: Mapping[str, Sequence[str]], seconds: Mapping[str, float], gigabytes: float | None, rounds: int
+    path: Path,
+    events: int,
+    commands: Mapping[str, Sequence[str]],
+    seconds: Mapping[str, float],
+    gigabytes: Mapping[str, float],
+    rounds: int,
 ) -> list[Row]:
-    """Return wall (best of `rounds`, in turns) and memory of each command; `seconds`: budgets by name, `gigabytes`: that of all."""
+    """Return wall (best of `rounds`, in turns) and memory of each command; `seconds`, `gigabytes`: budgets by name."""
     every = {**commands, "": [sys.executable, "-c", _BARE, str(path), *_TABLES]}
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in every}
     for _ in range(rounds):
@@ -53,5 +58,5 @@ def rows_of(
     for name in commands:
         what = f"{name}, {events:,} rows"
         rows.append(Row(f"{what}: wall", best[name], "s", FLOOR, best[""], seconds.get(name), "value"))
-        rows.append(Row(f"{what}: memory", memory[name], "GB", FLOOR, memory[""], gigabytes, "value"))
+        rows.append(Row(f"{what}: memory", memory[name], "GB", FLOOR, memory[""], gigabytes.get(name), "value"))
     return rows

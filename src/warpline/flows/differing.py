@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 Status = Literal["same", "changed", "added", "removed", "renamed"]
 _CERTAIN = 3.0  # a change is one where it exceeds so many standard errors: of hundreds of kernels, two would name some that only wobble
+_ALIKE = 0.5  # how much of two steps must be the same for places in them to mean anything
 _PER_RUN = (comparing.STEP, "gpu")
 
 
@@ -137,9 +140,9 @@ def diff(
         [_read(report, chosen, table if per == "step" else None) for report, table in zip(side, own, strict=True)]
         for side, own in zip(sides, found, strict=True)
     ]
-    first, second = (_side(own, count, per) for own, count in zip(tables, counts, strict=True))
+    first, second = (_side([table for table, _ in own], count, per) for own, count in zip(tables, counts, strict=True))
     changes = [Change(*key, first.get(key), second.get(key)) for key in sorted(first.keys() | second.keys())]
-    changes = _renamed(changes)
+    changes = _renamed(changes, *(own[0][1] for own in tables))
     changes.sort(key=lambda change: (comparing.KINDS.index(change.kind), -abs(change.delta), change.name))
     judged = _findings(sides[0], sides[1], chosen) if rules else ()
     total = tuple(sum(count) for count in counts)
@@ -153,9 +156,10 @@ def _notes(per: str, counts: Sequence[Sequence[int]]) -> Iterable[str]:
         yield "times are of whole runs; --steps NAME compares the time in each NVTX range of that name."
 
 
-def _read(report: Report, selection: Selection, steps: pa.Table | None) -> dict[tuple[str, str], dict[str, Any]]:
-    rows = comparing.figures(report, selection, steps).to_pylist()
-    return {(row["kind"], row["name"]): row for row in rows}
+def _read(report: Report, selection: Selection, steps: pa.Table | None) -> tuple[dict[tuple[str, str], dict[str, Any]], list[str]]:
+    """Return the figures by kind and name, and the kernels of a typical step in the order in which they were launched."""
+    table, order = comparing.figures(report, selection, steps)
+    return {(row["kind"], row["name"]): row for row in table.to_pylist()}, order
 
 
 def _side(tables: Sequence[Mapping[tuple[str, str], Mapping[str, Any]]], steps: Sequence[int], per: str) -> dict[tuple[str, str], Figures]:
@@ -198,25 +202,61 @@ def _error(row: Mapping[str, Any], steps: int, per: str) -> float | None:
     return spread if row["kind"] == comparing.STEP else spread * float(row["count"])
 
 
-def _renamed(changes: Sequence[Change]) -> list[Change]:
-    """Pair what was removed with what was added in its place: the same function with other template arguments, as often as before."""
-    gone: dict[tuple[str, str, int], list[Change]] = {}
+def _renamed(changes: Sequence[Change], before: Sequence[str], after: Sequence[str]) -> list[Change]:
+    """Pair what was removed with what was added in its place, as often as before.
+
+    That is the same function with other template arguments, else what was launched where it was: `before` and `after` are the kernels of
+    a typical step in order.
+    """
+    gone, new = ({c.name: c for c in changes if c.kind == "kernel" and c.status == status} for status in ("removed", "added"))
+    pairs = {}
+    for name, change in new.items():
+        mates = [mate.name for mate in gone.values() if _alike(mate, change)]
+        if len(mates) == 1 and sum(_alike(gone[mates[0]], other) for other in new.values()) == 1:
+            pairs[name] = mates[0]
+    same = {old: name for name, old in pairs.items()}
+    for old, name in by_position([same.get(name, name) for name in before], after).items():
+        if old in gone and name in new and name not in pairs and old not in pairs.values() and _often(gone[old]) == _often(new[name]):
+            pairs[name] = old
+    used = set(pairs.values())
+    result = []
     for change in changes:
-        if change.status == "removed" and change.kind == "kernel" and change.before:
-            gone.setdefault(_place(change.kind, change.name, change.before), []).append(change)
-    result, used = [], set()
-    for change in changes:
-        mates = gone.get(_place(change.kind, change.name, change.after), []) if change.status == "added" and change.after else []
-        if len(mates) == 1 and mates[0].name not in used:
-            used.add(mates[0].name)
-            result.append(Change(change.kind, mates[0].name, mates[0].before, change.after, change.name))
-        else:
+        if change.kind == "kernel" and change.name in pairs and change.before is None:
+            mate = gone[pairs[change.name]]
+            result.append(Change(change.kind, mate.name, mate.before, change.after, change.name))
+        elif not (change.kind == "kernel" and change.name in used and change.after is None):
             result.append(change)
-    return [change for change in result if not (change.status == "removed" and change.kind == "kernel" and change.name in used)]
+    return result
 
 
-def _place(kind: str, name: str, figures: Figures) -> tuple[str, str, int]:
-    return kind, name.partition("<")[0].partition("(")[0], round(figures.count * 1000)
+def by_position(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
+    """Return what each name became, where the names of a step, in order, show it.
+
+    Between what is the same in both, stretches of one length stand for one another. What became different things in different places
+    became neither, and nothing is what two became. Where less than half is the same, nothing shows it.
+    """
+    met: dict[str, set[str]] = {}
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    for what, first, last, begin, end in matcher.get_opcodes() if matcher.ratio() >= _ALIKE else ():
+        if what == "replace" and last - first == end - begin:
+            for old, new in zip(before[first:last], after[begin:end], strict=True):
+                met.setdefault(old, set()).add(new)
+    became = {old: next(iter(new)) for old, new in met.items() if len(new) == 1}
+    taken = Counter(became.values())
+    return {old: new for old, new in became.items() if taken[new] == 1}
+
+
+def _alike(gone: Change, new: Change) -> bool:
+    return _function(gone.name) == _function(new.name) and _often(gone) == _often(new)
+
+
+def _function(name: str) -> str:
+    return name.partition("<")[0].partition("(")[0]
+
+
+def _often(change: Change) -> int:
+    figures = change.before or change.after
+    return round(figures.count * 1000) if figures else 0
 
 
 def _findings(before: Sequence[Report], after: Sequence[Report], selection: Selection) -> tuple[FindingChange, ...]:

@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from warpline.errors import MissingData
-from warpline.query.gpu_ops import busy, during, operations
+from warpline.query.comparable import Rows, Steps, kinds
+from warpline.query.gpu_ops import busy
 from warpline.query.steps import base_name, steps
 
 if TYPE_CHECKING:
@@ -18,10 +21,8 @@ if TYPE_CHECKING:
 
 STEP = "step"
 KINDS = (STEP, "gpu", "kernel", "memory", "graph", "range", "api", "os")
-_GPU_KINDS = {"CUDA_KERNEL": "kernel", "MEMORY_OPER": "memory", "CUDA_GRAPH": "graph"}
-_STEPS = {"steps": pa.int64(), "step_mean": pa.float64(), "step_variance": pa.float64()}
-_COUNTERS = ", (seq|op_id) = [0-9]+"
-_NUMBER = "[ _#:=-]*[0-9]+$"
+_QUANTILES = {"p50": 0.5, "p95": 0.95}
+_NOTHING = Rows("", [], np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
 _FIGURES = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS mean, quantile_disc(length, 0.5)::BIGINT AS p50,
     quantile_disc(length, 0.95)::BIGINT AS p95, max(length)::BIGINT AS max, min(length)::BIGINT AS min, stddev_samp(length) AS deviation"""
 
@@ -36,54 +37,67 @@ def training_steps(report: Report, selection: Selection, name: str | None) -> pa
         return None
 
 
-def figures(report: Report, selection: Selection, found: pa.Table | None) -> pa.Table:
-    """Return a row for each kind and name of thing that the report did in the selection.
+def figures(report: Report, selection: Selection, found: pa.Table | None) -> tuple[pa.Table, list[str]]:
+    """Return a row for each kind and name of thing that the report did in the selection, and the kernels of a typical step in order.
 
     Columns: kind (one of KINDS), name, count, total, mean, p50, p95, max, min, deviation (ns; of a sample, null for one), and of its
     time in each of the steps `found` that had any: steps (how many), step_mean, step_variance (ns, ns²; 0 without steps). What belongs
     to a step began in it, or was launched in it, in its process. The numbers behind the names of NVTX ranges are one name (`batch 7` is
-    `batch#`). `step` and `gpu` (busy and idle time of each GPU number, of all processes) have no steps.
+    `batch#`). `step` and `gpu` (busy and idle time of each GPU number, of all processes) have no steps. The kernels are the names of the
+    first ones that were launched in the step in the middle, or in all where there are no steps.
     """
-    rows = _rows(report, selection)
-    where = "SELECT kind, name, length, process, asked FROM " + rows
-    plain = report.sql(f"SELECT kind, name, {_FIGURES} FROM ({where}) GROUP BY ALL ORDER BY ALL")
-    if found is not None and found.num_rows:
-        each = _each_step(report, rows, found)
-        keys = zip(plain.column("kind").to_pylist(), plain.column("name").to_pylist(), strict=True)
-        own = [each.get(key, (0, 0.0, 0.0)) for key in keys]
-        for place, (name, kind) in enumerate(_STEPS.items()):
-            plain = plain.append_column(name, pa.array([values[place] for values in own], kind))
-    return pa.concat_tables([*_own(report, selection, found), plain], promote_options="default")
+    parts, order = _own(report, selection, found), list[str]()
+    steps = Steps(found)
+    for rows in kinds(report, selection, steps, steps.count // 2):
+        parts.append(_figures(rows, steps.count > 0))
+        if rows.kind == "kernel":
+            order = [rows.names[code] for code in rows.launched.tolist()]
+    return pa.concat_tables(parts, promote_options="default") if parts else _figures(_NOTHING, False), order
 
 
-def _rows(report: Report, selection: Selection) -> str:
-    """Return the relation of all that is compared: kind, name, length (ns), process, asked (when it was asked for)."""
-    kinds = " ".join(f"WHEN '{category}' THEN '{kind}'" for category, kind in _GPU_KINDS.items())
-    chosen = during(report, selection, "o.")
-    own = during(report, selection)
-    # Names that count, as emit_nvtx of PyTorch and people's loops make them, would never meet their like.
-    message = f"regexp_replace(regexp_replace(coalesce(message, ''), '{_COUNTERS}', '', 'g'), '{_NUMBER}', '#')"
-    named = f"coalesce(domain, '') || ':' || {message}"
-    selects = [
-        f"""SELECT CASE o.category {kinds} END AS kind, o.operation AS name, o."end" - o."start" AS length, o.process,
-                   coalesce(a."start", o."start") AS asked FROM {operations()} o LEFT JOIN cuda_api a ON o.api = a.id WHERE {chosen}""",
-        f"""SELECT 'range', {named}, "end" - "start", process, "start" FROM nvtx_ranges WHERE NOT unfinished AND {own}""",
-        f"""SELECT 'api', name, "end" - "start", process, "start" FROM cuda_api WHERE {own}""",
-        f"""SELECT 'os', name, "end" - "start", process, "start" FROM osrt WHERE {own}""",
-    ]
-    return f"({' UNION ALL '.join(selects)})"
+def _figures(rows: Rows, stepped: bool) -> pa.Table:
+    """Return the row of each name of a kind."""
+    number = len(rows.names)
+    order = np.lexsort((rows.length, rows.code))
+    length = rows.length[order]
+    count = np.bincount(rows.code, minlength=number)
+    first = np.cumsum(count) - count
+    total = np.add.reduceat(length, first) if number else length
+    mean = total / count
+    away = length - np.repeat(mean, count)
+    spread = np.add.reduceat(np.multiply(away, away, out=away), first) if number else away
+    columns = {
+        "kind": pa.array([rows.kind] * number, pa.string()),
+        "name": pa.array(rows.names, pa.string()),
+        "count": count,
+        "total": total,
+        "mean": mean,
+        **{name: length[first + np.maximum(np.ceil(part * count).astype(np.int64), 1) - 1] for name, part in _QUANTILES.items()},
+        "max": length[first + count - 1],
+        "min": length[first],
+        "deviation": pa.array(np.sqrt(spread / np.maximum(count - 1, 1)), mask=count < 2),
+    }
+    del order, length, away
+    return pa.table({**columns, **_each_step(rows, number, stepped)})
 
 
-def _each_step(report: Report, rows: str, found: pa.Table) -> dict[tuple[str, str], tuple[int, float, float]]:
-    """Return for each kind and name in how many steps it had time, and mean and variance of that."""
-    given, params = _given(found, ("process", "start", "end"))
-    text = f"""WITH steps AS {given}
-        SELECT kind, name, count(*) AS steps, avg(total) AS mean, var_pop(total) AS variance FROM (
-          SELECT r.kind, r.name, s.process, s."start", sum(r.length)::BIGINT AS total
-          FROM {rows} r ASOF JOIN steps s ON r.process = s.process AND r.asked >= s."start" WHERE r.asked < s."end" GROUP BY ALL)
-        GROUP BY ALL"""
-    found_rows = report.sql(text, params).to_pylist()
-    return {(row["kind"], row["name"]): (row["steps"], row["mean"], row["variance"]) for row in found_rows}
+def _each_step(rows: Rows, number: int, stepped: bool) -> dict[str, npt.NDArray[Any]]:
+    """Return of each name in how many steps it had time, and mean and variance of that."""
+    steps, mean, variance = np.zeros(number, np.int64), np.zeros(number), np.zeros(number)
+    inside = np.flatnonzero(rows.step >= 0) if stepped else rows.step[:0]
+    if len(inside):
+        width = int(rows.step.max()) + 1
+        cell = rows.code[inside].astype(np.int64) * width + rows.step[inside]
+        order = np.argsort(cell, kind="stable")
+        cell = cell[order]
+        first = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
+        spent = np.add.reduceat(rows.length[inside][order], first)
+        name = cell[first] // width
+        steps = np.bincount(name, minlength=number)
+        some = np.maximum(steps, 1)
+        mean = np.bincount(name, spent, number) / some
+        variance = np.bincount(name, (spent - mean[name]) ** 2, number) / some
+    return {"steps": steps, "step_mean": mean, "step_variance": variance}
 
 
 def _own(report: Report, selection: Selection, found: pa.Table | None) -> list[pa.Table]:

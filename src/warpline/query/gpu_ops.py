@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 import pyarrow as pa
 
+from warpline.query.gpu_work import gpus
 from warpline.query.intervals import covered
 from warpline.query.selection import overlap
 
@@ -20,7 +19,7 @@ Naming = Literal["demangled", "base", "mangled"]
 
 KERNEL, MEMORY, GRAPH = "CUDA_KERNEL", "MEMORY_OPER", "CUDA_GRAPH"
 # How unified memory's migrations are called among the copies.
-_MIGRATIONS = {"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device"}
+MIGRATIONS = {"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device"}
 _NAMES = {"demangled": "demangled", "base": "name", "mangled": "coalesce(mangled, demangled)"}
 _RAN = 'id, process, device, context, stream, "start", "end", api, correlation'
 _DETAILS = {
@@ -71,7 +70,7 @@ def operations(
             f"SELECT {_RAN}{more['memcpys']}, bytes, '{MEMORY}' AS category, '[CUDA memcpy ' || kind || ']' AS operation FROM memcpys",
             f"SELECT {_RAN}{more['memsets']}, bytes, '{MEMORY}' AS category, '[CUDA memset]' AS operation FROM memsets",
             f"""SELECT id, process, device, "start", "end", bytes, '{MEMORY}' AS category, {_migration()} AS operation
-                FROM um_events WHERE kind IN ({", ".join(map(_text, _MIGRATIONS))})""",
+                FROM um_events WHERE kind IN ({", ".join(map(_text, MIGRATIONS))})""",
         ],
         GRAPH: [f"SELECT {_RAN}, '{GRAPH}' AS category, '[CUDA graph' || coalesce(' ' || graph, '') || ']' AS operation FROM graphs"],
     }
@@ -83,24 +82,17 @@ def busy(report: Report, selection: Selection) -> pa.Table:
 
     `busy` is the union: overlapping work counts once. What reaches over an edge of the selection counts with the piece inside.
     """
-    window = selection.window(report)
-    times = '"start", "end"' if window is None else f'greatest("start", {window[0]}) AS "start", least("end", {window[1]}) AS "end"'
-    text = f"SELECT process, coalesce(device, -1) AS device, {times} FROM {operations()} WHERE {during(report, selection)} ORDER BY ALL"
-    rows = report.sql(text)
-    process, device, first, last = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in rows.column_names)
-    edges = np.flatnonzero((np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-2, append=-2) != 0))
     found = []
-    for begin, end in pairwise(edges.tolist()):
-        own = slice(begin, end)
-        place = {"process": int(process[begin]), "device": int(device[begin]) if device[begin] >= 0 else None}
-        spent = {"busy": covered(first[own], last[own]), "first": int(first[begin]), "last": int(last[own].max())}
-        found.append({**place, "operations": end - begin, **spent})
+    for gpu in gpus(report, selection, classes=False):
+        track = gpu.together()
+        spent = {"busy": covered(track.start, track.end), "first": int(track.start.min()), "last": int(track.end.max())}
+        found.append({"process": gpu.process, "device": gpu.device, "operations": len(track), **spent})
     names = ("process", "device", "operations", "busy", "first", "last")
     return pa.Table.from_pylist(found, pa.schema([(name, pa.int32() if name == "device" else pa.int64()) for name in names]))
 
 
 def _migration() -> str:
-    names = " ".join(f"WHEN {_text(kind)} THEN {_text(name)}" for kind, name in _MIGRATIONS.items())
+    names = " ".join(f"WHEN {_text(kind)} THEN {_text(name)}" for kind, name in MIGRATIONS.items())
     return f"'[CUDA memcpy Unified ' || CASE kind {names} END || ']'"
 
 

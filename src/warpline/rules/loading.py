@@ -48,7 +48,7 @@ def waits(report: Report, selection: Selection) -> list[Waits]:
     stacks, found = Stacks(report), []
     texts = report.sql("SELECT DISTINCT message::VARCHAR AS text FROM nvtx_ranges WHERE message IS NOT NULL").column(0).to_pylist()
     loads = [text for text in texts if _LOADS.fullmatch(text)]
-    recurring = _recurring(report, selection, loads)
+    recurring = _recurring(report, selection, loads) if loads else {}
     called = _listed([*filter(_NAMES.fullmatch, texts), *loads])
     for process, thread in leading(report, selection).items():
         where = f"thread = {thread} AND style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({called})"
@@ -75,12 +75,12 @@ def waits(report: Report, selection: Selection) -> list[Waits]:
 
 def _recurring(report: Report, selection: Selection, names: list[str]) -> dict[int, set[int]]:
     """Return the ranges of these names that lie within steps, of each thread where at least half of its steps have one."""
-    result: dict[int, set[int]] = {}
     try:
-        known = steps(report, selection) if names else None
+        known = steps(report, selection)
     except MissingData:
-        return result
-    for thread in pc.unique(known.column("thread")).to_pylist() if known is not None else ():
+        return {}
+    result = {}
+    for thread in pc.unique(known.column("thread")).to_pylist():
         own = known.filter(pc.equal(known.column("thread"), thread))
         first, last = numbers(own, "start"), numbers(own, "end")
         where = f"thread = {thread} AND style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({_listed(names)})"

@@ -9,7 +9,7 @@ import pytest
 
 import warpline
 from warpline.errors import UsageError
-from warpline.flows.differing import Difference, diff
+from warpline.flows.differing import Difference, by_position, diff
 from warpline.flows.gating import Condition
 from warpline.testing.timeline import timeline
 
@@ -72,12 +72,42 @@ def test_noise_is_not_a_change_but_more_than_noise_is(tmp_path: Path) -> None:
 
 def test_kernels_come_go_and_are_renamed(tmp_path: Path) -> None:
     first = {"gemm<128>": [40] * 4, "old": [20] * 4}
-    second = {"gemm<256>": [30] * 4, "new": [20] * 2 + [25] * 2}
+    second = {"new": [20] * 2 + [25] * 2, "gemm<256>": [30] * 4}
     found = {change.name: change for change in compared(tmp_path, first, second, 4).of("kernel")}
     assert found["gemm<128>"].status == "renamed"
     assert found["gemm<128>"].after_name == "gemm<256>"
     assert found["gemm<128>"].delta == -10_000
     assert {name: change.status for name, change in found.items()} == {"gemm<128>": "renamed", "old": "removed", "new": "added"}
+
+
+def test_what_is_launched_in_the_place_of_another_is_that_one_renamed(tmp_path: Path) -> None:
+    steady = {"embed": [20] * 4, "norm": [20] * 4}
+    first = {**steady, "ampere_sgemm": [40] * 4, "softmax": [20] * 4, "old_tail<2>": [20] * 4}
+    second = {**steady, "sm90_xmma": [30] * 4, "softmax": [20] * 4, "old_tail<3>": [20] * 4}
+    found = {change.name: change for change in compared(tmp_path, first, second, 4).of("kernel")}
+    assert (found["ampere_sgemm"].status, found["ampere_sgemm"].after_name, found["ampere_sgemm"].delta) == (
+        "renamed",
+        "sm90_xmma",
+        -10_000,
+    )
+    assert found["old_tail<2>"].after_name == "old_tail<3>"
+    assert len(found) == 5
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "became"),
+    [
+        ("abcabd", "axcaxd", {"b": "x"}),
+        ("abcabd", "axcayd", {}),  # once this, once that
+        ("abcadc", "axcaxc", {}),  # two became one
+        ("abc", "axyc", {}),  # nobody knows which
+        ("abc", "xyz", {}),
+        ("abcd", "axyd", {"b": "x", "c": "y"}),
+        ("", "", {}),
+    ],
+)
+def test_places_say_what_became_of_a_name(before: str, after: str, became: dict[str, str]) -> None:
+    assert by_position(before, after) == became
 
 
 def test_without_steps_whole_runs_are_compared_and_it_is_said(tmp_path: Path) -> None:
