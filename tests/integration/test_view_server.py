@@ -203,7 +203,9 @@ def test_no_path_leads_out_of_the_page(client: Client, path: str) -> None:
         "WITH x AS (SELECT * FROM read_text('/etc/passwd')) SELECT * FROM x",
         "SELECT (SELECT content FROM read_text('/etc/passwd'))",
         "SELECT * FROM duckdb_settings()",
-        "SELECT * FROM information_schema.tables",
+        "SELECT * FROM information_schema.schemata",
+        "SELECT * FROM x.information_schema.tables",
+        "SELECT * FROM pg_catalog.pg_tables",
         "EXPLAIN ANALYZE SELECT 1",
         "nonsense",
         "",
@@ -222,6 +224,12 @@ def test_a_question_in_sql_is_answered_with_its_places(client: Client) -> None:
     assert [row[1] for row in answer["rows"]] == ["gemm", "gemm"]
     assert [link["table"] for link in answer["links"]] == ["kernels", "kernels"]
     assert answer["links"][0]["start"] == answer["rows"][0][2] == 3000
+
+
+def test_sql_can_ask_which_columns_there_are(client: Client) -> None:
+    answer = client.sql("SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY ALL").json
+    assert ["kernels", "name", "VARCHAR"] in answer["rows"]
+    assert {"processes", "nvtx_ranges", "samples"} <= {row[0] for row in answer["rows"]}
 
 
 def test_long_answers_are_cut_and_say_so(client: Client) -> None:

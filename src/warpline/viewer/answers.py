@@ -196,5 +196,6 @@ def _report(opened: Opened) -> dict[str, Any]:
         "realtime": opened.origin + first.realtime_offset if first.realtime_offset else None,
         "generation": opened.generation,
         "live": opened.live,
+        "growing": opened.growing,
         "diagnostics": report.tables["diagnostics"],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from warpline.errors import MissingData
@@ -43,9 +44,11 @@ class _Details:
         if found is None:
             raise MissingData(f"{table.name} has no row {id_ & 0xFFFFFFFF} of process {id_ >> 32}")
         self._values = found
+        # On the GPU a range begins when its first operation does.
+        self._begin: int | None = None if layer == LAYER else found.get("start")
 
     def as_json(self) -> dict[str, Any]:
-        place = by_id(self._opened, self._layer, self._id, self._values.get("start"))
+        place = by_id(self._opened, self._layer, self._id, self._begin)
         if place is None:
             raise MissingData(f"the event is on no track of the timeline: {self._table.name} {self._id}")
         name = next((self._values[key] for key in ("message", "name", "kind", "state") if self._values.get(key)), place["name"])
@@ -137,10 +140,7 @@ class _Details:
                     ]
         if name == "nvtx_ranges":
             found += self._of_range()
-        range_ = values.get("range")
-        if range_ is None and api is not None and name in _WORK:
-            call = self._row(TABLES["cuda_api"], api)
-            range_ = (call or {}).get("range")
+        range_ = self._range
         if range_ is not None and name != "ops":
             found.append(("nvtx", "nvtx_ranges", range_, None))
         if values.get("kernel") is not None:
@@ -154,6 +154,14 @@ class _Details:
             if place is not None:
                 links.append({**place, "relation": relation})
         return links
+
+    @cached_property
+    def _range(self) -> int | None:
+        """The innermost range that it, or the call that launched it, began in."""
+        found: int | None = self._values.get("range")
+        if found is None and self._values.get("api") is not None:
+            found = (self._row(TABLES["cuda_api"], self._values["api"]) or {}).get("range")
+        return found
 
     def _of_call(self, table: str, api: int) -> list[tuple[int, int]]:
         rows = self._report.sql(f'SELECT id, "start" FROM {table} WHERE api = $api ORDER BY "start" LIMIT 16', {"api": api}).to_pylist()
@@ -181,9 +189,9 @@ class _Details:
         """The ranges around it, the outermost first: of its own table where that nests, else the NVTX ranges that it was in."""
         lanes = self._opened.every_lane
         nests = any(column.name == "parent" for column in self._table.columns)
-        inner = lanes.located(self._layer, self._id, self._values.get("start"))
+        inner = lanes.located(self._layer, self._id, self._begin)
         if not nests:
-            range_ = self._values.get("range")
+            range_ = self._range
             inner = None if range_ is None else lanes.located("nvtx_ranges", range_)
         if inner is None:
             return []

@@ -14,6 +14,7 @@ from warpline.viewer import limits, projecting
 from warpline.viewer.lanes import Lanes
 from warpline.viewer.places import Places
 from warpline.viewer.tree import Tree
+from warpline.viewer.weighing import weigh
 
 if TYPE_CHECKING:
     from warpline.query.frames import Frames
@@ -42,6 +43,7 @@ class Opened:
         self.number, self.report, self.generation, self.first_generation = number, report, generation, generation
         self.grown: Callable[[], None] = lambda: None  # hears that there is more to see
         self.live = bool(report.snapshots or report.waiting)
+        self.growing = False  # rows are being computed that come later
         self._cache, self._progress = cache, progress
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
@@ -54,8 +56,13 @@ class Opened:
 
     @property
     def lanes(self) -> Lanes:
-        """The tracks of the report."""
-        return self._once("lanes", lambda: Lanes.open(self.report.stored, self._cache, self._progress))
+        """The tracks of the report. Raises ReportError, also for one that would fill the memory."""
+
+        def made() -> Lanes:
+            weigh(self.report)
+            return Lanes.open(self.report.stored, self._cache, self._progress)
+
+        return self._once("lanes", made)
 
     @property
     def every_lane(self) -> Lanes:
@@ -66,6 +73,7 @@ class Opened:
                 return self.lanes
             index = projecting.found(self.report, self._cache)
             if index is None and projecting.is_large(self.report):
+                self.growing = True
                 threading.Thread(target=self._project, name="projection", daemon=True).start()
                 return self.lanes
             return self._with_projection(index)
@@ -80,19 +88,25 @@ class Opened:
 
     def _project(self) -> None:
         """Compute what was left for later, and grow by it: tracks keep their numbers."""
-        lanes = self._with_projection(None)
-        if lanes is self.lanes:
-            return
-        with self._lock:
-            self._made["every lane"] = lanes
-            self._made["tree"] = self._rows(lanes)
+        try:
+            lanes = self._with_projection(None)
+            rows = self._rows(lanes)
+            with self._lock:
+                self._made["every lane"], self._made["tree"] = lanes, rows
+        finally:
+            self.growing = False
             self.generation += 1
-        self.grown()
+            self.grown()
 
     @property
     def places(self) -> Places:
-        """Who is who in it."""
-        return self._once("places", lambda: Places(self.report))
+        """Who is who in it. Raises ReportError as `lanes` does."""
+
+        def made() -> Places:
+            weigh(self.report)
+            return Places(self.report)
+
+        return self._once("places", made)
 
     @property
     def counters(self) -> dict[int, Counter]:

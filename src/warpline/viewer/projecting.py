@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from warpline.errors import ReportError
 from warpline.query.projection import TABLES, on_streams
+from warpline.report.generations import INDEX, INDEX_SUFFIX
 from warpline.report.index import IndexBuilder, LaneIndex, building
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 LAYER = "nvtx_gpu_projection"
 _KEYS = ("process", "device", "context", "stream")
 _COLUMNS = ("id", "message", "color")
+_PREFIX = "projection-"
 _LARGE = 500_000  # ranges: what takes longer than somebody waits for a page
 
 
@@ -57,6 +59,9 @@ def made(report: Report, cache: Path | None) -> LaneIndex | None:
                 for stream, rows in on_streams(report, _COLUMNS):
                     builder.add(LAYER, _rows(stream, rows))
                 builder.commit()
+            for older in path.parent.glob(f"{_PREFIX}*{INDEX_SUFFIX}"):  # of the report as it was, which nobody opens any more
+                if older != path:
+                    older.unlink(missing_ok=True)
             return LaneIndex(path)
         except OSError:
             continue
@@ -82,5 +87,5 @@ def _places(report: Report, cache: Path | None) -> list[Path]:
     names = " ".join(building.stem(part.manifest) for part in report.stored.parts)
     key = hashlib.sha256(names.encode(errors="surrogateescape")).hexdigest()[:16]
     whole = hashlib.sha256(f"{report.path.resolve()} {key}".encode(errors="surrogateescape")).hexdigest()[:24]
-    own = report.path / building.FOLDER / f"projection-{key}{building.SUFFIX}"
-    return [own, *([] if cache is None else [cache / f"{whole}.projection{building.SUFFIX}"])]
+    own = report.path / INDEX / f"{_PREFIX}{key}{INDEX_SUFFIX}"
+    return [own, *([] if cache is None else [cache / f"{whole}.projection{INDEX_SUFFIX}"])]

@@ -58,7 +58,7 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 # What the rows of a stat that lists events are.
 _EVENTS = {
     "cuda_api_trace": ("cuda_api",),
-    "cuda_gpu_trace": _ON_GPU,
+    "cuda_gpu_trace": (*_ON_GPU, "um_events"),
     "cuda_kern_exec_trace": ("cuda_api",),
     "nvtx_pushpop_trace": ("nvtx_ranges",),
     "nvtx_startend_trace": ("nvtx_ranges",),

@@ -12,6 +12,8 @@ export type Stage = { is: "loading" } | { is: "ready" } | { is: "failed"; why: s
 export const stage = signal<Stage>({ is: "loading" });
 /** Is the last news of a running capture older than it should be? */
 export const stale = signal(false);
+/** Where the reports lie on the axis until somebody moves one. */
+export const usual = signal<number[]>([]);
 
 /** Opens the reports of a source; rejects never, `stage` says how it went. `placed` is called when there is something to look at. */
 export async function boot(from: Source, placed: () => void): Promise<void> {
@@ -21,7 +23,7 @@ export async function boot(from: Source, placed: () => void): Promise<void> {
     // There is always a first report: its tracks need not wait until the others are known.
     const opened = await load(remembering, remembering.tracks(0).catch(() => null));
     source.value = remembering;
-    offsets.value = together(opened);
+    usual.value = offsets.value = together(opened);
     showAll();
     if (opened.reports.length > 1) void compare(remembering);
     stage.value = { is: "ready" };
@@ -53,7 +55,7 @@ async function compare(from: Source): Promise<void> {
     difference.value = await from.difference();
     const anchor = difference.value?.anchors[0];
     if (anchor === undefined || offsets.value !== before) return;
-    offsets.value = [before[0] ?? 0, (before[0] ?? 0) + anchor.a - anchor.b];
+    usual.value = offsets.value = [before[0] ?? 0, (before[0] ?? 0) + anchor.a - anchor.b];
     if (view.value === seen) showAll();
   } catch (error) {
     notice.value = `The reports could not be compared: ${error instanceof Error ? error.message : String(error)}`;
@@ -64,7 +66,7 @@ async function compare(from: Source): Promise<void> {
 async function follow(from: Source & { forget(): void }): Promise<void> {
   const control = new AbortController();
   let pause = 1000;
-  while (meta.value?.reports.some((one) => one.live)) {
+  while (meta.value?.reports.some((one) => one.live || one.growing)) {
     const known = meta.value.reports.map((one) => one.generation);
     try {
       const now = await from.changed(known, control.signal);
@@ -84,6 +86,7 @@ async function follow(from: Source & { forget(): void }): Promise<void> {
 async function refresh(from: Source & { forget(): void }): Promise<void> {
   const before = everything();
   const seen = view.value;
+  const wasLive = meta.value?.reports.some((one) => one.live);
   from.forget();
   const opened = await load(from);
   const after = everything();
@@ -92,7 +95,7 @@ async function refresh(from: Source & { forget(): void }): Promise<void> {
     if (seen.begin <= before.begin && seen.end >= before.end) showAll();
     else if (seen.end >= before.end) show({ begin: seen.begin + after.end - before.end, end: seen.end + after.end - before.end });
   }
-  if (!opened.reports.some((one) => one.live)) notice.value = `The capture is finished: ${many(opened.reports.reduce((sum, one) => sum + one.events, 0), "event")}.`;
+  if (wasLive && !opened.reports.some((one) => one.live)) notice.value = `The capture is finished: ${many(opened.reports.reduce((sum, one) => sum + one.events, 0), "event")}.`;
 }
 
 function sleep(ms: number): Promise<void> {

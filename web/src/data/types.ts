@@ -30,6 +30,8 @@ export interface ReportMeta {
   /** Grows when a running capture was refreshed. */
   generation: number;
   live: boolean;
+  /** Rows are being computed that come with the next generation. */
+  growing?: boolean;
   /** How many rows the Diagnostics panel has. */
   diagnostics: number;
 }
