@@ -4,6 +4,7 @@ import type { Source } from "../data/source";
 import type { Located, Meta } from "../data/types";
 import { follow } from "./address";
 import { showAll } from "./actions";
+import { usual } from "./boot";
 import { filter, meta, offsets, panel, selected, source, view } from "./state";
 import { read } from "./url";
 
@@ -18,7 +19,7 @@ beforeEach(() => {
   vi.useFakeTimers();
   window.history.replaceState(null, "", "#");
   meta.value = WHOLE;
-  offsets.value = [0];
+  usual.value = offsets.value = [0];
   selected.value = null;
   filter.value = "";
   panel.value = "findings";
@@ -59,6 +60,23 @@ describe("follow", () => {
     expect(window.location.hash).toBe("");
     window.dispatchEvent(new Event("pagehide"));
     expect(read(window.location.hash).view).toEqual({ begin: 5e6, end: 6e6 });
+  });
+  it("keeps where somebody laid a second report, and not where it lies by itself", () => {
+    meta.value = { ...WHOLE, reports: [WHOLE.reports[0]!, { ...WHOLE.reports[0]!, report: 1 }] };
+    usual.value = offsets.value = [0, 40];
+    end = follow(window);
+    filter.value = "gpu";
+    settle();
+    expect(read(window.location.hash).offsets).toBeNull();
+    offsets.value = [0, -7];
+    settle();
+    expect(read(window.location.hash).offsets).toEqual([0, -7]);
+    window.history.replaceState(null, "", "#at=0,90");
+    window.dispatchEvent(new Event("popstate"));
+    expect(offsets.value).toEqual([0, 90]);
+    window.history.replaceState(null, "", "#f=x");
+    window.dispatchEvent(new Event("popstate"));
+    expect(offsets.value).toEqual([0, 40]);
   });
   it("goes where an address leads, its event included", async () => {
     window.history.replaceState(null, "", "#t=50,450&e=0.kernels.2.7&p=stats&f=gpu");

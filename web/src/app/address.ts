@@ -4,7 +4,8 @@ import { later } from "../base/dom";
 import type { Span } from "../data/source";
 import { search } from "../panels";
 import { show, showAll } from "./actions";
-import { colorBy, filter, found, groupBy, hidden, marks, meta, notice, order, panel, pinned, ranges, selected, source, toggled, view } from "./state";
+import { colorBy, filter, found, groupBy, hidden, marks, meta, notice, offsets, order, panel, pinned, ranges, selected, source, toggled, view } from "./state";
+import { usual } from "./boot";
 import { type Place, elsewhere, read, write } from "./url";
 
 /** ms without a change after which a place is one to come back to. */
@@ -14,6 +15,7 @@ function here(): Place {
   const event = selected.value;
   return {
     view: view.value,
+    offsets: offsets.value.every((one, report) => one === usual.value[report]) ? null : offsets.value,
     selected: event && { report: event.report, table: event.table, process: event.process, row: event.row },
     panel: panel.value,
     search: found.value && { text: found.value.text, regex: found.value.regex },
@@ -31,6 +33,8 @@ function here(): Place {
 
 /** Take over what an address says. */
 export function go(place: Place): void {
+  if (place.offsets === null) offsets.value = usual.value;
+  else if (place.offsets.length === meta.value?.reports.length) offsets.value = place.offsets;
   if (place.view === null) showAll();
   else show(place.view);
   if (place.panel !== undefined) panel.value = place.panel;

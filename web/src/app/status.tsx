@@ -1,4 +1,5 @@
 /** The line at the bottom: what was said last, what is seen, how much is recorded and what of it was lost. */
+import { useEffect } from "preact/hooks";
 import { count, many, momentIn, time } from "../base/format";
 import { visible } from "../base/text";
 import { stale } from "./boot";
@@ -14,8 +15,17 @@ export function Status() {
   );
 }
 
+/** How long a notice stays, ms. */
+const NOTICED = 15_000;
+
 function Said() {
-  return <span class="notice" role="status" aria-live="polite">{visible(notice.value, 500)}</span>;
+  const said = notice.value;
+  useEffect(() => {
+    if (said === "") return;
+    const timer = setTimeout(() => (notice.value = ""), NOTICED);
+    return () => clearTimeout(timer);
+  }, [said]);
+  return <span class="notice" role="status" aria-live="polite">{visible(said, 500)}</span>;
 }
 
 function Seen() {

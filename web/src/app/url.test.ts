@@ -3,13 +3,14 @@ import { describe, expect, it } from "vitest";
 import { type Place, elsewhere, read, write } from "./url";
 
 const NOTHING: Place = {
-  view: null, selected: null, panel: undefined, search: null, filter: "", groupBy: "host", colorBy: "name", ranges: [], marks: [], toggled: [], pinned: [], hidden: [], order: {},
+  view: null, offsets: null, selected: null, panel: undefined, search: null, filter: "", groupBy: "host", colorBy: "name", ranges: [], marks: [], toggled: [], pinned: [], hidden: [], order: {},
 };
 
 describe("write and read", () => {
   it("keep everything", () => {
     const place: Place = {
       view: { begin: -120, end: 987_654_321_012 },
+      offsets: [0, -1_500_000],
       selected: { report: 1, table: "cuda_api", process: 4, row: 4_000_000_000 },
       panel: "stats",
       search: { text: "a&b=c#+%20 “<script>”\u202e\u0000", regex: true },
@@ -35,7 +36,7 @@ describe("write and read", () => {
     expect(write({ ...NOTHING, view: { begin: 0, end: 2e6 }, pinned: ["gpu:0/stream:7"] })).toBe("t=0,2000000&pin=gpu:0/stream:7");
   });
   it("makes nothing of what it cannot read", () => {
-    for (const hash of ["#t=1", "#t=2,1", "#t=a,b", "#e=1.2.3", "#e=0.<x>.1.1", "#m=~x", "#in=[1]", "#in={", "#g=x&c=y", "#__proto__=1", "#%"]) {
+    for (const hash of ["#t=1", "#t=2,1", "#t=a,b", "#e=1.2.3", "#e=0.<x>.1.1", "#m=~x", "#in=[1]", "#at=,", "#at=1,x", "#in={", "#g=x&c=y", "#__proto__=1", "#%"]) {
       expect(read(hash)).toEqual(NOTHING);
     }
   });

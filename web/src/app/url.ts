@@ -6,6 +6,8 @@ import type { ColorBy, GroupBy, Mark } from "./state";
 /** What an address says; what it does not say is as at first. */
 export interface Place {
   view: Span | null;
+  /** Where the reports lie on the axis; null: where they lie at first. */
+  offsets: number[] | null;
   selected: EventRef | null;
   panel: string | null | undefined;
   search: { text: string; regex: boolean } | null;
@@ -27,6 +29,7 @@ export function write(place: Place): string {
   const words = new URLSearchParams();
   const put = (key: string, value: string | null) => value !== null && value !== "" && words.append(key, value);
   put("t", place.view && span(place.view));
+  put("at", place.offsets && place.offsets.map((one) => round(one)).join(","));
   put("e", place.selected && [place.selected.report, place.selected.table, place.selected.process, place.selected.row].join("."));
   if (place.panel !== undefined) put("p", place.panel ?? "-");
   if (place.search !== null) put(place.search.regex ? "sr" : "s", place.search.text.slice(0, 1000));
@@ -52,6 +55,7 @@ export function read(hash: string): Place {
   const text = regex ?? words.get("s");
   return {
     view: spanOf(words.get("t")),
+    offsets: offsetsOf(words.get("at")),
     selected: reference(words.get("e")),
     panel: words.get("p") === null ? undefined : words.get("p") === "-" ? null : words.get("p"),
     search: text === null ? null : { text, regex: regex !== null },
@@ -87,6 +91,11 @@ function round(time: number, parts = 1): number {
 function spanOf(text: string | null): Span | null {
   const [begin, end] = (text ?? "").split(",").map(Number);
   return begin !== undefined && end !== undefined && Number.isFinite(begin) && Number.isFinite(end) && end > begin ? { begin, end } : null;
+}
+
+function offsetsOf(text: string | null): number[] | null {
+  const list = (text ?? "").split(",").map((one) => (one === "" ? Number.NaN : Number(one)));
+  return list.every(Number.isFinite) ? list : null;
 }
 
 function reference(text: string | null): EventRef | null {
