@@ -53,11 +53,17 @@ function Changes({ of }: { of: Difference }) {
 
 /** Where the two lie on each other: at their begins, or at a step or range of both. */
 function Laying({ of }: { of: Difference }) {
-  const at = current(of.anchors, offsets.value);
+  const chosen = useSignal(-1);
   const by = (offsets.value[1] ?? 0) - (offsets.value[0] ?? 0);
+  const begins = [meta.value?.reports[0]?.begin ?? 0, meta.value?.reports[1]?.begin ?? 0];
+  // Of several that are as far apart the one that was chosen.
+  const own = of.anchors[chosen.value];
+  const at = own !== undefined && own.a - own.b === by ? chosen.value : current(of.anchors, offsets.value);
+  const together = by === begins[0]! - begins[1]!;
   const lay = (to: number) => {
     const anchor = of.anchors[to] ?? null;
-    offsets.value = laid(anchor);
+    chosen.value = to;
+    offsets.value = laid(anchor, begins);
     if (anchor === null) return;
     // The view keeps its width and begins a little before the place where they meet.
     const width = view.value.end - view.value.begin;
@@ -69,14 +75,14 @@ function Laying({ of }: { of: Difference }) {
       <label class="p-choice">
         Lay B on A at{" "}
         <select value={String(at)} onChange={(event) => lay(Number(event.currentTarget.value))}>
-          <option value="-1">{at < 0 && by !== 0 ? "(moved)" : "their begins"}</option>
+          <option value="-1">{at < 0 && !together ? "(moved)" : "their begins"}</option>
           {of.anchors.map((anchor, i) => <option key={i} value={String(i)}>{anchor.label.slice(0, 120)}</option>)}
         </select>
       </label>
       <button type="button" disabled={at <= 0} onClick={() => lay(at - 1)}>Previous</button>
       <button type="button" disabled={at >= of.anchors.length - 1} onClick={() => lay(at + 1)}>Next</button>
-      {by !== 0 && <button type="button" onClick={() => lay(-1)}>At their begins</button>}
-      <span class="p-dim" role="status">{by === 0 ? "Both begin at 0." : `B is moved by ${time(by)}.`}</span>
+      {!together && <button type="button" onClick={() => lay(-1)}>At their begins</button>}
+      <span class="p-dim" role="status">{together ? "Both begin together." : `B is moved by ${time(by)}.`}</span>
     </div>
   );
 }

@@ -8,6 +8,7 @@ test("both times coincide", () => {
   const [first, second] = laid(ANCHORS[1]!);
   expect(ANCHORS[1]!.a + first!).toBe(ANCHORS[1]!.b + second!);
   expect(laid(null)).toEqual([0, 0]);
+  expect(laid(null, [5, 30])).toEqual([0, -25]);
 });
 
 test("which anchor it is", () => {

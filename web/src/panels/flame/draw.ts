@@ -22,7 +22,7 @@ export interface Look {
 }
 
 const FONT = "11px system-ui, sans-serif";
-const LETTER = 6.1; // a bit wider than most, so that measuring is rarely needed
+const LETTER = 6.1; // about; what is near the limit is measured
 
 /** Draw into a canvas of this size (CSS pixels). */
 export function paint(canvas: HTMLCanvasElement, width: number, height: number, boxes: readonly Rectangle[], look: Look): void {
@@ -61,9 +61,15 @@ export function paint(canvas: HTMLCanvasElement, width: number, height: number, 
 /** Shorten a name to what fits. */
 function fitted(on: CanvasRenderingContext2D, name: string, room: number): string {
   const whole = name.length * LETTER > room ? short(name.slice(0, 400)) : short(name);
-  if (whole.length * LETTER <= room || (whole.length < 300 && on.measureText(whole).width <= room)) return whole;
-  const letters = Math.floor(room / LETTER) - 1;
-  return letters < 2 ? "" : `${whole.slice(0, letters)}…`;
+  if (whole.length * LETTER * 1.3 <= room || (whole.length < 300 && on.measureText(whole).width <= room)) return whole;
+  let letters = Math.floor(room / LETTER) - 1;
+  while (letters > 2) {
+    const text = `${whole.slice(0, letters)}…`;
+    const wide = on.measureText(text).width;
+    if (wide <= room) return text;
+    letters = Math.min(letters - 1, Math.floor((letters * room) / wide));
+  }
+  return "";
 }
 
 /** Return the innermost box at a point. */

@@ -9,7 +9,7 @@ function plot(time: number[], last: number[], high = last): Plot {
 }
 
 test("counters of memory are found, with whose they are", () => {
-  expect(memoryTracks(TREE).map((one) => [one.title, one.track.track])).toEqual([["GPU 0 › Memory", 9]]);
+  expect(memoryTracks(TREE).map((one) => [one.title, one.track.track])).toEqual([["Memory · GPU 0", 9]]);
 });
 
 test("values hold until the next one; what is not known yet, or not any more, is a gap", () => {

@@ -4,7 +4,7 @@ import type { Plot, Track, TrackNode } from "../../data/types";
 
 export interface MemoryTrack {
   track: Track;
-  /** Whose it is and what: "GPU 0 › Memory of tensors". */
+  /** What it is, then whose: "Memory of tensors · GPU 0". */
   title: string;
 }
 
@@ -16,7 +16,7 @@ export function memoryTracks(tree: readonly TrackNode[]): MemoryTrack[] {
     const { node, above } = one;
     const track = node.track;
     if (track !== undefined && track.kind === "counter" && isMemory(track, node.name)) {
-      found.push({ track, title: [...above.slice(-1), node.name, ...(node.detail ? [node.detail] : [])].join(" › ") });
+      found.push({ track, title: [node.name, ...(node.detail ? [node.detail] : []), ...above.slice(-1)].join(" · ") });
     }
     for (const child of node.children) open.push({ node: child, above: [...above, node.name] });
   }

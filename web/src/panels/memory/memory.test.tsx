@@ -9,7 +9,7 @@ const STAT = { name: "gpu_memory_sum", title: "GPU Memory Summary", available: t
 test("curves with their peaks; one is left out", async () => {
   load(fake());
   const place = draw(MemoryPanel);
-  await until(() => place.querySelector('[role="img"]')?.getAttribute("aria-label") === "Memory over time: GPU 0 › Memory, peak 2.00 KiB");
+  await until(() => place.querySelector('[role="img"]')?.getAttribute("aria-label") === "Memory over time: Memory · GPU 0, peak 2.00 KiB");
   click(place.querySelector('fieldset input[type="checkbox"]')!);
   expect(await until(() => place.textContent!.includes("No curve is chosen."))).toBeTruthy();
 });

@@ -7,7 +7,7 @@ import { meta, offsets, source, trees, view } from "../../app/state";
 import type { StatInfo } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
 import { inReport, lasting } from "../parts/jump";
-import { Plot, axis, seriesColor } from "../parts/plot";
+import { DOUBLED, PADDING, Plot, ROUND, axis, seriesColor } from "../parts/plot";
 import { ReportChoice, generation, panelReport } from "../parts/report";
 import { TableView } from "../parts/table";
 import { Tabs } from "../parts/tabs";
@@ -128,8 +128,9 @@ function options(drawn: readonly MemoryTrack[], units: readonly string[]): Omit<
   const unit = units.length === 1 ? units[0]! : "";
   return {
     legend: { show: false },
+    padding: PADDING,
     scales: { x: { time: false }, y: { range: (_plot, low, high) => [Math.min(low ?? 0, 0), (high || 1) * 1.06] } },
-    axes: [axis(time, { space: 70 }), axis((value) => quantity(value, unit), { size: 74 })],
+    axes: [axis(time, { space: 70, incrs: ROUND }), axis((value) => quantity(value, unit), { size: 74, ...(/^(B|bytes)$/.test(unit) ? { incrs: DOUBLED } : {}) })],
     series: [{}, ...drawn.map((_, i): uPlot.Series => ({ stroke: seriesColor(i), width: 1.5, fill: seriesColor(i, 0.12), spanGaps: false, points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) }))],
     cursor: { y: false, drag: { x: true, y: false, setScale: false } },
     hooks: {

@@ -64,6 +64,7 @@ export function Answered<T>({ of, what, children }: Props<T>) {
       </div>
     );
   }
+  if (of.error !== null && isMissing(of.error)) return <Empty>The report {of.error}</Empty>;
   if (of.error !== null) {
     return (
       <div class="p-said p-failed" role="alert">
@@ -81,6 +82,11 @@ export function Answered<T>({ of, what, children }: Props<T>) {
       Loading {what} …
     </p>
   ) : null;
+}
+
+/** Is it no failure, but that the report has no such data? Then the words go on after "the report". */
+function isMissing(error: string): boolean {
+  return error.startsWith("does not contain");
 }
 
 /** Words where there is nothing to show: what is missing and, where known, how to get it. */

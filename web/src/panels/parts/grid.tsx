@@ -1,6 +1,8 @@
 /** A table of any length: only the rows in sight are in the page; sorted by its heads, walked by keys, rows with a place open it. */
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import type { Column, Table } from "../../data/types";
+import { letter } from "./letter";
+import { useSize } from "./size";
 import type { Order } from "./sorting";
 import { turned } from "./sorting";
 import { shown } from "./units";
@@ -30,20 +32,12 @@ export function Grid({ label, columns, rows, order, sorted, onSort, onOpen, open
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(0);
+  const [width, height] = useSize(box, [0, 0]);
   const [active, setActive] = useState(-1);
-  const wide = useMemo(() => widths(columns, rows), [columns, rows]);
+  const room = width > 0 ? Math.floor(width / letter()) : 140;
+  const wide = useMemo(() => widths(columns, rows, room), [columns, rows, room]);
   const total = wide.reduce((sum, one) => sum + one, 0);
 
-  useEffect(() => {
-    const node = box.current;
-    if (node === null) return;
-    setHeight(node.clientHeight);
-    if (typeof ResizeObserver === "undefined") return;
-    const observer = new ResizeObserver(() => setHeight(node.clientHeight));
-    observer.observe(node);
-    return () => observer.disconnect();
-  }, []);
   useEffect(() => {
     if (box.current) box.current.scrollTop = 0;
     setTop(0);

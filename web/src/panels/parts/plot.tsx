@@ -46,12 +46,17 @@ export function axis(write: (value: number) => string, more: Partial<uPlot.Axis>
   return {
     stroke: scheme.quiet,
     font: "11px system-ui, sans-serif",
+    size: 26,
+    gap: 3,
     grid: { stroke: scheme.faintRule, width: 1 },
     ticks: { stroke: scheme.rule, width: 1, size: 4 },
     values: (_plot, ticks) => ticks.map((tick) => (tick === null ? "" : write(tick))),
     ...more,
   };
 }
+
+/** Room around what is drawn: above, right, below, left. */
+export const PADDING: uPlot.Padding = [10, 14, 0, 0];
 
 /** The colour of series number i, with a paler one to fill with. */
 export function seriesColor(i: number, share = 1): string {
@@ -62,3 +67,6 @@ export function seriesColor(i: number, share = 1): string {
 
 /** The place of ticks at times that people count in: 1, 2, 5, 10 … */
 export const ROUND: number[] = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+
+/** The place of ticks at sizes: powers of two. */
+export const DOUBLED: number[] = Array.from({ length: 60 }, (_, power) => 2 ** power);

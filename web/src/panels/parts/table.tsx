@@ -43,7 +43,7 @@ export function TableView({ table, onOpen, opens, openTitle, empty = "No rows.",
         <h3 title={table.title}>{table.title}</h3>
         {children}
         <span class="p-space" />
-        <input type="search" value={filter} placeholder="Filter rows: words or /regex/" aria-label={`Filter the rows of ${table.title}`}
+        <input type="search" value={filter} placeholder="Filter: words or /regex/" aria-label={`Filter the rows of ${table.title}`}
           onInput={(event) => setFilter(event.currentTarget.value)} />
         <span class="p-dim" role="status">{counted(order.length, table)}</span>
         <button type="button" disabled={order.length === 0} onClick={() => void copy(csv(table, order), `${count(order.length)} rows as CSV`)}>

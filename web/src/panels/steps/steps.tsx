@@ -7,7 +7,7 @@ import { source } from "../../app/state";
 import type { Steps } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
 import { goToSpan } from "../parts/jump";
-import { Plot, axis, seriesColor } from "../parts/plot";
+import { PADDING, Plot, ROUND, axis, seriesColor } from "../parts/plot";
 import { ReportChoice, generation, panelReport } from "../parts/report";
 import { percent, time } from "../parts/units";
 import type { Step } from "./series";
@@ -130,8 +130,10 @@ function options(series: number, one: boolean, count: number, onClick: (number: 
   const bars = one && count <= BARS ? uPlot.paths.bars!({ size: [0.8, 40], align: 0 }) : undefined;
   return {
     legend: { show: false },
-    scales: { x: { time: false }, y: { range: (_plot, _low, high) => [0, (high || 1) * 1.06] } },
-    axes: [axis((value) => (Number.isInteger(value) ? String(value) : "")), axis(time, { size: 64 })],
+    padding: PADDING,
+    // Half a step more on both sides: the first and the last bar are whole, and one alone is not as wide as all.
+    scales: { x: { time: false, range: (_plot, low, high) => [low - 0.5 - 4 / count, high + 0.5 + 4 / count] }, y: { range: (_plot, _low, high) => [0, (high || 1) * 1.06] } },
+    axes: [axis((value) => (Number.isInteger(value) ? String(value) : "")), axis(time, { size: 64, incrs: ROUND })],
     series: [
       {},
       // Stacked ones are drawn from the greatest sum down: the first drawn is the last part.
