@@ -10,9 +10,8 @@ const MOST = 64;
 
 /** The link number of an event; null where it has none or is not loaded. */
 export function linkOf(store: Store, event: Located): number | null {
-  const tiles = store.get(event.report, event.track);
-  for (const tile of [tiles?.fine, tiles?.whole]) {
-    const run = tile?.lanes[event.lane];
+  for (const tile of store.get(event.report, event.track) ?? []) {
+    const run = tile.lanes[event.lane];
     const index = run === undefined ? null : find(run, event.start, event.row);
     if (run !== undefined && index !== null && run.rects.link[index] !== NONE) return run.rects.link[index]!;
   }
@@ -27,7 +26,7 @@ export function correlated(store: Store, rows: readonly Row[], event: Located): 
   for (const row of rows) {
     const track = row.node.track;
     if (track === undefined || track.report !== event.report) continue;
-    for (const [lane, run] of (store.get(row.report, track.track)?.fine?.lanes ?? []).entries()) {
+    for (const [lane, run] of (store.get(row.report, track.track)?.[0]?.lanes ?? []).entries()) {
       if (run === undefined) continue;
       for (let index = run.first; index < run.first + run.count && same.length < MOST; index += 1) {
         if (run.rects.link[index] !== link || run.rects.slices[index] !== 1) continue;

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { Source } from "../../data/source";
 import type { Rects, ViewportQuery } from "../../data/types";
 import { rects, track } from "../testing";
-import { Loader, OVER, type Wish, question } from "./loader";
+import { Loader, NEAR, OVER, type Wish, question } from "./loader";
 import { Store, pieces, serves } from "./tiles";
 
 const WISH: Wish = { report: 0, view: { begin: 400_000, end: 500_000 }, whole: { begin: 0, end: 1_000_000 }, width: 1000, tracks: [track(1), track(2, { kind: "counter" })], generation: 1 };
@@ -13,13 +13,14 @@ function answer({ begin, end, tracks }: Pick<ViewportQuery, "begin" | "end" | "t
 }
 
 describe("question", () => {
-  it("asks for more than is seen, at the grain of the screen", () => {
+  it("asks for what is seen first, then for more, at the grain of the screen", () => {
     const asked = question(WISH, new Store())!;
-    expect(asked).toMatchObject({ begin: 400_000 - OVER * 100_000, end: 500_000 + OVER * 100_000, tracks: [1], plots: [2], isWhole: false });
+    expect(asked).toMatchObject({ begin: 400_000 - NEAR * 100_000, end: 500_000 + NEAR * 100_000, tracks: [1], plots: [2], isWhole: false });
     expect((asked.end - asked.begin) / asked.width).toBeCloseTo(100);
+    expect(question(WISH, new Store(), 0.35)).toMatchObject({ begin: 400_000 - OVER * 100_000, end: 500_000 + OVER * 100_000 });
   });
   it("never asks beyond the recording", () => {
-    expect(question({ ...WISH, view: { begin: -200_000, end: 50_000 } }, new Store())).toMatchObject({ begin: 0, end: 300_000 });
+    expect(question({ ...WISH, view: { begin: -200_000, end: 50_000 } }, new Store())).toMatchObject({ begin: 0, end: 75_000 });
     expect(question({ ...WISH, view: { begin: 2_000_000, end: 3_000_000 } }, new Store())).toBeNull();
     expect(question({ ...WISH, view: { begin: -500_000, end: 1_500_000 } }, new Store())).toMatchObject({ begin: 0, end: 1_000_000, isWhole: true });
   });
@@ -27,7 +28,7 @@ describe("question", () => {
     const store = new Store();
     store.addRects(answer({ begin: 300_000, end: 600_000, tracks: [1] }), 0, [1], 100, 1, false);
     expect(question(WISH, store)).toMatchObject({ tracks: [], plots: [2] });
-    store.addPlots([], { begin: 300_000, end: 600_000 }, 100, 0, [2], 1, false);
+    store.addPlots([], { begin: 300_000, end: 600_000 }, 0, [2], 100, 1, false);
     expect(question(WISH, store)).toBeNull();
     // Panned, zoomed in, and when the report has grown.
     expect(question({ ...WISH, view: { begin: 550_000, end: 650_000 } }, store)).not.toBeNull();
@@ -61,13 +62,39 @@ describe("Loader", () => {
     expect(waiting.length).toBe(1);
     waiting[0]!.give();
     await vi.waitFor(() => expect(waiting.length).toBe(2), 60_000);
-    expect(waiting[1]!.query.begin).toBe(199_000);
+    expect(waiting[1]!.query.begin).toBe(199_900);
     waiting[1]!.give();
     await vi.waitFor(() => expect(loader.busy).toBe(false), 60_000);
     expect(came).toHaveBeenCalledTimes(2);
-    // The same again needs nothing.
+    // The same again needs only what is beside it, and then nothing.
+    expect(loader.want(at(200_000))).toBe(true);
+    expect(waiting[2]!.query.begin).toBe(199_000);
+    waiting[2]!.give();
+    await vi.waitFor(() => expect(loader.busy).toBe(false), 60_000);
+    expect(came).toHaveBeenLastCalledWith(null);
     expect(loader.want(at(200_000))).toBe(false);
-    expect(waiting.length).toBe(2);
+    expect(waiting.length).toBe(3);
+  });
+  it("gives up what was asked ahead for what is waited for", async () => {
+    const asked: { query: ViewportQuery; signal: AbortSignal | undefined }[] = [];
+    const source = {
+      viewport: (query: ViewportQuery, signal?: AbortSignal) => {
+        asked.push({ query, signal });
+        if (asked.length !== 2) return Promise.resolve(answer(query));
+        return new Promise<Rects>((_, reject) => signal?.addEventListener("abort", () => reject(new Error("given up"))));
+      },
+      plots: () => Promise.resolve([]),
+    };
+    const loader = new Loader(source as unknown as Source, new Store(), { came: () => undefined, failed: (error) => expect.fail(error.message) });
+    const at = (begin: number): Wish => ({ ...WISH, tracks: [track(1)], view: { begin, end: begin + 1000 } });
+    loader.want(at(0));
+    await vi.waitFor(() => expect(loader.busy).toBe(false), 60_000);
+    loader.want(at(0));
+    expect(asked[1]!.signal!.aborted).toBe(false);
+    loader.want(at(500_000));
+    expect(asked[1]!.signal!.aborted).toBe(true);
+    await vi.waitFor(() => expect(loader.busy).toBe(false), 60_000);
+    expect(asked.at(-1)!.query.begin).toBe(499_900);
   });
   it("says what failed, and does not hammer", async () => {
     const source = { viewport: vi.fn(() => Promise.reject(new Error("gone"))), plots: vi.fn(() => Promise.resolve([])) };
@@ -93,12 +120,32 @@ describe("tiles", () => {
     expect(pieces(tiles, 700, 800).map(({ begin, end, tile }) => [begin, end, tile.grain])).toEqual([[700, 800, 10]]);
     expect(pieces(undefined, 0, 1)).toEqual([]);
   });
+  it("keeps the last ones, so that zooming back needs no answer, and puts the right one first", () => {
+    const store = new Store();
+    const add = (begin: number, end: number, grain: number): void => store.addRects(answer({ begin, end, tracks: [1] }), 0, [1], grain, 1, end - begin === 1000);
+    add(0, 1000, 10);
+    add(300, 700, 4);
+    add(450, 550, 1);
+    expect(store.get(0, 1)!.map((one) => one.grain)).toEqual([1, 4, 10]);
+    expect(pieces(store.get(0, 1), 0, 1000).map((one) => one.tile.grain)).toEqual([10, 4, 1, 4, 10]);
+    expect(store.prefer(0, 1, 350, 650, 4, 1)).toBe(true);
+    expect(store.get(0, 1)![0]!.grain).toBe(4);
+    expect(store.prefer(0, 1, 350, 650, 1, 1)).toBe(false);
+    for (let at = 0; at < 20; at += 1) add(at * 10, at * 10 + 9, 0.1);
+    expect(store.get(0, 1)!.length).toBeLessThanOrEqual(5);
+    expect(store.get(0, 1)!.at(-1)!.isWhole).toBe(true);
+  });
+  it("forgets what an older generation said once the newer one says it", () => {
+    const store = new Store();
+    store.addRects(answer({ begin: 0, end: 500, tracks: [1] }), 0, [1], 4, 1, false);
+    store.addRects(answer({ begin: 400, end: 900, tracks: [1] }), 0, [1], 4, 2, false);
+    expect(store.get(0, 1)!.map((one) => one.generation)).toEqual([2]);
+  });
   it("does for a view that it covers at the same grain", () => {
-    const tile = { begin: 0, end: 100, grain: 1, generation: 1, lanes: [], plot: null };
+    const tile = { begin: 0, end: 100, grain: 1, generation: 1, isWhole: false, lanes: [], plot: null };
     expect(serves(tile, 0, 100, 1, 1)).toBe(true);
     expect(serves(tile, 0, 101, 1, 1)).toBe(false);
     expect(serves(tile, 10, 20, 0.1, 1)).toBe(false);
     expect(serves(tile, 0, 100, 1, 2)).toBe(false);
-    expect(serves(null, 0, 1, 1, 1)).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 /** Asks for what the view needs and nothing twice: one question at a time for each report, the newest wish next, more than is seen so that panning has it already. */
 import type { Source, Span } from "../../data/source";
 import type { Track } from "../../data/types";
-import { type Store, serves, wasteful } from "./tiles";
+import type { Store } from "./tiles";
 
 export interface Wish {
   report: number;
@@ -15,7 +15,8 @@ export interface Wish {
   generation: number;
 }
 
-/** Asked for on either side of the view, in views, and the margin below which more is asked for ahead of a pan. */
+/** Asked for on either side of the view, in views: little while somebody waits for it, then more, ahead of a pan, where there is less than so much left. */
+export const NEAR = 0.1;
 export const OVER = 1;
 export const AHEAD = 0.35;
 /** Rectangles of an answer: 1 MB. */
@@ -32,21 +33,19 @@ export interface Question {
   isWhole: boolean;
 }
 
-/** What a wish still needs, where `ahead` also for the next pan of so many views; null: nothing. */
-export function question(wish: Wish, store: Pick<Store, "get">, ahead = 0): Question | null {
+/** What a wish still needs, where `ahead` also for the next pan of so many views; null: nothing. Puts what serves it first in the store. */
+export function question(wish: Wish, store: Pick<Store, "prefer">, ahead = 0): Question | null {
   const { view, whole } = wish;
   const width = view.end - view.begin;
   const grain = width / Math.max(wish.width, 1);
   const begin = Math.max(view.begin - ahead * width, whole.begin);
   const end = Math.min(view.end + ahead * width, whole.end);
   if (!(end > begin)) return null;
-  const lacking = wish.tracks.filter((one) => {
-    const fine = store.get(wish.report, one.track)?.fine ?? null;
-    return !serves(fine, begin, end, grain, wish.generation) || wasteful(fine!, begin, end, grain);
-  });
+  const lacking = wish.tracks.filter((one) => !store.prefer(wish.report, one.track, begin, end, grain, wish.generation));
   if (lacking.length === 0) return null;
-  const from = Math.max(view.begin - width * OVER, whole.begin);
-  const to = Math.min(view.end + width * OVER, whole.end);
+  const over = width * (ahead > 0 ? OVER : NEAR);
+  const from = Math.max(view.begin - over, whole.begin);
+  const to = Math.min(view.end + over, whole.end);
   return {
     begin: from,
     end: to,
@@ -67,7 +66,7 @@ export class Loader {
   readonly #source: Source;
   readonly #store: Store;
   readonly #events: LoaderEvents;
-  readonly #busy = new Map<number, AbortController>();
+  readonly #busy = new Map<number, { control: AbortController; isAhead: boolean }>();
   readonly #next = new Map<number, Wish>();
   readonly #since = new Map<number, number>();
   #closed = false;
@@ -83,7 +82,10 @@ export class Loader {
   want(wish: Wish): boolean {
     this.#next.set(wish.report, wish);
     if (!this.#since.has(wish.report)) this.#since.set(wish.report, performance.now());
-    if (!this.#busy.has(wish.report)) void this.#run(wish.report);
+    const busy = this.#busy.get(wish.report);
+    if (busy === undefined) void this.#run(wish.report);
+    // What somebody waits for goes before what nobody sees yet.
+    else if (busy.isAhead && question(wish, this.#store) !== null) busy.control.abort();
     return this.#busy.has(wish.report);
   }
 
@@ -93,7 +95,7 @@ export class Loader {
 
   close(): void {
     this.#closed = true;
-    for (const one of this.#busy.values()) one.abort();
+    for (const one of this.#busy.values()) one.control.abort();
   }
 
   async #run(report: number): Promise<void> {
@@ -109,14 +111,15 @@ export class Loader {
       }
       const since = this.#since.get(report) ?? performance.now();
       const control = new AbortController();
-      this.#busy.set(report, control);
+      this.#busy.set(report, { control, isAhead: seen === null });
       try {
         await this.#ask(wish, asked, control.signal);
         if (this.#closed) return;
         this.#since.delete(report);
         this.#events.came(seen === null ? null : since);
       } catch (error) {
-        if (this.#closed || control.signal.aborted) return;
+        if (this.#closed) return;
+        if (control.signal.aborted) continue;
         // A server that is gone is not asked a hundred times a second.
         this.#paused = performance.now() + PAUSE;
         this.#events.failed(error instanceof Error ? error : new Error(String(error)));
@@ -136,7 +139,7 @@ export class Loader {
         ),
       asked.plots.length > 0 &&
         this.#source.plots({ ...query, tracks: asked.plots }, signal).then((plots) =>
-          this.#store.addPlots(plots, asked, grain, wish.report, asked.plots, wish.generation, asked.isWhole),
+          this.#store.addPlots(plots, asked, wish.report, asked.plots, grain, wish.generation, asked.isWhole),
         ),
     ]);
   }

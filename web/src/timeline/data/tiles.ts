@@ -1,4 +1,4 @@
-/** What the page has of each track: the finest answer around the view and the coarse one of everything, so that there is always something to draw. */
+/** What the page has of each track: the last answers around the view and the coarse one of everything, so that there is always something to draw. */
 import type { Plot, Rects } from "../../data/types";
 import type { Run } from "../draw/pack";
 
@@ -8,15 +8,14 @@ export interface Tile {
   /** ns of the pixels that it was asked for; 0: nothing was joined, it serves for all. */
   grain: number;
   generation: number;
+  isWhole: boolean;
   /** Runs by lane. */
   lanes: (Run | undefined)[];
   plot: Plot | null;
 }
 
-export interface Tiles {
-  fine: Tile | null;
-  whole: Tile | null;
-}
+/** The one to draw from first; where it does not reach the next one, and so on. */
+export type Tiles = readonly Tile[];
 
 /** A stretch of a view and the tile to draw it from. */
 export interface Piece {
@@ -25,8 +24,13 @@ export interface Piece {
   tile: Tile;
 }
 
+/** Tiles of a track that are kept beside the whole one: zooming back and forth needs no new answers. */
+const KEPT = 4;
+/** What would fill less than this part of the view is not worth a piece of its own. */
+const CRUMB = 1 / 200;
+
 export class Store {
-  readonly #tracks = new Map<string, Tiles>();
+  readonly #tracks = new Map<string, Tile[]>();
 
   static key(report: number, track: number): string {
     return `${report}/${track}`;
@@ -36,32 +40,43 @@ export class Store {
     return this.#tracks.get(Store.key(report, track));
   }
 
+  /** Puts the coarsest tile that does for a view first; false where none does. */
+  prefer(report: number, track: number, begin: number, end: number, grain: number, generation: number): boolean {
+    const tiles = this.#tracks.get(Store.key(report, track)) ?? [];
+    const able = tiles.filter((one) => serves(one, begin, end, grain, generation));
+    if (able.length === 0) return false;
+    const best = able.reduce((a, b) => (b.grain > a.grain ? b : a));
+    tiles.splice(tiles.indexOf(best), 1);
+    tiles.unshift(best);
+    return true;
+  }
+
   /** Takes an answer for some tracks; those without a lane in it have nothing there, which is an answer, too. `grain` is what was asked: a coarser answer is all there is to have. */
   addRects(rects: Rects, report: number, tracks: readonly number[], grain: number, generation: number, isWhole: boolean): void {
     const joined = rects.slices.some((count) => count > 1);
-    const made = new Map<number, Tile>(
-      tracks.map((track) => [
-        track, { begin: rects.begin, end: rects.end, grain: joined ? grain : 0, generation, lanes: [], plot: null },
-      ]),
-    );
+    const { begin, end } = rects;
+    const made = new Map<number, Tile>(tracks.map((track) => [track, { begin, end, grain: joined ? grain : 0, generation, isWhole, lanes: [], plot: null }]));
     for (const { track, lane, first, count } of rects.lanes) {
       const tile = made.get(track);
       if (tile !== undefined) tile.lanes[lane] = { rects, first, count };
     }
-    for (const [track, tile] of made) this.#put(report, track, tile, isWhole);
+    for (const [track, tile] of made) this.#put(report, track, tile);
   }
 
-  addPlots(plots: readonly Plot[], span: { begin: number; end: number }, grain: number, report: number, tracks: readonly number[], generation: number, isWhole: boolean): void {
+  addPlots(plots: readonly Plot[], span: { begin: number; end: number }, report: number, tracks: readonly number[], grain: number, generation: number, isWhole: boolean): void {
     const given = new Map(plots.map((plot) => [plot.track, plot]));
-    for (const track of tracks) this.#put(report, track, { ...span, grain, generation, lanes: [], plot: given.get(track) ?? null }, isWhole);
+    const { begin, end } = span;
+    for (const track of tracks) this.#put(report, track, { begin, end, grain, generation, isWhole, lanes: [], plot: given.get(track) ?? null });
   }
 
-  #put(report: number, track: number, tile: Tile, isWhole: boolean): void {
+  #put(report: number, track: number, tile: Tile): void {
     const key = Store.key(report, track);
-    const tiles = this.#tracks.get(key) ?? { fine: null, whole: null };
-    if (isWhole) tiles.whole = tile;
-    tiles.fine = tile;
-    this.#tracks.set(key, tiles);
+    const others = (this.#tracks.get(key) ?? []).filter(
+      (one) => (one.generation === tile.generation || one.isWhole) && !(one.isWhole && tile.isWhole) && !covers(tile, one),
+    );
+    // The whole one stays, however long ago it was asked for.
+    const recent = others.filter((one) => !one.isWhole).slice(0, KEPT - 1);
+    this.#tracks.set(key, [tile, ...recent, ...others.filter((one) => one.isWhole)]);
   }
 
   clear(): void {
@@ -69,32 +84,35 @@ export class Store {
   }
 }
 
-/** Of what a view is drawn: the fine tile where it reaches, the whole one beside it. */
+/** Is there nothing in `b` that `a` does not say at least as finely? */
+function covers(a: Tile, b: Tile): boolean {
+  return !b.isWhole && a.begin <= b.begin && a.end >= b.end && a.grain <= b.grain;
+}
+
+/** Of what a view is drawn. */
 export function pieces(tiles: Tiles | undefined, begin: number, end: number): Piece[] {
-  if (tiles === undefined) return [];
-  const { fine, whole } = tiles;
-  if (fine === null || whole === null || fine === whole) {
-    const tile = fine ?? whole;
-    return tile === null ? [] : [{ begin, end, tile }];
-  }
-  const left = Math.min(Math.max(fine.begin, begin), end);
-  const right = Math.max(Math.min(fine.end, end), left);
-  if (right <= left) return [{ begin, end, tile: whole }];
   const made: Piece[] = [];
-  if (left > begin) made.push({ begin, end: left, tile: whole });
-  made.push({ begin: left, end: right, tile: fine });
-  if (right < end) made.push({ begin: right, end, tile: whole });
+  if (tiles !== undefined) fill(tiles, 0, begin, end, (end - begin) * CRUMB, made);
   return made;
 }
 
-/** Does a tile do for a view whose pixels are `grain` ns wide? */
-export function serves(tile: Tile | null, begin: number, end: number, grain: number, generation: number): boolean {
-  if (tile === null || tile.generation !== generation) return false;
-  if (tile.begin > begin || tile.end < end) return false;
-  return tile.grain <= grain * 1.6;
+function fill(tiles: Tiles, at: number, begin: number, end: number, least: number, into: Piece[]): void {
+  const tile = tiles[at];
+  if (tile === undefined || !(end > begin)) return;
+  const left = Math.min(Math.max(tile.begin, begin), end);
+  const right = Math.max(Math.min(tile.end, end), left);
+  if (right - left < least && at + 1 < tiles.length) return fill(tiles, at + 1, begin, end, least, into);
+  fill(tiles, at + 1, begin, left, least, into);
+  if (right > left) into.push({ begin: left, end: right, tile });
+  fill(tiles, at + 1, right, end, least, into);
 }
 
-/** Is a tile so fine that it is slow to draw? Where nothing was joined there is no coarser one worth asking for, unless the view is much wider. */
-export function wasteful(tile: Tile, begin: number, end: number, grain: number): boolean {
-  return tile.grain * 8 < grain && (tile.end - tile.begin) / 16 < end - begin && tile.lanes.some((run) => run !== undefined && run.count > 4000);
+/** The tile that a time is drawn from. */
+export function tileAt(tiles: Tiles | undefined, time: number): Tile | undefined {
+  return tiles?.find((one) => one.begin <= time && time <= one.end);
+}
+
+/** Does a tile do for a view whose pixels are `grain` ns wide? */
+export function serves(tile: Tile, begin: number, end: number, grain: number, generation: number): boolean {
+  return tile.generation === generation && tile.begin <= begin && tile.end >= end && tile.grain <= grain * 1.6;
 }

@@ -1,7 +1,7 @@
 /** What lies under the pointer, and the neighbours of an event. */
 import { firstWhere } from "../../data/cut";
 import type { Track } from "../../data/types";
-import type { Tiles } from "../data/tiles";
+import { type Tiles, tileAt } from "../data/tiles";
 import { type Run, firstAfter } from "../draw/pack";
 import { type Row, firstRow, laneTop } from "./rows";
 
@@ -42,12 +42,9 @@ export function sliceAt(run: Run, time: number, reach: number): number | null {
   return best;
 }
 
-/** The run of a lane that covers a time: the fine one where there is one. */
+/** The run of a lane that a time is drawn from. */
 export function runAt(tiles: Tiles | undefined, lane: number, time: number): Run | undefined {
-  if (tiles === undefined) return undefined;
-  const { fine, whole } = tiles;
-  const tile = fine !== null && fine.begin <= time && time <= fine.end ? fine : (whole ?? fine);
-  return tile?.lanes[lane];
+  return tileAt(tiles, time)?.lanes[lane];
 }
 
 export function hit(row: Row, y: number, time: number, reach: number, tilesOf: (track: Track) => Tiles | undefined): Hit | null {

@@ -5,6 +5,7 @@ import { hovered, offsets } from "../../app/state";
 import type { Stage } from "../stage";
 import { under } from "../input/hits";
 import { timeLabel } from "../layout/ticks";
+import { tileAt } from "../data/tiles";
 import { pointer, size } from "../local";
 import { valueAt, valueLabel } from "../draw/plots";
 
@@ -22,8 +23,9 @@ export function wordsAt(stage: Stage, x: number, y: number): Words | null {
   if (track?.kind === "counter") {
     const own = found.time - (offsets.value[row.report] ?? 0);
     const tiles = stage.store.get(row.report, track.track);
-    const value = [tiles?.fine, tiles?.whole].map((tile) => (tile?.plot == null ? null : valueAt(tile.plot, own))).find((one) => one != null);
-    if (value == null) return null;
+    const plot = tileAt(tiles, own)?.plot ?? null;
+    const value = plot === null ? null : valueAt(plot, own);
+    if (value === null) return null;
     const band = value.high > value.low ? [`${valueLabel(value.low, track.unit)} to ${valueLabel(value.high, track.unit)} within this pixel`] : [];
     return { title: `${visible(row.node.name, 120)}: ${valueLabel(value.last, track.unit)}`, lines: [...band, `at ${timeLabel(found.time)}`] };
   }
