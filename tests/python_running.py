@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.capturing import Capture
 from tests.process_register import STUB
 from tests.spool_records import RawSpool, Record, read_spools
@@ -40,6 +42,13 @@ def interpreters() -> list[str]:
     system = Path("/usr/bin/python3")
     own = [str(system)] if _is_static(system) and system.resolve() not in map(Path.resolve, map(Path, _versions())) else []
     return [*_versions(), *own]
+
+
+def representatives() -> list[Any]:
+    """The same as parameters of a test, of which the newest and our own run each time: the others are exhaustive."""
+    newest = max(_versions().values(), default=None)
+    kept = {path for path, version in _versions().items() if version in (newest, sys.version_info[:2])}
+    return [pytest.param(path, marks=() if path in kept or not kept else pytest.mark.exhaustive) for path in interpreters()]
 
 
 def _is_static(python: Path) -> bool:

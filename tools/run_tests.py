@@ -21,8 +21,10 @@ MOST = 5  # failures that get a second chance
 FAILED, NO_TESTS = 1, 5  # pytest's exit statuses
 
 _UNIT = ["-n", "auto", "--maxprocesses=4", "--dist", "worksteal", "tests/unit", "tests/conformance"]
-# Files side by side: most of their time they wait for programs. JOBS=0: one after the other, in one process.
-_INTEGRATION = f"-n {os.environ.get('JOBS', '2')} --dist loadfile tests --ignore=tests/unit --ignore=tests/conformance".split()
+# Files side by side, those first that take longest: most of their time they wait for programs. JOBS=0: one after the other.
+_INTEGRATION = (
+    f"-n {os.environ.get('JOBS', '2')} --dist loadfile --no-loadscope-reorder tests --ignore=tests/unit --ignore=tests/conformance".split()
+)
 PARTS = {
     "check": [*_UNIT, "-m", "not slow and not exhaustive"],
     "unit": [*_UNIT, "-m", "not exhaustive"],

@@ -34,6 +34,31 @@ def in_site_packages(pattern: str) -> Path:
     raise FileNotFoundError(pattern)
 
 
+# What takes longest first, so that no worker is left alone with it at the end; what uses a browser is together.
+FIRST = (
+    "sanitizers",
+    "packaging",
+    "other_pythons",
+    "guides",
+    "view",
+    "sanitized",
+    "native_units",
+    "profile",
+    "foreign",
+    "cuda_end",
+    "record",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files in the order in which workers are to take them (run_tests.py)."""
+
+    def place(item: pytest.Item) -> int:
+        return next((number for number, name in enumerate(FIRST) if item.path.name.startswith(f"test_{name}")), len(FIRST))
+
+    items.sort(key=place)
+
+
 @pytest.fixture(scope="session")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
     """Build `tests/targets/NAME.c` (with more words for the compiler) and return the program."""

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.python_running import GC, GIL, HOLD, IMPORTS, PYTHON_EVENTS, PythonPrograms, interpreters
+from tests.python_running import GC, GIL, HOLD, IMPORTS, PYTHON_EVENTS, PythonPrograms, interpreters, representatives
 
 ALL = GC | GIL | IMPORTS | PYTHON_EVENTS
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 pythons = pytest.mark.parametrize("python", interpreters() or [sys.executable], ids=lambda path: path.replace("/", "_"))
+some_pythons = pytest.mark.parametrize("python", representatives() or [sys.executable], ids=lambda path: path.replace("/", "_"))
 
 _COLLECT = "import gc; gc.collect(); print('done')"
 
@@ -48,7 +49,7 @@ print(threading.active_count())
 """
 
 
-@pythons
+@some_pythons
 @pytest.mark.parametrize("words", [["-I"], ["-S", "-E"], ["-W", "error"], []], ids=str)
 def test_the_program_finds_what_it_would_find(programs: PythonPrograms, python: str, words: list[str]) -> None:
     """Modules, flags, names: all as without us."""
@@ -75,7 +76,7 @@ import broken
 """
 
 
-@pythons
+@some_pythons
 def test_tracebacks_are_the_same(programs: PythonPrograms, python: str) -> None:
     """Those of imports that fail too, in which a Python function of ours would be seen; and the status."""
     bare = programs.bare([python, "-c", _FAILS])
@@ -86,7 +87,7 @@ def test_tracebacks_are_the_same(programs: PythonPrograms, python: str) -> None:
     assert {"no_such_module", "broken"} <= failed
 
 
-@pythons
+@some_pythons
 def test_the_users_sitecustomize_runs(programs: PythonPrograms, python: str) -> None:
     """Nothing stands in its place."""
     (programs.folder / "sitecustomize.py").write_text("print('mine')")
@@ -95,7 +96,7 @@ def test_the_users_sitecustomize_runs(programs: PythonPrograms, python: str) -> 
     assert "sitecustomize" in run.names(3)
 
 
-@pythons
+@some_pythons
 @pytest.mark.parametrize("status", ["sys.exit(7)", "os._exit(7)", "os.kill(os.getpid(), 9)", "raise SystemExit(7)", "1/0"])
 def test_ends_as_it_would(programs: PythonPrograms, python: str, status: str) -> None:
     """Whatever its end."""
@@ -103,7 +104,7 @@ def test_ends_as_it_would(programs: PythonPrograms, python: str, status: str) ->
     assert programs.run([python, "-c", code], ALL).status == programs.bare([python, "-c", code]).returncode
 
 
-@pythons
+@some_pythons
 def test_import_times_are_still_told(programs: PythonPrograms, python: str) -> None:
     """`-X importtime` names as many modules as without us, in the same order."""
     command = [python, "-X", "importtime", "-c", "import json"]
@@ -131,7 +132,7 @@ print(seen.count("start") > 0, seen.count("stop") > 0, "import" in seen)
 """
 
 
-@pythons
+@some_pythons
 def test_lives_beside_hooks_of_the_program(programs: PythonPrograms, python: str) -> None:
     """Its callbacks, audit hook, profiler and monitoring tools work."""
     run = programs.run([python, "-c", _OTHERS], ALL)
@@ -190,7 +191,7 @@ print("done")
 """
 
 
-@pythons
+@some_pythons
 def test_subinterpreters(programs: PythonPrograms, python: str) -> None:
     """Each has hooks of its own."""
     run = programs.run([python, "-c", _INTERPRETERS], ALL)

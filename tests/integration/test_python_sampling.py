@@ -11,11 +11,12 @@ import pytest
 
 from tests.integration.conftest import Target
 from tests.launching import given_time
-from tests.python_running import PythonPrograms, PythonRun, interpreters, version_of
+from tests.python_running import PythonPrograms, PythonRun, interpreters, representatives, version_of
 from tests.python_stacks import CUT, PYTHON_SAMPLES, Sample, sampled, samples
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 each_python = pytest.mark.parametrize("python", interpreters())
+some_pythons = pytest.mark.parametrize("python", representatives())
 PYTHON_DENIED = 3
 
 
@@ -122,7 +123,7 @@ thread.join()
     assert both(seen)
 
 
-@each_python
+@some_pythons
 def test_code_at_the_place_of_other_code_has_its_own_name(python: str, programs: PythonPrograms) -> None:
     program = write(
         programs,
@@ -142,7 +143,7 @@ while time.monotonic() < END:
     assert all(re.sub("^made", "file", name) == file for name, file in made)
 
 
-@each_python
+@some_pythons
 def test_deep_recursion(python: str, programs: PythonPrograms) -> None:
     program = write(
         programs,
@@ -166,7 +167,7 @@ begin()
     assert whole(seen)
 
 
-@each_python
+@some_pythons
 def test_deeper_than_what_is_read_is_said_to_be_cut(python: str, programs: PythonPrograms) -> None:
     program = write(
         programs,
@@ -221,7 +222,7 @@ class NAME:
     assert expected <= found(seen) <= expected | set(NAMES)  # the bodies of the classes run, too, for a moment
 
 
-@each_python
+@some_pythons
 def test_many_threads(python: str, programs: PythonPrograms) -> None:
     program = write(
         programs,
@@ -251,7 +252,7 @@ for thread in threads:
     assert all_of_them(seen)
 
 
-@each_python
+@some_pythons
 def test_generators_and_coroutines(python: str, programs: PythonPrograms) -> None:
     program = write(
         programs,
@@ -281,7 +282,7 @@ asyncio.run(outer())
     assert chain(seen)
 
 
-@pytest.mark.parametrize("python", [python for python in interpreters() if version_of(python) >= (3, 11)])
+@pytest.mark.parametrize("python", [one for one in representatives() if version_of(one.values[0]) >= (3, 11)])
 def test_tasks_of_asyncio_have_their_names(python: str, programs: PythonPrograms) -> None:
     """Frames of 3.10 do not lead to their coroutines."""
     program = write(
@@ -322,14 +323,14 @@ asyncio.run(main())
     assert {sample.task for sample in seen if not sample.has("_run")} == {None}
 
 
-@each_python
+@some_pythons
 def test_options_that_hide_the_environment(python: str, programs: PythonPrograms) -> None:
     program = write(programs, GRAPH)
     _, seen = sampled(programs, [python, "-I", "-S", "-E", program], lambda seen: any(sample.has("step", "squares") for sample in seen))
     assert any(sample.has("graph", "step", "squares") for sample in seen)
 
 
-@each_python
+@some_pythons
 def test_subinterpreters(python: str, programs: PythonPrograms) -> None:
     program = write(
         programs,
@@ -351,7 +352,7 @@ in_another()
     assert any(sample.has("<module>", "in_another") for sample in seen)
 
 
-@each_python
+@some_pythons
 def test_children_of_a_fork_are_sampled_too(python: str, programs: PythonPrograms) -> None:
     program = write(
         programs,
@@ -382,7 +383,7 @@ print(children)
     assert all(sample.pid == sample.tid for sample in seen if sample.has("busy"))
 
 
-@each_python
+@some_pythons
 def test_nothing_is_seen_while_no_window_is_open(python: str, programs: PythonPrograms) -> None:
     run = programs.run(
         [python, write(programs, GRAPH), "0.2"], PYTHON_SAMPLES, capture=programs.capture(PYTHON_SAMPLES, python_hz=1000, open=False)
@@ -390,7 +391,7 @@ def test_nothing_is_seen_while_no_window_is_open(python: str, programs: PythonPr
     assert (run.status, samples(run)) == (0, [])
 
 
-@each_python
+@some_pythons
 @pytest.mark.require("gcc")
 def test_a_sandbox_without_process_vm_readv(python: str, programs: PythonPrograms, target: Target) -> None:
     program = write(programs, GRAPH)
@@ -401,7 +402,7 @@ def test_a_sandbox_without_process_vm_readv(python: str, programs: PythonProgram
     assert PYTHON_DENIED not in [record["notice"] for record in run.of("cpu_notice")]
 
 
-@each_python
+@some_pythons
 @pytest.mark.require("gcc")
 def test_a_sandbox_in_which_no_memory_can_be_read(python: str, programs: PythonPrograms, target: Target) -> None:
     """The sampler says why it is off; the program notices nothing."""
@@ -440,7 +441,7 @@ ENDS = {
 }
 
 
-@each_python
+@some_pythons
 @pytest.mark.parametrize("end", ENDS)
 def test_programs_end_as_without_us(python: str, end: str, programs: PythonPrograms) -> None:
     text, status = ENDS[end]

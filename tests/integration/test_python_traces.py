@@ -31,12 +31,14 @@ from tests.python_running import (
     PythonPrograms,
     PythonRun,
     interpreters,
+    representatives,
     version_of,
 )
 from warpline.query import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 pythons = pytest.mark.parametrize("python", interpreters() or [sys.executable], ids=lambda path: path.replace("/", "_"))
+some_pythons = pytest.mark.parametrize("python", representatives() or [sys.executable], ids=lambda path: path.replace("/", "_"))
 
 
 @pytest.fixture
@@ -64,7 +66,7 @@ print(freed)
 """
 
 
-@pythons
+@some_pythons
 def test_a_long_collection(programs: PythonPrograms, python: str) -> None:
     """With its generation, what it freed, and its time."""
     run = programs.run([python, "-c", _CYCLES], GC)
@@ -89,7 +91,7 @@ print(threading.get_native_id())
 """
 
 
-@pythons
+@some_pythons
 def test_a_c_function_that_keeps_the_gil(programs: PythonPrograms, python: str) -> None:
     """It holds it as long as it sleeps, and another thread waits about as long."""
     run = programs.run([python, "-c", _HOG], GIL)
@@ -100,7 +102,7 @@ def test_a_c_function_that_keeps_the_gil(programs: PythonPrograms, python: str) 
     assert waits
 
 
-@pythons
+@some_pythons
 def test_brief_holds_are_summed_up(programs: PythonPrograms, python: str) -> None:
     """Ten thousand system calls are so many holds, whether brief or not."""
     run = programs.run([python, "-c", "import os\nf = os.open('/dev/null', 1)\nfor _ in range(10000): os.write(f, b'x')"], GIL)
@@ -111,7 +113,7 @@ def test_brief_holds_are_summed_up(programs: PythonPrograms, python: str) -> Non
         assert record["holds"] > 0 or record["waits"] > 0
 
 
-@pythons
+@some_pythons
 def test_holds_of_different_threads_do_not_overlap(programs: PythonPrograms, python: str) -> None:
     """One has it at a time; 200 threads."""
     code = """
@@ -128,7 +130,7 @@ for thread in threads: thread.join()
     assert all(end <= start for (_, end), (start, _) in pairwise(holds))
 
 
-@pythons
+@some_pythons
 def test_nothing_while_no_window_is_open(programs: PythonPrograms, python: str) -> None:
     """Neither GIL nor collections, imports, calls."""
     flags = GIL | GC | IMPORTS | PYTHON_EVENTS | PYTHON_CALLS
@@ -200,7 +202,7 @@ def _traced(programs: PythonPrograms, python: str, wanted: str) -> PythonRun:
     return programs.run([python, "user.py"], FUNCTIONS, capture=capture)
 
 
-@pythons
+@some_pythons
 def test_named_functions(programs: PythonPrograms, python: str) -> None:
     """Functions and methods of all kinds, under their names; others not, and what is not there is told."""
     run = _traced(programs, python, _WANTED)
@@ -221,7 +223,7 @@ def test_named_functions(programs: PythonPrograms, python: str) -> None:
     assert set(run.notices(NOT_FOUND)) == {"module.lacking", "nowhere.function"}
 
 
-@pythons
+@some_pythons
 def test_functions_of_main_and_generators(programs: PythonPrograms, python: str) -> None:
     """From 3.12 on; before, it is said why not."""
     run = _traced(programs, python, "__main__\t\tmain\n__main__\t\tmain.inner\nmodule\t\tgenerator\n")
@@ -287,7 +289,7 @@ if __name__ == "__main__":
 """
 
 
-@pythons
+@some_pythons
 def test_exceptions_warnings_and_tasks(programs: PythonPrograms, python: str) -> None:
     """Tasks of threads, processes and pools, by the names of what was to be done."""
     (programs.folder / "events.py").write_text(_EVENTS)
@@ -320,7 +322,7 @@ late = Late()
 """
 
 
-@pythons
+@some_pythons
 def test_threads_that_python_ends_at_exit(programs: PythonPrograms, python: str) -> None:
     """It unwinds them through frames of ours."""
     run = programs.run([python, "-W", "ignore", "-c", _ENDED], PYTHON_EVENTS | GC | GIL)
