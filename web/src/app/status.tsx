@@ -3,12 +3,14 @@ import { useEffect } from "preact/hooks";
 import { count, many, momentIn, time } from "../base/format";
 import { visible } from "../base/text";
 import { stale } from "./boot";
+import { Legend } from "./legend";
 import { meta, notice, panel, ranges, view } from "./state";
 
 export function Status() {
   return (
     <footer class="status">
       <Said />
+      <Legend />
       <Seen />
       <Recorded />
     </footer>
