@@ -22,18 +22,20 @@ export function linkOf(store: Store, event: Located): number | null {
 export function correlated(store: Store, rows: readonly Row[], event: Located): Located[] {
   const link = linkOf(store, event);
   if (link === null) return [];
-  const same: Located[] = [];
+  const same = new Map<string, Located>();
   for (const row of rows) {
     const track = row.node.track;
     if (track === undefined || track.report !== event.report) continue;
-    for (const [lane, run] of (store.get(row.report, track.track)?.[0]?.lanes ?? []).entries()) {
-      if (run === undefined) continue;
-      for (let index = run.first; index < run.first + run.count && same.length < MOST; index += 1) {
-        if (run.rects.link[index] !== link || run.rects.slices[index] !== 1) continue;
-        if (track.track === event.track && run.rects.row[index] === event.row) continue;
-        same.push(located(row, track, lane, run, index));
+    for (const tile of store.get(row.report, track.track) ?? []) {
+      for (const [lane, run] of tile.lanes.entries()) {
+        if (run === undefined) continue;
+        for (let index = run.first; index < run.first + run.count && same.size < MOST; index += 1) {
+          if (run.rects.link[index] !== link || run.rects.slices[index] !== 1) continue;
+          if (track.track === event.track && run.rects.row[index] === event.row) continue;
+          same.set(`${track.track}/${run.rects.row[index]}`, located(row, track, lane, run, index));
+        }
       }
     }
   }
-  return same;
+  return [...same.values()];
 }

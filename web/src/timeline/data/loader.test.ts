@@ -3,8 +3,8 @@ import { describe, expect, it, vi } from "vitest";
 import type { Source } from "../../data/source";
 import type { Rects, ViewportQuery } from "../../data/types";
 import { rects, track } from "../testing";
-import { Loader, NEAR, OVER, type Wish, question } from "./loader";
-import { Store, pieces, serves } from "./tiles";
+import { Loader, NEAR, OVER, type Wish, question, questionAhead } from "./loader";
+import { Store, cover, isFine, pieces } from "./tiles";
 
 const WISH: Wish = { report: 0, view: { begin: 400_000, end: 500_000 }, whole: { begin: 0, end: 1_000_000 }, width: 1000, tracks: [track(1), track(2, { kind: "counter" })], generation: 1 };
 
@@ -17,7 +17,12 @@ describe("question", () => {
     const asked = question(WISH, new Store())!;
     expect(asked).toMatchObject({ begin: 400_000 - NEAR * 100_000, end: 500_000 + NEAR * 100_000, tracks: [1], plots: [2], isWhole: false });
     expect((asked.end - asked.begin) / asked.width).toBeCloseTo(100);
-    expect(question(WISH, new Store(), 0.35)).toMatchObject({ begin: 400_000 - OVER * 100_000, end: 500_000 + OVER * 100_000 });
+    const store = new Store();
+    const before = questionAhead(WISH, store)!;
+    expect(before).toMatchObject({ begin: 400_000 - OVER * 100_000, end: 400_000 });
+    store.addRects(answer(before), 0, [1], 100, 1, false);
+    store.addPlots([], before, 0, [2], 100, 1, false);
+    expect(questionAhead(WISH, store)).toMatchObject({ begin: 500_000, end: 500_000 + OVER * 100_000 });
   });
   it("never asks beyond the recording", () => {
     expect(question({ ...WISH, view: { begin: -200_000, end: 50_000 } }, new Store())).toMatchObject({ begin: 0, end: 75_000 });
@@ -36,7 +41,7 @@ describe("question", () => {
     expect(question({ ...WISH, generation: 2 }, store)).not.toBeNull();
     // Ahead of a pan that would soon show more.
     expect(question({ ...WISH, view: { begin: 490_000, end: 590_000 } }, store)).toBeNull();
-    expect(question({ ...WISH, view: { begin: 490_000, end: 590_000 } }, store, 0.35)).not.toBeNull();
+    expect(questionAhead({ ...WISH, view: { begin: 490_000, end: 590_000 } }, store)).toMatchObject({ begin: 590_000 });
   });
   it("asks no more where nothing was joined, however deep one zooms", () => {
     const store = new Store();
@@ -68,12 +73,16 @@ describe("Loader", () => {
     expect(came).toHaveBeenCalledTimes(2);
     // The same again needs only what is beside it, and then nothing.
     expect(loader.want(at(200_000))).toBe(true);
-    expect(waiting[2]!.query.begin).toBe(199_000);
+    expect([waiting[2]!.query.begin, waiting[2]!.query.end]).toEqual([199_000, 200_000]);
     waiting[2]!.give();
     await vi.waitFor(() => expect(loader.busy).toBe(false), 60_000);
     expect(came).toHaveBeenLastCalledWith(null);
+    expect(loader.want(at(200_000))).toBe(true);
+    expect([waiting[3]!.query.begin, waiting[3]!.query.end]).toEqual([201_000, 202_000]);
+    waiting[3]!.give();
+    await vi.waitFor(() => expect(loader.busy).toBe(false), 60_000);
     expect(loader.want(at(200_000))).toBe(false);
-    expect(waiting.length).toBe(3);
+    expect(waiting.length).toBe(4);
   });
   it("gives up what was asked ahead for what is waited for", async () => {
     const asked: { query: ViewportQuery; signal: AbortSignal | undefined }[] = [];
@@ -132,7 +141,7 @@ describe("tiles", () => {
     expect(store.get(0, 1)![0]!.grain).toBe(4);
     expect(store.prefer(0, 1, 350, 650, 1, 1)).toBe(false);
     for (let at = 0; at < 20; at += 1) add(at * 10, at * 10 + 9, 0.1);
-    expect(store.get(0, 1)!.length).toBeLessThanOrEqual(5);
+    expect(store.get(0, 1)!.length).toBeLessThanOrEqual(9);
     expect(store.get(0, 1)!.at(-1)!.isWhole).toBe(true);
   });
   it("forgets what an older generation said once the newer one says it", () => {
@@ -141,11 +150,20 @@ describe("tiles", () => {
     store.addRects(answer({ begin: 400, end: 900, tracks: [1] }), 0, [1], 4, 2, false);
     expect(store.get(0, 1)!.map((one) => one.generation)).toEqual([2]);
   });
-  it("does for a view that it covers at the same grain", () => {
+  it("does together for what one alone does not reach", () => {
+    const store = new Store();
+    store.addRects(answer({ begin: 0, end: 500, tracks: [1] }), 0, [1], 4, 1, false);
+    store.addRects(answer({ begin: 500, end: 900, tracks: [1] }), 0, [1], 4, 1, false);
+    expect(store.prefer(0, 1, 200, 800, 4, 1)).toBe(true);
+    expect(store.prefer(0, 1, 200, 950, 4, 1)).toBe(false);
+    expect(pieces(store.get(0, 1), 200, 800).map(({ begin, end }) => [begin, end])).toEqual([[200, 500], [500, 800]]);
+    expect(cover([], 0, 1)).toBe(false);
+  });
+  it("does for a view at the same grain", () => {
     const tile = { begin: 0, end: 100, grain: 1, generation: 1, isWhole: false, lanes: [], plot: null };
-    expect(serves(tile, 0, 100, 1, 1)).toBe(true);
-    expect(serves(tile, 0, 101, 1, 1)).toBe(false);
-    expect(serves(tile, 10, 20, 0.1, 1)).toBe(false);
-    expect(serves(tile, 0, 100, 1, 2)).toBe(false);
+    expect(isFine(tile, 1, 1)).toBe(true);
+    expect(isFine(tile, 0.1, 1)).toBe(false);
+    expect(isFine(tile, 1, 2)).toBe(false);
+    expect([cover([tile], 0, 100), cover([tile], 0, 101), cover([tile], -1, 50)]).toEqual([true, false, false]);
   });
 });

@@ -15,7 +15,7 @@ export interface Wish {
   generation: number;
 }
 
-/** Asked for on either side of the view, in views: little while somebody waits for it, then more, ahead of a pan, where there is less than so much left. */
+/** Asked for in views: a little on either side while somebody waits, then all of a side, ahead of a pan, where there is less than so much left. */
 export const NEAR = 0.1;
 export const OVER = 1;
 export const AHEAD = 0.35;
@@ -33,25 +33,42 @@ export interface Question {
   isWhole: boolean;
 }
 
-/** What a wish still needs, where `ahead` also for the next pan of so many views; null: nothing. Puts what serves it first in the store. */
-export function question(wish: Wish, store: Pick<Store, "prefer">, ahead = 0): Question | null {
+type Parts = Pick<Store, "prefer">;
+
+/** What a wish still needs; null: nothing. Puts what serves it first in the store. */
+export function question(wish: Wish, store: Parts): Question | null {
+  const { begin, end } = wish.view;
+  const over = (end - begin) * NEAR;
+  return lacking(wish, store, { begin, end }, { begin: begin - over, end: end + over });
+}
+
+/** What a pan would soon need: first what was before, then what comes after. */
+export function questionAhead(wish: Wish, store: Parts): Question | null {
+  const { begin, end } = wish.view;
+  const width = end - begin;
+  return (
+    lacking(wish, store, { begin: begin - width * AHEAD, end: begin }, { begin: begin - width * OVER, end: begin }) ??
+    lacking(wish, store, { begin: end, end: end + width * AHEAD }, { begin: end, end: end + width * OVER })
+  );
+}
+
+/** The question for `wanted`, where some of `needed` is not there yet. */
+function lacking(wish: Wish, store: Parts, needed: Span, wanted: Span): Question | null {
   const { view, whole } = wish;
-  const width = view.end - view.begin;
-  const grain = width / Math.max(wish.width, 1);
-  const begin = Math.max(view.begin - ahead * width, whole.begin);
-  const end = Math.min(view.end + ahead * width, whole.end);
+  const grain = (view.end - view.begin) / Math.max(wish.width, 1);
+  const begin = Math.max(needed.begin, whole.begin);
+  const end = Math.min(needed.end, whole.end);
   if (!(end > begin)) return null;
-  const lacking = wish.tracks.filter((one) => !store.prefer(wish.report, one.track, begin, end, grain, wish.generation));
-  if (lacking.length === 0) return null;
-  const over = width * (ahead > 0 ? OVER : NEAR);
-  const from = Math.max(view.begin - over, whole.begin);
-  const to = Math.min(view.end + over, whole.end);
+  const without = wish.tracks.filter((one) => !store.prefer(wish.report, one.track, begin, end, grain, wish.generation));
+  if (without.length === 0) return null;
+  const from = Math.max(wanted.begin, whole.begin);
+  const to = Math.min(wanted.end, whole.end);
   return {
     begin: from,
     end: to,
     width: Math.max(Math.round((to - from) / grain), 16),
-    tracks: lacking.filter((one) => one.kind !== "counter").map((one) => one.track),
-    plots: lacking.filter((one) => one.kind === "counter").map((one) => one.track),
+    tracks: without.filter((one) => one.kind !== "counter").map((one) => one.track),
+    plots: without.filter((one) => one.kind === "counter").map((one) => one.track),
     isWhole: from <= whole.begin && to >= whole.end,
   };
 }
@@ -103,7 +120,7 @@ export class Loader {
       const wish = this.#next.get(report);
       const able = wish !== undefined && !this.#closed && performance.now() >= this.#paused;
       const seen = able ? question(wish, this.#store) : null;
-      const asked = seen ?? (able ? question(wish, this.#store, AHEAD) : null);
+      const asked = seen ?? (able ? questionAhead(wish, this.#store) : null);
       this.#next.delete(report);
       if (asked === null || wish === undefined) {
         this.#since.delete(report);

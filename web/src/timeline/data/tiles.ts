@@ -25,7 +25,7 @@ export interface Piece {
 }
 
 /** Tiles of a track that are kept beside the whole one: zooming back and forth needs no new answers. */
-const KEPT = 4;
+const KEPT = 8;
 /** What would fill less than this part of the view is not worth a piece of its own. */
 const CRUMB = 1 / 200;
 
@@ -40,14 +40,13 @@ export class Store {
     return this.#tracks.get(Store.key(report, track));
   }
 
-  /** Puts the coarsest tile that does for a view first; false where none does. */
+  /** Do the tiles that are fine enough cover a stretch of time? Puts them first, the coarsest of them before the others. */
   prefer(report: number, track: number, begin: number, end: number, grain: number, generation: number): boolean {
-    const tiles = this.#tracks.get(Store.key(report, track)) ?? [];
-    const able = tiles.filter((one) => serves(one, begin, end, grain, generation));
-    if (able.length === 0) return false;
-    const best = able.reduce((a, b) => (b.grain > a.grain ? b : a));
-    tiles.splice(tiles.indexOf(best), 1);
-    tiles.unshift(best);
+    const key = Store.key(report, track);
+    const tiles = this.#tracks.get(key) ?? [];
+    const able = tiles.filter((one) => isFine(one, grain, generation));
+    if (!cover(able, begin, end)) return false;
+    this.#tracks.set(key, [...able.sort((a, b) => b.grain - a.grain), ...tiles.filter((one) => !isFine(one, grain, generation))]);
     return true;
   }
 
@@ -113,6 +112,17 @@ export function tileAt(tiles: Tiles | undefined, time: number): Tile | undefined
 }
 
 /** Does a tile do for a view whose pixels are `grain` ns wide? */
-export function serves(tile: Tile, begin: number, end: number, grain: number, generation: number): boolean {
-  return tile.generation === generation && tile.begin <= begin && tile.end >= end && tile.grain <= grain * 1.6;
+export function isFine(tile: Tile, grain: number, generation: number): boolean {
+  return tile.generation === generation && tile.grain <= grain * 1.6;
+}
+
+/** Is each moment between two times within one of the tiles? */
+export function cover(tiles: Tiles, begin: number, end: number): boolean {
+  let reached = begin;
+  for (const one of [...tiles].sort((a, b) => a.begin - b.begin)) {
+    if (one.begin > reached) return false;
+    reached = Math.max(reached, one.end);
+    if (reached >= end) return true;
+  }
+  return false;
 }

@@ -34,9 +34,16 @@ describe("packRun", () => {
     expect(boxes.length).toBe(100);
     expect(new Set(boxes.map((box) => box.x)).size).toBe(100);
   });
+  it("writes a name once over the pieces of a view, without a gap between them", () => {
+    const slices = [{ track: 1, start: 50, duration: 400, name: "a" }];
+    const [left, right] = [packed(slices, { to: 60 }), packed(slices, { from: 60 })];
+    expect(left.list.labels.map(({ x, width }) => [x, width])).toEqual([[50, 399]]);
+    expect(right.list.labels).toEqual([]);
+    expect([...left.boxes, ...right.boxes].map(({ x, width }) => [x, width])).toEqual([[50, 10], [60, 389]]);
+  });
   it("never draws outside of what it may", () => {
     const { boxes } = packed([{ track: 1, start: -500, duration: 5000, name: "a" }], { from: 100, to: 200 });
-    expect(boxes).toEqual([{ shade: FULL, x: 100, y: 7, width: 99, height: 16 }]);
+    expect(boxes).toEqual([{ shade: FULL, x: 100, y: 7, width: 100, height: 16 }]);
   });
   it("moves a report by its offset", () => {
     expect(packed([{ track: 1, start: 10, duration: 5, name: "a" }], { offset: 300 }).boxes[0]!.x).toBe(310);

@@ -106,12 +106,14 @@ export function packRun(list: DrawList, run: Run, scale: Scale, offset: number, 
   for (let at = firstAfter(run, begin + from * scale.grain); at < last; at += 1) {
     const exact = (start[at]! - begin) * perNs;
     if (exact >= to) break;
-    let left = Math.round(exact);
+    const first = Math.round(exact);
+    let left = first;
     let right = Math.round((start[at]! + duration[at]! - begin) * perNs);
     if (style.point > 0 && slices[at] === 1 && right - left < style.point) right = left + style.point;
     // What is narrower than a pixel gets one, but only once: the first of the pixel stands for all in it.
     if (right <= left) right = left + 1;
     if (left < filled) left = filled;
+    const end = right < scale.width ? right : scale.width;
     if (right > to) right = to;
     const width = right - left;
     if (width <= 0) continue;
@@ -120,9 +122,10 @@ export function packRun(list: DrawList, run: Run, scale: Scale, offset: number, 
     let level = slices[at]! > 1 ? levelOf(busy[at]!) : FULL;
     if (style.lit !== null && style.lit[name[at]!] === 0) level = DIM;
     const shade = color * LEVELS + level;
-    list.add(shade, left, style.y, width > 3 ? width - 1 : width, style.height);
-    if (style.labels > 0 && width >= style.labels && (slices[at] === 1 || duration[at]! > CARRIED * grain)) {
-      list.labels.push({ text: names[name[at]!]!.text, x: left, y: style.y, width: width - 1, height: style.height, shade });
+    list.add(shade, left, style.y, width > 3 && end <= to ? width - 1 : width, style.height);
+    // What goes on in the next piece of the view has its name once, over all of it.
+    if (style.labels > 0 && end - left >= style.labels && (first >= from || from === 0) && (slices[at] === 1 || duration[at]! > CARRIED * grain)) {
+      list.labels.push({ text: names[name[at]!]!.text, x: left, y: style.y, width: end - left - 1, height: style.height, shade });
     }
   }
   return list.rectangles - before;
