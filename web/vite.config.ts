@@ -48,5 +48,14 @@ export default defineConfig({
   },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   plugins: [budget(process.env.WARPLINE_WEB_OUT ?? BUNDLE)],
-  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"], testTimeout: 60_000, restoreMocks: true },
+  test: {
+    pool: "threads",
+    testTimeout: 60_000,
+    restoreMocks: true,
+    // Making a document takes longer than most tests: those of .ts files have none, but for those that ask (`@vitest-environment happy-dom`).
+    projects: [
+      { extends: true, test: { name: "logic", environment: "node", include: ["src/**/*.test.ts"] } },
+      { extends: true, test: { name: "page", environment: "happy-dom", include: ["src/**/*.test.tsx"] } },
+    ],
+  },
 });

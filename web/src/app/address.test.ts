@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 /** The address follows what people look at, and leads back there. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Source } from "../data/source";

@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 /** Keys reach what the table says, and not those who type. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { addKeys, bindings, cap, listen, nameOf } from "./keys";

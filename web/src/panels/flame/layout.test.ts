@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 /** Boxes of flame graphs, and the ways between them. */
 import { expect, test } from "vitest";
 import { node } from "../testing/fake";

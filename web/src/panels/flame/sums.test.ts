@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 /** Sums by name and matches. */
 import { expect, test } from "vitest";
 import { node } from "../testing/fake";

@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 /** Tree maps: areas are shares, nothing lies on a sibling or outside its parent. */
 import { expect, test } from "vitest";
 import { node } from "../testing/fake";

@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 /** Counters of memory on one axis. */
 import { expect, test } from "vitest";
 import type { Plot } from "../../data/types";

@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 /** Ranges and what is compared with what. */
 import { expect, test } from "vitest";
 import type { Selected } from "../../data/types";
