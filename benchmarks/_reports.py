@@ -12,11 +12,11 @@ from warpline.report.writer import RANGES_PER_PROCESS, Facts, PartWriter
 
 NAMES = 200
 THREADS = 8
-GROUP = 24 * 11_000  # whole triples
+GROUP = 24 * 11_000  # whole triples of 8 threads, and of 200
 
 
-def make_report(path: Path, rows: int) -> Path:
-    """Write a report of `rows` push/pop ranges: 8 threads, three levels, 200 names, two domains, log-normal durations."""
+def make_report(path: Path, rows: int, threads: int = THREADS) -> Path:
+    """Write a report of `rows` push/pop ranges: some threads, three levels, 200 names, two domains, log-normal durations."""
     rng = np.random.default_rng(7)
     facts = Facts("bench-1-1", "bench", "boot", command=["bench"], origin=0, end=rows * 2_000)
     names = pa.array([f"operation {number}" for number in range(NAMES)])
@@ -40,16 +40,16 @@ def make_report(path: Path, rows: int) -> Path:
                 }
             ],
         )
-        part.write("threads", [{"thread": n, "process": 0, "tid": n + 1, "name": f"worker {n}", "start": 0} for n in range(THREADS)])
+        part.write("threads", [{"thread": n, "process": 0, "tid": n + 1, "name": f"worker {n}", "start": 0} for n in range(threads)])
         for first in range(0, rows, GROUP):
             count = min(GROUP, rows - first)
             number = np.arange(first, first + count)
-            thread, level = number % THREADS, (number // THREADS) % 3
-            # One triple per thread and 6 us * THREADS: an outer range, one inside it, one inside that.
-            start = number // (3 * THREADS) * 48_000 + level * 500 + thread
+            thread, level = number % threads, (number // threads) % 3
+            # One triple per thread and 6 us * threads: an outer range, one inside it, one inside that.
+            start = number // (3 * threads) * (6_000 * threads) + level * 500 + thread
             inner = np.clip(np.exp(rng.normal(7, 1, count)), 100, 14_000).astype(np.int64)
             end = start + inner + (2 - level) * 15_000
-            parent = np.where(level > 0, number - THREADS, -1)
+            parent = np.where(level > 0, number - threads, -1)
             order = np.argsort(start, kind="stable")
             ids = np.empty(count, np.int64)
             ids[order] = np.arange(first, first + count)

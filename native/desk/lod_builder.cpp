@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "lod_pack.h"
 
@@ -9,6 +10,7 @@ namespace warpline::desk::lod {
 
 namespace {
 
+constexpr size_t kBlock = 1 << 12;           // rows
 constexpr size_t kEnough = size_t{1} << 23;  // bytes of nodes that go out together
 
 uint64_t mix(uint64_t value) {
@@ -30,21 +32,40 @@ uint32_t link_of(int64_t link, int64_t process) {
 
 }  // namespace
 
-size_t Builder::KeyHash::operator()(const Key &key) const {
+uint64_t Builder::hash_of(const Key &key) {
   uint64_t hash = key.layer;
   for (uint32_t k = 0; k < kKeys; ++k) {
     hash += static_cast<uint64_t>(key.keys[k]) * kOdd[k];
   }
-  return static_cast<size_t>(mix(hash));
+  return mix(hash);
 }
 
 uint32_t Builder::track_of(const Key &key) {
-  const auto [at, added] = numbers_.try_emplace(key, static_cast<uint32_t>(tracks_.size()));
-  if (added) {
-    tracks_.emplace_back();
-    tracks_.back().key = key;
+  const uint64_t hash = hash_of(key);
+  uint64_t at = hash & (slots_.size() - 1);
+  for (; slots_[at].track != kNone; at = (at + 1) & (slots_.size() - 1)) {
+    if (slots_[at].hash == hash && tracks_[slots_[at].track].key == key) {
+      return slots_[at].track;
+    }
   }
-  return at->second;
+  const auto track = static_cast<uint32_t>(tracks_.size());
+  tracks_.emplace_back();
+  tracks_.back().key = key;
+  slots_[at] = {hash, track};
+  if (tracks_.size() * 2 > slots_.size()) {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot &slot : old) {
+      if (slot.track != kNone) {
+        uint64_t to = slot.hash & (slots_.size() - 1);
+        while (slots_[to].track != kNone) {
+          to = (to + 1) & (slots_.size() - 1);
+        }
+        slots_[to] = slot;
+      }
+    }
+  }
+  return track;
 }
 
 uint32_t Builder::name_of(uint32_t text, uint32_t color) {
@@ -64,15 +85,6 @@ Builder::Key Builder::key_of(const Batch &batch, uint64_t row) {
   return key;
 }
 
-uint32_t Builder::track_at(const Batch &batch, uint64_t row) {
-  const Key key = key_of(batch, row);
-  Known &entry = known_[KeyHash()(key) % known_.size()];
-  if (entry.track == kNone || !(entry.key == key)) {
-    entry = {key, track_of(key)};
-  }
-  return entry.track;
-}
-
 // Rows in order of start, within each track at least; empty where they are so as they come.
 std::vector<uint32_t> Builder::order_of(const Batch &batch) {
   std::vector<uint32_t> order;
@@ -82,7 +94,7 @@ std::vector<uint32_t> Builder::order_of(const Batch &batch) {
   std::vector<int64_t> last;
   bool sorted = true;
   for (uint64_t i = 0; i < batch.rows && sorted; ++i) {
-    const uint32_t track = track_at(batch, i);
+    const uint32_t track = track_of(key_of(batch, i));
     if (track >= last.size()) {
       last.resize(tracks_.size(), INT64_MIN);
     }
@@ -121,26 +133,54 @@ uint32_t Builder::name_at(const Batch &batch, uint64_t row) {
 void Builder::add(const Batch &batch) {
   seen_.assign(batch.texts_count, {});
   const std::vector<uint32_t> order = order_of(batch);
-  for (uint64_t step = 0; step < batch.rows; ++step) {
-    const uint64_t i = order.empty() ? step : order[step];
-    Slice slice{};
-    slice.start = cut(batch.start[i]);
-    const int64_t end = batch.end == nullptr ? slice.start : cut(batch.end[i]);
-    slice.duration = end > slice.start ? end - slice.start : 0;
-    slice.name = name_at(batch, i);
-    slice.row =
-        static_cast<uint32_t>(batch.id == nullptr ? batch.first_row + i : static_cast<uint64_t>(batch.id[i]));
-    slice.link = batch.link == nullptr
-                     ? kNone
-                     : link_of(batch.link[i], batch.keys[0] == nullptr ? 0 : batch.keys[0][i]);
-    NameRecord &record = names[slice.name];
-    record.first = std::min(record.first, slice.start);
-    record.last = std::max(record.last, slice.start);
-    ++record.count;
-    const int32_t depth = batch.depth == nullptr ? 0 : batch.depth[i];
-    put(tracks_[track_at(batch, i)], slice, depth < 0 ? 0 : static_cast<uint32_t>(depth),
-        batch.group == nullptr ? -1 : batch.group[i]);
+  // Some rows at a time, track by track: what belongs to a track is then at hand.
+  std::vector<uint32_t> tracks(kBlock), rows(kBlock), sorted(kBlock);
+  for (uint64_t first = 0; first < batch.rows; first += kBlock) {
+    const size_t count = std::min<uint64_t>(kBlock, batch.rows - first);
+    for (size_t i = 0; i < count; ++i) {
+      rows[i] = order.empty() ? static_cast<uint32_t>(first + i) : order[first + i];
+      tracks[i] = track_of(key_of(batch, rows[i]));
+    }
+    place_.resize(tracks_.size());
+    met_.clear();
+    for (size_t i = 0; i < count; ++i) {
+      if (place_[tracks[i]]++ == 0) {
+        met_.push_back(tracks[i]);
+      }
+    }
+    uint32_t behind = 0;
+    for (const uint32_t track : met_) {
+      behind += std::exchange(place_[track], behind);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      sorted[place_[tracks[i]]++] = rows[i];
+    }
+    size_t at = 0;
+    for (const uint32_t track : met_) {
+      for (; at < place_[track]; ++at) {
+        add_row(batch, sorted[at], tracks_[track]);
+      }
+      place_[track] = 0;
+    }
   }
+}
+
+void Builder::add_row(const Batch &batch, uint64_t i, Track &track) {
+  Slice slice{};
+  slice.start = cut(batch.start[i]);
+  const int64_t end = batch.end == nullptr ? slice.start : cut(batch.end[i]);
+  slice.duration = end > slice.start ? end - slice.start : 0;
+  slice.name = name_at(batch, i);
+  slice.row =
+      static_cast<uint32_t>(batch.id == nullptr ? batch.first_row + i : static_cast<uint64_t>(batch.id[i]));
+  slice.link = batch.link == nullptr ? kNone : link_of(batch.link[i], track.key.keys[0]);
+  NameRecord &record = names[slice.name];
+  record.first = std::min(record.first, slice.start);
+  record.last = std::max(record.last, slice.start);
+  ++record.count;
+  const int32_t depth = batch.depth == nullptr ? 0 : batch.depth[i];
+  put(track, slice, depth < 0 ? 0 : static_cast<uint32_t>(depth),
+      batch.group == nullptr ? -1 : batch.group[i]);
 }
 
 void Builder::put(Track &track, const Slice &slice, uint32_t depth, int64_t group) {

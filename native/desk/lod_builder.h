@@ -82,11 +82,8 @@ class Builder {
     uint64_t events = 0;
     bool ordered = true, nested = true, rows_ascend = true;
   };
-  struct KeyHash {
-    size_t operator()(const Key &key) const;
-  };
-  struct Known {  // tracks of late, by a few bits of their key
-    Key key;
+  struct Slot {
+    uint64_t hash = 0;
     uint32_t track = kNone;
   };
   struct Seen {  // names by code in the batch, for the last color of each
@@ -95,19 +92,20 @@ class Builder {
   };
 
   static Key key_of(const Batch &batch, uint64_t row);
-  uint32_t track_at(const Batch &batch, uint64_t row);
+  static uint64_t hash_of(const Key &key);
   uint32_t track_of(const Key &key);
   uint32_t name_at(const Batch &batch, uint64_t row);
   uint32_t name_of(uint32_t text, uint32_t color);
   std::vector<uint32_t> order_of(const Batch &batch);
+  void add_row(const Batch &batch, uint64_t row, Track &track);
   void put(Track &track, const Slice &slice, uint32_t depth, int64_t group);
   void flush(Lane &lane);
   void sort_again(Track &track, const uint8_t *file, uint64_t size);
 
   std::vector<Track> tracks_;
-  std::unordered_map<Key, uint32_t, KeyHash> numbers_;
+  std::vector<Slot> slots_ = std::vector<Slot>(64);  // of the tracks, by their hash
+  std::vector<uint32_t> place_, met_;
   std::unordered_map<uint64_t, uint32_t> name_numbers_;  // text << 32 | color
-  std::array<Known, 256> known_;
   std::vector<Seen> seen_;
   std::vector<uint8_t> fresh_;
   uint64_t taken_ = 0;

@@ -18,7 +18,7 @@ from warpline.report.index.layers import LAYERS, TABLES
 from warpline.report.index.rows import Frames, Rows
 from warpline.report.manifest import Manifest
 
-LARGE = 200_000  # rows: below, it is made faster than anybody looks
+LARGE = 1 << 21  # rows: fewer are indexed within half a second by whoever looks at them first, and finishing need not take longer
 _FOOTER = 1 << 16  # bytes at the end of a Parquet file: they say what is in all of it
 
 Progress = Callable[[str, float], None]

@@ -20,13 +20,14 @@ from warpline.errors import ReportError
 from warpline.report.index import building, native
 from warpline.report.index.answers import Hit, Sums, Viewport
 from warpline.report.index.layers import TABLES
-from warpline.report.index.layout import LANE, NAME, NODE_BYTES, TRACK, Header
+from warpline.report.index.layout import HEADER, LANE, NAME, NODE_BYTES, TRACK, Header
 from warpline.report.index.names import Names
 
 if TYPE_CHECKING:
     from warpline.report.store import Part, Stored
 
 _FAR = 1 << 61  # ns: times beyond are cut
+_KEPT = 1 << 28  # bytes of the file in our memory
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,10 @@ class _Mapped:
 
     def __init__(self, path: Path) -> None:
         with open(path, "rb") as file:
-            begin = file.read(256)
+            begin = file.read(HEADER)
             self.header = Header.parse(begin, file.seek(0, 2))
-            self.bytes = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.bytes = np.frombuffer(self._map, np.uint8)
         places: list[int] = []
         for name, width in (
             ("slices", 1),
@@ -72,6 +74,14 @@ class _Mapped:
                 raise ValueError("its parts do not fit together")
             raise MemoryError
         weakref.finalize(self, native.library()["close_index"], self.handle)
+        self._before = _resident()
+
+    def trim(self) -> None:
+        """Give slices back to the system that were looked at, when they have become many: the file's own copy in memory stays."""
+        if _resident() - self._before > _KEPT and hasattr(mmap, "MADV_DONTNEED"):
+            offset, size = self.header.sections["slices"]
+            begin = offset // mmap.PAGESIZE * mmap.PAGESIZE
+            self._map.madvise(mmap.MADV_DONTNEED, begin, offset + size - begin)
 
     def section(self, name: str, kind: Any) -> npt.NDArray[Any]:
         offset, size = self.header.sections[name]
@@ -146,6 +156,7 @@ class LaneIndex:
         busy = np.empty(count, np.float32)
         native.library()["rects"](rects, *(native.address(array) for array in (runs, start, duration, name, row, slices, busy, link)))
         start += self.shift
+        mapped.trim()
         return Viewport(begin, end, int(grain.value), runs, start, duration, name, row, slices, busy, link)
 
     def find(
@@ -167,6 +178,7 @@ class LaneIndex:
         room = _Room(limit)
         what = native.address(wanted), len(wanted), _cut(begin - self.shift), _cut(end - self.shift)
         count = native.call("find", mapped.handle, *what, native.address(asked), len(asked), limit, int(backward), *room.places)
+        mapped.trim()
         return room.hits(count, self.shift)
 
     def at(self, track: int, lane: int, time: int) -> Hit | None:
@@ -200,7 +212,9 @@ class LaneIndex:
         total, longest, count = (np.zeros(len(self.names), np.int64) for _ in range(3))
         span = _cut(begin - self.shift), _cut(end - self.shift)
         where = native.address(total), native.address(longest), native.address(count)
-        native.call("sums", self._open().handle, native.address(asked), len(asked), *span, *where)
+        mapped = self._open()
+        native.call("sums", mapped.handle, native.address(asked), len(asked), *span, *where)
+        mapped.trim()
         return Sums(count, total, longest)
 
     def close(self) -> None:
@@ -259,6 +273,15 @@ class _Room:
             Hit(track, lane, start + shift, duration, name, row, link)
             for (track, lane), (start, duration), (name, row, link) in zip(places, times, about, strict=True)
         ]
+
+
+def _resident() -> int:
+    """Return how many bytes of files are in our memory; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[2]) * mmap.PAGESIZE
+    except (OSError, ValueError, LookupError):
+        return 0
 
 
 def _cut(time: int) -> int:

@@ -47,7 +47,7 @@ class Rows:
     def __init__(self, layer: Layer, file: Path, frames: Frames | None = None) -> None:
         self._layer, self._frames = layer, frames
         texts = [column.name for column in TABLES[layer.table].columns if column.type == "dict"]
-        self._file = pq.ParquetFile(file, read_dictionary=texts, memory_map=True)
+        self._file = pq.ParquetFile(file, read_dictionary=texts)  # mapped, all of it would count as our memory
         there = set(self._file.schema_arrow.names)
         wanted = ["start", "end", "id", *(key for key in layer.keys if key != "kind" or not layer.style), *layer.names]
         wanted += [name for name in (layer.color, layer.depth, layer.link) if name]
@@ -63,6 +63,11 @@ class Rows:
                 ahead = pool.submit(self._read, number) if number < self._file.num_row_groups else None
                 if ready is not None:
                     yield self._made(ready.result())
+
+    def read_all(self) -> None:
+        """Read every row group and make nothing of it: what `benchmarks/lod.py` compares with."""
+        for number in range(self._file.num_row_groups):
+            self._read(number)
 
     def _read(self, number: int) -> pa.Table:
         return self._file.read_row_group(number, columns=self._columns, use_threads=False)

@@ -1,0 +1,135 @@
+"""The index of the timeline: how fast it is built, what a view of it takes, from everything down to a few slices, and its memory.
+
+200 threads with three lanes each, 50 of them asked for, 1600 pixels. Building is held against reading the same columns with pyarrow,
+a view against summing the starts of all slices with NumPy: what looking at each once would take.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+from _reports import make_report
+from harness import Row
+from warpline.report.index import LaneIndex, building
+from warpline.report.index.layers import LAYERS
+from warpline.report.index.rows import Rows
+from warpline.report.store import open_store
+
+THREADS, ASKED, WIDTH, LIMIT = 200, 50, 1600, 8192
+ZOOMS = (1, 10, 100, 1_000, 10_000)
+BYTES = 36  # of a rectangle, as the server sends it
+BUILT_PER_SECOND, VIEW_MS, MEMORY_MIB, ANSWER_MIB = 5e6, 15, 400, 1
+
+
+def run(quick: bool) -> list[Row]:
+    """Measure 10^6 slices, and 5*10^7 unless `quick`; build and views each in a process of their own."""
+    rows = []
+    for size in (1_000_000,) if quick else (1_000_000, 50_000_000):
+        with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
+            report = make_report(Path(folder) / "bench.warpline", size, THREADS)
+            built, seen = (_apart(step, report) for step in ("build", "view"))
+        label = f"{size:.0e} slices".replace("e+0", "e")
+        rows += [
+            Row(f"{label}: built per second", size / built["wall"], "slices/s", budget=BUILT_PER_SECOND, budget_on="at least"),
+            Row(f"{label}: CPU to build", built["cpu"] / size * 1e9, "ns/slice", "pyarrow reads the columns", built["read"] / size * 1e9),
+            Row(f"{label}: peak memory of building", built["rss"], "MiB", budget=MEMORY_MIB, budget_on="value"),
+            Row(f"{label}: index", built["bytes"] / size, "B/slice"),
+            Row(f"{label}: open it", seen["open"], "ms"),
+        ]
+        for zoom in ZOOMS:
+            name = f"{label}: 1/{zoom:,} of it" if zoom > 1 else f"{label}: all of it"
+            rows.append(Row(f"{name}, view", seen[f"view {zoom}"], "ms", "NumPy sums all starts", seen["scan"], VIEW_MS, "value"))
+            rows.append(Row(f"{name}, answer", seen[f"rects {zoom}"] * BYTES / 2**20, "MiB", budget=ANSWER_MIB, budget_on="value"))
+        rows += [
+            Row(f"{label}: first view ever", seen["first"], "ms"),
+            Row(f"{label}: names and hits of a search", seen["search"], "ms"),
+            Row(f"{label}: next hit of one name in 200", seen["next"], "ms"),
+            Row(f"{label}: next hit of a name that is there once", seen["once"], "ms"),
+            Row(f"{label}: busy share of {ASKED} tracks", seen["busy"], "ms"),
+            Row(f"{label}: memory that views took", seen["rss"], "MiB", budget=MEMORY_MIB, budget_on="value"),
+        ]
+    return rows
+
+
+def _apart(step: str, report: Path) -> dict[str, float]:
+    output = subprocess.run([sys.executable, __file__, step, report], check=True, capture_output=True, text=True).stdout
+    found: dict[str, float] = json.loads(output.splitlines()[-1])
+    return found
+
+
+def build(report: Path) -> dict[str, float]:
+    """Build the index, then read the same columns alone."""
+    manifest = open_store(report).parts[0].manifest
+    target = building.path_of(report, manifest)
+    begin, before = time.perf_counter(), time.process_time()
+    building.build(report, manifest, target)
+    wall, cpu = time.perf_counter() - begin, time.process_time() - before
+    rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    rows = Rows(LAYERS[0], report / str(manifest.tables["nvtx_ranges"]["file"]))
+    before = time.process_time()
+    rows.read_all()
+    return {"wall": wall, "cpu": cpu, "rss": rss, "read": time.process_time() - before, "bytes": target.stat().st_size}
+
+
+def view(report: Path) -> dict[str, float]:
+    """Ask the index that `build` left."""
+    store = open_store(report)
+    before = _resident()
+    found: dict[str, float] = {}
+    begin = time.perf_counter()
+    index = LaneIndex.open(store, store.parts[0], None)
+    found["open"] = (time.perf_counter() - begin) * 1e3
+    origin, end = store.span
+    asked = range(0, THREADS, THREADS // ASKED)
+    found["first"] = _ms(lambda: index.viewport(origin, end, WIDTH, asked, LIMIT), 1)
+    for zoom in ZOOMS:
+        places = np.random.default_rng(1).uniform(origin, end - (end - origin) / zoom, 20)
+        times, most = [], 0
+        for place in places:
+            view_of = int(place), int(place + (end - origin) / zoom)
+            times.append(_ms(lambda span=view_of: index.viewport(*span, WIDTH, asked, LIMIT)))
+            most = max(most, len(index.viewport(*view_of, WIDTH, asked, LIMIT).start))
+        found[f"view {zoom}"], found[f"rects {zoom}"] = max(times), most
+    found["rss"] = (_resident() - before) / 2**20
+    names = index.names.search("operation 17")
+    found["search"] = _ms(lambda: index.names.counts[index.names.search("operation 17")].sum())
+    found["next"] = _ms(lambda: index.find(names[:1], (origin + end) // 2, end, 1))
+    rare = index.names.counts.argmin()
+    found["once"] = _ms(lambda: index.find([int(rare)], origin, end, 1))
+    found["busy"] = _ms(lambda: index.busy(asked, origin, end))
+    starts = np.arange(int(index.names.counts.sum() * ASKED // THREADS))
+    found["scan"] = _ms(starts.sum, 3)
+    return found
+
+
+def _ms(work: Callable[[], Any], rounds: int = 5) -> float:
+    times = []
+    for _ in range(rounds):
+        begin = time.thread_time()  # all is done in this thread, so that other work on the machine counts little
+        work()
+        times.append(time.thread_time() - begin)
+    return statistics.median(times) * 1e3
+
+
+def _resident() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
+
+
+if __name__ == "__main__":
+    print(json.dumps({"build": build, "view": view}[sys.argv[1]](Path(sys.argv[2]))))
