@@ -24,10 +24,6 @@ export function DiffPanel() {
   if (!two) return <Empty>One report is open. To see what changed between two, open both: warpline view BEFORE AFTER</Empty>;
   return (
     <div class="p-main p-whole">
-      <p class="p-bar p-ab">
-        <span><b class="p-letter p-letter-A">A</b> <Name text={reports[0]!.name} /></span>
-        <span><b class="p-letter p-letter-B">B</b> <Name text={reports[1]!.name} /></span>
-      </p>
       <Answered of={answer} what="the comparison">
         {(one) => one && <Changes of={one} />}
       </Answered>
@@ -41,12 +37,23 @@ function Changes({ of }: { of: Difference }) {
   return (
     <>
       <Laying of={of} />
-      {of.tables.length > 1 && (
-        <div class="p-bar">
-          <Tabs tabs={of.tables.map((one, i) => ({ id: String(i), title: one.title }))} chosen={String(Math.min(chosen.value, of.tables.length - 1))} onChoose={(id) => (chosen.value = Number(id))} label="What changed" />
-        </div>
+      {table === undefined ? <Empty>Nothing differs that can be compared.</Empty> : (
+        <TableView key={chosen.value} table={table} untitled={of.tables.length > 1} empty="Nothing changed here.">
+          {of.tables.length > 1 && (
+            <Tabs tabs={of.tables.map((one, i) => ({ id: String(i), title: one.title }))} chosen={String(Math.min(chosen.value, of.tables.length - 1))} onChoose={(id) => (chosen.value = Number(id))} label="What changed" />
+          )}
+        </TableView>
       )}
-      {table === undefined ? <Empty>Nothing differs that can be compared.</Empty> : <TableView key={chosen.value} table={table} empty="Nothing changed here." />}
+    </>
+  );
+}
+
+function Both() {
+  return (
+    <>
+      {(meta.value?.reports ?? []).slice(0, 2).map((one, i) => (
+        <span key={one.report} class="p-ab"><b class={`p-letter p-letter-${"AB"[i]}`}>{"AB"[i]}</b> <Name text={one.name} most={60} /></span>
+      ))}
     </>
   );
 }
@@ -69,11 +76,12 @@ function Laying({ of }: { of: Difference }) {
     const width = view.value.end - view.value.begin;
     show({ begin: anchor.a - width * 0.1, end: anchor.a + width * 0.9 });
   };
-  if (of.anchors.length === 0) return <p class="p-note">The two have no step or NVTX range in common: they lie on each other at their begins.</p>;
+  if (of.anchors.length === 0) return <div class="p-bar"><Both /><span class="p-dim">have no step or NVTX range in common: they lie on each other at their begins.</span></div>;
   return (
     <div class="p-bar">
+      <Both />
       <label class="p-choice">
-        Lay B on A at{" "}
+        lie on each other at{" "}
         <select value={String(at)} onChange={(event) => lay(Number(event.currentTarget.value))}>
           <option value="-1">{at < 0 && !together ? "(moved)" : "their begins"}</option>
           {of.anchors.map((anchor, i) => <option key={i} value={String(i)}>{anchor.label.slice(0, 120)}</option>)}

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import { ranges, source, view } from "../../app/state";
+import { meta, ranges, source, view } from "../../app/state";
 import type { Span } from "../../data/source";
 import type { Flame, FlameNode, Table } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
@@ -25,8 +25,8 @@ type Extent = "all" | "view" | "range";
 export const KINDS: { id: Kind; title: string; missing: string }[] = [
   { id: "kernels", title: "Kernels", missing: "No kernels here. Record with --trace=cuda." },
   { id: "nvtx", title: "NVTX", missing: "No NVTX ranges here. Annotate the program with warpline.nvtx or any NVTX library." },
-  { id: "samples", title: "CPU samples", missing: "No samples of native stacks here. Record with --sample=process-tree." },
-  { id: "python", title: "Python", missing: "No samples of Python stacks here. Record with --python-sampling=true." },
+  { id: "samples", title: "CPU samples", missing: "No samples of stacks here. Record with --sample=process-tree or --python-sampling=true." },
+  { id: "python", title: "Python calls", missing: "No calls of Python functions here. Record with --python-functions-trace, or trace with PyTorch and with_stack=True." },
 ];
 const SHAPES: { id: Shape; title: string }[] = [{ id: "flame", title: "Flame graph" }, { id: "map", title: "Tree map" }, { id: "tree", title: "Call tree" }, { id: "list", title: "By name" }];
 
@@ -60,33 +60,39 @@ export function FlameView({ report, span, first, children }: ViewProps) {
   const kind = useSignal<Kind | null>(first ?? null);
   const shape = useSignal<Shape>("flame");
   const filter = useSignal("");
+  const features = meta.value?.features ?? [];
+  const has = (id: Kind) => features.length === 0 || features.includes(id);
+  const some = KINDS.filter((one) => has(one.id));
+  const asked = kind.value === null ? some.map((one) => one.id) : has(kind.value) ? [kind.value] : [];
   const shown = useAnswer(
-    from && (async () => (kind.value === null ? firstOf((each) => from.flame(report, each, span)) : from.flame(report, kind.value, span))),
-    [`${report} ${kind.value ?? ""}`, from, generation(report), span?.begin, span?.end],
+    from && asked.length > 0 ? () => firstOf(asked, (each) => from.flame(report, each, span)) : null,
+    [`${report} ${asked.join()}`, from, generation(report), span?.begin, span?.end],
     span ? 200 : 0,
   );
-  const current = kind.value ?? shown.value?.kind ?? "kernels";
+  const current = kind.value ?? shown.value?.kind ?? some[0]?.id ?? "kernels";
+  const missing = KINDS.find((one) => one.id === current)!.missing;
   return (
     <div class="p-main p-flameview">
       <div class="p-bar">
-        <Tabs tabs={KINDS} chosen={current} onChoose={(id) => (kind.value = id)} label="Of what" />
+        <Tabs tabs={KINDS.map((one) => ({ ...one, dim: !has(one.id) }))} chosen={current} onChoose={(id) => (kind.value = id)} label="Of what" />
         {children}
         <span class="p-space" />
         <Tabs tabs={SHAPES} chosen={shape.value} onChoose={(id) => (shape.value = id)} label="As what" />
         <input type="search" placeholder="Light up names" aria-label="Light up names in the graph" value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} />
       </div>
+      {asked.length === 0 && <Empty>{missing}</Empty>}
       <Answered of={shown} what="the graph">
-        {(flame) => (flame.root.value <= 0 ? <Empty>{KINDS.find((one) => one.id === current)!.missing}</Empty> : <Drawn flame={flame} shape={shape.value} filter={filter.value} />)}
+        {(flame) => (flame.root.value <= 0 ? <Empty>{missing}</Empty> : <Drawn flame={flame} shape={shape.value} filter={filter.value} />)}
       </Answered>
     </div>
   );
 }
 
 /** The first kind that has something; else the last one asked, which is empty. */
-async function firstOf(ask: (kind: Kind) => Promise<Flame>): Promise<Flame> {
+async function firstOf(kinds: readonly Kind[], ask: (kind: Kind) => Promise<Flame>): Promise<Flame> {
   let failure: unknown = null;
   let empty: Flame | null = null;
-  for (const { id } of KINDS) {
+  for (const id of kinds) {
     try {
       const flame = await ask(id);
       if (flame.root.value > 0) return flame;

@@ -1,5 +1,6 @@
 /** Memory: how much of it was taken over time, as a plot that leads to the timeline, and as the tables that say who took it. */
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
 import { show } from "../../app/actions";
@@ -44,21 +45,24 @@ function Chosen({ report, tracks, stats }: { report: number; tracks: MemoryTrack
       </>
     );
   }
-  return (
-    <div class="p-main p-whole">
-      <div class="p-bar">
-        <Tabs tabs={tabs} chosen={id} onChoose={(to) => (chosen.value = to)} label="What of memory" />
-        <ReportChoice />
-      </div>
-      {id === "plot" ? <Curves report={report} tracks={tracks} /> : <Sums report={report} name={id} />}
-    </div>
+  const bar = (
+    <>
+      <Tabs tabs={tabs} chosen={id} onChoose={(to) => (chosen.value = to)} label="What of memory" />
+      <ReportChoice />
+    </>
   );
+  return <div class="p-main p-whole">{id === "plot" ? <><div class="p-bar">{bar}</div><Curves report={report} tracks={tracks} /></> : <Sums report={report} name={id}>{bar}</Sums>}</div>;
 }
 
-function Sums({ report, name }: { report: number; name: string }) {
+function Sums({ report, name, children }: { report: number; name: string; children: ComponentChildren }) {
   const from = source.value;
   const answer = useAnswer(from && (() => from.stat(report, name)), [`${report} ${name}`, from, generation(report)]);
-  return <Answered of={answer} what={`the table ${name}`}>{(table) => <TableView key={name} table={table} />}</Answered>;
+  return (
+    <>
+      {answer.value === null && <div class="p-bar">{children}</div>}
+      <Answered of={answer} what={`the table ${name}`}>{(table) => <TableView key={name} table={table} untitled>{children}</TableView>}</Answered>
+    </>
+  );
 }
 
 function Curves({ report, tracks }: { report: number; tracks: MemoryTrack[] }) {

@@ -36,6 +36,7 @@ export function Grid({ label, columns, rows, order, sorted, onSort, onOpen, open
   const [active, setActive] = useState(-1);
   const room = width > 0 ? Math.floor(width / letter()) : 140;
   const wide = useMemo(() => widths(columns, rows, room), [columns, rows, room]);
+  const most = useMemo(() => columns.map((column, i) => barred(column, rows, i)), [columns, rows]);
   const total = wide.reduce((sum, one) => sum + one, 0);
 
   useEffect(() => {
@@ -74,7 +75,7 @@ export function Grid({ label, columns, rows, order, sorted, onSort, onOpen, open
     <div class="p-grid" ref={box} tabIndex={0} role="grid" aria-label={label} aria-rowcount={order.length + 1} aria-colcount={columns.length}
       aria-activedescendant={active >= first && active < last ? `${id}-${active}` : undefined}
       onScroll={(event) => setTop(event.currentTarget.scrollTop)} onKeyDown={onKeyDown}>
-      <table role="presentation" style={{ minWidth: `${total}ch` }}>
+      <table role="presentation" style={{ minWidth: `${total}ch`, ...(columns.some((column) => column.kind === "text") ? {} : { width: `${total}ch` }) }}>
         <colgroup>{wide.map((one, i) => <col key={i} style={{ width: `${(one / total) * 100}%` }} />)}</colgroup>
         <thead role="rowgroup">
           <tr role="row" aria-rowindex={1}>
@@ -95,7 +96,7 @@ export function Grid({ label, columns, rows, order, sorted, onSort, onOpen, open
                   setActive(at);
                   if (open && !hasSelection()) onOpen!(row);
                 }}>
-                {columns.map((column, j) => <Cell key={j} column={column} value={rows[row]![j] ?? null} />)}
+                {columns.map((column, j) => <Cell key={j} column={column} value={rows[row]![j] ?? null} most={most[j] ?? null} />)}
               </tr>
             );
           })}
@@ -122,12 +123,25 @@ function Head({ column, at, sorted, onSort }: { column: Column; at: number; sort
   );
 }
 
-function Cell({ column, value }: { column: Column; value: string | number | boolean | null }) {
+/** What a full bar is in a column of shares: 100 %, or the greatest where they add up to more; null where bars would say nothing, as of changes. */
+function barred(column: Column, rows: Table["rows"], at: number): number | null {
+  if (column.unit !== "%" || /change|delta/i.test(column.name)) return null;
+  let most = 100;
+  for (const row of rows) {
+    const value = row[at];
+    if (typeof value !== "number") continue;
+    if (value < 0) return null;
+    most = Math.max(most, value);
+  }
+  return most;
+}
+
+function Cell({ column, value, most }: { column: Column; value: string | number | boolean | null; most: number | null }) {
   const text = shown(value, column);
   if (column.kind === "text") {
     return <td role="gridcell" title={text.length > 20 ? text : undefined}><Name text={text} most={500} /></td>;
   }
-  const share = column.unit === "%" && typeof value === "number" ? Math.min(Math.max(value, 0), 100) : null;
+  const share = most !== null && typeof value === "number" ? (value / most) * 100 : null;
   const exact = typeof value === "number" && text !== String(value) ? `${value}${column.unit ? ` ${column.unit}` : ""}` : undefined;
   return (
     <td role="gridcell" class="p-number" title={exact}>

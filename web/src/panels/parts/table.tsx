@@ -19,11 +19,13 @@ interface Props {
   openTitle?: string;
   /** Said where there are no rows. */
   empty?: string;
+  /** Stands before the filter; with `untitled` instead of the title, where tabs say it. */
   children?: ComponentChildren;
+  untitled?: boolean;
 }
 
 /** Draw it with its tools. */
-export function TableView({ table, onOpen, opens, openTitle, empty = "No rows.", children }: Props) {
+export function TableView({ table, onOpen, opens, openTitle, empty = "No rows.", children, untitled = false }: Props) {
   const [sorted, setSorted] = useState<Order | null>(null);
   const [filter, setFilter] = useState("");
   const heads = table.columns.map((column) => column.name).join("\n");
@@ -40,7 +42,7 @@ export function TableView({ table, onOpen, opens, openTitle, empty = "No rows.",
   return (
     <section class="p-table" aria-label={table.title}>
       <div class="p-bar">
-        <h3 title={table.title}>{table.title}</h3>
+        {!untitled && <h3 title={table.title}>{table.title}</h3>}
         {children}
         <span class="p-space" />
         <input type="search" value={filter} placeholder="Filter: words or /regex/" aria-label={`Filter the rows of ${table.title}`}

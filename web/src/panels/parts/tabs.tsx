@@ -3,6 +3,8 @@
 export interface Tab<T extends string> {
   id: T;
   title: string;
+  /** Has nothing to show. */
+  dim?: boolean;
 }
 
 export function Tabs<T extends string>({ tabs, chosen, onChoose, label }: { tabs: readonly Tab<T>[]; chosen: T; onChoose: (id: T) => void; label: string }) {
@@ -19,7 +21,7 @@ export function Tabs<T extends string>({ tabs, chosen, onChoose, label }: { tabs
   return (
     <div class="p-tabs" role="tablist" aria-label={label} onKeyDown={onKeyDown}>
       {tabs.map((tab) => (
-        <button key={tab.id} type="button" role="tab" aria-selected={tab.id === chosen} tabIndex={tab.id === chosen ? 0 : -1} onClick={() => onChoose(tab.id)}>
+        <button key={tab.id} type="button" class={tab.dim ? "p-tab-dim" : ""} role="tab" aria-selected={tab.id === chosen} tabIndex={tab.id === chosen ? 0 : -1} onClick={() => onChoose(tab.id)}>
           {tab.title}
         </button>
       ))}

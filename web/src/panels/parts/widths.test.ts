@@ -5,8 +5,12 @@ import { widths } from "./widths";
 
 const COLUMNS: Column[] = [{ name: "Name", unit: null, kind: "text" }, { name: "N", unit: null, kind: "number" }];
 
-test("as wide as what is in them", () => {
-  expect(widths(COLUMNS, [["0123456789", 1]])).toEqual([12, 6]);
+test("figures as wide as they are, text takes the rest", () => {
+  expect(widths(COLUMNS, [["0123456789", 1]], 100)).toEqual([94, 6]);
+});
+
+test("without text nothing is drawn out", () => {
+  expect(widths([COLUMNS[1]!, COLUMNS[1]!], [[1, 2]], 100)).toEqual([6, 6]);
 });
 
 test("long names give way, figures do not", () => {

@@ -7,7 +7,7 @@ const LEAST = 6;
 const NARROW = 24;
 const WIDE = 72;
 
-/** Return the width of each column in `ch`; of several text columns the longest get what is left of `room`. */
+/** Return the width of each column in `ch`, together `room` where there is text: it gives way where there is too little, and fills up where there is more. */
 export function widths(columns: readonly Column[], rows: Table["rows"], room = 140): number[] {
   const step = Math.max(1, Math.floor(rows.length / SAMPLE));
   const wanted = columns.map((column, i) => {
@@ -16,10 +16,16 @@ export function widths(columns: readonly Column[], rows: Table["rows"], room = 1
     return Math.min(Math.max(most + 2, LEAST), WIDE);
   });
   const over = sum(wanted) - room;
-  if (over <= 0) return wanted;
+  if (over <= 0) return spread(columns, wanted, -over);
   const spare = wanted.map((width, i) => (columns[i]!.kind === "text" ? Math.max(width - NARROW, 0) : 0));
   const all = sum(spare) || 1;
   return wanted.map((width, i) => Math.round(width - Math.min((over * spare[i]!) / all, spare[i]!)));
+}
+
+/** Text takes what is left, so that figures stand close to each other and to what they tell of. */
+function spread(columns: readonly Column[], wanted: readonly number[], left: number): number[] {
+  const text = sum(wanted.map((width, i) => (columns[i]!.kind === "text" ? width : 0)));
+  return text === 0 ? [...wanted] : wanted.map((width, i) => (columns[i]!.kind === "text" ? Math.floor(width + (left * width) / text) : width));
 }
 
 function sum(values: readonly number[]): number {

@@ -1,5 +1,6 @@
 /** The marked range: what ran in it, how busy each track was, a flame graph of it; two ranges, or two reports, side by side. */
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { show } from "../../app/actions";
 import { meta, offsets, ranges, source, trees } from "../../app/state";
@@ -66,20 +67,27 @@ function Sums({ both }: { both: Side[] }) {
     [both.map((side) => `${side.letter}${side.report}`).join(), from, ...[0, 1].flatMap((i) => [both[i]?.span.begin, both[i]?.span.end]), generation(both[0]!.report), known],
     120,
   );
+  const bar = (
+    <>
+      <Tabs tabs={TABS} chosen={tab.value} onChoose={(id) => (tab.value = id)} label="What of the range" />
+      {tab.value === "names" && answer.value && <Layers of={answer.value} chosen={layer.value} onChoose={(to) => (layer.value = to)} />}
+      {answer.value && tab.value !== "flame" && <Busy of={answer.value} />}
+    </>
+  );
+  if (tab.value === "flame") {
+    return (
+      <>
+        <div class="p-bar">{bar}</div>
+        <div class="p-split">{both.map((side) => <FlameView key={side.letter} report={side.report} span={side.span}>{side.letter && <b class={`p-letter p-letter-${side.letter}`}>{side.letter}</b>}</FlameView>)}</div>
+      </>
+    );
+  }
   return (
     <>
-      <div class="p-bar">
-        <Tabs tabs={TABS} chosen={tab.value} onChoose={(id) => (tab.value = id)} label="What of the range" />
-        {tab.value === "names" && answer.value && <Layers of={answer.value} chosen={layer.value} onChoose={(to) => (layer.value = to)} />}
-        {answer.value && tab.value !== "flame" && <Busy of={answer.value} />}
-      </div>
-      {tab.value === "flame" ? (
-        <div class="p-split">{both.map((side) => <FlameView key={side.letter} report={side.report} span={side.span}>{side.letter && <b class={`p-letter p-letter-${side.letter}`}>{side.letter}</b>}</FlameView>)}</div>
-      ) : (
-        <Answered of={answer} what="the sums">
-          {(answers) => (tab.value === "names" ? <Names answers={answers} layer={layer.value} /> : <Tracks answers={answers} both={both} />)}
-        </Answered>
-      )}
+      {answer.value === null && <div class="p-bar">{bar}</div>}
+      <Answered of={answer} what="the sums">
+        {(answers) => (tab.value === "names" ? <Names answers={answers} layer={layer.value}>{bar}</Names> : <Tracks answers={answers} both={both}>{bar}</Tracks>)}
+      </Answered>
     </>
   );
 }
@@ -104,17 +112,17 @@ function Busy({ of }: { of: Selected[] }) {
   return <span class="p-dim" role="status">{words.join(" | ")}</span>;
 }
 
-function Names({ answers, layer }: { answers: Selected[]; layer: string }) {
+function Names({ answers, layer, children }: { answers: Selected[]; layer: string; children: ComponentChildren }) {
   const [a, b] = answers;
   const known = answers.some((one) => one.names.some((row) => row.layer === layer)) ? layer : "";
   const table = useMemo(() => (b ? comparedNames(a!, b, known) : namesTable(a!, known)), [a, b, known]);
-  return <TableView table={table} empty="Nothing ran in this range." />;
+  return <TableView table={table} untitled empty="Nothing ran in this range.">{children}</TableView>;
 }
 
-function Tracks({ answers, both }: { answers: Selected[]; both: Side[] }) {
+function Tracks({ answers, both, children }: { answers: Selected[]; both: Side[]; children: ComponentChildren }) {
   const table = useMemo(() => {
     const paths = both.map((side) => new Map(tracksOf(trees.peek()[side.report] ?? []).map((one) => [one.track.track, one.path])));
     return tracksTable(answers, paths);
   }, [answers]);
-  return <TableView table={table} empty="No track has anything in this range." />;
+  return <TableView table={table} untitled empty="No track has anything in this range.">{children}</TableView>;
 }

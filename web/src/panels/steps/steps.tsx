@@ -132,7 +132,7 @@ function options(series: number, one: boolean, count: number, onClick: (number: 
     legend: { show: false },
     padding: PADDING,
     // Half a step more on both sides: the first and the last bar are whole, and one alone is not as wide as all.
-    scales: { x: { time: false, range: (_plot, low, high) => [low - 0.5 - 4 / count, high + 0.5 + 4 / count] }, y: { range: (_plot, _low, high) => [0, (high || 1) * 1.06] } },
+    scales: { x: { time: false, range: (_plot, low, high) => [low - 0.6, high + 0.6] }, y: { range: (_plot, _low, high) => [0, (high || 1) * 1.06] } },
     axes: [axis((value) => (Number.isInteger(value) ? String(value) : "")), axis(time, { size: 64, incrs: ROUND })],
     series: [
       {},
