@@ -145,6 +145,7 @@ def _run(*libraries: Path) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.require("gcc")
 def test_cuda_is_told_where_it_is_loaded(tmp_path: Path) -> None:
     runtime = _library(tmp_path, "libcudart-0123abcd.so.12", "cudaProfilerStart", "cudaProfilerStop")
@@ -155,6 +156,7 @@ def test_cuda_is_told_where_it_is_loaded(tmp_path: Path) -> None:
     assert _run(runtime, driver) == ["cudaProfilerStart", "in", "cudaProfilerStop"]
 
 
+@pytest.mark.slow
 @pytest.mark.require("gcc")
 def test_no_context_is_made_for_it(tmp_path: Path) -> None:
     runtime = _library(tmp_path, "libcudart.so.13", "cudaProfilerStart", "cudaProfilerStop")

@@ -13,6 +13,9 @@ from warpline.cli.group import commands
 from warpline.errors import UsageError
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 # The second copy is of pageable memory (as copies in pictures are), under an asynchronous call: it blocks.
 PICTURE = """
 main:api |(cudaLaunchKernel#1)(cudaMemcpyAsync#2                    )(cudaLaunchKernel#3)

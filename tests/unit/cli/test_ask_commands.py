@@ -30,6 +30,7 @@ def refused(*words: str) -> str:
     return str(result.exception) if isinstance(result.exception, WarplineError) else result.output
 
 
+@pytest.mark.slow
 def test_stats_prints_the_default_tables_with_a_banner(report: str) -> None:
     result = call("stats", report)
     assert result.exit_code == 0
@@ -84,6 +85,7 @@ def test_stats_without_data_is_skipped(report: str) -> None:
     assert call("stats", "-r", "nvtx_startend_sum", report).exit_code == 1
 
 
+@pytest.mark.slow
 def test_stats_filters(report: str) -> None:
     result = call("stats", "-f", "csv", "--filter-nvtx", "step/1", report)
     assert [line.split(",")[-1] for line in result.stdout.splitlines()[1:]] == [":open", ":step"]
@@ -110,6 +112,7 @@ def test_stats_refuses_with_a_way_out(report: str, words: tuple[str, ...], messa
     assert message in refused("stats", *words, report)
 
 
+@pytest.mark.slow
 def test_query_answers_in_every_format(report: str) -> None:
     question = "SELECT message, depth FROM nvtx_ranges WHERE depth = 1"
     assert call("query", report, question, "-f", "csv").stdout == "message,depth\nload,1\n"
@@ -117,12 +120,14 @@ def test_query_answers_in_every_format(report: str) -> None:
     assert call("query", report, "-", "-f", "tsv", input=question).stdout == "message\tdepth\nload\t1\n"
 
 
+@pytest.mark.slow
 def test_query_errors_name_the_tables(report: str) -> None:
     for question in ("SELECT nope FROM nvtx_ranges", "SELECT 1 FROM nowhere", "DROP VIEW nvtx_ranges", "SELECT 1; SELECT 2", "SELEC"):
         assert "processes, threads, capture_windows, nvtx_ranges" in refused("query", report, question), question
     assert call("query", report, "DESCRIBE nvtx_ranges", "--any").exit_code == 0
 
 
+@pytest.mark.slow
 def test_export_writes_beside_the_report_and_says_what_is_lost(report: str, tmp_path: Path) -> None:
     result = call("export", report)
     assert result.exit_code == 0, result.output
@@ -140,6 +145,7 @@ def test_export_to_a_folder_that_is_not_there(report: str, tmp_path: Path) -> No
     assert "cannot write" in refused("export", "-o", str(tmp_path / "no" / "x"), report)
 
 
+@pytest.mark.slow
 def test_tables_that_come_unasked_are_silent_without_data(report: str, tmp_path: Path) -> None:
     result = call("stats", report)
     assert "counter" not in result.stdout + result.stderr
@@ -163,6 +169,7 @@ def test_info_lists_what_is_there(report: str) -> None:
     assert json.loads(call("info", report, "-f", "json").stdout)["tables"]["tasks"] == 0
 
 
+@pytest.mark.slow
 def test_duckdb_alone_opens_it_with_the_views_that_are_printed(tmp_path: Path) -> None:
     import duckdb
 

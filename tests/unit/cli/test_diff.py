@@ -11,6 +11,9 @@ from click.testing import CliRunner, Result
 from warpline.cli.group import commands
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 BEFORE = """
 main:api |(cudaLaunchKernel#1)  (cudaLaunchKernel#2)
 gpu0.7   |   (gemm#1   )          (gemm#2  )

@@ -12,6 +12,9 @@ from tests import cpu_story
 from warpline.cli.group import commands
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 GOLDEN = Path(__file__).parents[2] / "golden" / "flame"
 STYLES = {
     "plain": [],

@@ -13,6 +13,8 @@ from tests.fake_cuda import FakeCuda
 from tests.fake_nvml import fake_nvml
 from tests.launching import environment
 
+pytestmark = pytest.mark.slow
+
 
 def _findings(*libraries: str, **variables: str) -> dict[str, tuple[str, str]]:
     text = (

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from warpline.cli.gpu_list import lines
@@ -32,6 +33,7 @@ def test_a_gpu_of_several_processes_stands_once() -> None:
     assert list(lines(many, {number: number for number in range(9)})) == ["GPU 0: H100; 9 processes"]
 
 
+@pytest.mark.slow
 def test_info_lists_them(tmp_path: Path) -> None:
     timeline(tmp_path / "run.warpline", "gpu0.7 |(k )", cuda={"gpu0": {"name": "H100"}})
     said = CliRunner().invoke(commands, ["info", str(tmp_path / "run")]).stdout

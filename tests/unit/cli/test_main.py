@@ -130,6 +130,7 @@ def _redirected(words: str, where: str, cwd: Path) -> subprocess.CompletedProces
     return subprocess.run(["sh", "-c", line], cwd=cwd, env=environment(), capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["--help", "stats run", "query run 'SELECT 1'"])
 def test_output_that_nobody_takes(words: str, tmp_path: Path) -> None:
     timeline(tmp_path / "run.warpline", "main |[step ]")

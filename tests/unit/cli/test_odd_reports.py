@@ -13,6 +13,9 @@ from warpline.cli.group import commands
 from warpline.errors import MissingData, WarplineError
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 START = 1_000_000_000
 COMMANDS = (
     ("timeline",),

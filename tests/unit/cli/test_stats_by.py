@@ -13,6 +13,8 @@ from warpline.cli.group import commands
 from warpline.errors import UsageError
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:

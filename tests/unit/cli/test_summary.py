@@ -13,6 +13,9 @@ from warpline.query import open as open_report
 from warpline.report.manifest import Manifest
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 PICTURE = """
 main    |[step        ][step      ]  !save
 main    |  [load ]

@@ -120,6 +120,7 @@ def test_markdown_escapes_its_bars() -> None:
     assert len(re.findall(r"(?<!\\)\|", text[3])) == 6
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.text(), st.integers(-(2**62), 2**62)), max_size=8))
 def test_any_text_survives_csv_and_json(rows: list[tuple[str, int]]) -> None:
     clean = [(text.encode("utf-8", "replace").decode(), number) for text, number in rows]

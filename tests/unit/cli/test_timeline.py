@@ -18,6 +18,9 @@ from warpline.query.counters import all_series
 from warpline.query.occupancy import cells, tracks
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 GOLDEN = Path(__file__).parents[2] / "golden" / "timeline"
 SMALL = "".join("[a]" if n % 3 else "[bb]" for n in range(300))
 PICTURES = {

@@ -14,6 +14,9 @@ from warpline.query import open as open_report
 from warpline.query.cpu_occupancy import band_cells, cpu_threads
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 GOLDEN = Path(__file__).parents[2] / "golden" / "timeline"
 STYLES = {
     "plain": [],

@@ -38,6 +38,7 @@ def ask(*words: str) -> Result:
     return result
 
 
+@pytest.mark.slow
 def test_stats(path: Path) -> None:
     for window, rows in ((1, [("step", 11_000), ("load", 7_000)]), (2, [("step", 8_000)])):
         said = json.loads(ask("stats", str(path), "--window", str(window), "-f", "json", "-r", "nvtx_sum").stdout)
@@ -67,6 +68,7 @@ def test_query(path: Path) -> None:
     assert said.split() == ["t", "11000", "7000"]
 
 
+@pytest.mark.slow
 def test_timeline(path: Path) -> None:
     said = ask("timeline", str(path), "--window", "2", "--width", "60", "--ascii").stdout
     assert "load" not in said
@@ -90,6 +92,7 @@ def test_no_such_window(path: Path, tmp_path: Path, command: str) -> None:
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_windows_in_the_words_about_a_report(path: Path) -> None:
     with open_report(path) as report:
         said = [click.unstyle(line) for line in summary(report, report.manifests[0])]
@@ -100,6 +103,7 @@ def test_windows_in_the_words_about_a_report(path: Path) -> None:
     assert [row["number"] for row in json.loads(ask("info", str(path), "-f", "json").stdout)["windows"]] == [1, 2]
 
 
+@pytest.mark.slow
 def test_the_one_window_of_a_plain_run_is_not_told(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warpline", "main |[a ]")
     assert "Windows" not in ask("info", str(tmp_path / "r.warpline")).stdout

@@ -14,6 +14,9 @@ from warpline.errors import ReportError
 from warpline.query import open as open_report
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 API = {"id": 0, "process": 0, "thread": 0, "start": 10**9, "end": 10**9 + 5, "api": "runtime", "name": "f", "result": 0, "correlation": 1}
 MEMORY = {"id": 0, "process": 0, "device": 0, "start": 10**9, "operation": "allocate", "address": 0, "bytes": 1, "total": 1}
 OVERHEAD = {"id": 0, "process": 0, "start": 10**9, "end": 10**9 + 5, "kind": "Resource"}

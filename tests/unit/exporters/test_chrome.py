@@ -8,6 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from warpline import catalog
 from warpline.query import open as open_report
 from warpline.testing.timeline import timeline
@@ -74,6 +76,7 @@ def test_tasks_are_threads_behind_their_thread(tmp_path: Path) -> None:
     assert not [event for event in trace["traceEvents"] if event["ph"] in "be"]
 
 
+@pytest.mark.slow
 def test_payloads_are_arguments(tmp_path: Path) -> None:
     given = {"batch": 3, "names": ["a", None], "odd": float("nan")}
     trace = export(

@@ -15,6 +15,9 @@ from tests.thorough import examples
 from tests.unit.exporters.test_chrome import export
 from warpline.exporters import chrome_cuda
 
+pytestmark = pytest.mark.slow
+
+
 PICTURE = """
     main          |[step                                              ]
     main:api      |  (cudaLaunchKernel#1 )(cudaMemcpyAsync#2 )(cudaGraphLaunch#3)

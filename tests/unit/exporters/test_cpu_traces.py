@@ -17,6 +17,9 @@ from warpline.errors import ReportError
 from warpline.query import open as open_report
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 NAMES = {
     "thread_states": "state",
     "osrt": "name",

@@ -25,6 +25,9 @@ from warpline.query import open as open_report
 from warpline.report.writer import Facts, write_part
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 REAL = sorted((Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys").glob("*.sqlite"))
 EXPORTER = catalog.find("exporters.formats", "nsys_sqlite")
 # What the format has no place for; what is said about the file itself; and begins that are those of the first thing seen.

@@ -147,6 +147,7 @@ def test_ranges_without_duration_end_where_they_begin(tmp_path: Path) -> None:
     assert all(item.start == item.end for item in decoded.slices)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40), st.integers(2, 25), st.booleans()), min_size=1, max_size=30))
 def test_any_arrangement_keeps_its_times(tmp_path_factory: pytest.TempPathFactory, items: list[tuple[int, int, int, bool]]) -> None:

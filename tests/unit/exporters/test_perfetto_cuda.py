@@ -5,10 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.unit.exporters.perfetto_trace import Decoded, decode
 from warpline import catalog
 from warpline.query import open as open_report
 from warpline.testing.timeline import timeline
+
+pytestmark = pytest.mark.slow
+
 
 PICTURE = """
     main          |[step                                              ]

@@ -39,6 +39,7 @@ def collapsed(path: Path) -> Counter[str]:
     return found
 
 
+@pytest.mark.slow
 def test_collapsed_stacks_hold_all_samples(tmp_path: Path) -> None:
     main = "python;main (1000);<module> (train.py);main (train.py)"
     names = {
@@ -84,6 +85,7 @@ def check_speedscope(document: dict[str, Any]) -> None:
         assert sum(profile["weights"]) == profile["endValue"] - profile["startValue"]
 
 
+@pytest.mark.slow
 def test_speedscope_takes_the_file(tmp_path: Path) -> None:
     document = json.loads(export(tmp_path, "speedscope").read_text(encoding="utf-8"))
     check_speedscope(document)
@@ -156,6 +158,7 @@ def run(*words: str) -> Any:
     return CliRunner().invoke(commands, ["export", *words])
 
 
+@pytest.mark.slow
 def test_the_command_passes_arguments_and_what_is_selected(tmp_path: Path) -> None:
     cpu_story.write(tmp_path / "run.warpline")
     report, out = str(tmp_path / "run.warpline"), tmp_path / "out"

@@ -29,6 +29,7 @@ def written(report: Report, kind: str, out: Path, **options: Any) -> Path:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["arrow", "parquet"])
 def test_every_table_is_as_in_the_report(kind: str, report: Report, tmp_path: Path) -> None:
     for table in report.tables:
@@ -38,6 +39,7 @@ def test_every_table_is_as_in_the_report(kind: str, report: Report, tmp_path: Pa
         assert found.schema.field(0).metadata[b"description"]
 
 
+@pytest.mark.slow
 def test_csv_has_names_and_values(report: Report, tmp_path: Path) -> None:
     with open(written(report, "csv", tmp_path / "out.csv", table="kernels"), newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -53,6 +53,7 @@ def test_overlap_wants_times(report: warpline.Report) -> None:
         report.overlap("SELECT name FROM kernels", "kernels")
 
 
+@pytest.mark.slow
 def test_findings_and_what_was_not_judged(report: warpline.Report) -> None:
     judgement = report.judgement()
     assert judgement.findings == report.findings()

@@ -13,6 +13,9 @@ from warpline.flows.differing import Difference, by_position, diff
 from warpline.flows.gating import Condition
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 Lengths = dict[str, list[int]]
 
 

@@ -16,6 +16,8 @@ from warpline.cli.group import commands
 from warpline.errors import NotAReport, ReportError
 from warpline.flows import foreign
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -26,6 +26,9 @@ from warpline.query import Selection
 from warpline.query import open as open_report
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 PICTURE = """
     main          |[step           ][step           ][step           ]
     main          | [load    ]       [load    ]

@@ -295,6 +295,7 @@ def test_rocm(tmp_path: Path) -> None:
     assert rows(report, "cuda_api", "name", "api") == [("hipLaunchKernel", "runtime")]
 
 
+@pytest.mark.slow
 def test_chrome_traces_of_others(tmp_path: Path) -> None:
     mine = {"pid": 10, "tid": 11}
     events = [
@@ -402,6 +403,7 @@ def test_an_empty_trace(tmp_path: Path) -> None:
     assert report.tables["nvtx_ranges"] == 0
 
 
+@pytest.mark.slow
 def test_a_folder_of_ranks(tmp_path: Path) -> None:
     folder = tmp_path / "traces"
     folder.mkdir()

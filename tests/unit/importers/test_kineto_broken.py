@@ -64,6 +64,7 @@ def test_what_begins_like_a_trace_but_has_no_events(content: str, tmp_path: Path
         import_file(write_text(tmp_path / "x.json", content), tmp_path / "x.warpline")
 
 
+@pytest.mark.slow
 def test_a_cut_off_trace_keeps_its_whole_events(tmp_path: Path) -> None:
     whole = raw(TEN, tmp_path).read_bytes()
     text = whole.decode()
@@ -86,6 +87,7 @@ def test_a_cut_off_trace_keeps_its_whole_events(tmp_path: Path) -> None:
         (tmp_path / "out.warpline").rename(tmp_path / f"old{size}")
 
 
+@pytest.mark.slow
 def test_packing_that_is_cut_or_broken(tmp_path: Path) -> None:
     events = [op(f"aten::op{number}", number, 1, External_id=number * 7919 % 104_729) for number in range(20_000)]
     whole = raw(events, tmp_path, "run.json.gz").read_bytes()
@@ -197,6 +199,7 @@ def test_numbers_that_do_not_fit(tmp_path: Path) -> None:
     assert said(report)["no-time"][1] == 1
 
 
+@pytest.mark.slow
 def test_deep_and_long_things(tmp_path: Path) -> None:
     deep = "[" * 200_000 + "]" * 200_000
     events = json.dumps(TEN)[1:-1]

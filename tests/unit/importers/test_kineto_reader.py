@@ -75,6 +75,7 @@ def read(data: bytes, sizes: list[int]) -> tuple[dict[str, Any], list[tuple[Any,
         return reader.facts | reader.counts, rows
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(EVENTS, max_size=8),
@@ -105,6 +106,7 @@ def test_events_are_what_json_makes_of_them(
     assert (facts["ending"], facts["broken"], facts["events"]) == (WHOLE, 0, len(texts))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(st.binary(max_size=300), st.lists(st.integers(1, 40), max_size=4))
 def test_any_bytes_end_in_a_verdict(data: bytes, sizes: list[int]) -> None:

@@ -64,6 +64,7 @@ def test_a_truncated_file_is_an_error_and_leaves_nothing(tmp_path: Path) -> None
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["cut.sqlite", "whole.sqlite"]
 
 
+@pytest.mark.slow
 def test_damaged_bytes_never_end_in_anything_but_a_report_or_an_error(tmp_path: Path) -> None:
     whole = cpu_story.tell(tell(Export())).write(tmp_path / "whole.sqlite").read_bytes()
     chance = random.Random(5)
@@ -107,6 +108,7 @@ def test_times_that_cannot_be_are_left_out_and_counted(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_values_of_any_type_fit_in_somehow(tmp_path: Path) -> None:
     path = tell(Export()).write(tmp_path / "x.sqlite")
     for column in ("deviceId", "streamId", "gridX", "correlationId", "globalPid", "shortName", "registersPerThread", "launchType"):
@@ -129,6 +131,7 @@ def test_values_of_any_type_fit_in_somehow(tmp_path: Path) -> None:
     assert "[string 0]" in report.table("kernels").column("name").to_pylist()
 
 
+@pytest.mark.slow
 def test_values_of_any_type_in_what_cpus_did(tmp_path: Path) -> None:
     tables = ("OSRT_API", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS", "COMPOSITE_EVENTS", "SCHED_EVENTS", "MPI_P2P_EVENTS", "SYSCALL")
     for number, value in enumerate(("'text'", "x'ff00'", "1e300", "NULL", "9223372036854775807", "-1")):

@@ -48,6 +48,7 @@ def stacks(report: Report) -> dict[int | None, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_calls_of_the_c_library(opened: Opened) -> None:
     report = opened()
     known = stacks(report)
@@ -156,6 +157,7 @@ def test_parallel_programming_models(opened: Opened) -> None:
     assert ("stacks of context switches in COMPOSITE_EVENTS have no place in a report", 1) in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ERAS)
 def test_every_version_has_what_it_holds(era: Version, opened: Opened) -> None:
     export = Export(era)

@@ -24,6 +24,9 @@ from warpline.flows import foreign
 from warpline.importers.importing import format_of, import_file
 from warpline.model.tables import TABLES
 
+pytestmark = pytest.mark.slow
+
+
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys"
 REAL = sorted(FOLDER.glob("*.sqlite"))
 LACKING = pytest.mark.skip(reason=f"the exports of real GPUs are not here ({FOLDER})")

@@ -43,6 +43,7 @@ def rows(report: Report, table: str, *columns: str) -> list[Any]:
     return [row[0] for row in found] if len(columns) == 1 else found
 
 
+@pytest.mark.slow
 @every_era
 def test_calls_and_what_they_launched(era: Version, stories: Callable[[Version], Report]) -> None:
     report = stories(era)
@@ -195,6 +196,7 @@ def test_the_shell_that_was_launched_is_not_taken_for_the_program(tmp_path: Path
     assert report.manifests[0].command == ["bash", "-c"]
 
 
+@pytest.mark.slow
 def test_ranges_of_threads_enclose_their_own_calls(tmp_path: Path) -> None:
     export = Export()
     for tid in (100, 105):
@@ -210,6 +212,7 @@ def test_ranges_of_threads_enclose_their_own_calls(tmp_path: Path) -> None:
     assert [row["message"] for row in names] == ["100-0", "100-1", "105-0", None, None]
 
 
+@pytest.mark.slow
 def test_large_tables_are_read_process_by_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     export = tell(Export())
     for number in range(20):
@@ -228,6 +231,7 @@ def test_an_empty_recording_is_a_report(tmp_path: Path) -> None:
     assert (report.origin, report.end) == (0, 0)
 
 
+@pytest.mark.slow
 def test_correlations_are_those_of_the_process(tmp_path: Path) -> None:
     export = Export()
     for pid in range(200, 230):

@@ -270,6 +270,7 @@ def test_other_files_are_not_taken_for_traces(tmp_path: Path) -> None:
             import_file(path, tmp_path / f"{number}.warpline")
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(changes=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 255)), max_size=12), length=st.integers(1, 4000))
 def test_broken_bytes_are_an_error_or_a_report(

@@ -16,6 +16,9 @@ from warpline.query import Report
 from warpline.query import open as open_report
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 PICTURE = """
     main          |[step                                              ]  !save
     main          | [load    ]          <open

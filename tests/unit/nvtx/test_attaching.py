@@ -16,6 +16,7 @@ def heard(log: Path) -> list[tuple[str, str | None]]:
     return [(event["event"], event.get("message") or event.get("name")) for event in events if event["event"] != "string"]
 
 
+@pytest.mark.slow
 def test_the_tool_may_be_announced_after_the_import(tool: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     code = f"""

@@ -64,6 +64,7 @@ def test_bytes_and_subclasses_of_str_are_texts() -> None:
     assert annotate(encoded).__reduce__()[1][0] == "ü"
 
 
+@pytest.mark.slow
 def test_nothing_is_leaked() -> None:
     message, payload = "message of its own" + str(id(object())), float(id(object()))
 
@@ -88,6 +89,7 @@ def test_nothing_is_leaked() -> None:
     assert count() == before
 
 
+@pytest.mark.slow
 def test_a_decorated_function_in_a_cycle_is_collected() -> None:
     class Owner: ...
 

@@ -119,6 +119,7 @@ def test_groups_need_no_numpy(record: Record) -> None:
     assert [event["reason"] for event in events if event["event"] == "sample_no_value"] == [2] * 5
 
 
+@pytest.mark.slow
 @pytest.mark.require("gcc", "numpy")
 def test_numpy_dtypes_are_samples(record: Record) -> None:
     code = """

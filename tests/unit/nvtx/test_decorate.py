@@ -86,6 +86,7 @@ def test_cloudpickle_takes_nested_functions_by_value() -> None:
     assert other.__name__ == "nested"
 
 
+@pytest.mark.slow
 def test_functions_of_main_travel_to_worker_processes(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -76,6 +76,7 @@ def test_a_message_is_registered_once(record: Record) -> None:
     assert sorted(registered, key=str) == sorted(((d, m) for d in (None, "d") for m in ("a", "b", "f0", "f1")), key=str)
 
 
+@pytest.mark.slow
 def test_names_without_end_are_sent_as_text(record: Record) -> None:
     code = """
         import os, warpline.nvtx as nvtx
@@ -90,6 +91,7 @@ def test_names_without_end_are_sent_as_text(record: Record) -> None:
     assert (marks[-1]["message_type"], marks[-1]["message"]) == (3, "name 3")
 
 
+@pytest.mark.slow
 def test_a_recycled_address_does_not_bring_back_an_old_name(record: Record) -> None:
     code = """
         import warpline.nvtx as nvtx
@@ -221,6 +223,7 @@ def test_an_exception_closes_the_range(record: Record) -> None:
     assert kinds == ["push", "pop"] * 3 + ["push"]
 
 
+@pytest.mark.slow
 def test_ranges_that_wait_do_not_close_each_other(record: Record) -> None:
     code = """
         import asyncio, warpline.nvtx as nvtx
@@ -298,6 +301,7 @@ def test_a_fork_keeps_recording(record: Record) -> None:
     assert [event["message"] for event in record(code, "mark")] == ["parent", "child"]
 
 
+@pytest.mark.slow
 @pytest.mark.require("nvtx")
 def test_the_same_program_says_the_same_with_pypi_nvtx(record: Record) -> None:
     program = """
@@ -342,6 +346,7 @@ def test_a_broken_tool_does_not_break_the_program(record: Record) -> None:
     assert record(code, NVTX_INJECTION64_PATH="/dev/null") == []
 
 
+@pytest.mark.slow
 def test_a_tool_written_without_every_call_is_fine(record: Record, tmp_path: object) -> None:
     # A tool without strings: messages travel as text.
     source = (ROOT / "tests" / "targets" / "nvtx_tool.c").read_text().replace("*table[10] = (void *)make_string;", "")

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.nvtx.conftest import Heard
 from tests.unit.nvtx.heard import names, ranges, tree
 
-pytestmark = [pytest.mark.require("native"), pytest.mark.require("gcc")]
+pytestmark = [pytest.mark.require("native"), pytest.mark.require("gcc"), pytest.mark.slow]
 
 
 def test_a_suspended_generator_is_no_parent_of_its_consumers_ranges(heard: Heard) -> None:

@@ -145,6 +145,7 @@ def test_what_no_schema_can_say_is_json(record: Record, payload: str, expected: 
     assert json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON")) == expected
 
 
+@pytest.mark.slow
 def test_objects_with_names_are_dicts(record: Record) -> None:
     setup = """
 from collections import namedtuple, UserDict
@@ -176,6 +177,7 @@ def test_typed_numbers_keep_their_type(record: Record, payload: str, kind: int, 
     assert (mark["payload_type"], mark["payload"]) == (kind, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.require("numpy")
 @pytest.mark.parametrize(
     ("payload", "kind", "expected"),
@@ -197,6 +199,7 @@ def test_numpy_scalars_keep_their_width(record: Record, payload: str, kind: int,
     assert (mark["payload_type"], mark["payload"]) == (kind, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.require("numpy")
 @pytest.mark.parametrize(
     ("payload", "expected"),
@@ -225,6 +228,7 @@ def test_numpy_arrays_of_any_dtype_arrive(record: Record, payload: str, expected
     assert one(record, payload, "import numpy as np") == expected
 
 
+@pytest.mark.slow
 @pytest.mark.require("numpy")
 def test_numpy_without_a_layout_is_json(record: Record) -> None:
     assert json.loads(one(record, "np.array([1, None], dtype=object)", "import numpy as np")["json"]) == [1, None]
@@ -378,6 +382,7 @@ LARGE_ARRAYS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payload", [*LARGE, *(pytest.param(text, marks=pytest.mark.require("numpy")) for text in LARGE_ARRAYS)])
 def test_of_large_payloads_only_the_beginning_is_read(record: Record, payload: str) -> None:
     setup = "import numpy" if "numpy" in payload else ""
@@ -392,6 +397,7 @@ def test_of_large_payloads_only_the_beginning_is_read(record: Record, payload: s
         assert (len(data["bytes"]) - 8 * len(shape)) % count == 0
 
 
+@pytest.mark.slow
 @pytest.mark.require("numpy")
 def test_what_json_has_of_large_payloads(record: Record) -> None:
     code = """
@@ -408,6 +414,7 @@ def test_what_json_has_of_large_payloads(record: Record) -> None:
     assert all(1 << 20 < len(text.encode()) < 8 << 20 for text in texts[3:]), [len(text) for text in texts]
 
 
+@pytest.mark.slow
 def test_payloads_that_misbehave_cost_nothing_but_themselves(record: Record) -> None:
     code = """
         import threading, warnings, warpline.nvtx as nvtx
@@ -464,6 +471,7 @@ def test_payloads_that_change_their_event_while_they_are_read(record: Record) ->
     assert changed["message"] == "c" * 5000
 
 
+@pytest.mark.slow
 @pytest.mark.require("numpy")
 def test_what_payloads_hold_is_given_back(record: Record) -> None:
     code = """

@@ -40,6 +40,7 @@ def test_names_are_those_of_pypi_nvtx(heard: Heard) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.require("nvtx")
 def test_the_same_program_says_the_same_with_pypi_nvtx(record: Record, tmp_path: Path) -> None:
     program = """
@@ -71,6 +72,7 @@ def test_the_same_program_says_the_same_with_pypi_nvtx(record: Record, tmp_path:
     assert ours[0] == ("push", "script.py:7(work)")
 
 
+@pytest.mark.slow
 def test_a_name_is_registered_once(heard: Heard) -> None:
     events = heard(
         """
@@ -279,6 +281,7 @@ def test_it_is_silent_without_the_binding_and_with_nvtx_disable() -> None:
     run_python('import sys; sys.modules["warpline.nvtx._binding"] = None\n' + "\n".join(line[8:] for line in code.splitlines()))
 
 
+@pytest.mark.slow
 def test_deep_recursion(heard: Heard) -> None:
     events = heard(
         """

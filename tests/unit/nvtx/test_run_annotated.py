@@ -123,6 +123,7 @@ def test_calls_are_ranges(folder: Path, tool: Path, program: list[str], options:
     assert len([event for event in events if event["event"] == "pop"]) == len(pushed)
 
 
+@pytest.mark.slow
 def test_functions_of_the_program_travel_to_worker_processes(folder: Path) -> None:
     (folder / "workers.py").write_text(
         "import multiprocessing\n"

@@ -76,6 +76,7 @@ def test_children_of_a_task_group_are_under_the_groups_range(heard: Heard) -> No
     assert made["A"]["parent"] == made["B"]["parent"] == group
 
 
+@pytest.mark.slow
 def test_gathered_children_and_what_they_call(heard: Heard) -> None:
     events = heard(
         """
@@ -102,6 +103,7 @@ def test_gathered_children_and_what_they_call(heard: Heard) -> None:
     assert all(r.style == "push" for r in found if r.name in ("plain", "deeper"))
 
 
+@pytest.mark.slow
 def test_a_cancelled_task_ends_its_ranges(heard: Heard) -> None:
     found = ranges(
         heard(
@@ -130,6 +132,7 @@ def test_a_cancelled_task_ends_its_ranges(heard: Heard) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collect", ["del task", "pass"])
 def test_a_loop_closed_with_pending_tasks_ends_their_ranges(heard: Heard, collect: str) -> None:
     events = heard(
@@ -147,6 +150,7 @@ def test_a_loop_closed_with_pending_tasks_ends_their_ranges(heard: Heard, collec
     assert names(events) == [("pending", None)]
 
 
+@pytest.mark.slow
 def test_context_managers_made_of_generators_hold_the_body(heard: Heard) -> None:
     events = heard(
         """
@@ -189,6 +193,7 @@ def test_context_managers_made_of_generators_hold_the_body(heard: Heard) -> None
     assert all(r.end is not None for r in found)
 
 
+@pytest.mark.slow
 def test_exit_stacks_hold_ranges_for_their_owner(heard: Heard) -> None:
     events = heard(
         """
@@ -261,6 +266,7 @@ def test_one_object_is_entered_by_many_tasks_and_by_plain_code(heard: Heard) -> 
     assert all(r.end is not None for r in found)
 
 
+@pytest.mark.slow
 def test_threads_with_loops_of_their_own(heard: Heard) -> None:
     found = ranges(
         heard(
@@ -285,6 +291,7 @@ def test_threads_with_loops_of_their_own(heard: Heard) -> None:
     assert len({(r.thread, r.task) for r in found}) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["asyncio.to_thread(plain)", "asyncio.get_running_loop().run_in_executor(None, plain)"])
 def test_calls_handed_to_other_threads_are_of_no_task(heard: Heard, way: str) -> None:
     found = ranges(
@@ -321,6 +328,7 @@ def test_eager_tasks(heard: Heard) -> None:
     assert names(events) == [("main", None), ("a", "main"), ("a first", "a"), ("b", "main"), ("b first", "b")]
 
 
+@pytest.mark.slow
 @pytest.mark.require("uvloop")
 def test_uvloop(heard: Heard) -> None:
     events = heard(
@@ -342,6 +350,7 @@ def test_uvloop(heard: Heard) -> None:
     assert len({r.task for r in found}) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.require("trio")
 def test_trio_nurseries(heard: Heard) -> None:
     events = heard(
@@ -380,6 +389,7 @@ def test_trio_nurseries(heard: Heard) -> None:
     assert len({event["id"] for event in events if event["event"] == "task"}) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.require("anyio", "trio")
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_anyio(heard: Heard, backend: str) -> None:
@@ -425,6 +435,7 @@ def test_a_new_recording_numbers_tasks_anew(heard: Heard) -> None:
     assert [event["task"] for event in events if event["event"] == "enter"] == [2]
 
 
+@pytest.mark.slow
 def test_tasks_are_not_kept_alive_nor_confused(heard: Heard) -> None:
     events = heard(
         """
@@ -462,6 +473,7 @@ def test_another_tool_gets_plain_start_end_ranges(record: Record) -> None:
     assert [event["id"] for event in events[:2]] == [event["id"] for event in events[2:]]
 
 
+@pytest.mark.slow
 def test_a_tool_that_comes_in_the_middle_gets_no_pop_without_a_push(task_tool: Path, record: Record) -> None:
     events = record(
         f"""

@@ -13,6 +13,9 @@ from warpline.query import Selection
 from warpline.query import open as open_report
 from warpline.query.critical import build, path
 
+pytestmark = pytest.mark.slow
+
+
 SHAPES = {
     "one thread": {},
     "two threads": {"threads": 2},

@@ -135,6 +135,7 @@ def kind_at(rows: dict[str, list[dict[str, Any]]], time: int, begin: int, end: i
     return "rest"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_every_moment_of_random_reports(tmp_path: Path, seed: int) -> None:
     report = tell(tmp_path, seed=seed, rows=60, python_calls=[])
@@ -161,6 +162,7 @@ def test_every_moment_of_random_reports(tmp_path: Path, seed: int) -> None:
                     assert row["kind"] in (FUNCTION, "native function", UNKNOWN, RANGE)
 
 
+@pytest.mark.slow
 def test_a_small_part_of_a_report_is_read_alone(tmp_path: Path) -> None:
     report = tell(tmp_path, seed=7, rows=60, python_calls=[])
     rng = random.Random(7)

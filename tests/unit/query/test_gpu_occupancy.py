@@ -14,6 +14,9 @@ from warpline.query.gpu_occupancy import api_cells, api_threads, gpu_cells, gpu_
 from warpline.query.intervals import union
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 PICTURE = """
     main:api |(cudaLaunchKernel#1 )  (cudaFree)
     main:api |  (cuLaunchKernel )

@@ -34,6 +34,7 @@ def test_overlapping_work_counts_once(report: Report) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_selection_cuts(report: Report) -> None:
     found = busy(report, Selection.parse("6us/9us")).to_pylist()
     assert [(row["operations"], row["busy"]) for row in found] == [(2, 3_000), (1, 3_000), (1, 2_000)]

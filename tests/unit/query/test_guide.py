@@ -24,6 +24,7 @@ def test_the_guide_shows_queries() -> None:
     assert len(QUERIES) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
 def test_a_query_of_the_guide_answers(query: str, tmp_path: Path) -> None:
     timeline(tmp_path / "run.warpline", PICTURE, payloads={"step": [{"batch": 1}]})

@@ -48,6 +48,7 @@ def test_a_scene(tmp_path: Path, scene: str, seed: int) -> None:
     assert joined(inner) == joined(stage.truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_generated_schedules(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
@@ -142,6 +143,7 @@ def _why(now: int, opened: int, closed: int, row: dict, calls: dict, synchronous
     return "copy-bound" if copy and row["source_kind"] == "Pageable" else "launch-bound"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_each_nanosecond(tmp_path: Path, seed: int) -> None:
     schedule = chaos(seed)
@@ -195,6 +197,7 @@ def test_nothing_ran(tmp_path: Path) -> None:
     assert idle(report, Selection(), per="stream").column_names[-1] == "gap"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "cause"), [("ncclDevKernel_AllReduce", "collective wait"), ("relu", "dependency"), (None, "copy-bound")])
 def test_a_gpu_waits_for_another_one(tmp_path: Path, name: str | None, cause: str) -> None:
     """Events join streams of two GPUs of a process that have the same number."""
@@ -229,6 +232,7 @@ def test_an_event_that_is_recorded_again(tmp_path: Path) -> None:
     assert found[1:4] == [(200, 30_000, "dependency"), (30_000, 30_100, "launch-bound"), (40_000, 40_200, "launch-bound")]
 
 
+@pytest.mark.slow
 def test_short_waits_are_not_guessed(tmp_path: Path) -> None:
     """What ended on another stream a few us before means nothing where the launch itself takes that long."""
     for length, cause in ((9_000, "launch-bound"), (30_000, "dependency")):

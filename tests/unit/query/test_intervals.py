@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from warpline.query import intervals
 
+pytestmark = pytest.mark.slow
+
+
 pairs = st.lists(st.tuples(st.integers(-20, 40), st.integers(-3, 15)).map(lambda pair: (pair[0], pair[0] + pair[1])), max_size=15)
 
 

@@ -16,6 +16,9 @@ from warpline.query.row_groups import row_groups, stream
 from warpline.report.writer import Facts, PartWriter
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 PICTURE = """
     windows  |  [start    ]     [nvtx      ]
     main:api | (cudaLaunchKernel#1)

@@ -306,6 +306,7 @@ def test_layouts_that_cannot_be_read(tmp_path: Path, layout: dict[str, Any]) -> 
     assert "undecoded-schema" in report.diagnostics.column("code").to_pylist()
 
 
+@pytest.mark.slow
 def test_lengths_that_lie(tmp_path: Path) -> None:
     many = {"name": "m", "type": 2, "entries": [entry("n", 18, FIXED, 2), entry("items", FIRST + 1, BY_ENTRY, 0)]}
     inner = {"name": "i", "type": 2, "entries": [entry("n", 18), entry("items", FIRST + 2, POINTER | BY_ENTRY, 0)]}
@@ -344,6 +345,7 @@ def test_definitions_of_a_stranger(tmp_path: Path, definition: str) -> None:
     assert report.payloads().num_rows == 2
 
 
+@pytest.mark.slow
 def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
     layouts = {
         FIRST + n: {"name": f"s{n}", "type": 1, "entries": [entry(f"f{k}", FIRST + n + 1 if n < 7 else 17) for k in range(50)]}

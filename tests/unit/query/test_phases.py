@@ -14,6 +14,9 @@ from warpline.query import open as open_report
 from warpline.query.phases import chosen, pieces, said
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 # ns; a thread's ranges overlap, nest, touch, and have no length
 PICTURE = """
     main      |[step   ] [step         ][step ]

@@ -61,6 +61,7 @@ def test_a_name_that_occurs_once_is_no_step_unless_it_is_asked_for(tmp_path: Pat
         steps(report, Selection(), "other")
 
 
+@pytest.mark.slow
 def test_the_outermost_on_the_thread_that_has_most(tmp_path: Path) -> None:
     report = drawn(
         tmp_path,
@@ -73,6 +74,7 @@ def test_the_outermost_on_the_thread_that_has_most(tmp_path: Path) -> None:
     assert found(report) == [(0, "step", 0, 22), (1, "step", 22, 41)]
 
 
+@pytest.mark.slow
 def test_each_process_has_its_own_and_numbers_stay_in_a_selection(tmp_path: Path) -> None:
     report = drawn(
         tmp_path,

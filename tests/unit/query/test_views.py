@@ -31,6 +31,7 @@ def test_a_question_shows_the_tables_that_it_names(report: Report, text: str) ->
     assert report._shown == {"nvtx_ranges", "nvtx_marks"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -47,23 +48,27 @@ def test_who_asks_which_there_are_sees_all(report: Report, text: str) -> None:
     assert set(column.column(min(column.num_columns - 1, 0)).to_pylist()) >= set(TABLES)
 
 
+@pytest.mark.slow
 def test_a_name_that_is_put_together_is_found(report: Report) -> None:
     report.sql("SELECT 1 FROM nvtx_ranges")
     assert report.sql("SELECT count(*) FROM query_table('nvtx_' || 'marks')").column(0).to_pylist() == [1]
 
 
+@pytest.mark.slow
 def test_an_unknown_name_is_compared_with_all(report: Report) -> None:
     report.sql("SELECT 1 FROM nvtx_ranges")
     with pytest.raises(QueryError, match="nvtx_marks"):
         report.sql("SELECT * FROM nvtx_markz, nvtx_ranges")
 
 
+@pytest.mark.slow
 def test_views_of_ones_own_stay(report: Report) -> None:
     report.sql("CREATE VIEW mine AS SELECT message FROM nvtx_ranges")
     report.connection()
     assert report.sql("SELECT * FROM mine").column(0).to_pylist() == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_a_closed_report_begins_anew(report: Report) -> None:
     report.sql("SELECT 1 FROM nvtx_ranges")
     report.close()

@@ -54,6 +54,7 @@ def test_ranges_are_cut_to_their_window(report: Report) -> None:
     assert spans(report)[0] == ("step", 0, 14)  # without a choice: true times
 
 
+@pytest.mark.slow
 def test_marks_samples_and_payloads_are_those_inside(report: Report) -> None:
     with report.window(1) as one, report.window(2) as two:
         assert one.table("nvtx_marks", ["message"]).column(0).to_pylist() == []
@@ -101,6 +102,7 @@ def test_there_is_no_such_window(report: Report, tmp_path: Path) -> None:
         open_report(tmp_path / "old.warpline").window(1)
 
 
+@pytest.mark.slow
 def test_without_an_option_the_one_window_is_all(tmp_path: Path) -> None:
     path = tmp_path / "r.warpline"
     timeline(path, PICTURE.replace("windows |  [start    ]     [nvtx      ]", ""), payloads=PAYLOADS)
@@ -161,6 +163,7 @@ def _random_part(report: Path, chance: random.Random, name: str, boot: str, wind
     return [{**row, "start": row["start"] + shift, "end": row["end"] + shift} for row in everything]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_every_way_agrees_with_an_oracle(tmp_path: Path, seed: int) -> None:
     """Two parts, one on another clock, with windows of their own: Arrow, SQL, row groups and sums say the same."""

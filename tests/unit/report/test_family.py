@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.unit.report.recording import recording
 from warpline.query import open as open_report
 from warpline.report.build import Builder
@@ -79,6 +81,7 @@ def test_a_primary_that_made_way_for_another_program(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_why_a_process_was_not_recorded(tmp_path: Path) -> None:
     foreign = record("foreign", 12, 10, 1_600, "/old", "old", status=1)
     assert rows(tmp_path / "1", *TREE[:1], foreign)[2]["not_recorded"] == "32-bit program"
@@ -136,6 +139,7 @@ def test_foreign_and_damage_are_told_once(tmp_path: Path) -> None:
     assert "20 x musl" in told["not-followed"]["message"]
 
 
+@pytest.mark.slow
 def test_more_processes_than_a_part_has_keys(tmp_path: Path) -> None:
     many = [record("program", 100 + number % 900, 10, 2_000 + number, "/x", "x") for number in range(70_000)]
     found = rows(tmp_path, TREE[0], *many, children=0)

@@ -97,6 +97,7 @@ def test_row_groups_hold_one_process_each(report: Report) -> None:
     assert [(found.min, found.max) for found in bounds] == [(0, 0), (1, 1)]
 
 
+@pytest.mark.slow
 def test_the_spool_goes_and_can_be_kept(tmp_path: Path) -> None:
     first = finish(recording(tmp_path / "a", launch={}), tmp_path / "r.warpline")
     second = finish(recording(tmp_path / "b", launch={}), tmp_path / "r.warpline", keep_raw=True)
@@ -230,6 +231,7 @@ def test_a_full_disk_leaves_the_spool_untouched(tmp_path: Path, tmpfs: Callable[
     assert not spool.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.require("tmpfs")
 def test_a_full_disk_leaves_the_other_parts_readable(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
     disk = tmpfs("size=800k")

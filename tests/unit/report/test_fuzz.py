@@ -21,6 +21,9 @@ from warpline.query import open as open_report
 from warpline.report.finish import snapshot
 from warpline.testing import spool_writer as sw
 
+pytestmark = pytest.mark.slow
+
+
 CLOCKS = "".join(json.dumps({"counter": t, "monotonic": t, "realtime": 10**18 + t}) + "\n" for t in (1, 1000, 2000))
 WINDOWS = [(400, 450, 1, 7, 0), (500, 2_150, 5, 5, 10), (2_150, 0, 3, 0, 11)]
 ODD: tuple[Any, ...] = (

@@ -75,6 +75,7 @@ def ask_all(report: Path) -> list[str]:
     return errors
 
 
+@pytest.mark.slow
 def test_an_honest_report_answers(report: Path) -> None:
     assert ask_all(report) == []
 
@@ -114,6 +115,7 @@ def test_a_manifest_nested_without_end(report: Path) -> None:
         open_report(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -144,12 +146,14 @@ def test_a_table_of_other_rows_is_refused(report: Path) -> None:
         open_report(report).table("nvtx_ranges")
 
 
+@pytest.mark.slow
 def test_plain_strings_do_for_dictionaries(report: Path) -> None:
     rewrite(report, "nvtx_ranges", lambda rows: put(rows, "message", rows.column("message").cast(pa.string()), kind=pa.string()))
     assert open_report(report).table("nvtx_ranges").column("message").to_pylist() == ["step", "open", "load"]
     assert ask_all(report) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["nvtx_ranges", "threads", "processes"])
 def test_tables_without_rows(report: Path, table: str) -> None:
     rewrite(report, table, lambda rows: rows.slice(0, 0))
@@ -157,6 +161,7 @@ def test_tables_without_rows(report: Path, table: str) -> None:
         assert "is broken" in error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "column", "value"),
     [
@@ -178,6 +183,7 @@ def test_impossible_values_are_answered_or_refused(report: Path, table: str, col
     ask_all(report)
 
 
+@pytest.mark.slow
 def test_nothing_steers_the_terminal(report: Path) -> None:
     evil = "a\x1b[2Jb\nc"
     edit(report, command=[evil], host=evil, clock=evil, sources={evil: {"on": True}}, job=evil)

@@ -61,6 +61,7 @@ def test_a_snapshot_is_a_part_and_takes_nothing(note: pending.Pending) -> None:
     assert rows[1]["end"] > 10**9  # now, as this machine's clock has it
 
 
+@pytest.mark.slow
 def test_the_next_one_replaces_it_and_readers_keep_theirs(note: pending.Pending) -> None:
     snapshot(note)
     first = open_store(note.report)
@@ -78,6 +79,7 @@ def test_the_next_one_replaces_it_and_readers_keep_theirs(note: pending.Pending)
     assert generations(note.report) == [f"{note.host}-0.s4.parquet"]
 
 
+@pytest.mark.slow
 def test_finishing_replaces_it_for_good(note: pending.Pending) -> None:
     snapshot(note)
     more(note, 8)
@@ -93,6 +95,7 @@ def test_finishing_replaces_it_for_good(note: pending.Pending) -> None:
     assert not note.path.exists()
 
 
+@pytest.mark.slow
 def test_after_a_crash_any_command_replaces_it(note: pending.Pending) -> None:
     snapshot(note)
     more(note, 8)
@@ -110,6 +113,7 @@ def test_a_snapshot_of_what_is_finished_is_that(note: pending.Pending) -> None:
         snapshot(note)
 
 
+@pytest.mark.slow
 def test_other_parts_stay_as_they_are(note: pending.Pending, tmp_path: Path) -> None:
     first = finish(recording(tmp_path / "first", launch={}), note.report)
     second = snapshot(note)
@@ -122,6 +126,7 @@ def test_other_parts_stay_as_they_are(note: pending.Pending, tmp_path: Path) -> 
     assert open_report(note.report).tables["nvtx_ranges"] == 9
 
 
+@pytest.mark.slow
 def test_half_a_snapshot_goes(note: pending.Pending) -> None:
     snapshot(note)
     for name in ("processes", "nvtx_ranges"):
@@ -136,6 +141,7 @@ def test_half_a_snapshot_goes(note: pending.Pending) -> None:
     assert [path.name for path in note.report.glob("tables/*/*.s*")] == []
 
 
+@pytest.mark.slow
 def test_several_at_once(note: pending.Pending) -> None:
     errors: list[BaseException] = []
 
@@ -180,6 +186,7 @@ def test_what_is_finished_but_not_cleaned_up_is_no_snapshot_again(note: pending.
     assert snapshot(again) == finished
 
 
+@pytest.mark.slow
 @pytest.mark.require("tmpfs")
 def test_a_full_disk_costs_the_snapshot_and_nothing_else(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
     disk = tmpfs("size=800k")

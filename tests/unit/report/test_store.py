@@ -66,6 +66,7 @@ def test_a_cut_manifest_is_refused_by_name(report: Path) -> None:
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_table_that_is_gone_or_cut(report: Path) -> None:
     (file,) = (report / "tables" / "nvtx_ranges").glob("*.parquet")
     data = file.read_bytes()
@@ -97,6 +98,7 @@ def test_a_part_from_before_a_table_existed(report: Path) -> None:
     assert opened.sql("SELECT count(*) AS n FROM nvtx_marks").to_pylist() == [{"n": 0}]
 
 
+@pytest.mark.slow
 def test_a_part_from_before_a_column_existed(report: Path) -> None:
     timeline(report, "main | !new", host="h2", boot_id="b2", part="h2-1-1")
     for table in ("nvtx_ranges", "nvtx_marks"):
@@ -117,6 +119,7 @@ def test_two_parts_with_one_number(report: Path) -> None:
         open_report(report)
 
 
+@pytest.mark.slow
 def test_parts_of_other_hosts_are_put_on_the_first_ones_clock(tmp_path: Path) -> None:
     report = tmp_path / "r.warpline"
     timeline(report, "main |[a]", host="h1", boot_id="b1", part="h1-1-1", origin=1_000_000, realtime_offset=50_000_000)

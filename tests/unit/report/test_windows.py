@@ -51,6 +51,7 @@ def test_who_opened_which(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_each_part_counts_for_itself(tmp_path: Path) -> None:
     for name in ("a", "b"):
         spool = recording(tmp_path / name, launch={})
@@ -73,6 +74,7 @@ def test_windows_follow_the_corrected_clock(tmp_path: Path) -> None:
         assert [(row["start"], row["end"]) for row in report.table(table).to_pylist()] == [(30_000, 45_000)]
 
 
+@pytest.mark.slow
 def test_impossible_windows_and_no_more_of_them_are_told(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={})
     table = [(n + 1, n + 2, 3, 3, 0) for n in range(8191)]
@@ -167,6 +169,7 @@ def test_a_flight_recorder_leaves_what_overlaps_a_window(tmp_path: Path) -> None
     assert set(parents) - {None} <= set(ids)
 
 
+@pytest.mark.slow
 def test_the_end_of_a_flight_is_what_the_launcher_noted_or_what_was_seen_last(tmp_path: Path) -> None:
     for end_ns, first in ((1500, 1300), (None, 700)):
         spool = tmp_path / f"spool{end_ns}"

@@ -12,6 +12,8 @@ from warpline.query import open as open_report
 from warpline.rules.judging import judge
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", range(4))
 def test_chaos(tmp_path: Path, seed: int) -> None:

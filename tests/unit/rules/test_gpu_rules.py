@@ -9,6 +9,9 @@ import pytest
 
 from tests.unit.rules.asking import ORIGIN, US, ask, costs, drawn, looped, not_judged, one
 
+pytestmark = pytest.mark.slow
+
+
 NEED_CALLS = ("unneeded_sync", "small_kernels", "allocator_churn", "graph_reinstantiation", "single_stream")
 NEED_A_GPU = (*NEED_CALLS, "transfers_not_overlapped", "pageable_memory")
 NO_GPU = "does not contain CUDA kernel or GPU memory data."

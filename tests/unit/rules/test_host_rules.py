@@ -9,6 +9,9 @@ import pytest
 
 from tests.unit.rules.asking import ORIGIN, US, ask, costs, drawn, not_judged, one
 
+pytestmark = pytest.mark.slow
+
+
 MS = 1_000_000
 NOTHING = "gpu0.7 |(gemm ) (HtoD )"
 WORK = "main |[work                                                      ]"

@@ -18,6 +18,9 @@ from warpline.query import open as open_report
 from warpline.report.writer import Facts, write_part
 from warpline.rules.judging import judge
 
+pytestmark = pytest.mark.slow
+
+
 US, MS = 1_000, 1_000_000
 STEPS = 30
 _PER_PROCESS = 1 << 32

@@ -10,6 +10,9 @@ import pytest
 from tests.unit.rules.asking import ORIGIN, US, ask, costs, drawn, not_judged, one
 from warpline.query import Selection
 
+pytestmark = pytest.mark.slow
+
+
 # The host waits (21 to 53) until the GPU is done (51), and only then launches what the GPU could have begun at once (76).
 WAIT = """
 main:api |(cudaLaunchKernel#1 )(cudaDeviceSynchronize#2       )          (cudaLaunchKernel#3)

@@ -21,6 +21,9 @@ from warpline.rules.gpus import Gpu
 from warpline.rules.host_calls import Calls, cost
 from warpline.rules.judging import judge
 
+pytestmark = pytest.mark.slow
+
+
 US, MS = 1_000, 1_000_000
 STEPS = 24
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,7 @@ def test_every_time_is_corrected_and_order_is_kept(tmp_path: Path) -> None:
     assert marks[0]["start"] == 3_100
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 10**12), min_size=1, max_size=8, unique=True).map(sorted),
     st.data(),

@@ -127,12 +127,14 @@ def survives(folder: Path, data: bytes) -> None:
     assert len(tables.get("payloads", [])) <= len(data) // 24
 
 
+@pytest.mark.slow
 @settings(deadline=4000, max_examples=examples(400), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.sampled_from(SEEDS), steps=mutations)
 def test_a_damaged_spool(tmp_path: Path, seed: bytes, steps: list[tuple[str, int, int]]) -> None:
     survives(tmp_path, mutate(seed, steps))
 
 
+@pytest.mark.slow
 @settings(deadline=4000, max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=20_000))
 def test_random_bytes_behind_a_good_header(tmp_path: Path, tail: bytes) -> None:

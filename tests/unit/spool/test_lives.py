@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from warpline.spool.lives import Life, fold, lives
 from warpline.spool.registry import read_register
 from warpline.testing.spool_writer import process_record as record
@@ -180,6 +182,7 @@ def test_still_running(tmp_path: Path) -> None:
     assert (first.ended, second.ended, second.end) == ("exit", "running", 30)
 
 
+@pytest.mark.slow
 def test_many_processes_of_few_ids(tmp_path: Path) -> None:
     records = [SHELL]
     for number in range(20_000):

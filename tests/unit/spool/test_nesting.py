@@ -15,6 +15,9 @@ from tests.unit.spool.oracle import Range, overlap, place
 from warpline.spool import desk
 from warpline.testing import spool_writer as sw
 
+pytestmark = pytest.mark.slow
+
+
 some_ranges = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 12), st.booleans()), max_size=40).map(
     lambda items: [Range(t, s, s + d, n, x) for n, (t, s, d, x) in enumerate(items)]
 )

@@ -154,6 +154,7 @@ def test_a_string_beyond_its_chunk(tmp_path: Path) -> None:
     assert [row["message"] for row in rows] == ["first", None]
 
 
+@pytest.mark.slow
 def test_a_file_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
     data = sw.spool([NAMES, *(sw.records(0, [sw.event("range", 100 * n + k, 100 * n + k + 1, 1) for k in range(90)]) for n in range(4))])
     counts = []

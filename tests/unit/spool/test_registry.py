@@ -6,6 +6,8 @@ import os
 import random
 from pathlib import Path
 
+import pytest
+
 from warpline.spool import lives as living
 from warpline.spool.registry import EXIT, PROGRAM, Entry, read_register
 from warpline.testing.spool_writer import process_record as record
@@ -60,6 +62,7 @@ def test_impossible_records_are_left_out(tmp_path: Path) -> None:
         assert register.damaged >= 1
 
 
+@pytest.mark.slow
 def test_anything_in_it_is_survived(tmp_path: Path) -> None:
     choice = random.Random(4)
     kinds = ("program", "fork", "exec", "exit", "waited", "foreign", "running")

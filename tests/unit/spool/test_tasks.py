@@ -43,6 +43,7 @@ def spool(ranges: list[Tasked], makers: dict[int, int], per_chunk: int = 5) -> b
     return sw.spool(chunks)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(300))
 @given(program=programs, rows_per_slice=st.sampled_from([64, 1 << 20]))
 def test_parents_agree_with_the_oracle(
@@ -64,6 +65,7 @@ def test_parents_agree_with_the_oracle(
         assert not [1 for a in range(len(lane)) for b in range(a) if lane[a][0] < lane[b][1] and lane[b][0] < lane[a][1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows_per_slice", [64, 1000, 1 << 20])
 def test_many_tasks_in_slices(tmp_path: Path, rows_per_slice: int) -> None:
     """Requests that overlap, each a task with a child range and a sync call; the loop around them all."""

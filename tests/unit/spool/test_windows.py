@@ -95,6 +95,7 @@ def test_things_that_are_no_files(tmp_path: Path) -> None:
     assert len(windows.read_file(path)) == layout.FILE_SIZE
 
 
+@pytest.mark.slow
 def test_rubbish() -> None:
     chance = random.Random(4)
     good = sw.control([(10, 20, 1, 1, 0), (30, 40, 1, 1, 0)])
@@ -108,6 +109,7 @@ def test_rubbish() -> None:
             assert window.end == 0 or window.start <= window.end <= 1 << 62
 
 
+@pytest.mark.slow
 def test_the_places_are_those_of_the_agents_header(tmp_path: Path) -> None:
     source = tmp_path / "places.cpp"
     fields = ("processes", "failed", "error", "lost", "not_chained", "gate", "trigger", "keep_ns", "max_bytes", "bytes", "over")

@@ -38,6 +38,7 @@ def test_each_operation_of_each_group(report: warpline.Report) -> None:
     assert (second["Name"], second["Total (MB)"], second["Throughput (MB/s)"], second["StdDev (ns)"]) == ("send", None, None, 0)
 
 
+@pytest.mark.slow
 def test_of_a_part(report: warpline.Report) -> None:
     assert report.stats("collective_sum", time="1500us/2500us").column("Instances").to_pylist() == [1]
     with pytest.raises(warpline.MissingData, match="collective operations in the selected part"):

@@ -74,6 +74,7 @@ def test_functions(report: Report, kind: str, wall: bool, windowed: bool) -> Non
         assert row["Total (%)"] == pytest.approx(100 * row["Total (ns)"] / everything)
 
 
+@pytest.mark.slow
 def test_a_phase_is_the_share_of_its_samples(report: Report) -> None:
     ranges = [row for row in report.table("nvtx_ranges").to_pylist() if row["message"] == "step"]
     expected = 0.0
@@ -89,6 +90,7 @@ def test_a_phase_is_the_share_of_its_samples(report: Report) -> None:
     assert "3 ranges 'step'" in notes(shown)[1]
 
 
+@pytest.mark.slow
 def test_threads_processes_and_ranges(report: Report) -> None:
     rows = counted(report, "native", False)
     tids = dict(zip(*(report.table("threads").column(name).to_pylist() for name in ("thread", "tid")), strict=True))
@@ -101,6 +103,7 @@ def test_threads_processes_and_ranges(report: Report) -> None:
     assert sum(row["Time (%)"] for row in hotspots(report, by="thread", **ALL)) == pytest.approx(100)
 
 
+@pytest.mark.slow
 def test_samples_in_ranges(tmp_path: Path) -> None:
     def sample(number: int, around: int | None) -> Row:
         times = {"start": 1_001_000 + number, "end": 1_001_000 + number, "count": 1, "weight": 100 + number}
@@ -131,6 +134,7 @@ def test_trees_of_threads_are_below_them(report: Report) -> None:
     assert indent > 3
 
 
+@pytest.mark.slow
 def test_depth_and_share_limit_trees(report: Report) -> None:
     for tree in ("top-down", "bottom-up"):
         whole = hotspots(report, tree=tree, **ALL)
@@ -161,6 +165,7 @@ def test_functions_of_python_alone(report: Report) -> None:
     assert {row["Name"].strip() for row in hotspots(report, only_python=True, tree="top-down", **ALL)} == set(own)
 
 
+@pytest.mark.slow
 def test_the_profile_of_waiting(tmp_path: Path) -> None:
     picture = """
         main    |[step         ]
@@ -176,6 +181,7 @@ def test_the_profile_of_waiting(tmp_path: Path) -> None:
         hotspots(tell(tmp_path), kind="osrt")
 
 
+@pytest.mark.slow
 def test_what_does_not_go_together(report: Report, tmp_path: Path) -> None:
     wrong: list[dict[str, Any]] = [{"by": "colour"}, {"tree": "oak"}, {"kind": "x"}, {"kind": "native", "wall": True}]
     for options in wrong:
@@ -189,6 +195,7 @@ def test_what_does_not_go_together(report: Report, tmp_path: Path) -> None:
         hotspots(tell(tmp_path, samples=[]))
 
 
+@pytest.mark.slow
 def test_of_one_kind_only(tmp_path: Path) -> None:
     times = {"start": 1_001_000, "end": 1_001_000, "count": 1, "weight": 5}
     row = {"id": 0, "process": 0, "thread": 0, "on_cpu": True, **times}
@@ -204,6 +211,7 @@ def test_of_one_kind_only(tmp_path: Path) -> None:
     assert hotspots(native)[0]["Samples"] == 1
 
 
+@pytest.mark.slow
 def test_from_the_command_line(report: Report) -> None:
     arguments = ["stats", str(report.path), "-r", "cpu_hotspots:tree=top-down:depth=2", "--filter-nvtx", "step"]
     result = CliRunner().invoke(commands, arguments)

@@ -17,6 +17,9 @@ from warpline.query.critical import syncs
 from warpline.stats.base import notes
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 TICK, ORIGIN = 1_000, 1_000_000_000
 Row = dict[str, Any]
 

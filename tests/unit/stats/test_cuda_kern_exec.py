@@ -15,6 +15,9 @@ from warpline.query import open as open_report
 from warpline.stats.base import notes
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 # The second kernel begins before its call returns; the fourth has no call.
 PICTURE = """
 main       |[step                ]

@@ -14,6 +14,8 @@ from warpline.query import open as open_report
 from warpline.stats.base import notes
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
 
 def rows(report: Report, stat: str, selection: Selection | None = None, **options: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = catalog.find("stats.tables", stat).load().table(report, selection or Selection(), **options).to_pylist()

@@ -17,6 +17,9 @@ from warpline.query import Selection
 from warpline.query import open as open_report
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 STATS = [unit for unit in catalog.units("stats.tables") if unit.id.startswith(("cuda_", "gpu_", "um_", "nvtx_gpu_", "nvtx_kern_"))]
 WORDS = ["", "gemm", "HtoD", "allocate", "PushPop", "StartEnd", "\x00\n\x1b[31m", "ü" * 300]
 # What the types hold; times that add up are tried with less.

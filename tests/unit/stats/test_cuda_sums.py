@@ -74,6 +74,7 @@ def test_kernels_are_summed_by_their_full_name(report: Report) -> None:
     assert [row["Time (%)"] for row in found] == pytest.approx([200 / 3, 100 / 3])
 
 
+@pytest.mark.slow
 def test_other_names_of_kernels(report: Report) -> None:
     assert {row["Name"] for row in rows(report, "cuda_gpu_kern_sum", base=True)} == {"gemm", "add"}
     assert {row["Name"] for row in rows(report, "cuda_gpu_kern_sum", mangled=True)} == {"_Zgemm", "add"}
@@ -83,6 +84,7 @@ def test_other_names_of_kernels(report: Report) -> None:
         rows(report, "cuda_gpu_kern_sum", base=True, mangled=True)
 
 
+@pytest.mark.slow
 def test_kernels_by_size(report: Report) -> None:
     found = rows(report, "cuda_gpu_kern_gb_sum", base=True)
     assert list(found[0]) == [*SUM, "GridXYZ", "BlockXYZ", "Name"]
@@ -92,6 +94,7 @@ def test_kernels_by_size(report: Report) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_copies_and_memsets(report: Report) -> None:
     found = rows(report, "cuda_gpu_mem_time_sum")
     assert list(found[0]) == ["Time (%)", "Total Time (ns)", "Count", *BLOCK, "Operation"]
@@ -112,6 +115,7 @@ def test_migrations_of_unified_memory_are_copies(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_everything_the_gpu_did(report: Report) -> None:
     found = rows(report, "cuda_gpu_sum", base=True)
     assert list(found[0]) == [*SUM, "Category", "Operation"]
@@ -124,6 +128,7 @@ def test_everything_the_gpu_did(report: Report) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_calls_and_operations_in_one_table(report: Report) -> None:
     found = rows(report, "cuda_api_gpu_sum", base=True)
     assert list(found[0]) == [*SUM, "Category", "Operation"]
@@ -141,6 +146,7 @@ p1/gpu0.7   |   (gemm#1     )(add  )
 """
 
 
+@pytest.mark.slow
 def test_gpus_and_processes_are_kept_apart_where_there_are_several(tmp_path: Path) -> None:
     report = drawn(tmp_path, TWO, ranks={"p0": 0, "p1": 1})
     found = rows(report, "cuda_gpu_kern_sum", base=True)
@@ -167,6 +173,7 @@ def test_gpus_and_processes_are_kept_apart_where_there_are_several(tmp_path: Pat
     assert list(rows(report, "cuda_api_gpu_sum", all_gpus=True)[0]) == [*SUM, "Category", "Operation"]
 
 
+@pytest.mark.slow
 def test_graphs_without_their_kernels_are_noted(report: Report, tmp_path: Path) -> None:
     graphs = "1 launches of graphs were recorded as a whole; --cuda-graph-trace=node has their kernels."
     tables = {
@@ -181,6 +188,7 @@ def test_graphs_without_their_kernels_are_noted(report: Report, tmp_path: Path) 
             table(open_report(tmp_path / "g.warpline"), Selection())
 
 
+@pytest.mark.slow
 def test_hosts_are_told_apart(tmp_path: Path) -> None:
     for host in ("one", "two"):
         timeline(tmp_path / "r.warpline", "gpu0.7 |(gemm )", part=f"{host}-1-1", host=host, boot_id=host)
@@ -189,6 +197,7 @@ def test_hosts_are_told_apart(tmp_path: Path) -> None:
     assert "Device" not in found[0]  # of each process the same one
 
 
+@pytest.mark.slow
 def test_a_filter_keeps_what_overlaps_whole(report: Report) -> None:
     found = rows(report, "cuda_gpu_sum", Selection.parse("26us/27us"), base=True)
     assert [(row["Operation"], row["Total Time (ns)"]) for row in found] == [("gemm", 11_000), ("add", 10_000)]
@@ -207,6 +216,7 @@ def test_a_window_has_what_was_launched_in_it(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_report_without_such_data_says_so(tmp_path: Path) -> None:
     report = drawn(tmp_path, "main |[step ]")
     for stat, what in (
@@ -222,6 +232,7 @@ def test_a_report_without_such_data_says_so(tmp_path: Path) -> None:
             rows(report, stat)
 
 
+@pytest.mark.slow
 def test_arguments_are_spelled_as_nsys_does(tmp_path: Path) -> None:
     drawn(tmp_path)
 

@@ -13,6 +13,9 @@ from warpline.query import Report, Selection
 from warpline.query import open as open_report
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 PICTURE = """
 w          |                   [x]
 main       |[step                      ]

@@ -36,6 +36,7 @@ def tensor(number: int, at: int, address: int, size: int, *, allocated: int | No
     return {**about, "bytes": size * MB, "allocated": None if allocated is None else allocated * MB, **more}
 
 
+@pytest.mark.slow
 def test_levels_of_tensors_and_of_cuda(tmp_path: Path) -> None:
     picture = [
         line("main", (0, 100, "[step")),
@@ -71,6 +72,7 @@ def test_levels_of_tensors_and_of_cuda(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_totals_that_were_not_recorded_are_counted(tmp_path: Path) -> None:
     rows = [tensor(0, 1, 1, 5), tensor(1, 2, 2, 7), tensor(2, 3, 1, -5), tensor(3, 4, 1, 1)]
     timeline(tmp_path / "r.warpline", "main |[step   ]", tick_ns=TICK, origin=ORIGIN, tables={"tensor_memory": rows})

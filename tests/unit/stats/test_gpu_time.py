@@ -144,6 +144,7 @@ def test_launch_latency(tmp_path: Path) -> None:
     assert (row["Queue Avg (ns)"], row["Short"], row["Slow Calls"], row["Late"]) == (150, 1, 4, 1)
 
 
+@pytest.mark.slow
 def test_memory_bandwidth(tmp_path: Path) -> None:
     schedule = Schedule()
     schedule.copy(None, 0, 100, bytes=200_000)
@@ -213,6 +214,7 @@ def placed(row: Row, stream: bool) -> tuple[int, ...]:
     return row["PID"] - 100, int(row["Device"].split("(")[1][:-1]), *((row["Stream"],) if stream else ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["device", "stream"])
 @pytest.mark.parametrize("seed", range(3))
 def test_parts_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
@@ -245,6 +247,7 @@ def test_parts_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
             assert row["Union (ns)"] == sum(1 for running in times.values() if kind in running)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_overlap_of_random_schedules(tmp_path: Path, seed: int) -> None:
     schedule = chaos(50 + seed)
@@ -266,6 +269,7 @@ def test_overlap_of_random_schedules(tmp_path: Path, seed: int) -> None:
         assert [row[f"{name} (ns)"] for name in ("Total", "Hidden", "Blocking")] == [len(own), len(under), len(by_itself)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["device", "stream", "process"])
 @pytest.mark.parametrize("seed", range(3))
 def test_queues_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
@@ -296,6 +300,7 @@ def test_queues_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
         assert row["Empty (%)"] == pytest.approx(100 * lengths.count(0) / len(lengths))
 
 
+@pytest.mark.slow
 def test_processes_and_ranks_add_up_their_gpus(tmp_path: Path) -> None:
     schedule = chaos(3)
     schedule.ranks = {0: 5, 1: 5}

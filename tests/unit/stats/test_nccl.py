@@ -16,6 +16,9 @@ from warpline.report.finish import finish
 from warpline.testing import spool_writer as sw
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 STATIC = 1 << 24  # as the numbers of NCCL's schemas begin
 INT, UINT64, SIZE = 5, 18, 22  # NVTX's
 COMM, BYTES = ("NCCL communicator ID", UINT64, 0), ("Message size [bytes]", SIZE, 8)

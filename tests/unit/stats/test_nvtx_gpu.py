@@ -18,6 +18,9 @@ from warpline.query import Report, Selection, range_kernels
 from warpline.query import open as open_report
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 PICTURE = """
 main       |[step                                ] [step             ] [alone ]
 main@lib   |  [load              ]

@@ -91,6 +91,7 @@ LENGTHS = st.one_of(st.integers(0, 50), st.integers(2**32 - 3, 2**32 + 3), st.in
 ROWS = st.lists(st.tuples(st.sampled_from(["PushPop", "StartEnd"]), NAMES, NAMES, LENGTHS), max_size=60)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ROWS, min_size=1, max_size=3))
 def test_group_statistics_are_exact(parts: list[list[tuple[str, str | None, str | None, int]]]) -> None:
@@ -113,6 +114,7 @@ def test_group_statistics_are_exact(parts: list[list[tuple[str, str | None, str 
         assert math.isclose(row["stddev"], deviation, rel_tol=1e-9, abs_tol=1e-6)
 
 
+@pytest.mark.slow
 def test_many_values_of_one_group_keep_their_median() -> None:
     lengths = [(n * 7919) % 100_003 for n in range(200_000)]
     with Durations() as durations:

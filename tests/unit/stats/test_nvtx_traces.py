@@ -63,6 +63,7 @@ def test_start_end_ranges_in_order_with_their_tasks(report: Report) -> None:
     assert (rows[0]["TID"], rows[0]["EndTID"], rows[0]["Lvl"]) == (1001, None, 0)
 
 
+@pytest.mark.slow
 def test_marks_in_order(report: Report) -> None:
     rows = trace(report, "nvtx_mark_trace")
     assert [(row["Name"], row["Time (ns)"], row["Task"], row["Payload"]) for row in rows] == [
@@ -87,6 +88,7 @@ def test_a_trace_without_rows_says_so(tmp_path: Path) -> None:
             trace(plain, stat)
 
 
+@pytest.mark.slow
 def test_deep_nesting_has_its_stack(tmp_path: Path) -> None:
     depth = 300
     lines = [f"main |{' ' * number}[r{number}{' ' * (2000 - 2 * number)}]" for number in range(depth)]

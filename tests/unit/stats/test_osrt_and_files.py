@@ -131,6 +131,7 @@ def test_a_phase_is_said(report: Report) -> None:
     assert notes(table) == ["of what threads did in 3 ranges 'step' of their own (2 threads)."]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "what"),
     [("osrt_sum", "OS runtime trace data"), ("osrt_trace", "OS runtime trace data"), ("file_access_sum", "file access data")],

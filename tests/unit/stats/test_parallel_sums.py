@@ -181,6 +181,7 @@ def test_um_cpu_page_faults_sum(both: Both) -> None:
     assert [row["CPU Page Faults"] for row in rows] == sorted((row["CPU Page Faults"] for row in rows), reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -24,6 +24,7 @@ def stat(report: Report, name: str = "python_hotspots", selection: Selection | N
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", [Selection(), Selection((5_000, 30_000)), Selection(nvtx=("step", None, None))], ids=str)
 def test_samples_as_cpu_hotspots_has_them(tmp_path: Path, selection: Selection) -> None:
     report = tell(tmp_path)
@@ -37,6 +38,7 @@ def test_samples_as_cpu_hotspots_has_them(tmp_path: Path, selection: Selection) 
     assert [row["Self (ns)"] for row in found] == sorted((row["Self (ns)"] for row in found), reverse=True)
 
 
+@pytest.mark.slow
 def test_threads_are_counted(tmp_path: Path) -> None:
     picture = """
     main:python   |(main;work    )(main;work;work )

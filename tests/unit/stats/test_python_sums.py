@@ -24,6 +24,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return tell(tmp_path_factory.mktemp("python"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 def test_collections(report: Report, selection: Selection) -> None:
     pids = dict(zip(*(report.table("processes").column(name).to_pylist() for name in ("process", "pid")), strict=True))
@@ -82,6 +83,7 @@ def test_small_imports_are_left_out_and_said(report: Report) -> None:
     assert {row["PID"] for row in stat(report, "import_sum", by="process")} == {100, 101}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("windowed", [False, True])
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 def test_calls(report: Report, selection: Selection, windowed: bool) -> None:

@@ -186,6 +186,7 @@ def kernels(both: Both, name: str, *more: str) -> list[tuple[Any, ...]]:
     return both.sql(f'SELECT {_PID}, deviceId, "end" - start, {columns} FROM CUPTI_ACTIVITY_KIND_KERNEL')
 
 
+@pytest.mark.slow
 def test_cuda_api_sum(both: Both) -> None:
     expected = groups((call[3:], call[2] - call[1]) for call in both.calls().values())
     compare(both.stat("cuda_api_sum"), ["Name"], expected, count="Num Calls")

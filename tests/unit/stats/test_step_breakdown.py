@@ -17,6 +17,9 @@ from warpline.query import open as open_report
 from warpline.query.step_names import PARTS, part_of
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 TICK, ORIGIN = 1_000, 1_000_000_000
 Row = dict[str, Any]
 

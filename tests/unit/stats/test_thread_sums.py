@@ -17,6 +17,9 @@ from warpline.query.gil import contention
 from warpline.stats.base import notes
 from warpline.testing.timeline import timeline
 
+pytestmark = pytest.mark.slow
+
+
 SELECTIONS = [
     Selection(),
     Selection((5_000, 30_000)),

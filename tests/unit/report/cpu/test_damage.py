@@ -36,6 +36,7 @@ BODIES = range(sw.first_chunk() + sum(len(chunk) for chunk in CHUNKS[:3]), len(V
 SPOTS = [*(at for at in BODIES if at % 4096 < 1_200), *range(sw.PAGE + VALID[sw.PAGE :].index(b'"cpu_frame"'), sw.first_chunk())]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(
     steps=st.lists(st.tuples(st.sampled_from(SPOTS), st.sampled_from(NUMBERS), st.sampled_from([1, 2, 4, 8])), min_size=1, max_size=40),

@@ -82,6 +82,7 @@ def test_numbers_far_apart_are_found_too(tmp_path: Path) -> None:
     assert found.notes("lost-stacks")[0]["count"] == 1
 
 
+@pytest.mark.slow
 def test_deep_stacks(tmp_path: Path) -> None:
     depth = 5_000
     frames = [{"node": number, "parent": number - 1, "domain": 2, "name": MAIN} for number in range(1, depth + 1)]

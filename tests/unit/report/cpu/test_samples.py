@@ -96,6 +96,7 @@ def test_states_say_why_threads_were_blocked(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_reasons_and_ranges_do_not_depend_on_how_rows_are_grouped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     wide = {

@@ -65,6 +65,7 @@ def survives(folder: Path, data: bytes, windows: list[tuple[int, int]] | None) -
     return rows
 
 
+@pytest.mark.slow
 @settings(deadline=4000, max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(st.tuples(st.sampled_from(SPOTS), st.sampled_from(NUMBERS), st.sampled_from([1, 2, 4, 8])), min_size=1, max_size=40),

@@ -125,6 +125,7 @@ def test_overhead(tmp_path: Path) -> None:
     assert found.columns("threads", "tid", "start") == [(44, 500)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 5])
 def test_groups_of_rows_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     monkeypatch.setattr("warpline.report.place.ROWS_PER_GROUP", rows)
