@@ -46,7 +46,8 @@ def picture(steps: int = STEPS) -> str:
 def training(path: Path, *, steps: int = STEPS, slower: int = 1, rename: dict[str, str] | None = None, **options: Any) -> Path:
     """Write the report; `slower` multiplies all times, `rename` replaces messages of ranges by any text. Returns its path."""
     extra = {old: {"message": new} for old, new in (rename or {}).items()}
-    cuda = {f"gemm_{way}{step}": {"name": f"gemm_{'forward' if way == 'f' else 'backward'}"} for way in "fb" for step in range(steps)}
+    kernels = {f"gemm_{way[0]}{step}": f"gemm_{way}" for way in ("forward", "backward") for step in range(steps)}
+    cuda = {label: dict.fromkeys(("name", "demangled", "mangled"), name) for label, name in kernels.items()}
     timeline(
         path,
         picture(steps),
