@@ -20,7 +20,9 @@ from warpline.cli.telling import BROKEN_PIPE, INTERRUPTED, complain, drop_output
 from warpline.errors import UsageError, WarplineError
 
 FAMILY = "cli.commands"
-DESK = frozenset(("adbc_driver_manager", "adbc_driver_sqlite", "duckdb", "numpy", "pyarrow", "rich"))  # what recording does without
+DESK = frozenset(
+    ("adbc_driver_manager", "adbc_driver_sqlite", "duckdb", "numpy", "pyarrow", "rich", "starlette", "uvicorn")
+)  # what recording does without
 _HELP = """\b
 See where the time of a program goes: annotate it, record it, ask, look.
 

@@ -6,7 +6,7 @@ contain nothing. The ranges are streamed; what is kept are those that contain so
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,12 +18,21 @@ import pyarrow.compute as pc
 from warpline.query.extremes import Extremes, Numbers
 from warpline.query.row_groups import Reader, RowGroup, row_groups, threads
 from warpline.query.selection import Selection
+from warpline.report import schema
 
 if TYPE_CHECKING:
     from warpline.query.report import Report
 
 _NEEDED = ("thread", "end_thread", "start", "end")
 TABLES = ("kernels", "memcpys", "memsets", "graphs")
+
+
+@dataclass(frozen=True)
+class ProcessGroups:
+    """A process, and of each table the row groups that may have rows of it."""
+
+    process: int
+    groups: Mapping[str, list[RowGroup]]
 
 
 @dataclass(frozen=True)
@@ -37,11 +46,12 @@ class Launches:
     rows: pa.Table
 
     @classmethod
-    def of(cls, report: Report, tables: Sequence[str] = TABLES, columns: Sequence[str] = ()) -> Launches:
-        """Read the operations whose call was recorded; what `columns` names, all `tables` have."""
-        parts = [report.table(name, ["api", "start", "end", *columns]) for name in tables if report.tables[name]]
-        rows = pa.concat_tables(parts) if parts else report.table(tables[0], ["api", "start", "end", *columns])
-        calls = report.table("cuda_api", ["id", "thread", "start"])
+    def of(cls, report: Report, tables: Sequence[str] = TABLES, columns: Sequence[str] = (), part: ProcessGroups | None = None) -> Launches:
+        """Read the operations whose call was recorded, of all processes or of one; what `columns` names, all `tables` have."""
+        wanted_columns = ["api", "start", "end", *columns]
+        parts = [_rows(report, name, wanted_columns, part) for name in tables if report.tables[name]]
+        rows = pa.concat_tables(parts) if parts else report.table(tables[0], wanted_columns)
+        calls = _rows(report, "cuda_api", ["id", "thread", "start"], part)
         ids = _numbers(calls, "id")
         order = np.argsort(ids, kind="stable")  # sorted within a part already: next to nothing to do
         wanted = np.asarray(pc.fill_null(rows.column("api"), -1).to_numpy(), np.int64)
@@ -78,8 +88,13 @@ class Containment:
         return thread * self._width + np.searchsorted(self._times, time)
 
 
-def containing(report: Report, selection: Selection, launches: Launches, columns: Sequence[str]) -> tuple[pa.Table, Numbers, Numbers]:
-    """Return the ranges that overlap the selection and contain launches, and the positions of those: first, and behind the last."""
+def containing(
+    report: Report, selection: Selection, launches: Launches, columns: Sequence[str], part: ProcessGroups | None = None
+) -> tuple[pa.Table, Numbers, Numbers]:
+    """Return the ranges that overlap the selection and contain launches, and the positions of those: first, and behind the last.
+
+    `part`: the process that the launches are of, where they are of one.
+    """
     inside = Containment(launches)
     wanted = [*columns, *(name for name in _NEEDED if name not in columns)]
     window = selection.window(report)
@@ -93,7 +108,8 @@ def containing(report: Report, selection: Selection, launches: Launches, columns
         kept = np.flatnonzero((last > first) & ((ended < 0) | (ended == thread)))
         return rows.select(list(columns)).take(pa.array(kept)), first[kept], last[kept]
 
-    groups = row_groups(report, "nvtx_ranges", window) if len(launches.thread) else []
+    every = row_groups(report, "nvtx_ranges", window) if part is None else part.groups["nvtx_ranges"]
+    groups = every if len(launches.thread) else []
     if not groups:
         return report.table("nvtx_ranges", columns).slice(0, 0), np.empty(0, np.int64), np.empty(0, np.int64)
     with ThreadPoolExecutor(min(threads(), len(groups))) as pool:
@@ -117,27 +133,60 @@ def projected(report: Report, selection: Selection, columns: Sequence[str]) -> p
 
 
 def on_streams(report: Report, columns: Sequence[str]) -> Iterator[tuple[tuple[int, int, int, int], pa.Table]]:
-    """Yield for each process, device, context and stream the ranges that contain operations on it.
+    """Yield for each process, device, context and stream the ranges that contain operations on it; one process is in memory at a time.
 
     The tables have `columns` of `nvtx_ranges`, then `first` and `last`: when the first of those operations began and the last one ended
     (ns). In order of `first`, the longer ones first.
     """
-    keys = ("process", "device", "context", "stream")
-    launches = Launches.of(report, columns=keys)
+    for part in _processes(report):
+        for stream, rows in _on_streams(report, part, columns):
+            yield (part.process, *stream), rows
+
+
+def _on_streams(report: Report, part: ProcessGroups, columns: Sequence[str]) -> Iterator[tuple[tuple[int, int, int], pa.Table]]:
+    keys = ("device", "context", "stream")
+    launches = Launches.of(report, columns=keys, part=part)
     if not len(launches.thread):
         return
-    rows, begin, end = containing(report, Selection(), launches, columns)
-    place = np.column_stack([np.asarray(pc.fill_null(launches.rows.column(key), -1).to_numpy(), np.int64) for key in keys])
-    streams, of = np.unique(place, axis=0, return_inverse=True)
-    for number, stream in enumerate(streams.tolist()):
-        own = np.flatnonzero(of.ravel() == number)
+    rows, begin, end = containing(report, Selection(), launches, columns, part)
+    of = np.zeros(len(launches.thread), np.int64)
+    for key in keys:
+        values, code = np.unique(_numbers(launches.rows, key), return_inverse=True)
+        of = np.unique(of * len(values) + code, return_inverse=True)[1]
+    order = np.argsort(of, kind="stable")
+    edges = np.flatnonzero(np.diff(of[order], prepend=-1))
+    for own in np.split(order, edges[1:]):
+        stream = launches.rows.slice(int(own[0]), 1).to_pylist()[0]
         first, behind = np.searchsorted(own, begin), np.searchsorted(own, end)
         kept = np.flatnonzero(behind > first)
         first, behind = first[kept], behind[kept]
         starts = Extremes(launches.start[own], greatest=False).of(first, behind)
         ends = Extremes(launches.end[own], greatest=True).of(first, behind)
         table = rows.take(pa.array(kept)).append_column("first", pa.array(starts)).append_column("last", pa.array(ends))
-        yield (stream[0], stream[1], stream[2], stream[3]), table.take(pa.array(np.lexsort((-ends, starts))))
+        yield (stream["device"], stream["context"], stream["stream"]), table.take(pa.array(np.lexsort((-ends, starts))))
+
+
+def _processes(report: Report) -> Iterator[ProcessGroups]:
+    """Yield the processes that have ranges and launches."""
+    found: dict[str, list[tuple[int, int, RowGroup]]] = {}
+    for table in ("nvtx_ranges", "cuda_api", *TABLES):
+        every = row_groups(report, table) if report.tables[table] else []
+        found[table] = [(*(group.edges("process") or (-1, 1 << 62)), group) for group in every]
+    for process in report.table("processes", ["process"]).column(0).to_pylist():
+        own = {table: [group for low, high, group in groups if low <= process <= high] for table, groups in found.items()}
+        if own["nvtx_ranges"] and own["cuda_api"] and any(own[table] for table in TABLES):
+            yield ProcessGroups(process, own)
+
+
+def _rows(report: Report, table: str, columns: Sequence[str], part: ProcessGroups | None) -> pa.Table:
+    if part is None:
+        return report.table(table, columns)
+    reader = Reader(table)
+    found = [schema.schema(table).empty_table().select(list(columns))]
+    for group in part.groups[table]:
+        rows = reader.read(group, [*columns, "process"])
+        found.append(rows.filter(pc.equal(rows.column("process"), part.process)).select(list(columns)))
+    return pa.concat_tables(found)
 
 
 def _numbers(table: pa.Table, name: str) -> Numbers:

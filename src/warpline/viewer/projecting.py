@@ -22,7 +22,7 @@ LAYER = "nvtx_gpu_projection"
 _KEYS = ("process", "device", "context", "stream")
 _COLUMNS = ("id", "message", "color")
 _PREFIX = "projection-"
-_LARGE = 500_000  # ranges: what takes longer than somebody waits for a page
+_LARGE = 300_000  # ranges and launches: what takes longer than somebody waits for a page
 
 
 def has_projection(report: Report) -> bool:
@@ -33,7 +33,8 @@ def has_projection(report: Report) -> bool:
 
 def is_large(report: Report) -> bool:
     """Whether it takes long to compute."""
-    return report.tables["nvtx_ranges"] > _LARGE
+    counts = report.tables
+    return counts["nvtx_ranges"] + sum(counts[name] for name in TABLES) > _LARGE
 
 
 def found(report: Report, cache: Path | None) -> LaneIndex | None:
