@@ -1,7 +1,7 @@
 /** Draws when something changed and at no other time: follows the signals, asks for data, paints two canvases within one frame. */
 import { effect } from "@preact/signals";
 import { colorBy, details, found, hovered, marks, meta, notice, offsets, ranges, selected, source, trees, view } from "../app/state";
-import type { Located } from "../data/types";
+import type { Located, TrackNode } from "../data/types";
 import { measureFrame, measureRefine } from "./data/measures";
 import { correlated } from "./data/correlated";
 import { Loader } from "./data/loader";
@@ -25,6 +25,24 @@ const NEAR = 200;
 /** After a failure, ms: a little more than the loader pauses. */
 const RETRY = 2100;
 
+interface Named {
+  id: string;
+  report: number;
+  track: number;
+}
+
+function namesOf(all: readonly (readonly TrackNode[])[]): Map<string, Named> {
+  const names = new Map<string, Named>();
+  const visit = (nodes: readonly TrackNode[], report: number): void => {
+    for (const node of nodes) {
+      if (node.track !== undefined) names.set(Store.key(report, node.track.track), { id: node.id, report, track: node.track.track });
+      visit(node.children, report);
+    }
+  };
+  all.forEach(visit);
+  return names;
+}
+
 type Mover = (elapsed: number) => boolean;
 
 export class Stage {
@@ -42,6 +60,8 @@ export class Stage {
   #before = 0;
   /** Since when what now came was wished for. */
   #since: number | null = null;
+  /** Which row a track was, when the trees came: a running capture may give its number to another one. */
+  #named: ReadonlyMap<string, Named> = new Map();
   #targets: readonly Target[] = [];
   /** Moves the view while a key is held; false: done. */
   mover: Mover | null = null;
@@ -84,6 +104,12 @@ export class Stage {
                   setTimeout(() => this.touch(), RETRY);
                 },
               });
+        this.touch();
+      }),
+      effect(() => {
+        const names = namesOf(trees.value);
+        for (const [key, { id, report, track }] of this.#named) if (names.get(key)?.id !== id) this.store.drop(report, track);
+        this.#named = names;
         this.touch();
       }),
       effect(() => {

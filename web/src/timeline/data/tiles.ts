@@ -78,6 +78,11 @@ export class Store {
     this.#tracks.set(key, [tile, ...recent, ...others.filter((one) => one.isWhole)]);
   }
 
+  /** Forgets a track: its number means another one now. */
+  drop(report: number, track: number): void {
+    this.#tracks.delete(Store.key(report, track));
+  }
+
   clear(): void {
     this.#tracks.clear();
   }

@@ -86,7 +86,9 @@ function packRow(frame: Frame, window: Window, row: Row): void {
   const offset = frame.offsets[row.report] ?? 0;
   const top = row.y + window.shift;
   const height = Math.max(Math.round((row.style === "slices" ? row.laneHeight - 1 : row.laneHeight) * ratio), 1);
-  for (const piece of trackPieces(frame, row.report, track)) {
+  const parts = trackPieces(frame, row.report, track);
+  if (parts.length === 0) paintWaiting(frame, Math.round((top + laneTop(row, 0)) * ratio), Math.round((row.lanes * row.laneHeight - 1) * ratio));
+  for (const piece of parts) {
     for (let lane = 0; lane < row.lanes; lane += 1) {
       const run = piece.tile.lanes[lane];
       if (run === undefined) continue;
@@ -100,6 +102,14 @@ function packRow(frame: Frame, window: Window, row: Row): void {
       else packRun(list, run, scale, offset, piece.from, piece.to, style);
     }
   }
+}
+
+/** Nothing is known yet, which must not look like nothing having run. */
+function paintWaiting(frame: Frame, y: number, height: number): void {
+  const { context, ratio, width, palette } = frame;
+  context.fillStyle = palette.theme.hatch;
+  const step = Math.round(12 * ratio);
+  for (let x = 0; x < width; x += step) context.fillRect(x, y, step >> 1, height);
 }
 
 /** A closed group: how busy what is below it was, column by column. */

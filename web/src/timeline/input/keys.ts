@@ -5,10 +5,12 @@ import { offsets, ranges, selected, view } from "../../app/state";
 import { find, neighbour, runAt } from "../layout/hit";
 import { fitTo, panBy, zoomAt } from "../layout/navigate";
 import { located } from "../data/located";
-import { places, pointer, size } from "../local";
+import type { Row } from "../layout/rows";
+import { focusedRow, layout, places, pointer, size } from "../local";
 import type { Stage } from "../stage";
-import { timeAt } from "./hits";
+import { timeAt, under } from "./hits";
 import { addMark, go, scrollBy } from "./pointer";
+import { hide, toggleLanes, toggleOpen, togglePin } from "./reorder";
 
 /** One tap, then what a second of holding does: shares of the view, pixels. */
 const TAP = { pan: 0.1, zoom: 0.82, scroll: 60 };
@@ -99,8 +101,22 @@ export function listenKeys(stage: Stage): () => void {
     { keys: ["."], group: "Select", does: "Next event of the lane", run: () => stepEvent(stage, 1) },
     { keys: [","], group: "Select", does: "Event before in the lane", run: () => stepEvent(stage, -1) },
     { keys: ["m"], group: "Select", does: "Set a mark at the pointer", run: () => addMark(center()) },
+    { keys: ["c"], group: "Tracks", does: "Open or close the group at the pointer", run: () => ofRow(stage, toggleOpen) },
+    { keys: ["e"], group: "Tracks", does: "All lanes of the track at the pointer, or few", run: () => ofRow(stage, toggleLanes) },
+    { keys: ["p"], group: "Tracks", does: "Pin the track at the pointer to the top", run: () => ofRow(stage, togglePin) },
+    { keys: ["h"], group: "Tracks", does: "Hide the track at the pointer", run: () => ofRow(stage, hide) },
     { keys: ["Escape"], group: "Select", does: "Select nothing", run: () => dropSelection() },
   ]);
+}
+
+/** Does something with the row at the pointer, else with the one that has the focus. */
+function ofRow(stage: Stage, act: (row: Row) => void): boolean {
+  const at = pointer.value;
+  const { pinned, main } = layout.value;
+  const row = at === null ? [...pinned.rows, ...main.rows].find((one) => one.key === focusedRow.value) : under(stage.store, stage.windows(), at.x, at.y).row;
+  if (row === null || row === undefined) return false;
+  act(row);
+  return true;
 }
 
 function dropSelection(): boolean {

@@ -9,7 +9,7 @@ const row = (id: string) => layout.value.main.rows.find((one) => one.id === id)!
 const ids = () => layout.value.main.rows.map((one) => one.id);
 
 beforeEach(() => {
-  trees.value = [[node("p", { open: true, children: ["a", "b", "c"].map((id, at) => node(id, { track: track(at, { lanes: 9 }) })) }), node("q", { children: [node("d")] })]];
+  trees.value = [[node("p", { open: true, children: ["a", "b", "c"].map((id, at) => node(id, { track: track(at, { lanes: 11 }) })) }), node("q", { children: [node("d")] })]];
   toggled.value = new Set();
   pinned.value = [];
   hidden.value = new Set();

@@ -41,7 +41,7 @@ export interface Layout {
 }
 
 /** Lanes of a row before somebody wants all of them, and then. */
-export const FEW_LANES = 6;
+export const FEW_LANES = 8;
 export const ALL_LANES = 96;
 const LANE = 17;
 const PAD = 3;

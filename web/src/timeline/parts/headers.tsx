@@ -3,7 +3,7 @@ import { visible } from "../../base/text";
 import { count, percent } from "../../base/format";
 import { useEffect, useRef } from "preact/hooks";
 import { hide, nudge, toggleLanes, toggleOpen, togglePin } from "../input/reorder";
-import type { Row } from "../layout/rows";
+import { FEW_LANES, type Row } from "../layout/rows";
 import { valueLabel } from "../draw/plots";
 import { focusedRow, headerWidth, layout } from "../local";
 import { dragRow } from "./drag";
@@ -73,7 +73,7 @@ function Header({ row, rows, focusable }: { row: Row; rows: readonly Row[]; focu
     if (focused && element.current?.closest("[role=tree]")?.contains(document.activeElement)) element.current.focus({ preventScroll: true });
   }, [focused]);
   const { node } = row;
-  const isAll = row.more === 0 && row.lanes > 6;
+  const isAll = row.more === 0 && row.lanes > FEW_LANES;
   return (
     <div
       ref={element} role="treeitem" aria-level={row.depth + 1} aria-setsize={row.sisters} aria-posinset={row.place} aria-label={describe(row)}
