@@ -1,14 +1,17 @@
 /** What is known of an event, name by name. */
 import type { Field } from "../../data/types";
 import { Section } from "../parts/section";
-import { quantity } from "../parts/units";
+import { shown } from "../parts/units";
+
+// Points in time are told with all their digits, lengths with three.
+const POINT = /^(start|end|time)$/i;
 
 export function Fields({ fields }: { fields: Field[] }) {
   return (
     <Section title="Fields">
       <dl class="p-fields">
         {fields.map((field, i) => {
-          const text = quantity(field.value, field.unit);
+          const text = shown(field.value, { name: field.name, unit: field.unit ?? null, kind: POINT.test(field.name) ? "time" : "number" });
           return (
             <div key={i}>
               <dt>{field.name}</dt>

@@ -8,7 +8,7 @@ import { visible } from "../../base/text";
 
 const WORDS: Record<string, string> = {
   launch: "Launched by", kernel: "Kernel", copy: "Copy", memset: "Memset", graph: "Graph", api: "Call", nvtx: "In the range", wait: "Waits for", waited: "Waited for by",
-  collective: "Same collective", projection: "On the GPU",
+  collective: "Same collective", projection: "On the GPU", gpu: "On the GPU",
 };
 
 export function Links({ links, from }: { links: EventDetails["links"]; from: Located }) {

@@ -21,19 +21,23 @@ export function FindingDetails({ finding, report, span }: Props) {
       <h3>
         <Severity of={finding.severity} /> <Name text={finding.title} most={2000} />
       </h3>
-      {part && (
-        <p class="p-finding-price">
-          <Bar share={part.share} most={part.most} label="Of the run" />
-          <span>{priced(finding, span)}</span>
-        </p>
-      )}
-      <p><b>Why</b> <span class="p-lines">{finding.cause}</span></p>
-      <p>
-        <b>Do</b> <span class="p-lines">{finding.fix}</span> <SafeLink href={finding.link}>How this works</SafeLink>
-      </p>
-      {finding.wrongWhen && <p class="p-dim"><b>When this is wrong</b> {finding.wrongWhen}</p>}
-      <Rows finding={finding} report={report} />
-      <p class="p-dim p-small">Rule {finding.rule}, of {finding.confidence} confidence.</p>
+      <div class="p-finding-parts">
+        <div>
+          {part && (
+            <p class="p-finding-price">
+              <Bar share={part.share} most={part.most} label="Of the run" />
+              <span>{priced(finding, span)}</span>
+            </p>
+          )}
+          <p><b>Why</b> <span class="p-lines">{finding.cause}</span></p>
+          <p>
+            <b>Do</b> <span class="p-lines">{finding.fix}</span> <SafeLink href={finding.link}>How this works</SafeLink>
+          </p>
+          {finding.wrongWhen && <p class="p-dim"><b>When this is wrong</b> {finding.wrongWhen}</p>}
+          <p class="p-dim p-small">Rule {finding.rule}, of {finding.confidence} confidence.</p>
+        </div>
+        <Rows finding={finding} report={report} />
+      </div>
     </article>
   );
 }
@@ -53,7 +57,7 @@ function Rows({ finding, report }: { finding: Finding; report: number }) {
   };
   const some = finding.occurrences > finding.evidence.length ? `, the ${finding.evidence.length} most expensive` : "";
   return (
-    <>
+    <div class="p-evidence">
       <h4>Seen {finding.occurrences === 1 ? "once" : `${finding.occurrences.toLocaleString("en-US")} times`}{some}</h4>
       <table class="p-rows" aria-label="Where it can be seen">
         <thead>
@@ -71,6 +75,6 @@ function Rows({ finding, report }: { finding: Finding; report: number }) {
           ))}
         </tbody>
       </table>
-    </>
+    </div>
   );
 }

@@ -1,7 +1,8 @@
 /** Flame graphs: of samples, ranges, kernels; as graph, tree map, tree of calls or list; of all, of what is seen, or of the marked range. */
+import type { Signal } from "@preact/signals";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { meta, ranges, source, view } from "../../app/state";
 import type { Span } from "../../data/source";
 import type { Flame, FlameNode, Table } from "../../data/types";
@@ -30,59 +31,77 @@ export const KINDS: { id: Kind; title: string; missing: string }[] = [
 ];
 const SHAPES: { id: Shape; title: string }[] = [{ id: "flame", title: "Flame graph" }, { id: "map", title: "Tree map" }, { id: "tree", title: "Call tree" }, { id: "list", title: "By name" }];
 
+/** What is chosen; graphs beside each other share it. */
+export interface Choice {
+  kind: Signal<Kind | null>;
+  shape: Signal<Shape>;
+  filter: Signal<string>;
+}
+
+export function useChoice(): Choice {
+  return { kind: useSignal<Kind | null>(null), shape: useSignal<Shape>("flame"), filter: useSignal("") };
+}
+
 export function FlamePanel() {
   const extent = useSignal<Extent>("all");
+  const choice = useChoice();
   const report = panelReport.value;
   const span = extent.value === "view" ? view.value : extent.value === "range" ? (ranges.value[0] ?? null) : null;
-  const chosen = (
-    <>
-      <ReportChoice />
-      <select aria-label="Of which time" value={extent.value} onChange={(event) => (extent.value = event.currentTarget.value as Extent)}>
-        <option value="all">whole report</option>
-        <option value="view">what the timeline shows</option>
-        <option value="range" disabled={ranges.value.length === 0}>the marked range</option>
-      </select>
-    </>
+  return (
+    <div class="p-main p-whole">
+      <FlameBar choice={choice}>
+        <ReportChoice />
+        <select aria-label="Of which time" value={extent.value} onChange={(event) => (extent.value = event.currentTarget.value as Extent)}>
+          <option value="all">whole report</option>
+          <option value="view">what the timeline shows</option>
+          <option value="range" disabled={ranges.value.length === 0}>the marked range</option>
+        </select>
+      </FlameBar>
+      <FlameBody report={report} span={span === null ? undefined : inReport(report, span)} choice={choice} />
+    </div>
   );
-  return <FlameView report={report} span={span === null ? undefined : inReport(report, span)}>{chosen}</FlameView>;
 }
 
-interface ViewProps {
-  report: number;
-  span: Span | undefined;
-  first?: Kind;
-  children?: ComponentChildren;
-}
-
-/** One graph with its choices; also within the panel of the marked range. */
-export function FlameView({ report, span, first, children }: ViewProps) {
-  const from = source.value;
-  const kind = useSignal<Kind | null>(first ?? null);
-  const shape = useSignal<Shape>("flame");
-  const filter = useSignal("");
+function has(id: Kind): boolean {
   const features = meta.value?.features ?? [];
-  const has = (id: Kind) => features.length === 0 || features.includes(id);
-  const some = KINDS.filter((one) => has(one.id));
-  const asked = kind.value === null ? some.map((one) => one.id) : has(kind.value) ? [kind.value] : [];
+  return features.length === 0 || features.includes(id);
+}
+
+/** The choices, in one bar. */
+export function FlameBar({ choice, children }: { choice: Choice; children?: ComponentChildren }) {
+  const { kind, shape, filter } = choice;
+  const current = kind.value ?? KINDS.find((one) => has(one.id))?.id ?? "kernels";
+  return (
+    <div class="p-bar">
+      {children}
+      <Tabs tabs={KINDS.map((one) => ({ ...one, dim: !has(one.id) }))} chosen={current} onChoose={(id) => (kind.value = id)} label="Of what" />
+      <span class="p-space" />
+      <Tabs tabs={SHAPES} chosen={shape.value} onChoose={(id) => (shape.value = id)} label="As what" />
+      <input type="search" placeholder="Light up names" aria-label="Light up names in the graph" value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} />
+    </div>
+  );
+}
+
+/** One graph; what nobody chose is the first kind that has something, and then it is chosen. */
+export function FlameBody({ report, span, choice, children }: { report: number; span: Span | undefined; choice: Choice; children?: ComponentChildren }) {
+  const from = source.value;
+  const { kind, shape, filter } = choice;
+  const some = KINDS.filter((one) => has(one.id)).map((one) => one.id);
+  const asked = kind.value === null ? some : has(kind.value) ? [kind.value] : [];
   const shown = useAnswer(
     from && asked.length > 0 ? () => firstOf(asked, (each) => from.flame(report, each, span)) : null,
     [`${report} ${asked.join()}`, from, generation(report), span?.begin, span?.end],
     span ? 200 : 0,
   );
-  const current = kind.value ?? shown.value?.kind ?? some[0]?.id ?? "kernels";
-  const missing = KINDS.find((one) => one.id === current)!.missing;
+  useEffect(() => {
+    if (kind.peek() === null && shown.value !== null && shown.value.kind !== some[0]) kind.value = shown.value.kind;
+  }, [shown.value]);
+  const missing = KINDS.find((one) => one.id === (kind.value ?? some[0] ?? "kernels"))!.missing;
   return (
-    <div class="p-main p-flameview">
-      <div class="p-bar">
-        <Tabs tabs={KINDS.map((one) => ({ ...one, dim: !has(one.id) }))} chosen={current} onChoose={(id) => (kind.value = id)} label="Of what" />
-        {children}
-        <span class="p-space" />
-        <Tabs tabs={SHAPES} chosen={shape.value} onChoose={(id) => (shape.value = id)} label="As what" />
-        <input type="search" placeholder="Light up names" aria-label="Light up names in the graph" value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} />
-      </div>
+    <div class="p-main">
       {asked.length === 0 && <Empty>{missing}</Empty>}
       <Answered of={shown} what="the graph">
-        {(flame) => (flame.root.value <= 0 ? <Empty>{missing}</Empty> : <Drawn flame={flame} shape={shape.value} filter={filter.value} />)}
+        {(flame) => (flame.root.value <= 0 ? <Empty>{missing}</Empty> : <Drawn flame={flame} shape={shape.value} filter={filter.value}>{children}</Drawn>)}
       </Answered>
     </div>
   );
@@ -105,7 +124,7 @@ async function firstOf(kinds: readonly Kind[], ask: (kind: Kind) => Promise<Flam
   throw failure;
 }
 
-function Drawn({ flame, shape, filter }: { flame: Flame; shape: Shape; filter: string }) {
+function Drawn({ flame, shape, filter, children }: { flame: Flame; shape: Shape; filter: string; children?: ComponentChildren }) {
   const zoomed = useSignal<FlameNode | null>(null);
   const parents = useMemo(() => parentsOf(flame.root), [flame]);
   const at = zoomed.value !== null && (zoomed.value === flame.root || parents.has(zoomed.value)) ? zoomed.value : flame.root;
@@ -114,6 +133,7 @@ function Drawn({ flame, shape, filter }: { flame: Flame; shape: Shape; filter: s
   return (
     <>
       <div class="p-bar p-way">
+        {children}
         {shape !== "list" && (
           <nav aria-label="Zoomed to">
             {pathTo(at, parents).slice(-6).map((node, i, all) => (

@@ -43,7 +43,7 @@ export function Grid({ label, columns, rows, order, sorted, onSort, onOpen, open
     if (box.current) box.current.scrollTop = 0;
     setTop(0);
     setActive(-1);
-  }, [columns, rows, sorted]);
+  }, [columns.map((column) => column.name).join("\n"), sorted]);
 
   const first = Math.min(Math.max(0, Math.floor(top / ROW) - BEYOND), Math.max(order.length - 1, 0));
   const seen = height > 0 ? Math.ceil(height / ROW) : UNSEEN;

@@ -6,7 +6,7 @@ import { show } from "../../app/actions";
 import { meta, offsets, ranges, source, trees } from "../../app/state";
 import type { Source } from "../../data/source";
 import type { Selected } from "../../data/types";
-import { FlameView } from "../flame/flame";
+import { FlameBar, FlameBody, useChoice } from "../flame/flame";
 import { Answered, Empty, useAnswer } from "../parts/answer";
 import { ReportChoice, generation, panelReport } from "../parts/report";
 import { TableView } from "../parts/table";
@@ -61,6 +61,7 @@ function Sums({ both }: { both: Side[] }) {
   const from = source.value;
   const tab = useSignal<Tab>("names");
   const layer = useSignal("");
+  const choice = useChoice();
   const known = trees.value; // asked again when tracks come
   const answer = useAnswer(
     from && ((signal) => ask(from, both, signal)),
@@ -77,8 +78,12 @@ function Sums({ both }: { both: Side[] }) {
   if (tab.value === "flame") {
     return (
       <>
-        <div class="p-bar">{bar}</div>
-        <div class="p-split">{both.map((side) => <FlameView key={side.letter} report={side.report} span={side.span}>{side.letter && <b class={`p-letter p-letter-${side.letter}`}>{side.letter}</b>}</FlameView>)}</div>
+        <FlameBar choice={choice}>{bar}</FlameBar>
+        <div class="p-split p-beside">
+          {both.map((side) => (
+            <FlameBody key={side.letter} report={side.report} span={side.span} choice={choice}>{side.letter && <b class={`p-letter p-letter-${side.letter}`}>{side.letter}</b>}</FlameBody>
+          ))}
+        </div>
       </>
     );
   }

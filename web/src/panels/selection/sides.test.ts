@@ -27,6 +27,11 @@ test("sums by name, of one layer on wish", () => {
   expect(table.rows).toEqual([["k", 50, 50, 1, 50, 50, "kernels"]]);
 });
 
+test("numbered operations are one kind of work", () => {
+  const table = namesTable(selected([row("aten::to, op_id = 1", 30, "nvtx_ranges"), row("aten::mm, seq = 7, op_id = 9", 40, "nvtx_ranges"), row("aten::to, op_id = 22", 20, "nvtx_ranges")]), "");
+  expect(table.rows.map((one) => one.slice(0, 6))).toEqual([["aten::to", 50, 50, 2, 25, 30], ["aten::mm", 40, 40, 1, 40, 40]]);
+});
+
 test("two ranges by name: the greatest change first, what is in one alone too", () => {
   const table = comparedNames(selected([row("same", 10), row("gone", 30)]), selected([row("same", 15), row("new", 5)]), "");
   expect(table.rows.map((one) => one.slice(0, 5))).toEqual([["gone", 30, 0, -30, -100], ["same", 10, 15, 5, 50], ["new", 0, 5, 5, null]]);

@@ -38,9 +38,33 @@ export function tracksOf(tree: readonly TrackNode[]): { track: Track; path: stri
   return found;
 }
 
+type Row = Selected["names"][number];
+
+/** PyTorch numbers the ranges of its operations: `aten::to, op_id = 12` is the same work each time. */
+export function family(name: string): string {
+  return name.replaceAll(/, (?:op_id|seq|seq_id) = \d+/g, "");
+}
+
+/** Join rows of one layer whose names are of one family, most time first. */
+export function joined(rows: readonly Row[], layer: string): Row[] {
+  const all = new Map<string, Row>();
+  for (const row of rows) {
+    if (layer !== "" && row.layer !== layer) continue;
+    const name = family(row.name);
+    const key = `${row.layer}\n${name}`;
+    const before = all.get(key);
+    if (before === undefined) all.set(key, { ...row, name });
+    else {
+      const [total, times] = [before.total + row.total, before.count + row.count];
+      all.set(key, { ...before, total, count: times, mean: total / Math.max(times, 1), maximum: Math.max(before.maximum, row.maximum) });
+    }
+  }
+  return [...all.values()].sort((a, b) => b.total - a.total);
+}
+
 /** Sums by name of one side. */
 export function namesTable(one: Selected, layer: string): Table {
-  const rows = one.names.filter((row) => layer === "" || row.layer === layer);
+  const rows = joined(one.names, layer);
   const length = Math.max(one.end - one.begin, 1);
   return {
     title: "By name",
@@ -59,14 +83,13 @@ export function namesTable(one: Selected, layer: string): Table {
 
 /** Two sides by name: what grew, what shrank, greatest change first. */
 export function comparedNames(a: Selected, b: Selected, layer: string): Table {
-  const both = new Map<string, { layer: string; name: string; a: Selected["names"][number] | null; b: Selected["names"][number] | null }>();
-  for (const row of a.names) both.set(`${row.layer}\n${row.name}`, { layer: row.layer, name: row.name, a: row, b: null });
-  for (const row of b.names) {
+  const both = new Map<string, { layer: string; name: string; a: Row | null; b: Row | null }>();
+  for (const row of joined(a.names, layer)) both.set(`${row.layer}\n${row.name}`, { layer: row.layer, name: row.name, a: row, b: null });
+  for (const row of joined(b.names, layer)) {
     const key = `${row.layer}\n${row.name}`;
     both.set(key, { layer: row.layer, name: row.name, a: both.get(key)?.a ?? null, b: row });
   }
   const rows = [...both.values()]
-    .filter((row) => layer === "" || row.layer === layer)
     .map((row) => {
       const [before, after] = [row.a?.total ?? 0, row.b?.total ?? 0];
       const change = before > 0 ? (after / before - 1) * 100 : null;
@@ -89,9 +112,15 @@ export function comparedNames(a: Selected, b: Selected, layer: string): Table {
   };
 }
 
+/** Of each side. */
+interface Shares {
+  busy: (number | null)[];
+  events: (number | null)[];
+}
+
 /** Busy shares of tracks, of one side or of both; tracks in which nothing happened are left out. */
 export function tracksTable(answers: readonly Selected[], paths: readonly ReadonlyMap<number, string>[]): Table {
-  const rows = new Map<string, { busy: (number | null)[]; events: (number | null)[] }>();
+  const rows = new Map<string, Shares>();
   for (const [side, answer] of answers.entries()) {
     for (const one of answer.tracks) {
       if (one.events === 0 && one.busy === 0) continue;
@@ -103,7 +132,6 @@ export function tracksTable(answers: readonly Selected[], paths: readonly Readon
     }
   }
   const letters = answers.length > 1 ? [" A", " B"] : [""];
-  const all: [string, (typeof rows extends Map<string, infer Row> ? Row : never)][] = [...rows];
   return {
     title: "Tracks",
     columns: [
@@ -111,6 +139,6 @@ export function tracksTable(answers: readonly Selected[], paths: readonly Readon
       ...letters.map((letter) => ({ name: `Busy${letter}`, unit: "%", kind: "number" as const })),
       ...letters.map((letter) => ({ name: `Events${letter}`, unit: null, kind: "number" as const })),
     ],
-    rows: all.sort((x, y) => Math.max(...y[1].busy.map((v) => v ?? 0)) - Math.max(...x[1].busy.map((v) => v ?? 0))).map(([path, row]) => [path, ...row.busy, ...row.events]),
+    rows: [...rows].sort((x, y) => Math.max(...y[1].busy.map((v) => v ?? 0)) - Math.max(...x[1].busy.map((v) => v ?? 0))).map(([path, row]) => [path, ...row.busy, ...row.events]),
   };
 }
