@@ -51,6 +51,7 @@ export default defineConfig({
   test: {
     pool: "threads",
     testTimeout: 60_000,
+    hookTimeout: 60_000,
     restoreMocks: true,
     // Making a document takes longer than most tests: those of .ts files have none, but for those that ask (`@vitest-environment happy-dom`).
     projects: [
