@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from tests.launching import COMMAND, environment
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
 
 PATIENCE = 60_000  # ms
 SIZE = (1280, 720)
@@ -92,7 +92,7 @@ class Visit:
         self.strangers: list[str] = []
         parts = urlsplit(url)
         home = f"{parts.scheme}://{parts.netloc}"
-        page.on("console", lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("console", self._heard)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: None if _own(request.url, home) else self.strangers.append(request.url))
         page.set_default_timeout(PATIENCE)
@@ -100,6 +100,12 @@ class Visit:
         self.settled()
         if address:
             self._written()
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        # A browser logs every answer without success, also that a report has no such data, which the page then says in words.
+        told = "404" in message.text and "/api/1/" in message.location.get("url", "")
+        if message.type in ("error", "warning") and not told:
+            self.complaints.append(message.text)
 
     def _written(self) -> None:
         """Have the page write down in its address what is seen, as it does when something changes."""
