@@ -9,7 +9,7 @@ const MOST = 20_000;
 interface Measured {
   forms: string[];
   widths: number[];
-  /** Cuts by the width they are for, in steps of 8 pixels. */
+  /** Cuts by the width they are for, in steps of 4 pixels. */
   cuts: Map<number, string>;
 }
 
@@ -33,10 +33,10 @@ export class TextFit {
       this.#known.set(text, one);
     }
     for (let index = 0; index < one.forms.length; index += 1) if (one.widths[index]! <= room) return one.forms[index]!;
-    const step = room >> 3;
+    const step = room >> 2;
     let cut = one.cuts.get(step);
     if (cut === undefined) {
-      cut = this.#cut(one.forms.at(-1)!, step << 3);
+      cut = this.#cut(one.forms.at(-1)!, step << 2);
       one.cuts.set(step, cut);
     }
     return cut;

@@ -31,8 +31,14 @@ describe("wished", () => {
     expect(ids(wished(TREE, { ...NONE, filter: "/stream (" }, "root"))).toEqual([]);
   });
   it("groups by rank and by device, the rest after them", () => {
-    expect(ids(wished(TREE, { ...NONE, groupBy: "rank" }, "root"))).toEqual(["rank:0", "p0", "t0", "rank:1", "p1", "t1", "host", "g0", "s7"]);
-    expect(ids(wished(TREE, { ...NONE, groupBy: "device" }, "root"))).toEqual(["device:0", "g0", "s7", "host", "p0", "t0", "p1", "t1"]);
+    expect(ids(wished(TREE, { ...NONE, groupBy: "rank" }, "root"))).toEqual(["p0", "t0", "p1", "t1", "host", "g0", "s7"]);
+    expect(ids(wished(TREE, { ...NONE, groupBy: "device" }, "root"))).toEqual(["g0", "s7", "host", "p0", "t0", "p1", "t1"]);
+  });
+  it("puts several of one rank below one row", () => {
+    const two = [node("h0", { children: [node("a", { rank: 3 }), node("b", { rank: 1 })] }), node("h1", { children: [node("c", { rank: 3 })] })];
+    const made = wished(two, { ...NONE, groupBy: "rank" }, "root");
+    expect(ids(made)).toEqual(["b", "rank:3", "a", "c"]);
+    expect(made[1]!.name).toBe("Rank 3");
   });
   it("hides nodes with all below them", () => expect(ids(wished(TREE, { ...NONE, hidden: new Set(["p0", "s7"]) }, "root"))).toEqual(["host", "p1", "t1", "g0"]));
   it("keeps an order, and puts what it does not name after it", () => {

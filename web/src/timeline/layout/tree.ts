@@ -57,15 +57,19 @@ function taken(nodes: readonly TrackNode[], key: "rank" | "device", out: Map<num
 
 const WORDS = { rank: "Rank", device: "GPU" } as const;
 
-/** One group for each rank or device, then what has none; the tree as it is where nothing has a number of that kind. */
+/** One group for each rank or device (what is alone needs none), then what has no number; the tree as it is where nothing has a number of that kind. */
 export function grouped(nodes: readonly TrackNode[], by: GroupBy): readonly TrackNode[] {
   if (by === "host") return nodes;
   const groups = new Map<number, TrackNode[]>();
   const rest = taken(nodes, by, groups);
   const made = [...groups.entries()]
     .sort(([a], [b]) => a - b)
-    .map(([number, children]): TrackNode => ({ id: `${by}:${number}`, kind: by, name: `${WORDS[by]} ${number}`, children, open: true, [by]: number }));
+    .flatMap(([number, children]): TrackNode[] => (children.length === 1 ? children : [groupOf(by, number, children)]));
   return [...made, ...rest];
+}
+
+function groupOf(by: "rank" | "device", number: number, children: TrackNode[]): TrackNode {
+  return { id: `${by}:${number}`, kind: by, name: `${WORDS[by]} ${number}`, children, open: true, [by]: number };
 }
 
 /** The tree to lay out. `root` names where the top nodes' order is kept. */
