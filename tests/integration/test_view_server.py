@@ -12,7 +12,7 @@ import pytest
 
 from tests.viewing import PICTURE, Client, serving
 from warpline.testing.timeline import timeline
-from warpline.viewer import limits
+from warpline.viewer import apart, limits
 
 pytestmark = pytest.mark.require("native")
 
@@ -322,3 +322,24 @@ def test_many_long_questions_are_refused_in_words_and_viewports_go_on(client: Cl
         answers = [one.result() for one in asked]
     assert {one.status for one in answers} == {400}
     assert all("longer than 2 s" in one.json["error"] for one in answers)
+
+
+@pytest.mark.parametrize(
+    "path", ["findings?report=0", "steps?report=0", "stat/nvtx_sum?report=0", "flame?report=0&kind=kernels&begin=0&end=9000"]
+)
+def test_a_large_report_is_asked_in_a_process_of_its_own(client: Client, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    here = client.ask(f"/api/1/{path}")
+    monkeypatch.setattr(apart, "LARGE", 0)
+    there = client.ask(f"/api/1/{path}&again=1")
+    assert here.status == there.status == 200
+    assert here.json == there.json
+
+
+def test_what_goes_wrong_in_that_process_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "LARGE", 0)
+    assert client.api("flame", report=0, kind="python").status == 404
+    assert client.api("stat/nothing", report=0).status == 400
+    monkeypatch.setattr(apart, "__name__", "warpline.there_is_no_such_module")
+    failed = client.api("stat/nvtx_pushpop_sum", report=0)
+    assert failed.status == 400
+    assert "without an answer" in failed.json["error"]

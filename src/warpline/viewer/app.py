@@ -16,6 +16,7 @@ from starlette.routing import Route
 from warpline.errors import MissingData, QueryError, UsageError, WarplineError
 from warpline.viewer import limits
 from warpline.viewer.answers import Answers, Outdated
+from warpline.viewer.apart import Apart
 from warpline.viewer.guard import TooLong
 from warpline.viewer.parameters import Parameters
 from warpline.viewer.plain import encoded
@@ -50,6 +51,7 @@ class Site:
     def __init__(self, answers: Answers, workers: Workers, pages: Mapping[str, File | Path], news: News) -> None:
         """`pages`: by path, in memory or (what is large) on disk."""
         self._answers, self._workers, self._pages, self._news = answers, workers, pages, news
+        self.apart = Apart()
 
     def app(self) -> Starlette:
         """Return the ASGI application, which is to be guarded."""
@@ -74,10 +76,10 @@ class Site:
         }
         heavy: dict[str, _Ask] = {
             "alike": lambda p: _call(answers.alike, *_event(p)),
-            "findings": lambda p: _call(answers.findings, p.whole("report")),
+            "findings": lambda p: self._computed("findings", p.whole("report")),
             "selected": lambda p: _call(answers.selected, p.whole("report"), *_span(p), p.numbers("tracks")),
-            "flame": lambda p: _call(answers.flame, p.whole("report"), p.text("kind"), *p.span()),
-            "steps": lambda p: _call(answers.steps, p.whole("report")),
+            "flame": lambda p: self._computed("flame", p.whole("report"), p.text("kind"), *p.span()),
+            "steps": lambda p: self._computed("steps", p.whole("report")),
             "difference": lambda p: answers.difference,
         }
         routes = [Route(f"{API}/{name}", self._quick(ask)) for name, ask in quick.items()]
@@ -105,7 +107,7 @@ class Site:
     async def _stat(self, request: Request) -> Response:
         async def endpoint(request: Request) -> Response:
             asked = Parameters(request.query_params)
-            work = _call(self._answers.stat, asked.whole("report"), str(request.path_params["name"]), *asked.span())
+            work = self._computed("stat", asked.whole("report"), str(request.path_params["name"]), *asked.span())
             return cast("Response", await self._workers.heavy(self._key(request), lambda: _response(work())))
 
         return await _told(endpoint)(request)
@@ -128,6 +130,17 @@ class Site:
     async def _changed(self, request: Request) -> Response:
         known = Parameters(request.query_params).numbers("known")
         return _response(await self._news.newer(known))
+
+    def _computed(self, method: str, report: int, *arguments: Any) -> Callable[[], Any]:
+        """Return what computes an answer: here, or of a large report in a process of its own."""
+
+        def work() -> Any:
+            opened = self._answers.view.report(report)
+            if self.apart.wanted(opened, method):
+                return self.apart.ask(opened, method, *arguments)
+            return getattr(self._answers, method)(report, *arguments)
+
+        return work
 
     def _key(self, request: Request) -> tuple[Any, ...]:
         """Name a heavy question: the same one of the same reports is computed once."""

@@ -28,7 +28,8 @@ FIRST_COUNTER = 1 << 24  # tracks that are counters are numbered from here
 class Opened:
     """One report, as it was when it was opened. `number`: its place in the view; `generation`: grows when it is opened anew.
 
-    `cache`: where indexes go that have no place in the report; `progress` hears how far their making is.
+    `cache`: where indexes go that have no place in the report; `progress` hears how far their making is. `projecting`: whether rows that
+    take long to compute are computed where they are missing.
     """
 
     def __init__(
@@ -39,12 +40,13 @@ class Opened:
         cache: Path | None = None,
         generation: int = 1,
         progress: Callable[[str, float], None] | None = None,
+        projecting: bool = True,
     ) -> None:
         self.number, self.report, self.generation, self.first_generation = number, report, generation, generation
         self.grown: Callable[[], None] = lambda: None  # hears that there is more to see
         self.live = bool(report.snapshots or report.waiting)
         self.growing = False  # rows are being computed that come later
-        self._cache, self._progress = cache, progress
+        self.cache, self._progress, self._projecting = cache, progress, projecting
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
         self._free: deque[Report] = deque()
@@ -60,7 +62,7 @@ class Opened:
 
         def made() -> Lanes:
             weigh(self.report)
-            return Lanes.open(self.report.stored, self._cache, self._progress)
+            return Lanes.open(self.report.stored, self.cache, self._progress)
 
         return self._once("lanes", made)
 
@@ -71,10 +73,11 @@ class Opened:
         def made() -> Lanes:
             if not projecting.has_projection(self.report):
                 return self.lanes
-            index = projecting.found(self.report, self._cache)
+            index = projecting.found(self.report, self.cache)
             if index is None and projecting.is_large(self.report):
-                self.growing = True
-                threading.Thread(target=self._project, name="projection", daemon=True).start()
+                if self._projecting:
+                    self.growing = True
+                    threading.Thread(target=self._project, name="projection", daemon=True).start()
                 return self.lanes
             return self._with_projection(index)
 
@@ -83,7 +86,7 @@ class Opened:
     def _with_projection(self, index: LaneIndex | None) -> Lanes:
         if index is None:
             with self.asking() as report:
-                index = projecting.made(report, self._cache)
+                index = projecting.made(report, self.cache)
         return self.lanes if index is None else self.lanes.with_more([index])
 
     def _project(self) -> None:

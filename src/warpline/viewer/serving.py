@@ -100,7 +100,9 @@ class Server:
             opened.grown = self.news.tell
         self._door = door
         names = () if not door.remote else (socket.gethostname(), socket.getfqdn(), door.host)
-        app = Guard(Site(answers, self.workers, pages, self.news).app(), door.keys, names, remote=door.remote)
+        site = Site(answers, self.workers, pages, self.news)
+        self._apart = site.apart
+        app = Guard(site.app(), door.keys, names, remote=door.remote)
         config = uvicorn.Config(
             app,
             loop="asyncio",
@@ -126,6 +128,7 @@ class Server:
         except KeyboardInterrupt:
             pass
         finally:
+            self._apart.close()
             self.workers.close()
             self._door.listening.close()
 

@@ -1,0 +1,107 @@
+"""Heavy questions about large reports, in a process of their own: it gives its memory back, can be ended, and delays no viewport.
+
+python -m warpline.viewer.apart    reads one question from stdin as JSON, writes the answer to stdout
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warpline import errors
+from warpline.viewer.plain import encoded
+
+if TYPE_CHECKING:
+    from warpline.viewer.opened import Opened
+
+LARGE = 2_000_000  # events: below, it is computed faster than a process starts
+_MOST_S = 1_800.0
+_ERRORS = ("UsageError", "MissingData", "QueryError", "ReportError")
+_METHODS = frozenset(("findings", "steps", "stat", "flame"))
+
+
+class Apart:
+    """Asks in other processes; `close` ends those that still run."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def wanted(self, opened: Opened, method: str) -> bool:
+        """Whether a question is better asked in another process."""
+        return method in _METHODS and sum(lane.events for lane in opened.lanes.all) > LARGE
+
+    def ask(self, opened: Opened, method: str, *arguments: Any) -> Any:
+        """Return what `Answers.METHOD(report, *arguments)` returns. Raises what that raises, QueryError where it takes too long."""
+        cache = None if opened.cache is None else str(opened.cache)
+        place = {"report": str(opened.report.path.resolve()), "number": opened.number, "cache": cache}
+        question = {**place, "method": method, "arguments": arguments}
+        with self._lock:
+            if self._closed:
+                raise errors.QueryError("the server is being ended")
+            child = subprocess.Popen(
+                [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            )
+            self._running.add(child)
+        try:
+            output, _ = child.communicate(json.dumps(question).encode(), _MOST_S)
+        except subprocess.TimeoutExpired:
+            raise errors.QueryError(f"this took longer than {_MOST_S / 60:.0f} minutes: ask about a part of time") from None
+        finally:
+            child.kill()
+            child.wait()
+            with self._lock:
+                self._running.discard(child)
+        return _read(output)
+
+    def close(self) -> None:
+        """End what still runs, and begin nothing more."""
+        with self._lock:
+            self._closed = True
+            for child in self._running:
+                child.kill()
+
+
+def _read(output: bytes) -> Any:
+    try:
+        answer = json.loads(output)
+    except ValueError:
+        raise errors.QueryError("the question ended without an answer: there may be too little memory for it") from None
+    if "error" in answer:
+        raise getattr(errors, answer["error"])(answer["text"])
+    return answer["answer"]
+
+
+def _answer(question: dict[str, Any]) -> dict[str, Any]:
+    from warpline.query.report import Report
+    from warpline.viewer.answers import Answers, View
+    from warpline.viewer.opened import Opened
+
+    number, cache = question["number"], question["cache"]
+    try:
+        with Report.open(question["report"]) as report:
+            opened = Opened(number, report, cache=None if cache is None else Path(cache), projecting=False)
+            answers = Answers(View(report.name, [opened] * (number + 1)))
+            return {"answer": getattr(answers, question["method"])(number, *question["arguments"])}
+    except errors.WarplineError as error:
+        kind = next((name for name in _ERRORS if isinstance(error, getattr(errors, name))), "QueryError")
+        return {"error": kind, "text": str(error)}
+
+
+def main() -> None:
+    """Answer one question."""
+    warnings.simplefilter("ignore")
+    question = json.load(sys.stdin)
+    if question["method"] not in _METHODS:
+        raise SystemExit(2)
+    sys.stdout.buffer.write(encoded(_answer(question)))
+
+
+if __name__ == "__main__":
+    main()
