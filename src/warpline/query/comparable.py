@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import warpline.query.arrow_compute as pc
 from warpline.query.api_calls import Calls
+from warpline.query.distinct import distinct
 from warpline.query.gpu_ops import MIGRATIONS
 from warpline.query.intervals import Times
 from warpline.query.native import codes
@@ -207,16 +208,7 @@ def _coded(columns: Sequence[pa.ChunkedArray], count: int, name: Callable[..., s
         known.append(["", *(text or "" for text in texts.to_pylist())])
         code = code * len(known[-1]) + own + 1
     width = int(np.prod([len(texts) for texts in known]))
-    if width <= 4 * count + 1024:
-        there = np.zeros(width, bool)
-        there[code] = True
-        used = np.flatnonzero(there)
-        place = np.zeros(width, np.int32)
-        place[used] = np.arange(len(used), dtype=np.int32)
-        which = place[code]
-    else:
-        used, inverse = np.unique(code, return_inverse=True)
-        which = inverse.reshape(-1).astype(np.int32)
+    used, which = distinct(code, width)
     parts = np.unravel_index(used, [len(texts) for texts in known])
     names = [
         name(*(texts[at] for texts, at in zip(known, where, strict=True))) for where in zip(*(part.tolist() for part in parts), strict=True)

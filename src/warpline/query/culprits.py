@@ -10,6 +10,7 @@ stretch: it says where that was, not what filled it. What remains is `unknown`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warpline.query.distinct import distinct, labelled
 from warpline.query.flatten import innermost, outermost
 from warpline.query.frames import NO_STACK, Frames
 from warpline.query.intervals import union
@@ -34,7 +36,7 @@ RANGE, OP, FUNCTION, UNKNOWN = "NVTX range", "framework op", "Python function", 
 NATIVE = "native function"
 KINDS = (GC, GIL, API, IMPORT, OS, CPU, RANGE, OP, FUNCTION, NATIVE, UNKNOWN)
 _FRAMEWORK = "pytorch"  # the domain of its operations
-_NUMBERED = r", (seq|op_id) = \d+.*$"  # what its emit_nvtx() puts behind their names
+_NUMBERED = re.compile(r", (seq|op_id) = \d+.*$")  # what its emit_nvtx() puts behind their names
 _MOST = 1 << 62
 
 
@@ -113,23 +115,30 @@ def filled(report: Report, stretches: pa.Table) -> pa.Table:
     edges = np.flatnonzero(np.diff(key, prepend=-1))
     sums = np.add.reduceat(time[order], edges) if len(edges) else time
     key = key[edges]
-    columns = {
-        "stretch": pa.array(key // (sizes[0] * sizes[1]), pa.int64()),
-        "kind": texts[0].take(pa.array(key // sizes[1] % sizes[0])),
-        "name": texts[1].take(pa.array(key % sizes[1])),
-        "time": pa.array(sums, pa.int64()),
-    }
-    best = np.lexsort((-sums, key // (sizes[0] * sizes[1])))
-    return pa.table(columns).take(pa.array(best))
+    stretch = key // (sizes[0] * sizes[1])
+    best = _descending(stretch, sums)
+    of = [(key // sizes[1] % sizes[0])[best], (key % sizes[1])[best]]
+    columns = {"stretch": pa.array(stretch[best], pa.int64())}
+    for name, values, code in zip(("kind", "name"), texts, of, strict=True):
+        columns[name] = pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), values)
+    return pa.table({**columns, "time": pa.array(sums[best], pa.int64())})
+
+
+def _descending(group: Numbers, values: Numbers) -> Numbers:
+    """Return the order by group, which they are in already, and within it the greatest first."""
+    width = int(values.max(initial=0)) + 1
+    if len(group) and (int(group[-1]) + 1) < _MOST // width:
+        return np.argsort(group * width + (width - 1 - values), kind="stable")
+    return np.lexsort((-values, group))
 
 
 def pieces(report: Report, stretches: pa.Table) -> pa.Table:
-    """Return the pieces of time themselves: stretch, kind, name, start, end (ns), in no order; they cover each stretch."""
+    """Return the pieces of time themselves: stretch, kind, name (dictionaries), start, end (ns), in no order; they cover each stretch."""
     thread, start, end = (_numbers(stretches.column(name)) for name in ("thread", "start", "end"))
     some = np.flatnonzero(end > start)
     empty = pa.table({"stretch": [], "start": [], "end": []}, pa.schema([(name, pa.int64()) for name in ("stretch", "start", "end")]))
     if not len(some):
-        texts = pa.array([], pa.string())
+        texts = _same("", 0)
         return empty.append_column("kind", texts).append_column("name", texts).select(["stretch", "kind", "name", "start", "end"])
     parts = []
     threads = np.unique(thread[some])
@@ -179,8 +188,8 @@ def _pieces(
     return pa.table(
         {
             "stretch": pa.array(np.concatenate([number[mine] for mine, *_ in found]), pa.int64()),
-            "kind": pa.concat_arrays([pc.cast(kind, pa.string()) for *_, kind, _ in found]),
-            "name": pa.concat_arrays([pc.cast(name, pa.string()) for *_, name in found]),
+            "kind": pa.chunked_array([kind for *_, kind, _ in found]).combine_chunks(),
+            "name": pa.chunked_array([name for *_, name in found]).combine_chunks(),
             "start": pa.array(np.concatenate([one[1] - by for one, by in zip(found, back, strict=True)]), pa.int64()),
             "end": pa.array(np.concatenate([one[2] - by for one, by in zip(found, back, strict=True)]), pa.int64()),
         }
@@ -232,7 +241,8 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
 
 def _gc(report: Report, line: _Line) -> _Layer:
     def label(rows: pa.Table) -> pa.Array:
-        return pc.binary_join_element_wise("generation", pc.cast(rows.column("generation").combine_chunks(), pa.string()), " ")
+        used, which = np.unique(_numbers(rows.column("generation")), return_inverse=True)
+        return labelled(which.reshape(-1).astype(np.int32), [f"generation {number}" for number in used.tolist()])
 
     return _flat(report, line, "gc", GC, ["generation"], label)
 
@@ -299,21 +309,24 @@ def _ranges(report: Report, line: _Line) -> _Layer:
     place, first, last = line.place(thread, start, end)
     chosen, begins, ends = innermost(first, last)
 
+    texts = [codes(ranges.column(name).combine_chunks()) for name in ("domain", "message")]
+    texts += [codes(calls.column(name).combine_chunks()) for name in ("name", "file")]
+
     def label(which: Numbers) -> tuple[pa.Array, pa.Array]:
         called = which >= ranges.num_rows
-        rows = ranges.take(pa.array(np.where(called, 0, which))) if ranges.num_rows else None
-        functions = calls.take(pa.array(np.where(called, which - ranges.num_rows, 0))) if calls.num_rows else None
-        domain = pa.nulls(len(which), pa.string()) if rows is None else pc.cast(rows.column("domain").combine_chunks(), pa.string())
-        message = pa.nulls(len(which), pa.string()) if rows is None else pc.cast(rows.column("message").combine_chunks(), pa.string())
-        texts = pc.fill_null(message, "[no name]")
-        numbered = pc.match_substring_regex(texts, _NUMBERED)
-        op = np.asarray(pc.or_(pc.fill_null(pc.equal(domain, _FRAMEWORK), False), numbered))
-        if pc.any(numbered).as_py():
-            texts = pc.replace_substring_regex(texts, _NUMBERED, "")
-        kinds = pa.array([FUNCTION, OP, RANGE]).take(pa.array(np.where(called, 0, np.where(op, 1, 2))))
-        own = pc.and_(pc.is_valid(domain), pa.array(~op))
-        texts = pc.if_else(own, pc.binary_join_element_wise(pc.fill_null(domain, ""), texts, ":"), texts)
-        return kinds, texts if functions is None else pc.if_else(pa.array(called), _function(functions), texts)
+        kinds, names = list[str](), list[str]()
+        row = np.zeros(len(which), np.int32)
+        for some, (outer, inner), tell in ((~called, texts[:2], _range), (called, texts[2:], _function)):
+            at = which[some] - (ranges.num_rows if tell is _function else 0)
+            width = len(inner[1]) + 1
+            used, place = distinct((outer[0][at] + 1).astype(np.int64) * width + inner[0][at] + 1, (len(outer[1]) + 1) * width)
+            row[some] = place + len(names)
+            named = [[*values.to_pylist(), None] for _, values in (outer, inner)]
+            for first, second in zip((used // width - 1).tolist(), (used % width - 1).tolist(), strict=True):
+                kind, text = tell(named[0][first], named[1][second])
+                kinds.append(kind)
+                names.append(text)
+        return labelled(row, kinds), labelled(row, names)
 
     return _Layer(begins, ends, place[chosen], label, (first[chosen], last[chosen]))
 
@@ -338,28 +351,29 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
             inner, leaf = python.positions(stacks), shown.positions(stacks)
             places, code = np.unique(np.where(inner == len(python) - 1, leaf, inner), return_inverse=True)
             frames = [shown.frame(int(position)) for position in places]
-            texts = pa.array(
-                [
-                    f"{frame.function} ({_short(frame.file)})" if frame.kind == "python" and frame.file else frame.function
-                    for frame in frames
-                ]
-            )
-            kinds = pa.array(
-                [FUNCTION if frame.kind == "python" else UNKNOWN if frame.function == NO_STACK else NATIVE for frame in frames]
-            )
-            at = pa.array(code.ravel())
-            return kinds.take(at), texts.take(at)
+            texts = [
+                f"{frame.function} ({_short(frame.file)})" if frame.kind == "python" and frame.file else frame.function for frame in frames
+            ]
+            kinds = [FUNCTION if frame.kind == "python" else UNKNOWN if frame.function == NO_STACK else NATIVE for frame in frames]
+            at = code.reshape(-1).astype(np.int32)
+            return labelled(at, kinds), labelled(at, texts)
 
         layers.append(_Layer(first, last, own[place[chosen]], label))
     return layers
 
 
-def _function(rows: pa.Table) -> pa.Array:
-    """Return `name (file)` of traced functions."""
-    names = pc.cast(rows.column("name").combine_chunks(), pa.string())
-    files = pc.cast(rows.column("file").combine_chunks(), pa.string())
-    short = pc.replace_substring_regex(files, r"^.*/", "")
-    return pc.if_else(pc.is_valid(files), pc.binary_join_element_wise(names, " (", pc.fill_null(short, ""), ")", ""), names)
+def _range(domain: str | None, message: str | None) -> tuple[str, str]:
+    """Return what a range is, and is called."""
+    text = "[no name]" if message is None else message
+    plain = _NUMBERED.sub("", text)
+    if domain == _FRAMEWORK or plain != text:
+        return OP, plain
+    return RANGE, plain if domain is None else f"{domain}:{plain}"
+
+
+def _function(name: str | None, file: str | None) -> tuple[str, str]:
+    """Return that it is a function, and `name (file)`."""
+    return FUNCTION, f"{name} ({_short(file)})" if file is not None else name or "[no name]"
 
 
 def _short(file: str) -> str:
@@ -367,11 +381,14 @@ def _short(file: str) -> str:
 
 
 def _name(rows: pa.Table) -> pa.Array:
-    return pc.fill_null(pc.cast(rows.column("name").combine_chunks(), pa.string()), "[no name]")
+    code, texts = codes(rows.column("name").combine_chunks())
+    return (
+        labelled(code, [*texts.to_pylist(), "[no name]"]) if len(code) and (code < 0).any() else pa.DictionaryArray.from_arrays(code, texts)
+    )
 
 
 def _same(text: str, count: int) -> pa.Array:
-    return pa.array([text]).take(pa.array(np.zeros(count, np.int32)))
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([text]))
 
 
 def _is(rows: pa.Table, column: str, text: str | None) -> npt.NDArray[np.bool_]:

@@ -32,8 +32,10 @@ import pyarrow.compute as pc
 from warpline.errors import MissingData
 from warpline.model.words import counted, duration
 from warpline.query.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, NATIVE, OP, OS, RANGE, UNKNOWN, pieces
+from warpline.query.distinct import distinct
 from warpline.query.idle import idle
 from warpline.query.intervals import Cover, Times, union
+from warpline.query.native import codes
 from warpline.rules.base import Evidence, Finding, most
 from warpline.rules.gpus import gpus
 from warpline.rules.hosts import edges, numbers, rows, threads
@@ -78,23 +80,23 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
         return []
     parts = pieces(report, stretches)
     begin, end = edges(report, selection)
-    kinds, names = (np.asarray(parts.column(name).to_numpy(zero_copy_only=False), object) for name in ("kind", "name"))
-    label = pa.array([f"{kind}\0{name}" for kind, name in zip(kinds, names, strict=True)]).dictionary_encode()
-    code, start, finish = np.asarray(label.indices), numbers(parts, "start"), numbers(parts, "end")
+    (kind_of, kinds), (name_of, names) = (codes(parts.column(name).combine_chunks()) for name in ("kind", "name"))
+    used, code = distinct(kind_of.astype(np.int64) * len(names) + name_of, len(kinds) * len(names))
+    start, finish = numbers(parts, "start"), numbers(parts, "end")
     where = numbers(parts, "stretch")
     order = np.argsort(code, kind="stable")
-    bounds = np.searchsorted(code[order], np.arange(len(label.dictionary) + 1))
+    bounds = np.searchsorted(code[order], np.arange(len(used) + 1))
     called = threads(report)
     every = gpu_idle(report, selection, whole=True)
     idle_in_all = 0 if every is None else every.total
     least_ns = least * (end - begin) / 100
-    texts = [text.partition("\0") for text in label.dictionary.to_pylist()]
+    texts = [(kinds[number // len(names)].as_py(), names[number % len(names)].as_py()) for number in used.tolist()]
     parts_of = [order[bounds[number] : bounds[number + 1]] for number in range(len(texts))]
     totals = [Cover(start[mine], finish[mine]).total for mine in parts_of]
     findings: list[Finding] = []
     little: dict[str, list[tuple[Times, str]]] = defaultdict(list)
     for number in np.argsort(-np.array(totals, np.int64), kind="stable").tolist():
-        (kind, _, name), mine = texts[number], parts_of[number]
+        (kind, name), mine = texts[number], parts_of[number]
         if totals[number] < least_ns or (len(findings) == most_of and kind != UNKNOWN):
             little[kind].append((mine, name))
             continue
