@@ -5,6 +5,7 @@ import { quantity, shown } from "./units";
 test("values by their unit", () => {
   expect(quantity(1_500_000, "ns")).toBe("1.50 ms");
   expect(quantity(3 * 2 ** 20, "bytes")).toBe("3.00 MiB");
+  expect(quantity(27_681_016_760, "bytes/s")).toBe("25.8 GiB/s");
   expect(quantity(12.5, "%")).toBe("12.5 %");
   expect(quantity(12_345, "MB")).toBe("12,345 MB");
   expect(quantity(null, "ns")).toBe("–");
@@ -18,5 +19,5 @@ test("points in time are seconds, names of things have no commas", () => {
 });
 
 test("names keep nothing that cannot be seen", () => {
-  expect(shown("a\u0000b\u202ec", { name: "Name", unit: null, kind: "text" })).toBe("a␀b[RLO]c");
+  expect(shown("a\u0000b\u202ec", { name: "Name", unit: null, kind: "text" })).toBe("a\\0b[RLO]c");
 });
