@@ -179,11 +179,10 @@ void Builder::add_row(const Batch &batch, uint64_t i, Track &track) {
   record.last = std::max(record.last, slice.start);
   ++record.count;
   const int32_t depth = batch.depth == nullptr ? 0 : batch.depth[i];
-  put(track, slice, depth < 0 ? 0 : static_cast<uint32_t>(depth),
-      batch.group == nullptr ? -1 : batch.group[i]);
+  put(track, slice, depth < 0 ? 0 : static_cast<uint32_t>(depth), batch.task == nullptr ? -1 : batch.task[i]);
 }
 
-void Builder::put(Track &track, const Slice &slice, uint32_t depth, int64_t group) {
+void Builder::put(Track &track, const Slice &slice, uint32_t depth, int64_t task) {
   const int64_t end = slice.start + slice.duration;
   if (slice.start < track.last_start) {
     track.ordered = false;
@@ -195,13 +194,13 @@ void Builder::put(Track &track, const Slice &slice, uint32_t depth, int64_t grou
     track.last_start = slice.start;
     track.begin = std::min(track.begin, slice.start);
     track.end = std::max(track.end, end);
-    if (group >= 0) {
+    if (task >= 0) {
       if (depth == 0) {
         number = track.free.take(0, slice.start, end);
-        track.groups[group] = number;
+        track.tasks[task] = number;
       } else {
-        const auto at = track.groups.find(group);
-        number = track.free.take(depth + (at == track.groups.end() ? 0 : at->second), slice.start, end);
+        const auto at = track.tasks.find(task);
+        number = track.free.take(depth + (at == track.tasks.end() ? 0 : at->second), slice.start, end);
       }
     } else {
       number = track.free.take(depth, slice.start, end);
@@ -284,7 +283,7 @@ void Builder::close(const uint8_t *file, uint64_t size) {
       flush(lane);
       lane.open = {};
     }
-    track.groups = {};
+    track.tasks = {};
   }
 }
 

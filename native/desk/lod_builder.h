@@ -26,7 +26,7 @@ struct Batch {
   const uint8_t *color_valid;  // bits from `color_offset`; null: all are
   uint64_t color_offset;
   const int32_t *depth;  // the lane to start looking at; null: 0
-  const int64_t *group;  // rows of one group keep to lanes beside one another; -1: of none
+  const int64_t *task;   // rows of one keep to lanes beside one another; -1: of none
   const int64_t *link;   // number of the launch in the process; -1: none
   uint64_t first_row;
   uint32_t layer;
@@ -75,7 +75,7 @@ class Builder {
     Key key;
     FreeLanes free;
     std::vector<Lane> lanes;
-    std::unordered_map<int64_t, uint32_t> groups;  // lane of the outermost open row
+    std::unordered_map<int64_t, uint32_t> tasks;  // lane of the outermost open row
     int64_t last_start = INT64_MIN;
     int64_t covered = INT64_MIN;
     int64_t begin = INT64_MAX, end = INT64_MIN, busy = 0;
@@ -98,7 +98,7 @@ class Builder {
   uint32_t name_of(uint32_t text, uint32_t color);
   std::vector<uint32_t> order_of(const Batch &batch);
   void add_row(const Batch &batch, uint64_t row, Track &track);
-  void put(Track &track, const Slice &slice, uint32_t depth, int64_t group);
+  void put(Track &track, const Slice &slice, uint32_t depth, int64_t task);
   void flush(Lane &lane);
   void sort_again(Track &track, const uint8_t *file, uint64_t size);
 

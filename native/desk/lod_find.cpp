@@ -12,17 +12,18 @@ bool overlaps(int64_t start, int64_t end, int64_t from, int64_t to) {
   return start < to && (end > from || start >= from);
 }
 
+Go meet(const Node &node, int64_t begin, int64_t end) {
+  const int64_t from = cut(node.begin);
+  return from >= end                                                 ? Go::kStop
+         : overlaps(from, std::max(cut(node.end), from), begin, end) ? Go::kInto
+                                                                     : Go::kSkip;
+}
+
 // The slices of a lane that overlap a time, in order.
 template <typename OfSlice>
 void each(const Index &index, const LaneRecord &lane, int64_t begin, int64_t end, const OfSlice &of_slice) {
   index.walk(
-      index.view(lane),
-      [&](const Node &node) {
-        const int64_t from = cut(node.begin);
-        return from >= end                                                 ? Go::kStop
-               : overlaps(from, std::max(cut(node.end), from), begin, end) ? Go::kInto
-                                                                           : Go::kSkip;
-      },
+      index.view(lane), [&](const Node &node) { return meet(node, begin, end); },
       [&](const Leaf &leaf) {
         std::array<int64_t, kLeaf> start, duration;
         leaf.times(start.data(), duration.data());
@@ -142,7 +143,7 @@ std::vector<Hit> find(const Index &index, std::span<const uint32_t> names, int64
   if (limit == 0 || names.empty()) {
     return {};
   }
-  begin = cut(begin), end = cut(end);
+  begin = bound(begin), end = bound(end);
   return backward ? search<true>(index, names, begin, end, tracks, limit)
                   : search<false>(index, names, begin, end, tracks, limit);
 }
@@ -208,7 +209,7 @@ std::optional<Hit> locate(const Index &index, std::span<const uint32_t> tracks, 
 
 Load load_of(const Index &index, uint32_t track, int64_t begin, int64_t end) {
   Load load{0, 0};
-  begin = cut(begin), end = cut(end);
+  begin = bound(begin), end = bound(end);
   const auto lanes = index.lanes(track);
   if (lanes.empty() || begin >= end) {
     return load;
@@ -267,19 +268,28 @@ Load load_of(const Index &index, uint32_t track, int64_t begin, int64_t end) {
 
 void sum_up(const Index &index, std::span<const uint32_t> tracks, int64_t begin, int64_t end,
             std::span<Sum> sums) {
-  begin = cut(begin), end = cut(end);
+  begin = bound(begin), end = bound(end);
   for (const uint32_t track : tracks) {
     for (const LaneRecord &record : index.lanes(track)) {
-      each(index, record, begin, end, [&](const Leaf &leaf, uint32_t i, int64_t start, int64_t duration) {
-        const uint32_t name = leaf.name(i);
-        if (name < sums.size()) {
-          Sum &sum = sums[name];
-          const int64_t inside = std::min(start + duration, end) - std::max(start, begin);
-          sum.total = plus(sum.total, inside);
-          sum.longest = std::max(sum.longest, inside);
-          ++sum.count;
-        }
-      });
+      index.walk(
+          index.view(record), [&](const Node &node) { return meet(node, begin, end); },
+          [&](const Leaf &leaf) {
+            std::array<int64_t, kLeaf> start, duration;
+            std::array<uint32_t, kLeaf> names;
+            leaf.times(start.data(), duration.data());
+            leaf.names(names.data());
+            for (uint32_t i = 0; i < leaf.size(); ++i) {
+              const int64_t to = start[i] + duration[i];
+              if (names[i] < sums.size() && overlaps(start[i], to, begin, end)) {
+                Sum &sum = sums[names[i]];
+                const int64_t inside = std::min(to, end) - std::max(start[i], begin);
+                sum.total = plus(sum.total, inside);
+                sum.longest = std::max(sum.longest, inside);
+                ++sum.count;
+              }
+            }
+            return true;
+          });
     }
   }
 }

@@ -74,6 +74,11 @@ inline int64_t cut(int64_t time) {
   return time < -kFar ? -kFar : time > kFar ? kFar : time;
 }
 
+// Times that are asked for: what begins at the greatest time of all is before the end of all.
+inline int64_t bound(int64_t time) {
+  return time < -kFar ? -kFar : time > kFar ? kFar + 1 : time;
+}
+
 // Sums of hostile durations stay where they are greatest.
 inline int64_t plus(int64_t a, int64_t b) {
   return a > INT64_MAX - b ? INT64_MAX : a + b;

@@ -130,8 +130,8 @@ class Drawing {
 
 void viewport(const Index &index, int64_t begin, int64_t end, int64_t grain, std::span<const uint32_t> tracks,
               uint64_t limit, Rects &out) {
-  begin = cut(begin);
-  end = std::max(cut(end), begin);
+  begin = bound(begin);
+  end = std::max(bound(end), begin);
   std::vector<const LaneRecord *> lanes;
   for (const uint32_t track : tracks) {
     for (const LaneRecord &lane : index.lanes(track)) {

@@ -44,7 +44,7 @@ class IndexBuilder:
 
         Columns: `start`, `end` (ns; instants have none), those that the layer has as keys (numbers or texts), `name` (text), and where
         there are any `id` (its low half is the row; else rows count up), `color` (0xRRGGBB), `depth` (the lane to begin to look for room
-        at), `group` (a task: rows of one stay together), `link` (a number that the events of one launch in the process share).
+        at), `task` (rows of one stay together), `link` (a number that the events of one launch in the process share).
         """
         if not rows.num_rows:
             return
@@ -58,7 +58,7 @@ class IndexBuilder:
 
         names = rows.column_names
         batch.start = at(columns.integers(rows.column("start"), np.int64))
-        for field, kind in (("end", np.int64), ("id", np.int64), ("depth", np.int32), ("group", np.int64), ("link", np.int64)):
+        for field, kind in (("end", np.int64), ("id", np.int64), ("depth", np.int32), ("task", np.int64), ("link", np.int64)):
             if field in names:
                 setattr(batch, field, at(columns.integers(rows.column(field), kind)))
         for place, key in enumerate(self._layers[layer]):

@@ -285,7 +285,7 @@ def _resident() -> int:
 
 
 def _cut(time: int) -> int:
-    return max(-_FAR, min(int(time), _FAR))
+    return max(-_FAR, min(int(time), _FAR + 1))
 
 
 def _of(path: Path, shift: int, wanted: dict[str, Any]) -> LaneIndex | None:

@@ -52,7 +52,7 @@ class Batch(ctypes.Structure):
         ("color_valid", _P),
         ("color_offset", _U64),
         ("depth", _P),
-        ("group", _P),
+        ("task", _P),
         ("link", _P),
         ("first_row", _U64),
         ("layer", _U32),

@@ -46,9 +46,10 @@ class Rows:
 
     def __init__(self, layer: Layer, file: Path, frames: Frames | None = None) -> None:
         self._layer, self._frames = layer, frames
-        texts = [column.name for column in TABLES[layer.table].columns if column.type == "dict"]
-        self._file = pq.ParquetFile(file, read_dictionary=texts)  # mapped, all of it would count as our memory
-        there = set(self._file.schema_arrow.names)
+        metadata = pq.read_metadata(file)
+        there = set(metadata.schema.to_arrow_schema().names)
+        texts = [column.name for column in TABLES[layer.table].columns if column.type == "dict" and column.name in there]
+        self._file = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)  # mapped, all of it would count as our memory
         wanted = ["start", "end", "id", *(key for key in layer.keys if key != "kind" or not layer.style), *layer.names]
         wanted += [name for name in (layer.color, layer.depth, layer.link) if name]
         wanted += ["style", "task"] if layer.style else []
@@ -118,7 +119,7 @@ def _styled(rows: pa.Table, found: dict[str, Any]) -> dict[str, Any]:
     if tasks and task is not None:
         group = columns.integers(task, np.int64)
         kind[group >= 0] = 1
-        more["group"] = group
+        more["task"] = group
     thread = np.where(kind == 0, columns.integers(found["thread"], np.int64), -1)
     return {"kind": _kinds(kind), "thread": thread, **more}
 
