@@ -15,6 +15,7 @@ import { Tabs } from "../parts/tabs";
 import { percent } from "../parts/units";
 import { Graph, valued } from "./graph";
 import { parentsOf, pathTo } from "./layout";
+import { merged } from "./merge";
 import { byName, matched } from "./sums";
 import { CallTree } from "./tree";
 import { Name } from "../parts/name";
@@ -124,7 +125,8 @@ async function firstOf(kinds: readonly Kind[], ask: (kind: Kind) => Promise<Flam
   throw failure;
 }
 
-function Drawn({ flame, shape, filter, children }: { flame: Flame; shape: Shape; filter: string; children?: ComponentChildren }) {
+function Drawn({ flame: given, shape, filter, children }: { flame: Flame; shape: Shape; filter: string; children?: ComponentChildren }) {
+  const flame = useMemo(() => ({ ...given, root: merged(given.root) }), [given]);
   const zoomed = useSignal<FlameNode | null>(null);
   const parents = useMemo(() => parentsOf(flame.root), [flame]);
   const at = zoomed.value !== null && (zoomed.value === flame.root || parents.has(zoomed.value)) ? zoomed.value : flame.root;

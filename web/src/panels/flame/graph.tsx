@@ -69,7 +69,7 @@ export function Graph({ flame, parents, shape, zoomed, onZoom, matches }: Props)
           onZoom(hit.node);
         }} />
       {focus && (
-        <div id={id} class="p-hidden" role="treeitem" aria-level={pathTo(focus, parents).length} aria-selected="true" aria-live="polite">
+        <div id={id} class="p-hidden" role="treeitem" aria-level={pathTo(focus, parents).length} aria-selected="true">
           {described(focus, flame)}
         </div>
       )}

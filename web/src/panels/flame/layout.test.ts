@@ -1,7 +1,6 @@
-// @vitest-environment happy-dom
 /** Boxes of flame graphs, and the ways between them. */
 import { expect, test } from "vitest";
-import { node } from "../testing/fake";
+import { node } from "../testing/data";
 import { icicle, levels, neighbour, parentsOf, pathTo } from "./layout";
 
 const LEAF = node("leaf", 30);

@@ -1,7 +1,6 @@
-// @vitest-environment happy-dom
 /** Sums by name and matches. */
 import { expect, test } from "vitest";
-import { node } from "../testing/fake";
+import { node } from "../testing/data";
 import { byName, matched } from "./sums";
 import { hottest, rowsOf } from "./tree";
 

@@ -1,7 +1,6 @@
-// @vitest-environment happy-dom
 /** Tree maps: areas are shares, nothing lies on a sibling or outside its parent. */
 import { expect, test } from "vitest";
-import { node } from "../testing/fake";
+import { node } from "../testing/data";
 import type { Place } from "./treemap";
 import { squarified, treemap } from "./treemap";
 

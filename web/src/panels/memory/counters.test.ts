@@ -1,8 +1,7 @@
-// @vitest-environment happy-dom
 /** Counters of memory on one axis. */
 import { expect, test } from "vitest";
 import type { Plot } from "../../data/types";
-import { TREE } from "../testing/fake";
+import { TREE } from "../testing/data";
 import { aligned, memoryTracks } from "./counters";
 
 function plot(time: number[], last: number[], high = last): Plot {

@@ -15,6 +15,7 @@ export function quantity(value: Cell, unit: string | null | undefined): string {
   if (!Number.isFinite(value)) return String(value);
   if (unit === "ns") return time(value);
   if (unit === "B" || unit === "bytes") return size(value);
+  if (unit === "B/s" || unit === "bytes/s") return `${size(value)}/s`;
   if (unit === "%") return percent(value / 100);
   return unit ? `${count(value)} ${unit}` : count(value);
 }

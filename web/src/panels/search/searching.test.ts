@@ -1,4 +1,3 @@
-// @vitest-environment happy-dom
 /** Searching: counts, next and previous, around the ends, over two reports. */
 import { expect, test } from "vitest";
 import { found, meta, notice, offsets, selected, view } from "../../app/state";

@@ -1,8 +1,7 @@
-// @vitest-environment happy-dom
 /** Ranges and what is compared with what. */
 import { expect, test } from "vitest";
 import type { Selected } from "../../data/types";
-import { TREE } from "../testing/fake";
+import { TREE } from "../testing/data";
 import { comparedNames, namesTable, sides, tracksOf, tracksTable } from "./sides";
 
 const A = { begin: 100, end: 200 };

@@ -1,6 +1,7 @@
 /** What is looked at: one marked range, two that are compared, or one range of time in two reports. */
 import type { Span } from "../../data/source";
 import type { Selected, Table, Track, TrackNode } from "../../data/types";
+import { family } from "../parts/family";
 
 export interface Side {
   /** "A", "B"; "" where there is one. */
@@ -39,11 +40,6 @@ export function tracksOf(tree: readonly TrackNode[]): { track: Track; path: stri
 }
 
 type Row = Selected["names"][number];
-
-/** PyTorch numbers the ranges of its operations: `aten::to, op_id = 12` is the same work each time. */
-export function family(name: string): string {
-  return name.replaceAll(/, (?:op_id|seq|seq_id) = \d+/g, "");
-}
 
 /** Join rows of one layer whose names are of one family, most time first. */
 export function joined(rows: readonly Row[], layer: string): Row[] {

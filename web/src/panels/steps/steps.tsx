@@ -63,8 +63,8 @@ function Drawn({ steps, report }: { steps: Steps; report: number }) {
             {(process === null ? lines.map((one) => one.title) : parts).map((name, i) => <li key={name}><Swatch color={seriesColor(i)} /> {name}</li>)}
             {process === null && who.length > MOST_LINES && <li class="p-dim">and {who.length - MOST_LINES} more: choose one</li>}
           </ul>
+          {steps.note && <span class="p-dim p-small p-clip" title={steps.note}>{steps.note}</span>}
         </div>
-        {steps.note && <p class="p-note">{steps.note}</p>}
         <Keyed shown={shown} focus={focus.value} onFocus={(to) => (focus.value = to)} onGo={() => go(step)} words={words(step, parts)}>
           {(ready) => (
             <Plot data={data} look={`${process ?? "all"} ${parts.join(" ")} ${shown.length > BARS}`} onReady={ready}

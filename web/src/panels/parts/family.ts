@@ -1,0 +1,5 @@
+/** Names that are numbered anew each time are one kind of work: PyTorch writes `aten::to, op_id = 12`. */
+
+export function family(name: string): string {
+  return name.includes(" = ") ? name.replaceAll(/, (?:op_id|seq|seq_id) = \d+/g, "") : name;
+}
