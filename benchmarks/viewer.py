@@ -1,0 +1,194 @@
+"""`warpline view` in a real browser on 200 tracks, 50 of them seen, beside the Perfetto UI on the same data where it can load them.
+
+Chromium without a window draws on the CPU. First pixels are those of data, counted from the navigation; a frame is the work of drawing one,
+a refinement lasts from the wish for finer data to the end of the frame that shows them. The server's memory is its peak, with the pages of
+the mapped index that it touched.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import _perfetto_ui
+from _timeline_reports import TRACKS, make_apart
+from harness import Row
+from tests.browsing import Visit, chromium, served, visiting
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+NEEDS = "browser"
+SIZES = (1_000_000, 10_000_000, 50_000_000, 100_000_000)
+PERFETTO = 10_000_000  # what its page still holds
+FIRST_S, FRAME_MS, REFINE_MS, MEMORY_GB = 0.5, 16.0, 50.0, 1.0
+RECTANGLES = 8_000
+WINDOW = (1600, 1100)  # 50 tracks high
+VISITS, MOVES = 7, 80
+_PATIENCE = 1_200_000  # ms, for Perfetto
+_UI = "Perfetto UI"
+
+
+def run(quick: bool) -> list[Row]:
+    """Measure each size in turn; the Perfetto UI beside the smaller ones, in the same run."""
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
+        for size in SIZES[:1] if quick else SIZES:
+            path = Path(directory) / f"{size}.warpline"
+            events = make_apart(path, size)
+            ours = _ours(path)
+            theirs = _theirs(path) if size <= PERFETTO else {}
+            rows += _rows(events, ours, theirs, promised=not quick)
+            subprocess.run(["rm", "-rf", str(path)], check=True)
+    return rows
+
+
+def _rows(events: int, ours: dict[str, float], theirs: dict[str, float], *, promised: bool) -> list[Row]:
+    what = f"{events / 1e6:.3g}·10⁶ events, {TRACKS} tracks"
+
+    def row(name: str, key: str, unit: str, budget: float | None, note: str = "") -> Row:
+        peer = {"peer": _UI, "peer_value": theirs[key]} if key in theirs else {}
+        return Row(f"{what}: {name}", ours[key], unit, **peer, budget=budget if promised else None, budget_on="value", note=note)  # type: ignore[arg-type]
+
+    return [
+        row("first view, its index made", "index", "s", None),
+        row("navigation → first pixels", "first", "s", FIRST_S),
+        row("frame of panning and zooming, p95", "frame", "ms", FRAME_MS, f"{ours['rectangles']:,.0f} rectangles drawn, p95"),
+        row("from frame to frame meanwhile, p95", "between", "ms", None, "16.7 ms is every frame of the screen"),
+        row("refine, p95", "refine", "ms", REFINE_MS),
+        row("memory of the server", "memory", "GB", MEMORY_GB),
+        row("memory of the page", "page", "GB", None),
+    ]
+
+
+def _ours(path: Path) -> dict[str, float]:
+    with chromium() as browser:
+        before = time.perf_counter()
+        with served(path, cwd=path.parent) as server, visiting(browser, server.url, size=WINDOW) as visit:
+            found = {"index": time.perf_counter() - before}
+        firsts: list[float] = []
+        with served(path, cwd=path.parent) as server:
+            for _ in range(VISITS):
+                with visiting(browser, server.url, size=WINDOW) as visit:
+                    firsts.append(visit.page.evaluate("performance.getEntriesByName('warpline:first')[0].startTime"))
+            found["first"] = statistics.median(firsts) / 1e3
+            with visiting(browser, server.url, size=WINDOW) as visit:
+                found |= _moved(visit)
+                found["page"] = _memory_of_pages()
+            found["memory"] = _peak(server.pid)
+        return found
+
+
+def _moved(visit: Visit) -> dict[str, float]:
+    """Pan and zoom as hands do, to places all over the report, and return what frames and refinements took."""
+    page, rng = visit.page, random.Random(5)
+    page.evaluate("() => performance.clearMeasures()")
+    between: list[float] = []
+    for _ in range(MOVES):
+        page.mouse.move(rng.randint(400, WINDOW[0] - 100), rng.randint(200, WINDOW[1] - 500))
+        between += _held(page, rng.choice("wwwwsad"), rng.uniform(100, 400))
+        visit.settled()
+        if rng.random() < 0.1:
+            page.keyboard.press("f") if rng.random() < 0.5 else page.keyboard.press("Home")
+            visit.settled()
+    frames = page.evaluate("() => performance.getEntriesByName('warpline:frame').map((one) => [one.duration, one.detail.rectangles])")
+    refines = page.evaluate("() => performance.getEntriesByName('warpline:refine').map((one) => one.duration)")
+    return {
+        "frame": _p95([duration for duration, _ in frames]),
+        "rectangles": _p95([rectangles for _, rectangles in frames]),
+        "refine": _p95(refines),
+        "between": _p95(between),
+    }
+
+
+def _held(page: Page, key: str, milliseconds: float) -> list[float]:
+    """Hold a key and return the ms between the frames of the screen meanwhile."""
+    page.evaluate(
+        """() => {
+          const times = (window.__times = []);
+          window.__going = true;
+          const next = (now) => { times.push(now); if (window.__going) requestAnimationFrame(next); };
+          requestAnimationFrame(next);
+        }"""
+    )
+    page.keyboard.down(key)
+    page.wait_for_timeout(milliseconds)
+    page.keyboard.up(key)
+    times: list[float] = page.evaluate("() => { window.__going = false; return window.__times; }")
+    return [after - before for before, after in pairwise(times)]
+
+
+def _theirs(path: Path) -> dict[str, float]:
+    """Do the same in the Perfetto UI, with what `warpline export` writes; nothing where there is no UI, or it cannot load that."""
+    dist = _perfetto_ui.folder()
+    if dist is None:
+        return {}
+    trace = path.with_suffix(".pftrace")
+    subprocess.run([sys.executable, "-m", "warpline", "export", "-q", "-o", str(trace), str(path)], check=True)
+    try:
+        with chromium() as browser, _perfetto_ui.perfetto_ui(dist, trace) as url:
+            return _perfetto(browser, url)
+    finally:
+        trace.unlink()
+
+
+def _perfetto(browser: Browser, url: str) -> dict[str, float]:
+    context = browser.new_context(viewport={"width": WINDOW[0], "height": WINDOW[1]}, service_workers="block")
+    try:
+        page = context.new_page()
+        before = time.perf_counter()
+        page.goto(url)
+        page.wait_for_selector("canvas", timeout=_PATIENCE)
+        page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        found = {"first": time.perf_counter() - before}
+        rng = random.Random(5)
+        page.mouse.move(WINDOW[0] // 2, WINDOW[1] // 2)
+        between = [one for _ in range(MOVES) for one in _held(page, rng.choice("wwwwsad"), rng.uniform(100, 400))]
+        return {**found, "between": _p95(between), "page": _memory_of_pages()}
+    finally:
+        context.close()
+
+
+def _p95(values: Sequence[float]) -> float:
+    return statistics.quantiles(values, n=20)[-1] if len(values) > 1 else float(values[0])
+
+
+def _peak(pid: int) -> float:
+    return _status(pid, "VmHWM")
+
+
+def _status(pid: int, line: str) -> float:
+    """Return a line of a process's status, GB."""
+    for text in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+        if text.startswith(f"{line}:"):
+            return int(text.split()[1]) * 1024 / 1e9
+    return 0.0
+
+
+def _memory_of_pages() -> float:
+    """Return the peak of the largest of our browser's processes that draw pages, GB."""
+    parents: dict[int, int] = {}
+    words: dict[int, str] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                parents[int(folder.name)] = int((folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+                words[int(folder.name)] = (folder / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+
+    def is_ours(pid: int) -> bool:
+        while pid > 1 and pid != os.getpid():
+            pid = parents.get(pid, 0)
+        return pid == os.getpid()
+
+    return max((_status(pid, "VmHWM") for pid, text in words.items() if "--type=renderer" in text and is_ours(pid)), default=0.0)
