@@ -56,6 +56,7 @@ export class Stage {
   #loader: Loader | null = null;
   #baseDirty = true;
   #overDirty = true;
+  #overPainted = false;
   #asked = 0;
   #before = 0;
   /** Since when what now came was wished for. */
@@ -203,12 +204,7 @@ export class Stage {
     }
     if (this.#overDirty) {
       this.#overDirty = this.mover !== null;
-      const rows = selected.value === null ? [] : frame.windows.flatMap((one) => rowsBetween(one.rows, one.top - one.shift, one.bottom - one.shift));
-      this.#targets = paintOverlay({
-        frame: { ...frame, context: this.#over }, places: places.value, selected: selected.value, details: details.value, hovered: hovered.value,
-        focused: focusedEvent.value, correlated: selected.value === null ? [] : correlated(this.store, rows, selected.value), ranges: ranges.value,
-        marks: marks.value, pointer: pointer.value,
-      });
+      this.#paintOver(frame);
     }
     measureFrame(begun, frame.list.rectangles);
     if (this.#since !== null) {
@@ -218,6 +214,19 @@ export class Stage {
     const isWhole = meta.value !== null && trees.value.length >= meta.value.reports.length;
     if (isWhole && this.#asked === 0 && this.#loader?.busy === false) this.#settle(true);
   };
+
+  #paintOver(frame: Frame): void {
+    const is = [selected.value, hovered.value, focusedEvent.value, pointer.value].some((one) => one !== null) || ranges.value.length + marks.value.length > 0;
+    // An empty canvas that stays empty costs a copy of all its pixels all the same.
+    if (!is && !this.#overPainted) return;
+    this.#overPainted = is;
+    const rows = selected.value === null ? [] : frame.windows.flatMap((one) => rowsBetween(one.rows, one.top - one.shift, one.bottom - one.shift));
+    this.#targets = paintOverlay({
+      frame: { ...frame, context: this.#over }, places: places.value, selected: selected.value, details: details.value, hovered: hovered.value,
+      focused: focusedEvent.value, correlated: selected.value === null ? [] : correlated(this.store, rows, selected.value), ranges: ranges.value,
+      marks: marks.value, pointer: pointer.value,
+    });
+  }
 
   /** Says in the page whether what is seen is all that is to be seen of it: what drives the page from outside waits for that. */
   #settle(isSettled: boolean): void {

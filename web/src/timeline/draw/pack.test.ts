@@ -30,9 +30,15 @@ describe("packRun", () => {
   });
   it("gives narrow ones a pixel, and each pixel once", () => {
     const many = Array.from({ length: 500 }, (_, at) => ({ track: 1, start: at * 2, duration: 1, name: "a" }));
-    const { boxes } = packed(many, { width: 100 });
-    expect(boxes.length).toBe(100);
-    expect(new Set(boxes.map((box) => box.x)).size).toBe(100);
+    const named = many.map((one, at) => ({ ...one, name: "ab"[at % 2]! }));
+    const { boxes } = packed(named, { width: 100 });
+    expect(boxes.reduce((sum, box) => sum + box.width, 0)).toBe(100);
+    const covered = new Set(boxes.flatMap((box) => Array.from({ length: box.width }, (_, at) => box.x + at)));
+    expect(covered.size).toBe(100);
+  });
+  it("draws narrow ones of a shade that touch as one", () => {
+    const many = Array.from({ length: 500 }, (_, at) => ({ track: 1, start: at * 2, duration: 1, name: "a" }));
+    expect(packed(many, { width: 100 }).boxes).toEqual([{ shade: FULL, x: 0, y: 7, width: 100, height: 16 }]);
   });
   it("writes a name once over the pieces of a view, without a gap between them", () => {
     const slices = [{ track: 1, start: 50, duration: 400, name: "a" }];

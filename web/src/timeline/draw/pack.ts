@@ -54,6 +54,12 @@ export class DrawList {
     return this.#shades[shade]!;
   }
 
+  /** Makes the last rectangle of a shade wider. */
+  widen(shade: number, by: number): void {
+    const boxes = this.#shades[shade]!;
+    boxes.data[boxes.length - 2] = boxes.data[boxes.length - 2]! + by;
+  }
+
   add(shade: number, x: number, y: number, width: number, height: number): void {
     let boxes = this.#shades[shade];
     if (boxes === undefined) this.#shades[shade] = boxes = new Boxes();
@@ -98,7 +104,9 @@ export function levelOf(share: number): number {
 /** Packs what of a run lies between two pixels, `from` to `to`; `offset` is added to its times. Returns how many rectangles it gave. */
 export function packRun(list: DrawList, run: Run, scale: Scale, offset: number, from: number, to: number, style: LaneStyle): number {
   const { start, duration, name, slices, busy, link, names, grain } = run.rects;
-  const before = list.rectangles;
+  const already = list.rectangles;
+  let before = -1;
+  let edge = -1;
   const begin = scale.begin - offset;
   const last = run.first + run.count;
   const perNs = 1 / scale.grain;
@@ -122,13 +130,18 @@ export function packRun(list: DrawList, run: Run, scale: Scale, offset: number, 
     let level = slices[at]! > 1 ? levelOf(busy[at]!) : FULL;
     if (style.lit !== null && style.lit[name[at]!] === 0) level = DIM;
     const shade = color * LEVELS + level;
-    list.add(shade, left, style.y, width > 3 && end <= to ? width - 1 : width, style.height);
+    const drawn = width > 3 && end <= to ? width - 1 : width;
+    // Where there is no gap between them two of a shade are one.
+    if (shade === before && left === edge) list.widen(shade, drawn);
+    else list.add(shade, left, style.y, drawn, style.height);
+    before = shade;
+    edge = left + drawn;
     // What goes on in the next piece of the view has its name once, over all of it.
     if (style.labels > 0 && end - left >= style.labels && (first >= from || from === 0) && (slices[at] === 1 || duration[at]! > CARRIED * grain)) {
       list.labels.push({ text: names[name[at]!]!.text, x: left, y: style.y, width: end - left - 1, height: style.height, shade });
     }
   }
-  return list.rectangles - before;
+  return list.rectangles - already;
 }
 
 /** Busy share of each pixel column from lane 0 of several tracks: a closed group. Shares add up, to one at most. */

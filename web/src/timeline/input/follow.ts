@@ -10,9 +10,13 @@ import { layout, focusedRow } from "../local";
 import { scrollBy } from "./pointer";
 
 export function follow(): () => void {
+  // Once for each event: trees come anew while a capture runs, and somebody may have scrolled on meanwhile.
+  let brought: Located | null = null;
   return effect(() => {
     const event = selected.value;
-    void trees.value;
+    const isThere = event !== null && trees.value[event.report] !== undefined;
+    if (event === brought || (event !== null && !isThere)) return;
+    brought = event;
     if (event !== null) untracked(() => bring(event));
   });
 }
