@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from warpline.viewer.bundle import File
 
 _FOLLOW_S = 2.0
+_REST, _LONGEST_S = 4, 30.0
 _MOST_ANCHORS = 2_000
 Progress = Callable[[str, float], None]
 
@@ -161,8 +163,9 @@ class Follower:
         return live
 
     def _run(self) -> None:
-        failed = 0
-        while not self._over.wait(self._every):
+        failed, pause = 0, self._every
+        while not self._over.wait(pause):
+            begun = time.monotonic()
             try:
                 if not self.look():
                     return
@@ -171,3 +174,5 @@ class Follower:
                 failed += 1
                 if failed > 30:
                     return
+            # Each look has all that was recorded so far written anew, which of a long recording takes a while.
+            pause = min(max(self._every, _REST * (time.monotonic() - begun)), _LONGEST_S)

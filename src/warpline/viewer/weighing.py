@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from warpline.query.report import Report
     from warpline.report.store import Piece
 
-_ROWS_AT_ONCE = 1 << 24  # of a row group: what we write has at most 2^20
-_BYTES_AT_ONCE = 1 << 30
+# A row group is unpacked at once. Real ones shrink to a twentieth; what shrinks to a thousandth was made to.
+_AT_ONCE = 1 << 28  # bytes
+_SHRINKS = 500
+_MOST_AT_ONCE = 1 << 34
 _WHOLE_ROWS = 1 << 20  # of a table that is read whole
 _WHOLE_BYTES = 1 << 28
 _COUNTERS = 1 << 26
@@ -45,9 +47,9 @@ def _unpacked(piece: Piece) -> int:
     except (pa.ArrowException, OSError) as error:
         raise ReportError(f"cannot read {piece.file}: {error}") from error
     for group in groups:
-        if group.num_rows > _ROWS_AT_ONCE or group.total_byte_size > _BYTES_AT_ONCE:
-            told = f"{group.num_rows:,} rows, {group.total_byte_size >> 20:,} MiB"
-            raise ReportError(
-                f"{piece.file} has a row group of {told}: warpline writes none of that size, and unpacking it fills the memory."
-            )
+        size = max(group.total_byte_size, group.num_rows * group.num_columns * 8)
+        packed = sum(group.column(number).total_compressed_size for number in range(group.num_columns))
+        if size > _MOST_AT_ONCE or (size > _AT_ONCE and size > _SHRINKS * packed):
+            told = f"{group.num_rows:,} rows in {packed:,} bytes, which unpack to {size >> 20:,} MiB"
+            raise ReportError(f"{piece.file} has a row group of {told}: no recording is like that, and it would fill the memory.")
     return sum(group.total_byte_size for group in groups)
