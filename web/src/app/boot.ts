@@ -1,5 +1,5 @@
 /** From nothing to a page with data: what is opened, how live reports stay fresh, and what is said where it fails. */
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import { many } from "../base/format";
 import { kept } from "../data/kept";
 import type { Source } from "../data/source";
@@ -37,8 +37,10 @@ export async function boot(from: Source, placed: () => void): Promise<void> {
 async function load(from: Source, first?: Promise<TrackNode[] | null>): Promise<Meta> {
   const opened = await from.meta();
   const found = await Promise.all(opened.reports.map(async (one) => (one.report === 0 && (await first)) || from.tracks(one.report)));
-  meta.value = opened;
-  trees.value = found;
+  batch(() => {
+    meta.value = opened;
+    trees.value = found;
+  });
   return opened;
 }
 
