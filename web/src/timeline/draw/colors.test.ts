@@ -26,6 +26,9 @@ describe.each([["dark", DARK], ["light", LIGHT]])("%s", (_, theme) => {
     const hardly = palette.solid(palette.of("name", "nvtx_ranges", "x", theme.ground, NONE) * LEVELS + FULL);
     expect(contrast(hardly, theme.ground)).toBeGreaterThanOrEqual(1.6);
   });
+  it("goes by the name where nvtx.annotate was given no colour", () => {
+    expect(palette.of("name", "nvtx_ranges", "forward", 0x0000ff, NONE)).toBe(palette.of("name", "nvtx_ranges", "forward", null, NONE));
+  });
   it("goes by what a thread did in every colouring", () => {
     const blocked = palette.of("category", "thread_states", "blocked", null, NONE);
     expect(palette.of("name", "thread_states", "blocked", null, NONE)).toBe(blocked);

@@ -12,6 +12,8 @@ export const DIM = 1;
 /** Colours that programs gave, at most; further ones are rounded until they fit. */
 const MOST = 1024;
 
+/** What `nvtx.annotate` gives where nobody chose a colour: all in one blue tells nothing. */
+const UNCHOSEN = 0x0000ff;
 const BLACK = 0x0d1117;
 const WHITE = 0xffffff;
 
@@ -64,7 +66,7 @@ export class Palette {
     const state = layer === "thread_states" || layer === "gil" ? this.theme.states[stateOf(text)] : undefined;
     if (state !== undefined) return this.number(state);
     if (by === "category") return this.number(this.theme.kinds[kindOf(layer, text)]!);
-    if (given !== null) return this.number(seenOn(given, this.theme.ground, this.theme.ink));
+    if (given !== null && given !== UNCHOSEN) return this.number(seenOn(given, this.theme.ground, this.theme.ink));
     return this.#hashed(hash(alike(layer, text)));
   }
 

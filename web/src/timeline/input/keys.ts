@@ -103,7 +103,7 @@ export function listenKeys(stage: Stage): () => void {
     { keys: ["m"], group: "Select", does: "Set a mark at the pointer", run: () => addMark(center()) },
     { keys: ["c"], group: "Tracks", does: "Open or close the group at the pointer", run: () => ofRow(stage, toggleOpen) },
     { keys: ["e"], group: "Tracks", does: "All lanes of the track at the pointer, or few", run: () => ofRow(stage, toggleLanes) },
-    { keys: ["p"], group: "Tracks", does: "Pin the track at the pointer to the top", run: () => ofRow(stage, togglePin) },
+    { keys: ["Shift+p"], group: "Tracks", does: "Pin the track at the pointer to the top", run: () => ofRow(stage, togglePin) },
     { keys: ["h"], group: "Tracks", does: "Hide the track at the pointer", run: () => ofRow(stage, hide) },
     { keys: ["Escape"], group: "Select", does: "Select nothing", run: () => dropSelection() },
   ]);

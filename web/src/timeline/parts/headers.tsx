@@ -97,7 +97,7 @@ function Header({ row, rows, focusable }: { row: Row; rows: readonly Row[]; focu
       {isAll && <button type="button" tabIndex={-1} class="tl-lanes" title="Show fewer lanes" aria-label="Show fewer lanes" onClick={() => toggleLanes(row)}>−</button>}
       <span class="tl-tools">
         <button
-          type="button" tabIndex={-1} class={`tl-tool${row.pinned ? " tl-on" : ""}`} title={row.pinned ? "Unpin (p)" : "Pin to the top (p)"}
+          type="button" tabIndex={-1} class={`tl-tool${row.pinned ? " tl-on" : ""}`} title={row.pinned ? "Unpin (Shift+P)" : "Pin to the top (Shift+P)"}
           aria-label={`${row.pinned ? "Unpin" : "Pin"} ${visible(node.name)}`} onClick={() => togglePin(row)}
         >📌︎</button>
         <button
