@@ -1,8 +1,12 @@
-"""How much of what has no end is tried: a part of it each time, all of it with WARPLINE_THOROUGH=1 (`make test-all`)."""
+"""How much is tried of what has no end or is much alike: a part each time, all of it by `make test-all` (WARPLINE_THOROUGH=1)."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
 
 THOROUGH = os.environ.get("WARPLINE_THOROUGH", "0") not in ("", "0")
 
@@ -10,3 +14,11 @@ THOROUGH = os.environ.get("WARPLINE_THOROUGH", "0") not in ("", "0")
 def examples(number: int) -> int:
     """Return how many examples of `number` are tried: all, or a fifth, of few a few."""
     return number if THOROUGH else max(min(number, 8), number // 5)
+
+
+def alike(values: Iterable[Any], *kept: Any) -> list[Any]:
+    """Return parameters for one test, of which only those that are kept run each time."""
+    return [
+        value if value in kept else pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.exhaustive)
+        for value in values
+    ]

@@ -12,6 +12,7 @@ import pytest
 from tests.fake_cuda import VERSIONS, FakeCuda, truth, violations
 from tests.integration.conftest import Target
 from tests.launching import environment, warpline
+from tests.thorough import alike
 from warpline.query import open as open_report
 
 pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(300)]
@@ -84,7 +85,7 @@ def record(
     return Recorded(tables, truth(done), said.read_text(encoding="utf-8").splitlines() if said.exists() else [], violations(log))
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=alike(VERSIONS, "11.8", "13.4"))
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, target: Target) -> Recorded:
     """The script, under each version."""
     return record(tmp_path_factory.mktemp("cuda"), target, request.param, SCRIPT.split(), *OPTIONS)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.integration.conftest import Target
 from tests.launching import warpline
+from tests.thorough import alike
 from warpline.query import open as open_report
 
 pytestmark = [pytest.mark.require("native", "gcc")]
@@ -40,7 +41,7 @@ def _named(rows: Rows, *names: str) -> Rows:
     return [row for row in rows if row["name"] in names]
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", alike(STEPS, "files", "locks", "cancelled", "signals", "children"))
 def test_a_program_behaves_as_it_does_alone(target: Target, tmp_path: Path, step: str) -> None:
     alone = subprocess.run([target("os_calls"), step, tmp_path], capture_output=True, text=True, check=False, timeout=60)
     assert alone.returncode == 0, alone.stderr

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.launching import COMMAND, environment, info, program, warpline
+from tests.thorough import alike
 from tests.under_everything import EVERYTHING
 from warpline.query import open as open_report
 
@@ -94,7 +95,7 @@ print("rank", rank, compute())
 
 
 @pytest.mark.parametrize("mpi", MPI)
-@pytest.mark.parametrize("around", [True, False], ids=["around mpirun", "in each rank"])
+@pytest.mark.parametrize("around", alike([True, False], True), ids=["around mpirun", "in each rank"])
 def test_the_cpu_side_of_ranks(around: bool, mpi: str, tmp_path: Path) -> None:
     script = program(tmp_path / "rank.py", RANK + BUSY)
     profile = (*COMMAND, "profile", "-q", "-o", "x", *EVERYTHING)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.launching import environment, info, until, warpline
+from tests.thorough import THOROUGH
 from warpline.query import open as open_report
 
 pytestmark = pytest.mark.require("native")
@@ -22,6 +23,9 @@ def start(folder: Path, text: str, **options: Any) -> subprocess.Popen[str]:
     (folder / "p.py").write_text("import os, sys, time\nimport warpline\nfrom warpline import nvtx\n" + textwrap.dedent(text))
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": folder, "env": environment()}
     return subprocess.Popen([sys.executable, "p.py"], **{**pipes, **options})
+
+
+MANY = 20 if THOROUGH else 6
 
 
 def run(folder: Path, text: str, code: int = 0, said: str = "") -> str:
@@ -214,7 +218,7 @@ def test_a_fork_child_that_outlives_its_parents_recording_can_make_its_own(tmp_p
     assert names(tmp_path / "parent.warpline") == []
 
 
-def test_twenty_recordings_in_one_process_leave_nothing_behind(tmp_path: Path) -> None:
+def test_many_recordings_in_one_process_leave_nothing_behind(tmp_path: Path) -> None:
     text = """
     import threading
     def state():
@@ -224,25 +228,25 @@ def test_twenty_recordings_in_one_process_leave_nothing_behind(tmp_path: Path) -
         with warpline.record("x", wait=True, force=True):
             for _ in range(100):
                 with nvtx.annotate("x"): pass
-    for number in range(20):
+    for number in range(MANY):
         record()
         print(*state())
     """
-    states = run(tmp_path, text).splitlines()
-    assert len(states) == 20
+    states = run(tmp_path, text.replace("MANY", str(MANY))).splitlines()
+    assert len(states) == MANY
     assert set(states[2:]) == {states[2]}
     assert len(names(tmp_path / "x.warpline")) == 100
     assert sorted(path.name for path in (tmp_path / "x.warpline").iterdir()) == ["manifest.d", "tables"]
 
 
-def test_twenty_recordings_that_nobody_waits_for(tmp_path: Path) -> None:
+def test_many_recordings_that_nobody_waits_for(tmp_path: Path) -> None:
     text = """
-    for number in range(20):
+    for number in range(MANY):
         with warpline.record(), nvtx.annotate("x"): pass
     print(len(os.listdir("/proc/self/task")))
     """
-    assert run(tmp_path, text) == "1\n"
-    for number in range(1, 21):
+    assert run(tmp_path, text.replace("MANY", str(MANY))) == "1\n"
+    for number in range(1, MANY + 1):
         assert names(tmp_path / f"report{number}.warpline") == [("x", False)]
         assert not (tmp_path / f"report{number}.warpline" / "pending.d").exists()
 
