@@ -16,5 +16,5 @@ test("without text nothing is drawn out", () => {
 test("long names give way, figures do not", () => {
   const [name, figure] = widths(COLUMNS, [["x".repeat(500), 123_456_789_012]], 60);
   expect(name!).toBeLessThanOrEqual(60 - figure!);
-  expect(figure).toBe("123,456,789,012".length + 2);
+  expect(figure).toBe("123,456,789,012".length + 3);
 });

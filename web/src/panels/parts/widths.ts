@@ -13,7 +13,7 @@ export function widths(columns: readonly Column[], rows: Table["rows"], room = 1
   const wanted = columns.map((column, i) => {
     let most = column.name.length + 2;
     for (let row = 0; row < rows.length; row += step) most = Math.max(most, shown(rows[row]![i] ?? null, column).length);
-    return Math.min(Math.max(most + 2, LEAST), WIDE);
+    return Math.min(Math.max(most + 3, LEAST), WIDE);
   });
   const over = sum(wanted) - room;
   if (over <= 0) return spread(columns, wanted, -over);

@@ -23,12 +23,13 @@ export function SelectionPanel() {
   const across = useSignal(false);
   const both = sides(ranges.value, panelReport.value, reports, offsets.value, across.value);
   if (both.length === 0) {
-    return <Empty>No range is marked. Drag over empty space of the timeline; hold Shift while dragging for a second range to compare with the first.</Empty>;
+    return <Empty>No range is marked. Drag over the timeline to mark one, or press Shift+M to mark the time of what is selected. With Ctrl held, dragging marks a second range to compare with the first.</Empty>;
   }
   return (
     <div class="p-main p-whole">
       <div class="p-bar p-sides">
         {both.map((side) => <Head key={side.letter} side={side} />)}
+        {both.length === 1 && <span class="p-dim">Ctrl+drag marks a second range to compare with it.</span>}
         <span class="p-space" />
         {!across.value && <ReportChoice />}
         {reports > 1 && ranges.value.length === 1 && (

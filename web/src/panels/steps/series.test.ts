@@ -1,7 +1,7 @@
 /** Steps as columns of plots. */
 import { expect, test } from "vitest";
 import type { Step } from "./series";
-import { beside, owners, partsOf, spread, stacked, taken } from "./series";
+import { beside, owners, padded, partsOf, spread, stacked, taken } from "./series";
 
 function step(number: number, length: number, parts: Record<string, number> = {}, process = 1, rank: number | null = null): Step {
   return { number, process, rank, start: number * 1000, end: number * 1000 + length, parts };
@@ -23,6 +23,11 @@ test("several processes beside each other, nothing where one has no such step", 
   const steps = [step(0, 5, {}, 2, 1), step(1, 6, {}, 2, 1), step(1, 9, {}, 1, 0), step(3, 4, {}, 1, 0)];
   expect(owners(steps)).toEqual([{ process: 1, title: "rank 0" }, { process: 2, title: "rank 1" }]);
   expect(beside(steps, [1, 2])).toEqual([[0, 1, 3], [null, 9, 4], [5, 6, null]]);
+});
+
+test("one step alone stands in the middle", () => {
+  expect(padded([[7], [5], [null]])).toEqual([[6, 7, 8], [null, 5, null], [null, null, null]]);
+  expect(padded([[7, 8], [5, 6]])).toEqual([[7, 8], [5, 6]]);
 });
 
 test("figures", () => {

@@ -60,6 +60,13 @@ export function beside(steps: readonly Step[], processes: readonly number[]): uP
   return [x, ...processes.map((process) => columns.get(process)!)];
 }
 
+/** One step alone would be drawn over a range that means nothing: it stands between two that are not there. */
+export function padded(data: uPlot.AlignedData): uPlot.AlignedData {
+  const [x, ...series] = data;
+  if (x.length !== 1) return data;
+  return [[x[0]! - 1, x[0]!, x[0]! + 1], ...series.map((one) => [null, one[0] ?? null, null])];
+}
+
 export interface Spread {
   count: number;
   mean: number;

@@ -11,7 +11,7 @@ import { PADDING, Plot, ROUND, axis, seriesColor } from "../parts/plot";
 import { ReportChoice, generation, panelReport } from "../parts/report";
 import { percent, time } from "../parts/units";
 import type { Step } from "./series";
-import { beside, owner, owners, partsOf, spread, stacked, taken } from "./series";
+import { beside, owner, owners, padded, partsOf, spread, stacked, taken } from "./series";
 import { Name } from "../parts/name";
 
 const MOST_LINES = 16;
@@ -40,7 +40,7 @@ function Drawn({ steps, report }: { steps: Steps; report: number }) {
   const shown = useMemo(() => steps.steps.filter((step) => process === null || step.process === process).sort((a, b) => a.number - b.number || a.process - b.process), [steps, process]);
   const parts = useMemo(() => (process === null ? [] : partsOf(shown)), [shown, process]);
   const lines = who.slice(0, MOST_LINES);
-  const data = useMemo(() => (process === null ? beside(shown, lines.map((one) => one.process)) : stacked(shown, parts)), [shown, parts, process]);
+  const data = useMemo(() => padded(process === null ? beside(shown, lines.map((one) => one.process)) : stacked(shown, parts)), [shown, parts, process]);
   const focus = useSignal<number>(0);
   const step = shown[Math.min(focus.value, shown.length - 1)]!;
   const go = (to: Step) => goToSpan(report, to.start, to.end);
