@@ -12,7 +12,7 @@ const MOUSE: [string, string][] = [
   ["Shift + wheel or drag", "Earlier and later"],
   ["Alt + drag", "Do not snap to the edges of events"],
 ];
-const ORDER = ["Move", "Select", "Find", "Show", "Panels"];
+const ORDER = ["Move", "Select", "Find", "Tracks", "Show", "Panels"];
 
 export function Help() {
   const dialog = useRef<HTMLDialogElement>(null);

@@ -31,7 +31,7 @@ export function addPageKeys(): () => void {
     { keys: ["p", "Shift+n"], group: "Find", does: "Previous hit", run: () => found.value !== null && void searchStep(true) },
     { keys: ["k"], group: "Find", does: "Filter the tracks", run: focus("filter") },
     { keys: ["Shift+m"], group: "Select", does: "Mark the time of the selected event", run: () => markSelected() },
-    { keys: ["c"], group: "Show", does: "Colour by name, category or launch", run: () => void (colorBy.value = next(COLORS, colorBy.value)) },
+    { keys: ["Shift+c"], group: "Show", does: "Colour by name, category or launch", run: () => void (colorBy.value = next(COLORS, colorBy.value)) },
     { keys: ["g"], group: "Show", does: "Group by host, device or rank", run: () => void (groupBy.value = next(GROUPS, groupBy.value)) },
     { keys: ["t"], group: "Show", does: "Dark, light or as the system", run: nextTheme },
     {

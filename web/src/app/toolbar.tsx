@@ -17,7 +17,7 @@ export function Toolbar() {
       <SearchBox />
       <Filter />
       <Choice label="Group" title="What stands above what (g)" names={GROUP_NAMES} list={GROUPS} value={groupBy.value} onChoose={(one) => (groupBy.value = one)} />
-      <Choice label="Colour" title="What the colours of events mean (c)" names={COLOR_NAMES} list={COLORS} value={colorBy.value} onChoose={(one) => (colorBy.value = one)} />
+      <Choice label="Colour" title="What the colours of events mean (Shift+C)" names={COLOR_NAMES} list={COLORS} value={colorBy.value} onChoose={(one) => (colorBy.value = one)} />
       <span class="buttons">
         <button type="button" onClick={showAll} title="Show all of the recording (0)">Fit</button>
         <button type="button" onClick={nextTheme} title={`Colours of the page: ${theme.value} (t)`} aria-label={`Colours of the page: ${theme.value}. Change`}>{THEMES[theme.value]}</button>
