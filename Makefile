@@ -101,4 +101,4 @@ wheels: $(STAMP) ## sdist and wheel into dist/, checked and installed once
 	@$(PY) tools/wheels.py
 
 clean: ## remove what was built (not .venv)
-	rm -rf build dist web/node_modules src/warpline/viewer/_bundle src/warpline/_lib src/warpline/nvtx/_binding*.so
+	rm -rf build dist src/warpline/viewer/_bundle src/warpline/_lib src/warpline/nvtx/_binding*.so
