@@ -64,7 +64,7 @@ export function Answered<T>({ of, what, children }: Props<T>) {
       </div>
     );
   }
-  if (of.error !== null && isMissing(of.error)) return <Empty>The report {of.error}</Empty>;
+  if (of.error !== null && lacks(of.error)) return <Empty>{of.error.startsWith("does not") ? `The report ${of.error}` : of.error}</Empty>;
   if (of.error !== null) {
     return (
       <div class="p-said p-failed" role="alert">
@@ -84,9 +84,9 @@ export function Answered<T>({ of, what, children }: Props<T>) {
   ) : null;
 }
 
-/** Is it no failure, but that the report has no such data? Then the words go on after "the report". */
-function isMissing(error: string): boolean {
-  return error.startsWith("does not contain");
+/** Is it no failure, but that the report, or an exported page, has no such data? Asking again would not help. */
+function lacks(error: string): boolean {
+  return error.startsWith("does not contain") || error.startsWith("This page, which was exported,");
 }
 
 /** Words where there is nothing to show: what is missing and, where known, how to get it. */
