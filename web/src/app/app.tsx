@@ -7,6 +7,7 @@ import { Timeline } from "../timeline";
 import { follow } from "./address";
 import { boot, stage } from "./boot";
 import { Bottom } from "./bottom";
+import { Guarded } from "./guarded";
 import { Help } from "./help";
 import { listen } from "./keys";
 import { addPageKeys } from "./shortcuts";
@@ -35,8 +36,8 @@ function App() {
     <div class="shell">
       <Toolbar />
       <main class="stage">
-        <Timeline />
-        <Details />
+        <Guarded what="The timeline"><Timeline /></Guarded>
+        <Guarded what="The sidebar"><Details /></Guarded>
       </main>
       <Bottom />
       <Status />

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { kept } from "../base/dom";
 import { panels } from "../panels";
+import { Guarded } from "./guarded";
 import { panel } from "./state";
 
 const LEAST = 80;
@@ -24,7 +25,7 @@ export function Bottom() {
       <Tabs />
       {open !== undefined && (
         <div class="bottom-body" id="panel" role="tabpanel" aria-labelledby={`tab-${open.id}`} style={{ height: `${height.value}px` }}>
-          <open.component key={open.id} />
+          <Guarded key={open.id} what="This panel"><open.component /></Guarded>
         </div>
       )}
     </section>
