@@ -21,6 +21,10 @@ export const pointer = signal<{ x: number; y: number } | null>(null);
 /** Key of the row that the keyboard is on, and the event. */
 export const focusedRow = signal<string | null>(null);
 export const focusedEvent = signal<Located | null>(null);
+/** The first answer was drawn: what is nice to have may be asked for now. */
+export const answered = signal(false);
+/** The strip above has what it shows. */
+export const overviewed = signal(false);
 export const headerWidth = signal(260);
 
 /** The trees with ids that are unique over reports; a report's name stands above where there are two. */

@@ -18,7 +18,7 @@ import { DARK, LIGHT } from "./draw/theme";
 import { isDark } from "./parts/dark";
 import { rowsBetween } from "./layout/rows";
 import { scaleOf } from "./layout/scale";
-import { focusedEvent, layout, pinnedScroll, places, pointer, scroll, size } from "./local";
+import { answered, focusedEvent, layout, overviewed, pinnedScroll, places, pointer, scroll, size } from "./local";
 
 /** Rows so far beyond the edges are asked for, too. CSS pixels. */
 const NEAR = 200;
@@ -96,6 +96,7 @@ export class Stage {
             ? null
             : new Loader(from, this.store, {
                 came: (since) => {
+                  answered.value = true;
                   this.#since = since ?? this.#since;
                   this.touch();
                 },
@@ -118,7 +119,7 @@ export class Stage {
         this.touch();
       }),
       effect(() => {
-        void [selected.value, details.value, hovered.value, ranges.value, marks.value, pointer.value, focusedEvent.value];
+        void [selected.value, details.value, hovered.value, ranges.value, marks.value, pointer.value, focusedEvent.value, overviewed.value];
         this.#touchOver();
       }),
     );
@@ -212,7 +213,8 @@ export class Stage {
       this.#since = null;
     }
     const isWhole = meta.value !== null && trees.value.length >= meta.value.reports.length;
-    if (isWhole && this.#asked === 0 && this.#loader?.busy === false) this.#settle(true);
+    if (isWhole && this.#loader?.busy === false) answered.value = true;
+    if (isWhole && this.#asked === 0 && this.#loader?.busy === false && overviewed.value) this.#settle(true);
   };
 
   #paintOver(frame: Frame): void {

@@ -9,7 +9,7 @@ import { DARK, LIGHT } from "../draw/theme";
 import { font } from "../draw/frame";
 import { go } from "../input/pointer";
 import { ordered } from "../layout/navigate";
-import { size } from "../local";
+import { answered, overviewed, size } from "../local";
 import { isDark } from "./dark";
 
 /** Columns asked for, and rectangles at most. */
@@ -156,8 +156,10 @@ export function Minimap() {
       listen(canvas.current!),
       effect(() => {
         void [source.value, meta.value, trees.value];
+        // What is seen comes first.
+        if (!answered.value) return;
         const number = (newest += 1);
-        load().then((all) => number === newest && (overviews.value = all), () => undefined);
+        void load().then((all) => number === newest && (overviews.value = all), () => undefined).finally(() => (overviewed.value = true));
       }),
       effect(() => {
         void [overviews.value, view.value, size.value, ranges.value, marks.value, offsets.value, isDark.value];
