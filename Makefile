@@ -13,7 +13,7 @@ ARGS ?=
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 2
 
-.PHONY: help demo test test-all check torture lint format tidy types native web web-check unit peers upstream-tests cupti-abi docs docs-check bench gpu wheels clean
+.PHONY: help demo looks test test-all check torture lint format tidy types native web web-check unit peers upstream-tests cupti-abi docs docs-check bench gpu wheels clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -44,13 +44,17 @@ web-check: $(STAMP) ## types, lint and tests of the page; left out where there i
 demo: native ## profile a training program and show where its time went
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
-test: lint types docs-check native web-check ## everything: check, slow unit tests, integration tests
+# What looks at the text alone, side by side.
+looks: $(STAMP)
+	@$(MAKE) --no-print-directory -j2 lint types docs-check web-check
+
+test: looks native ## everything: check, slow unit tests, integration tests
 	@JOBS=$(JOBS) $(PY) tools/run_tests.py unit integration -- $(ARGS)
 
-test-all: lint types docs-check native web-check ## all of what `test` shows by example: every CPython that is here, whole sanitizer suites, long fuzzing
+test-all: looks native ## all of what `test` shows by example: every CPython that is here, whole sanitizer suites, long fuzzing
 	@JOBS=$(JOBS) WARPLINE_THOROUGH=1 $(PY) tools/run_tests.py all-unit all-integration -- $(ARGS)
 
-check: lint types docs-check web-check unit ## what to run before a commit: style, layers, types, fast tests
+check: looks unit ## what to run before a commit: style, layers, types, fast tests
 
 lint: $(STAMP) ## format, lint, layers (Python and C++)
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
