@@ -21,7 +21,7 @@ KEPT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
 PLACES = ("-I", "-isystem", "-iquote")  # what was found there counts, not where they are
 SYSTEM = "/usr/"  # hundreds of headers for each file: told apart by size and time
 VERSIONS = 8  # objects of one file that are kept, for headers that change
-UNUSED_S = 7 * 86400
+DAY_S = 86400
 
 
 class Compilation:
@@ -158,14 +158,19 @@ def run(words: list[str]) -> int:
     sys.stderr.buffer.write(done.stderr)
     if done.returncode == 0 and not done.stderr:
         _keep(asked, folder, asked.read(asked.listing))
+        _forget()
     return done.returncode
 
 
-def forget() -> None:
-    """Remove what was not used for a week."""
-    with contextlib.suppress(FileNotFoundError), os.scandir(KEPT) as folders:
+def _forget() -> None:
+    """Once a day, remove what was not used for a week."""
+    now, last = time.time(), os.path.join(KEPT, "last")
+    with contextlib.suppress(FileNotFoundError):
+        if now - os.stat(last).st_mtime < DAY_S:
+            return
+    with open(last, "w", encoding="utf-8"), os.scandir(KEPT) as folders:
         for folder in folders:
-            if time.time() - folder.stat().st_mtime > UNUSED_S:
+            if now - folder.stat().st_mtime > 7 * DAY_S:
                 shutil.rmtree(folder.path, ignore_errors=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -104,3 +105,14 @@ def test_other_calls_are_handed_on(compile_in: Compile, calls: Path, tmp_path: P
         words: list[str | Path] = [calls.with_name("count-gcc"), "-shared", tmp_path / "one" / "part.o", "-o", tmp_path / "part.so"]
         subprocess.run([sys.executable, TOOL, *words], check=True)
     assert len(calls.read_text().splitlines()) == 3
+
+
+def test_what_nobody_used_for_a_week_goes(compile_in: Compile, calls: Path, tmp_path: Path) -> None:
+    compile_in("one")
+    objects = tmp_path / "build" / "objects"
+    for path in (*objects.iterdir(), objects / "last"):
+        os.utime(path, (0, 0))
+    compile_in("one", "-O1")
+    compile_in("one")
+    assert len(calls.read_text().splitlines()) == 3
+    assert len([path for path in objects.iterdir() if path.is_dir()]) == 2
