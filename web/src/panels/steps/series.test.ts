@@ -14,6 +14,10 @@ test("parts stack up to the whole step, what no part covers is the rest", () => 
   expect(stacked(steps, partsOf(steps))).toEqual([[0, 1], [100, 100], [90, 100], [40, 10]]);
 });
 
+test("steps of several processes one after the other", () => {
+  expect(stacked([step(0, 5, {}, 1), step(0, 7, {}, 2)], [], true)).toEqual([[0, 1], [5, 7]]);
+});
+
 test("steps without parts are one series", () => {
   expect(partsOf([step(0, 5)])).toEqual([]);
   expect(stacked([step(0, 5), step(1, 7)], [])).toEqual([[0, 1], [5, 7]]);

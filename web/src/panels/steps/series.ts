@@ -35,9 +35,9 @@ function rest(step: Step): number {
   return Math.max(step.end - step.start - Object.values(step.parts).reduce((sum, value) => sum + value, 0), 0);
 }
 
-/** Columns for uPlot of one process: x is the step's number, each part drawn up to the sum of those before it; greatest sums first, so that smaller ones lie above. */
-export function stacked(steps: readonly Step[], parts: readonly string[]): uPlot.AlignedData {
-  const x = steps.map((step) => step.number);
+/** Columns for uPlot of one process: x is the step's number, each part drawn up to the sum of those before it; greatest sums first, so that smaller ones lie above. `inOrder`: x is the place in the list, as several processes have steps of one number. */
+export function stacked(steps: readonly Step[], parts: readonly string[], inOrder = false): uPlot.AlignedData {
+  const x = steps.map((step, i) => (inOrder ? i : step.number));
   if (parts.length === 0) return [x, steps.map((step) => step.end - step.start)];
   const sums: number[][] = [];
   let below = steps.map(() => 0);

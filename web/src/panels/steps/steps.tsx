@@ -16,6 +16,7 @@ import { Name } from "../parts/name";
 
 const MOST_LINES = 16;
 const BARS = 400;
+const FEW = 64; // steps of several processes that are drawn one after the other, with their parts
 
 export function StepsPanel() {
   const from = source.value;
@@ -38,9 +39,11 @@ function Drawn({ steps, report }: { steps: Steps; report: number }) {
   const chosen = useSignal<number | null>(null);
   const process = chosen.value !== null && who.some((one) => one.process === chosen.value) ? chosen.value : who.length === 1 ? who[0]!.process : null;
   const shown = useMemo(() => steps.steps.filter((step) => process === null || step.process === process).sort((a, b) => a.number - b.number || a.process - b.process), [steps, process]);
-  const parts = useMemo(() => (process === null ? [] : partsOf(shown)), [shown, process]);
+  const flat = process === null && shown.length <= FEW;
+  const whole = process !== null || flat;
+  const parts = useMemo(() => (whole ? partsOf(shown) : []), [shown, whole]);
   const lines = who.slice(0, MOST_LINES);
-  const data = useMemo(() => padded(process === null ? beside(shown, lines.map((one) => one.process)) : stacked(shown, parts)), [shown, parts, process]);
+  const data = useMemo(() => padded(whole ? stacked(shown, parts, flat) : beside(shown, lines.map((one) => one.process))), [shown, parts, whole, flat]);
   const focus = useSignal<number>(0);
   const step = shown[Math.min(focus.value, shown.length - 1)]!;
   const go = (to: Step) => goToSpan(report, to.start, to.end);
@@ -60,19 +63,19 @@ function Drawn({ steps, report }: { steps: Steps; report: number }) {
             </select>
           )}
           <ul class="p-legend" aria-label="Colours">
-            {(process === null ? lines.map((one) => one.title) : parts).map((name, i) => <li key={name}><Swatch color={seriesColor(i)} /> {name}</li>)}
-            {process === null && who.length > MOST_LINES && <li class="p-dim">and {who.length - MOST_LINES} more: choose one</li>}
+            {(whole ? parts : lines.map((one) => one.title)).map((name, i) => <li key={name}><Swatch color={seriesColor(i)} /> {name}</li>)}
+            {!whole && who.length > MOST_LINES && <li class="p-dim">and {who.length - MOST_LINES} more: choose one</li>}
           </ul>
           {steps.note && <span class="p-dim p-small p-clip" title={steps.note}>{steps.note}</span>}
         </div>
-        <Keyed shown={shown} focus={focus.value} onFocus={(to) => (focus.value = to)} onGo={() => go(step)} words={words(step, parts)}>
+        <Keyed shown={shown} flat={flat} focus={focus.value} onFocus={(to) => (focus.value = to)} onGo={() => go(step)} words={words(step, parts)}>
           {(ready) => (
-            <Plot data={data} look={`${process ?? "all"} ${parts.join(" ")} ${shown.length > BARS}`} onReady={ready}
-              options={() => options(process === null ? lines.length : Math.max(parts.length, 1), process !== null, shown.length, (number) => {
-                const at = process === null ? longest(shown, number) : shown.findIndex((one) => one.number === number);
-                if (at < 0) return;
+            <Plot data={data} look={`${process ?? "all"} ${flat} ${parts.join(" ")} ${flat ? shown.length : shown.length > BARS}`} onReady={ready}
+              options={() => options(whole ? Math.max(parts.length, 1) : lines.length, whole, shown.length, flat ? (place) => brief(shown[place]) : null, (number) => {
+                const at = flat ? number : process === null ? longest(shown, number) : shown.findIndex((one) => one.number === number);
+                if (shown[at] === undefined) return;
                 focus.value = at;
-                go(shown[at]!);
+                go(shown[at]);
               })} />
           )}
         </Keyed>
@@ -94,6 +97,8 @@ function longest(shown: readonly Step[], number: number): number {
 
 interface KeyedProps {
   shown: readonly Step[];
+  /** x is the place in the list, not the number of the step. */
+  flat: boolean;
   focus: number;
   onFocus: (to: number) => void;
   onGo: () => void;
@@ -102,13 +107,13 @@ interface KeyedProps {
 }
 
 /** Arrows walk the steps, Enter goes to one; the plot's cursor follows. */
-function Keyed({ shown, focus, onFocus, onGo, words: said, children }: KeyedProps) {
+function Keyed({ shown, flat, focus, onFocus, onGo, words: said, children }: KeyedProps) {
   const plot = useRef<uPlot | null>(null);
   const move = (to: number) => {
     const next = Math.min(Math.max(to, 0), shown.length - 1);
     onFocus(next);
     const made = plot.current;
-    if (made) made.setCursor({ left: made.valToPos(shown[next]!.number, "x"), top: made.valToPos(shown[next]!.end - shown[next]!.start, "y") });
+    if (made) made.setCursor({ left: made.valToPos(flat ? next : shown[next]!.number, "x"), top: made.valToPos(shown[next]!.end - shown[next]!.start, "y") });
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const to = { ArrowRight: focus + 1, ArrowLeft: focus - 1, PageDown: focus + 10, PageUp: focus - 10, Home: 0, End: shown.length - 1 }[event.key];
@@ -126,14 +131,19 @@ function Keyed({ shown, focus, onFocus, onGo, words: said, children }: KeyedProp
   );
 }
 
-function options(series: number, one: boolean, count: number, onClick: (number: number) => void): Omit<uPlot.Options, "width" | "height"> {
+/** A step under its bar: "3 · rank 1" as "3·r1". */
+function brief(step: Step | undefined): string {
+  return step === undefined ? "" : `${step.number}·${step.rank === null ? `p${step.process}` : `r${step.rank}`}`;
+}
+
+function options(series: number, one: boolean, count: number, label: ((x: number) => string) | null, onClick: (number: number) => void): Omit<uPlot.Options, "width" | "height"> {
   const bars = one && count <= BARS ? uPlot.paths.bars!({ size: [0.8, 40], align: 0 }) : undefined;
   return {
     legend: { show: false },
     padding: PADDING,
     // Half a step more on both sides: the first and the last bar are whole, and one alone is not as wide as all.
     scales: { x: { time: false, range: (_plot, low, high) => [low - 0.6, high + 0.6] }, y: { range: (_plot, _low, high) => [0, (high || 1) * 1.06] } },
-    axes: [axis((value) => (Number.isInteger(value) ? String(value) : "")), axis(time, { size: 64, incrs: ROUND })],
+    axes: [axis((value) => (Number.isInteger(value) ? (label?.(value) ?? String(value)) : "")), axis(time, { size: 64, incrs: ROUND })],
     series: [
       {},
       // Stacked ones are drawn from the greatest sum down: the first drawn is the last part.
