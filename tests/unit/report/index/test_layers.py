@@ -16,12 +16,13 @@ from warpline.report.writer import Facts, write_part
 from warpline.testing.timeline import timeline
 
 FAR = 1 << 61
+Place = tuple[str, tuple[tuple[str, int | str], ...]]  # layer, key
 
 
-def slices(report: Path) -> dict[tuple[str, tuple[tuple[str, object], ...]], list[tuple[int, int, int, str]]]:
+def slices(report: Path) -> dict[Place, list[tuple[int, int, int, str]]]:
     """Return lane, start, duration and name of everything on each track."""
     store = open_store(report)
-    found = defaultdict(list)
+    found: dict[Place, list[tuple[int, int, int, str]]] = defaultdict(list)
     with LaneIndex.open(store, store.parts[0], None) as index:
         for hit in index.find(range(len(index.names)), -FAR, FAR, 10**6):
             track = index.tracks[hit.track]
