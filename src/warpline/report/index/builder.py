@@ -6,6 +6,7 @@ import ctypes
 import json
 import mmap
 import os
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -34,10 +35,17 @@ class IndexBuilder:
         self._temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         self._sections: dict[str, tuple[int, int]] = {}
         self._rows = dict.fromkeys(layers, 0)
+        free = native.library()["free"]
         target.parent.mkdir(parents=True, exist_ok=True)
         self._file: BinaryIO = open(self._temporary, "w+b")  # noqa: SIM115 - closed by __exit__
-        self._file.write(bytes(HEADER))
-        self._native = native.made("new", HEADER)
+        try:
+            self._file.write(bytes(HEADER))
+            self._native = native.made("new", HEADER)
+        except BaseException:
+            self._file.close()
+            self._temporary.unlink(missing_ok=True)
+            raise
+        self._closing = weakref.finalize(self, free, self._native)
 
     def add(self, layer: str, rows: pa.Table) -> None:
         """Add rows of a layer, best in order of start.
@@ -116,8 +124,7 @@ class IndexBuilder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        native.library()["free"](self._native)
-        self._native = 0
+        self._closing()
         try:
             self._file.close()
         except OSError:
