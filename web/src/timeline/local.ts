@@ -23,6 +23,8 @@ export const focusedRow = signal<string | null>(null);
 export const focusedEvent = signal<Located | null>(null);
 /** The first answer was drawn: what is nice to have may be asked for now. */
 export const answered = signal(false);
+/** How many answers came: what is made of them is made anew. */
+export const arrivals = signal(0);
 /** The strip above has what it shows. */
 export const overviewed = signal(false);
 export const headerWidth = signal(260);

@@ -18,7 +18,7 @@ import { DARK, LIGHT } from "./draw/theme";
 import { isDark } from "./parts/dark";
 import { rowsBetween } from "./layout/rows";
 import { scaleOf } from "./layout/scale";
-import { answered, focusedEvent, layout, overviewed, pinnedScroll, places, pointer, scroll, size } from "./local";
+import { answered, arrivals, focusedEvent, layout, overviewed, pinnedScroll, places, pointer, scroll, size } from "./local";
 
 /** Rows so far beyond the edges are asked for, too. CSS pixels. */
 const NEAR = 200;
@@ -97,6 +97,7 @@ export class Stage {
             : new Loader(from, this.store, {
                 came: (since) => {
                   answered.value = true;
+                  arrivals.value += 1;
                   this.#since = since ?? this.#since;
                   this.touch();
                 },

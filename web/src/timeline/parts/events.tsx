@@ -8,7 +8,7 @@ import { offsets, view } from "../../app/state";
 import { type Listed, biggest } from "../data/biggest";
 import { fitSelection, reveal } from "../input/keys";
 import { timeLabel } from "../layout/ticks";
-import { focusedEvent, focusedRow, layout } from "../local";
+import { arrivals, focusedEvent, focusedRow, layout } from "../local";
 import type { Stage } from "../stage";
 
 /** Moving the view makes a new list once it rests, ms. */
@@ -20,26 +20,31 @@ export function describeEvent({ event, slices }: Listed): string {
   return slices > 1 ? `${count(slices)} events, longest ${name}, ${when}` : `${name}, ${when}`;
 }
 
+function isOne(a: Listed, b: Listed | undefined): boolean {
+  return b !== undefined && a.event.track === b.event.track && a.event.lane === b.event.lane && a.event.row === b.event.row;
+}
+
 export function Events({ stage }: { stage: Stage | null }) {
-  const [list, setList] = useState<Listed[]>([]);
-  const [at, setAt] = useState(0);
+  const [{ list, at }, set] = useState<{ list: Listed[]; at: number }>({ list: [], at: 0 });
   const key = focusedRow.value;
   const row = [...layout.value.pinned.rows, ...layout.value.main.rows].find((one) => one.key === key);
   const { begin, end } = view.value;
+  const came = arrivals.value;
   useEffect(() => {
     const refresh = later(() => {
       const offset = row === undefined ? 0 : (offsets.value[row.report] ?? 0);
-      setList(stage === null || row === undefined ? [] : biggest(stage.store, row, { begin: begin - offset, end: end - offset }));
-      setAt(0);
+      const next = stage === null || row === undefined ? [] : biggest(stage.store, row, { begin: begin - offset, end: end - offset });
+      // Whoever stands on an event stays on it.
+      set((before) => ({ list: next, at: Math.max(next.findIndex((one) => isOne(one, before.list[before.at])), 0) }));
     }, REST);
     refresh();
     return refresh.cancel;
-  }, [stage, key, begin, end]);
+  }, [stage, key, begin, end, came]);
 
   const go = (index: number): void => {
     const one = list[Math.min(Math.max(index, 0), list.length - 1)];
     if (one === undefined) return;
-    setAt(list.indexOf(one));
+    set({ list, at: list.indexOf(one) });
     focusedEvent.value = one.event;
     reveal(one.event.start + (offsets.value[one.event.report] ?? 0), one.event.duration);
   };
