@@ -84,7 +84,7 @@ class _Details:
             fields.append({"name": "task", "value": places.task_name(known)[0] if isinstance(known, int) else plain(known)})
         for column in self._table.columns:
             value = self._values.get(column.name)
-            if column.name in _HIDDEN or value is None:
+            if value is None or (column.name in _HIDDEN and column.type != "dict"):
                 continue
             field: dict[str, Any] = {"name": column.name, "value": plain(value, limits.TEXT)}
             if column.clock:
@@ -159,7 +159,7 @@ class _Details:
     def _range(self) -> int | None:
         """The innermost range that it, or the call that launched it, began in."""
         found: int | None = self._values.get("range")
-        if found is None and self._values.get("api") is not None:
+        if found is None and isinstance(self._values.get("api"), int):  # of a call itself, `api` says runtime or driver
             found = (self._row(TABLES["cuda_api"], self._values["api"]) or {}).get("range")
         return found
 

@@ -93,12 +93,19 @@ class Lanes:
         self._indexes = list(indexes)
         self.all: list[Lane] = []
         self._base: dict[int, int] = {}
+        self._bases: list[int] = []
         for index in self._indexes:
             self._base[id(index)] = len(self.all)
+            self._bases.append(len(self.all))
             self.all += [Lane(len(self.all) + place, index, own) for place, own in enumerate(index.tracks)]
         self._layers: dict[str, list[Lane]] = {}
         for lane in self.all:
             self._layers.setdefault(lane.layer, []).append(lane)
+        self._of: dict[tuple[str, int], list[LaneIndex]] = {}  # the indexes that have a layer of a process
+        for lane in self.all:
+            known = self._of.setdefault((lane.layer, lane.process), [])
+            if not known or known[-1] is not lane.index:
+                known.append(lane.index)
 
     @classmethod
     def open(cls, stored: Stored, cache: Path | None, progress: Callable[[str, float], None] | None = None) -> Lanes:
@@ -140,11 +147,10 @@ class Lanes:
 
     def locate(self, layer: str, process: int, row: int, start: int | None = None) -> Found | None:
         """Return where a row of a table lies; `start` (ns, the report's clock), where it is known, says where to look first."""
-        for index in self._indexes:
-            if any(lane.index is index and lane.process == process for lane in self._layers.get(layer, ())):
-                hit = index.locate(layer, process, row, start)
-                if hit is not None:
-                    return self._found(index, self._base[id(index)], hit)
+        for index in self._of.get((layer, process), ()):
+            hit = index.locate(layer, process, row, start)
+            if hit is not None:
+                return self._found(index, self._base[id(index)], hit)
         return None
 
     def located(self, layer: str, id_: int, start: int | None = None) -> Found | None:
@@ -195,11 +201,12 @@ class Lanes:
 
     def _by_index(self, tracks: Collection[int]) -> Iterator[tuple[LaneIndex, int, list[int]]]:
         wanted = np.unique(np.asarray(list(tracks), np.int64))
-        for index in self._indexes:
-            base = self._base[id(index)]
-            own = wanted[(wanted >= base) & (wanted < base + len(index.tracks))] - base
-            if len(own):
-                yield index, base, own.tolist()
+        wanted = wanted[(wanted >= 0) & (wanted < len(self.all))]
+        place = np.searchsorted(self._bases, wanted, side="right") - 1  # an index without tracks is behind another of its base
+        edges = np.flatnonzero(np.diff(place, prepend=-1))
+        for own in np.split(np.arange(len(wanted)), edges[1:]) if len(wanted) else ():
+            number = int(place[own[0]])
+            yield self._indexes[number], self._bases[number], (wanted[own] - self._bases[number]).tolist()
 
     def _found(self, index: LaneIndex, base: int, hit: Hit) -> Found:
         return Found(self.all[base + hit.track], hit.lane, int(hit.start), int(hit.duration), index.names.text(hit.name), int(hit.row))

@@ -46,6 +46,7 @@ class Places:
         }
         self.hosts = list(dict.fromkeys([*(manifest.host for manifest in report.manifests), *map(self.host, self.processes)]))
         self._gpus: dict[str, Gpu] = {}
+        self._users: dict[str, list[int]] = {}
 
     def host(self, process: int | None) -> str:
         """Return the host of a process; empty where it is not known."""
@@ -104,9 +105,12 @@ class Places:
         key = f"{host}/{uuid}" if uuid else f"{host}/{process}/{number}"
         return self._gpus.setdefault(key, Gpu(key, host, number, gpu_label(device, row.get("name")), uuid))
 
-    def users(self, gpu: Gpu) -> int:
-        """Return how many processes see a GPU."""
-        return sum(self.gpu(*key) is gpu for key in self.devices)
+    def users(self, gpu: Gpu) -> list[int]:
+        """Return the processes that see a GPU."""
+        if not self._users:
+            for process, device in self.devices:
+                self._users.setdefault(self.gpu(process, device).key, []).append(process)
+        return self._users.get(gpu.key, [])
 
     def gpu_by_uuid(self, host: str, number: int, uuid: str | None) -> Gpu:
         """Return the GPU of a host's own numbering, as metrics have it."""

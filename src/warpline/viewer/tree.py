@@ -154,7 +154,7 @@ class Tree:
         if layer == "memory_rows":
             gpu = self._gpu(self._places.gpu(process, device))
             memory = gpu.child("memory", "memory", "Memory", order=(2, 0))
-            several = self._places.users(self._places.gpu(process, device)) > 1
+            several = len(self._places.users(self._places.gpu(process, device))) > 1
             name = f"{direction(kind)} ({self._places.process_name(process)[1]})" if several else direction(kind)
             return memory, f"copies:{process}:{kind}", name
         if layer in _ON_STREAM:
@@ -202,8 +202,17 @@ class Tree:
         return self._process(process).child(f"thread:{thread}", "thread", name, detail, order=(1, not main, thread))
 
     def _gpu(self, gpu: Gpu) -> Node:
+        users = self._places.users(gpu)
+        own = users[0] if len(users) == 1 else None  # whose it is, where it is of one process alone
         return self._host(gpu.host).child(
-            f"gpu:{gpu.id}", "gpu", gpu.name, gpu.uuid or "", order=(1, gpu.number, gpu.key), device=gpu.number
+            f"gpu:{gpu.id}",
+            "gpu",
+            gpu.name,
+            gpu.uuid or "",
+            order=(1, gpu.number, gpu.key),
+            device=gpu.number,
+            process=own,
+            rank=self._places.rank(own),
         )
 
     def _stream(self, process: int, key: Mapping[str, Any]) -> Node:

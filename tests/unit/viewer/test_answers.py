@@ -160,6 +160,14 @@ def test_a_kernel_is_told_with_its_launch_its_range_and_all_around(answers: Answ
     assert fields["duration"] == {"name": "duration", "value": found["event"]["duration"], "unit": "ns"}
 
 
+def test_a_call_outside_of_all_ranges_is_told(tmp_path: Path) -> None:
+    timeline(tmp_path / "run.warpline", "main:api |(cudaFree )")
+    with open_report(tmp_path / "run.warpline") as report:
+        found = Answers(view_of([report])).event(0, "cuda_api", 0, 0)
+    assert (found["title"], found["links"], found["parents"]) == ("cudaFree", [], [])
+    assert {"name": "api", "value": "runtime"} in found["fields"]
+
+
 def test_a_range_is_told_with_those_around_it_and_its_place_on_the_gpu(answers: Answers, report: Report) -> None:
     load = report.sql("SELECT min(id) AS id FROM nvtx_ranges WHERE message = 'load'").to_pylist()[0]["id"]
     assert [one["name"] for one in answers.event(0, "nvtx_ranges", load >> 32, load & 0xFFFFFFFF)["parents"]] == ["step"]
