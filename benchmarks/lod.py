@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +100,9 @@ def view(report: Path) -> dict[str, float]:
         places = np.random.default_rng(1).uniform(origin, end - (end - origin) / zoom, 20)
         times, most = [], 0
         for place in places:
-            view_of = int(place), int(place + (end - origin) / zoom)
-            times.append(_ms(lambda span=view_of: index.viewport(*span, WIDTH, asked, LIMIT)))
-            most = max(most, len(index.viewport(*view_of, WIDTH, asked, LIMIT).start))
+            look = partial(index.viewport, int(place), int(place + (end - origin) / zoom), WIDTH, asked, LIMIT)
+            times.append(_ms(look))
+            most = max(most, len(look().start))
         found[f"view {zoom}"], found[f"rects {zoom}"] = max(times), most
     found["rss"] = (_resident() - before) / 2**20
     names = index.names.search("operation 17")
