@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from warpline.query.intervals import Times
 from warpline.query.kernel_classes import CLASSES, class_of
 from warpline.query.row_groups import Reader, RowGroup, groups_of, threads
+from warpline.report.memory import give_back
 
 if TYPE_CHECKING:
     from warpline.query.report import Report
@@ -77,8 +78,11 @@ class Gpu:
     @property
     def streams(self) -> dict[int | None, Track]:
         """What ran on each stream, in order."""
+        whole = all(len(pieces) == 1 for pieces in self.parts.values())
         for stream, pieces in self.parts.items():
             self.parts[stream] = [joined(pieces)]
+        if not whole:
+            give_back()
         return {stream: pieces[0] for stream, pieces in self.parts.items()}
 
     def together(self) -> Track:
@@ -116,7 +120,7 @@ def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Itera
             for pieces in pool.map(one, wanted):
                 for place, track in pieces.items():
                     found.setdefault(place, []).append(track)
-        pa.default_memory_pool().release_unused()  # what row groups were decoded in: hundreds of MB of a long recording
+        give_back()  # what row groups were decoded in: hundreds of MB of a long recording
         of: dict[tuple[int, int], list[Place]] = {}
         for place in sorted(found, key=lambda place: (place[0], place[1], -1 if place[2] is None else place[2])):
             of.setdefault(place[:2], []).append(place)

@@ -35,6 +35,7 @@ from warpline.query.gap_causes import CAUSES, HEAD, TAIL, Gaps
 from warpline.query.gpu_work import STAGED, Codes, Gpu, Place, Track, gpus, order_of
 from warpline.query.held import Held, by_events, guessed, recorded, shortly_before
 from warpline.query.intervals import Times
+from warpline.report.memory import give_back
 
 if TYPE_CHECKING:
     from warpline.query.report import Report
@@ -114,12 +115,14 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
                 known, track = _together(gpu, held), gpu.together()
                 gpu.parts.clear()  # they are half of all memory
                 gaps.add((process, gpu.device, None), track, known, None, begin, finish)
+                del track, known
                 continue
             streams = gpu.streams
             ended = shortly_before(gpu) if len(streams) > 1 else None
             for stream, track in streams.items():
                 gaps.add((process, gpu.device, stream), track, held.get((gpu.device, stream)), ended, begin, finish)
         del gpu
+        give_back()
         synchronous = calls.waits(process, np.unique(np.concatenate(staged)))
         for portion in gaps.portions(calls, synchronous):
             portion.gap += number

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from warpline.query.api_calls import Calls
-from warpline.query.gpu_work import Codes, Gpu, Track
+from warpline.query.gpu_work import Codes, Gpu
 from warpline.query.held import NEVER
 from warpline.query.intervals import Times
+from warpline.report.memory import give_back
 
 _AT_ONCE = 1 << 20  # calls that are looked up together
 LIMIT = 1024  # launches that CUDA takes into a stream's queue before calls have to wait
@@ -40,38 +41,45 @@ class Launched:
 _FIELDS = ("called", "returned", "began", "ended", "free", "kind")
 
 
-def launched(gpu: Gpu, calls: Calls) -> dict[int | None, Launched]:
-    """Return the launches into each stream of a GPU whose call is in the report. The operations of the GPU are let go of."""
+def launched(gpu: Gpu, calls: Calls) -> Iterator[tuple[int | None, Launched]]:
+    """Yield the launches into each stream of a GPU whose call is in the report. The operations of the GPU are let go of."""
     tracks = list(gpu.streams.items())
     gpu.parts.clear()
-    kept = _launching([track for _, track in tracks])
     offsets = np.cumsum([0, *(len(track) for _, track in tracks)])
+    api = np.concatenate([track.api for _, track in tracks])
+    kept = _launching(api, offsets)
+    give_back()
     called, returned = np.empty(len(kept), np.int64), np.empty(len(kept), np.int64)
     known = np.empty(len(kept), bool)
-    api = np.concatenate([track.api for _, track in tracks])
     for begin in range(0, len(kept), _AT_ONCE):
         chunk = slice(begin, begin + _AT_ONCE)
         found = calls.find(api[kept[chunk]])
         called[chunk], returned[chunk], known[chunk] = found.start, found.end, found.known
     del api
-    result = {}
-    for number, (stream, track) in enumerate(tracks):
-        own = known & (kept >= offsets[number]) & (kept < offsets[number + 1])
-        if own.any():
+    for number in range(len(tracks)):
+        stream, track = tracks[0]
+        del tracks[0]  # of a long recording, what is not needed any more is hundreds of MB
+        own = np.flatnonzero(known & (kept >= offsets[number]) & (kept < offsets[number + 1]))
+        if len(own):
             here = kept[own] - offsets[number]
             free = np.concatenate(([NEVER], np.maximum.accumulate(track.end)[:-1]))[here]
-            result[stream] = Launched(called[own], returned[own], track.start[here], track.end[here], free, track.kind[here])
-    return result
+            part = Launched(called[own], returned[own], track.start[here], track.end[here], free, track.kind[here])
+            del track, here, free, own
+            give_back()
+            yield stream, part
+            del part
 
 
-def _launching(tracks: Sequence[Track]) -> Times:
-    """Return the positions of the first operation of each call in each track, the tracks being one behind the other; in order of calls."""
-    api = np.concatenate([track.api for track in tracks])
-    whose = np.repeat(np.arange(len(tracks), dtype=np.int32), [len(track) for track in tracks])
+def _launching(api: Times, offsets: Times) -> Times:
+    """Return the positions of the first operation of each call in each track, in order of calls; tracks begin at the offsets."""
     order = np.argsort(api, kind="stable")
-    api, whose = api[order], whose[order]
-    new = api >= 0
-    new[1:] &= (api[1:] != api[:-1]) | (whose[1:] != whose[:-1])
+    sorted_api = api[order]
+    new = sorted_api >= 0
+    # Of one call and track, operations follow each other: the order keeps that of the tracks.
+    same = np.flatnonzero(new[1:] & (sorted_api[1:] == sorted_api[:-1]))
+    del sorted_api
+    track = np.searchsorted(offsets, np.stack((order[same], order[same + 1])), "right")
+    new[same[track[0] == track[1]] + 1] = False
     return order[new]
 
 
@@ -95,32 +103,41 @@ class Queue(NamedTuple):
 
 def queue(parts: Sequence[Launched], limit: int = LIMIT) -> Queue:
     """Return how long the queue of some streams was, all of them together; each is full for itself."""
-    whole = _lengths(parts)
-    full = blocked = number = 0
-    for part in parts:
-        times, length, arrival = whole if len(parts) == 1 else _lengths([part])
-        full += int(np.diff(times)[length[:-1] >= limit].sum())
-        late = length[arrival] >= limit  # with the call itself
-        blocked += int((part.returned - part.called)[late].sum())
-        number += int(late.sum())
-    times, length, _ = whole
-    step = np.diff(times)
-    span = int(step.sum())
-    shown = length[:-1][step > 0]
-    weight = np.bincount(length[:-1], weights=step)
+    whole = _lengths(parts, limit)
+    own = [whole] if len(parts) == 1 else [_lengths([part], limit) for part in parts]
+    weight = whole.weight
+    span = int(weight.sum())
     median = int(np.searchsorted(np.cumsum(weight), span / 2)) if span else 0
-    mean = float((length[:-1] * step).sum() / span) if span else 0.0
-    most, empty = int(shown.max()) if len(shown) else 0, int(weight[0]) if len(weight) else 0
+    mean = float((np.arange(len(weight)) * weight).sum() / span) if span else 0.0
+    most, empty = int(np.flatnonzero(weight).max(initial=0)), int(weight[0]) if len(weight) else 0
+    full = sum(int(part.weight[limit:].sum()) for part in own)
+    blocked, number = sum(part.blocked for part in own), sum(part.late for part in own)
     return Queue(sum(len(part.called) for part in parts), span, most, mean, median, empty, full, blocked, number)
 
 
-def _lengths(parts: Sequence[Launched]) -> tuple[Times, Times, Times]:
-    """Return the times at which the number in the queue changes, the number from each on, and where the calls are in them."""
+class _Lengths(NamedTuple):
+    """`weight`: ns for which the queue was 0, 1, 2, … long. `late`, `blocked`: calls that made it too long, and ns that they took."""
+
+    weight: Times
+    late: int
+    blocked: int
+
+
+def _lengths(parts: Sequence[Launched], limit: int) -> _Lengths:
     called = np.concatenate([part.called for part in parts])
-    began = np.maximum(np.concatenate([part.began for part in parts]), called)
-    times = np.concatenate([called, began])
+    times = np.concatenate([called, *(part.began for part in parts)])
+    np.maximum(times[len(called) :], called, out=times[len(called) :])
     order = np.argsort(times, kind="stable")  # of one time, calls come first: no queue is shorter than nothing
-    length = np.cumsum(np.where(order < len(called), 1, -1))
-    position = np.empty(len(order), np.int64)
-    position[order] = np.arange(len(order))
-    return times[order], length, position[: len(called)]
+    times = times[order]
+    arrives = order < len(called)
+    length = np.cumsum(arrives.astype(np.int8) * np.int8(2) - np.int8(1), dtype=np.int32)
+    late = order[arrives & (length >= limit)]  # with the call itself
+    del order, arrives
+    took = np.concatenate([part.returned for part in parts])[late] - called[late]
+    del called
+    weight = np.zeros(int(length.max(initial=0)) + 1, np.int64)
+    for begin in range(0, len(length) - 1, _AT_ONCE):  # sums of floats are exact up to 2^53 ns
+        chunk = slice(begin, min(begin + _AT_ONCE, len(length) - 1))
+        found = np.bincount(length[chunk], weights=np.diff(times[chunk.start : chunk.stop + 1]))
+        weight[: len(found)] += found.astype(np.int64)
+    return _Lengths(weight, len(late), int(took.sum()))

@@ -179,8 +179,10 @@ def _listed(values: tuple[str, ...]) -> list[str]:
 
 def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite: bool, quiet: bool, first: bool) -> None:
     """Compute and write one table; MissingData where the report has no data for it."""
+    from warpline.report.memory import give_back
     from warpline.stats import base
 
+    give_back()  # of the table before
     table = job.stat.load().table(report, selection, **job.options)
     notes = base.notes(table)
     file = job.file(report.path)

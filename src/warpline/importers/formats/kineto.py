@@ -39,11 +39,12 @@ from typing import TYPE_CHECKING
 
 from warpline.importers.kineto import allocations, calls, collectives, counters, facts, ops, ranges, stacks
 from warpline.importers.kineto.identity import Identity, rank_of
-from warpline.importers.kineto.native import Reader, give_back
+from warpline.importers.kineto.native import Reader
 from warpline.importers.kineto.pieces import Pieces
 from warpline.importers.kineto.sniff import in_order, is_trace, traces
 from warpline.importers.kineto.trace import Trace
 from warpline.importers.kineto.work import Work
+from warpline.report.memory import give_back
 
 if TYPE_CHECKING:
     from warpline.importers.base import Progress

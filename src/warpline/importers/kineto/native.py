@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from warpline.importers.kineto.layout import COUNTS, FACTS, FIELDS, KINDS, WIDE
 from warpline.spool.desk import load
@@ -42,18 +41,6 @@ def _library() -> dict[str, Any]:
         function.argtypes, function.restype = arguments, result
         functions[name] = function
     return functions
-
-
-@lru_cache(maxsize=1)
-def _trimmer() -> Any:
-    return getattr(ctypes.CDLL(None), "malloc_trim", None)
-
-
-def give_back() -> None:
-    """Give memory that is free back to the system: what one table needed would else be kept beside what the next one needs."""
-    pa.default_memory_pool().release_unused()
-    if trim := _trimmer():
-        trim(0)
 
 
 @dataclass

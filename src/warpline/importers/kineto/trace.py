@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from warpline.importers.kineto.columns import ROWS_PER_GROUP, Texts, groups
-from warpline.importers.kineto.native import Reader, give_back
+from warpline.importers.kineto.native import Reader
+from warpline.report.memory import give_back
 
 if TYPE_CHECKING:
     from warpline.importers.kineto.identity import Identity

@@ -24,7 +24,7 @@ Of kernels, and of graphs, which are launched once and begin with their first no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -57,11 +57,11 @@ def table(report: Report, selection: Selection, *, by: str = "device", slow_call
     """
     apart, calls = By(report, by), Calls(report)
     found = apart.grouped(
-        ((gpu.process, gpu.device, stream), part.chosen((part.kind < len(CLASSES)) | (part.kind == GRAPH)))
+        ((gpu.process, gpu.device, stream), _seen(part.chosen((part.kind < len(CLASSES)) | (part.kind == GRAPH)), slow_call, late))
         for gpu in gpus(report, selection, classes=False)
-        for stream, part in launched(gpu, calls).items()
+        for stream, part in launched(gpu, calls)
     )
-    summed = {key: _row(parts, slow_call, late) for key, parts in found if any(len(part.called) for part in parts)}
+    summed = {key: _row(parts) for key, parts in found if any(part.launches for part in parts)}
     if not summed:
         raise nothing_launched(report, selection)
     rows = list(summed.values())
@@ -71,22 +71,36 @@ def table(report: Report, selection: Selection, *, by: str = "device", slow_call
     return pa.table({**{name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()}, **apart.columns(list(summed))})
 
 
-def _row(parts: list[Launched], slow_call: int, late: int) -> dict[str, float | int | None]:
-    called, returned, began, ended, free = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("called", "returned", "began", "ended", "free")
-    )
-    took = np.maximum(began - called, 0)
-    idle = free <= called
-    direct, behind = took[idle], took[~idle]
+class _Seen(NamedTuple):
+    """What is kept of the launches into a stream: ns from call to begin where the stream was free, and where it was not; and counts."""
+
+    direct: Times
+    behind: Times
+    launches: int
+    short: int
+    slow: int
+    late: int
+
+
+def _seen(part: Launched, slow_call: int, late: int) -> _Seen:
+    took = np.maximum(part.began - part.called, 0)
+    idle = part.free <= part.called
+    direct, call = took[idle], part.returned - part.called
+    short, slow = int((part.ended - part.began < call).sum()), int((call > slow_call).sum())
+    return _Seen(direct, took[~idle], len(took), short, slow, int((direct > late).sum()))
+
+
+def _row(parts: list[_Seen]) -> dict[str, float | int | None]:
+    direct, behind = (np.concatenate([getattr(part, name) for part in parts]) for name in ("direct", "behind"))
     return {
-        "Launches": len(called),
+        "Launches": sum(part.launches for part in parts),
         "Free": len(direct),
         **{f"Lat {name} (ns)": _of(call, direct) for name, call in _LATENCY.items()},
         "Queued": len(behind),
         **{f"Queue {name} (ns)": _of(_LATENCY[name], behind) for name in ("Avg", "Med", "Max")},
-        "Short": int((ended - began < returned - called).sum()),
-        "Slow Calls": int((returned - called > slow_call).sum()),
-        "Late": int((direct > late).sum()),
+        "Short": sum(part.short for part in parts),
+        "Slow Calls": sum(part.slow for part in parts),
+        "Late": sum(part.late for part in parts),
     }
 
 

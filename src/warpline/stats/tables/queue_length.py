@@ -54,9 +54,7 @@ def table(report: Report, selection: Selection, *, by: str = "stream", limit: in
         raise UsageError(f"`:limit={limit}` is no length of a queue; give a number from 1.")
     apart, calls = By(report, by), Calls(report)
     found = apart.grouped(
-        ((gpu.process, gpu.device, stream), part)
-        for gpu in gpus(report, selection, classes=False)
-        for stream, part in launched(gpu, calls).items()
+        ((gpu.process, gpu.device, stream), part) for gpu in gpus(report, selection, classes=False) for stream, part in launched(gpu, calls)
     )
     summed = {key: queue(parts, limit) for key, parts in found}
     if not summed:
