@@ -9,19 +9,15 @@
 #include "blobs.h"
 #include "clock.h"
 #include "events.h"
+#include "guard.h"
 #include "intervals.h"
 #include "nest.h"
 #include "slice.h"
 #include "string_chunk.h"
 
-#if defined(_WIN32)
-#define WARPLINE_API extern "C" __declspec(dllexport)
-#else
-#define WARPLINE_API extern "C" __attribute__((visibility("default")))
-#endif
-
 using warpline::desk::ClockMap;
 using warpline::desk::Events;
+using warpline::desk::guarded;
 using warpline::desk::Layout;
 using warpline::desk::Slicer;
 
@@ -33,17 +29,6 @@ struct Timeline {
   std::unique_ptr<Slicer> slicer;
   warpline::desk::BlobReader blobs;
 };
-
-constexpr int64_t kNoMemory = -1;
-
-template <typename Work>
-int64_t guarded(const Work &work) noexcept {
-  try {
-    return static_cast<int64_t>(work());
-  } catch (...) {
-    return kNoMemory;
-  }
-}
 
 }  // namespace
 

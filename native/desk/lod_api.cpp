@@ -3,30 +3,15 @@
 #include <cstring>
 #include <memory>
 
+#include "guard.h"
 #include "lod_builder.h"
 #include "lod_find.h"
 #include "lod_viewport.h"
 
-#if defined(_WIN32)
-#define WARPLINE_API extern "C" __declspec(dllexport)
-#else
-#define WARPLINE_API extern "C" __attribute__((visibility("default")))
-#endif
-
 namespace lod = warpline::desk::lod;
+using warpline::desk::guarded;
 
 namespace {
-
-constexpr int64_t kNoMemory = -1;
-
-template <typename Work>
-int64_t guarded(const Work &work) noexcept {
-  try {
-    return static_cast<int64_t>(work());
-  } catch (...) {
-    return kNoMemory;
-  }
-}
 
 template <typename Value>
 void copy(const std::vector<Value> &from, Value *out) {

@@ -3,14 +3,9 @@
 #include <cstring>
 #include <string>
 
+#include "guard.h"
 #include "json_text.h"
 #include "trace_reader.h"
-
-#if defined(_WIN32)
-#define WARPLINE_API extern "C" __declspec(dllexport)
-#else
-#define WARPLINE_API extern "C" __attribute__((visibility("default")))
-#endif
 
 using warpline::desk::Count;
 using warpline::desk::Field;
@@ -20,6 +15,7 @@ using warpline::desk::LaneKey;
 using warpline::desk::TextCodes;
 using warpline::desk::TraceReader;
 namespace json = warpline::desk::json;
+using warpline::desk::guarded;
 
 namespace {
 
@@ -27,17 +23,6 @@ struct Trace {
   TraceReader reader;
   std::string text;  // what was asked for last
 };
-
-constexpr int64_t kNoMemory = -1;
-
-template <typename Work>
-int64_t guarded(const Work &work) noexcept {
-  try {
-    return static_cast<int64_t>(work());
-  } catch (...) {
-    return kNoMemory;
-  }
-}
 
 }  // namespace
 

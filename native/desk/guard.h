@@ -1,0 +1,25 @@
+// What functions that are called through ctypes share: they are visible, and nothing throws across.
+#pragma once
+
+#include <cstdint>
+
+#if defined(_WIN32)
+#define WARPLINE_API extern "C" __declspec(dllexport)
+#else
+#define WARPLINE_API extern "C" __attribute__((visibility("default")))
+#endif
+
+namespace warpline::desk {
+
+constexpr int64_t kNoMemory = -1;
+
+template <typename Work>
+int64_t guarded(const Work &work) noexcept {
+  try {
+    return static_cast<int64_t>(work());
+  } catch (...) {
+    return kNoMemory;
+  }
+}
+
+}  // namespace warpline::desk
