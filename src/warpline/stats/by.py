@@ -38,6 +38,20 @@ class By:
         """Whether streams are looked at one by one."""
         return self.by == "stream"
 
+    @property
+    def per(self) -> tuple[str, ...]:
+        """The columns that SQL keeps rows apart by."""
+        return {"device": ("process", "device"), "stream": ("process", "device", "stream")}.get(self.by, ("process",))
+
+    def relation(self, relation: str) -> str:
+        """Return an SQL relation with the processes of a rank as one: the first."""
+        if self.by != "rank":
+            return relation
+        first = "SELECT process AS own, min(process) OVER (PARTITION BY rank) AS first FROM processes WHERE rank IS NOT NULL"
+        return (
+            f"(SELECT x.* REPLACE (coalesce(f.first, x.process) AS process) FROM {relation} x LEFT JOIN ({first}) f ON x.process = f.own)"
+        )
+
     def key(self, process: int, device: int | None, stream: int | None = None) -> Key:
         """Return the row of a GPU, or stream: all processes of a rank have that of the first."""
         if self.by == "rank":

@@ -14,6 +14,7 @@ from warpline.stats.places import places
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
+    from warpline.stats.by import By
 
 DURATION = '"end" - "start"'
 MEGABYTE = 1e6  # as nsys counts it
@@ -73,11 +74,25 @@ def grouped(
     return rows
 
 
-def summary(report: Report, rows: pa.Table, keys: Sequence[str], *, count: str = "Instances") -> pa.Table:
+def grouped_by(
+    report: Report,
+    selection: Selection,
+    by: By | None,
+    relation: str,
+    keys: Mapping[str, str],
+    *,
+    missing: str | Callable[[], MissingData],
+    value: str = DURATION,
+) -> pa.Table:
+    """Return the same, with rows kept apart by GPU, stream, process or rank. None: all together."""
+    chosen, per = (relation, ()) if by is None else (by.relation(relation), by.per)
+    return grouped(report, selection, chosen, keys, missing=missing, value=value, per=per)
+
+
+def summary(report: Report, rows: pa.Table, keys: Sequence[str], *, count: str = "Instances", by: By | None = None) -> pa.Table:
     """Shape what `grouped` returned as nsys does: the block, where it was, the keys. `count`: what the number of rows is called."""
-    return pa.table(
-        {"Time (%)": rows.column("share"), **block(rows, "Total Time (ns)", "ns", count), **where(report, rows), **_only(rows, keys)}
-    )
+    figures = block(rows, "Total Time (ns)", "ns", count)
+    return pa.table({"Time (%)": rows.column("share"), **figures, **where(report, rows, by), **_only(rows, keys)})
 
 
 def block(
@@ -103,8 +118,12 @@ def block(
     }
 
 
-def where(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
+def where(report: Report, rows: pa.Table, by: By | None = None) -> dict[str, pa.Array]:
     """Return the columns that say of each row of `grouped` where it was; none where rows were not kept apart."""
+    if by is not None and by.by in ("rank", "stream"):
+        nothing = [None] * rows.num_rows
+        parts = [rows.column(name).to_pylist() if name in by.per else nothing for name in ("process", "device", "stream")]
+        return by.columns(list(zip(*parts, strict=True)))
     if "process" not in rows.column_names:
         return {}
     return places(report, rows.column("process"), rows.column("device") if "device" in rows.column_names else None)

@@ -61,3 +61,35 @@ def test_the_tables_are_printed(report: str, tmp_path: Path) -> None:
     timeline(tmp_path / "r.warpline", "main |[step ]")
     result = CliRunner().invoke(commands, ["stats", "-r", "gpu_utilization", str(tmp_path / "r.warpline")])
     assert (result.exit_code, result.stderr) == (1, "SKIPPED: r.warpline does not contain CUDA kernel or GPU memory data.\n")
+
+
+SUMS = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_gpu_sum")
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_gpus_are_kept_apart_by_it(report: str, name: str) -> None:
+    operation = "Name" if name == "cuda_gpu_kern_sum" else "Operation"
+    count = "Count" if "mem" in name else "Instances"
+
+    def summed(*words: str) -> dict[object, int]:
+        sums: dict[object, int] = {}
+        for row in rows(*words, report):
+            sums[row[operation]] = sums.get(row[operation], 0) + int(str(row[count]))
+        return sums
+
+    whole = summed("-r", f"{name}:all-gpus")
+    sizes = {}
+    for by in ("process", "device", "stream", "rank"):
+        assert summed("--by", by, "-r", name) == whole
+        found = rows("--by", by, "-r", name, report)
+        sizes[by] = len(found)
+        assert all(("Stream" in row) == (by == "stream") and ("Device" in row) == (by in ("device", "stream")) for row in found)
+    assert rows("--by", "device", "-r", name, report) == rows("-r", name, report)
+    assert sizes["process"] < sizes["device"] < sizes["stream"]
+
+
+def test_calls_are_kept_apart_by_process_or_rank(report: str) -> None:
+    whole, apart = rows("-r", "cuda_api_sum", report), rows("--by", "process", "-r", "cuda_api_sum", report)
+    assert sum(int(str(row["Num Calls"])) for row in apart) == sum(int(str(row["Num Calls"])) for row in whole)
+    assert {"PID"} <= apart[0].keys()
+    assert "PID" not in whole[0]

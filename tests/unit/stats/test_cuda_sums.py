@@ -244,7 +244,7 @@ def test_arguments_are_spelled_as_nsys_does(tmp_path: Path) -> None:
     for wrong in ("base=1", "nothing", "rows=3"):
         error = call("-r", f"cuda_gpu_kern_sum:{wrong}").exception
         assert isinstance(error, UsageError)
-        assert f"no argument '{wrong}'; it takes: nvtx-name, base, mangled, all-gpus." in str(error)
+        assert f"no argument '{wrong}'; it takes: nvtx-name, base, mangled, by=…, all-gpus." in str(error)
     assert call("-r", "cuda_gpu_kern_sum:base", "-f", "csv", "-o", str(tmp_path / "out")).exit_code == 0
     assert (tmp_path / "out_cuda_gpu_kern_sum_base.csv").exists()
     shown = re.findall(r"^ \*\* .* \((\w+)\):$", call().stdout, re.MULTILINE)

@@ -7,10 +7,12 @@ How often each function of the CUDA runtime and driver was called, and how long 
 - Time (%): the row's share of all rows' Total Time; not of wall time.
 - Total Time, Avg, Med, Min, Max, StdDev (ns): of the calls; StdDev is that of a sample (n-1), 0 for one call.
 - Num Calls: how many calls.
+- Host, Rank, PID: with `:by=process` or `:by=rank`, where; each only where the rows differ in it.
 - Name: the function.
 
 ## How it is computed
-Every call counts with its whole length, of all threads and processes together; with a filter, calls that overlap the selected time,
+Every call counts with its whole length, of all threads and processes together unless `:by=…` keeps them apart; with a
+filter, calls that overlap the selected time,
 with --window the piece of them that lies in the window. The greatest total comes first.
 
 ## Traps
@@ -24,17 +26,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warpline.stats.sums import grouped, summary
+from warpline.stats.by import By
+from warpline.stats.calls import one_of
+from warpline.stats.sums import grouped_by, summary
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from warpline.query import Report, Selection
 
+BY = ("process", "rank")
 DEFAULT = 3  # its place among the tables that `warpline stats` prints unasked, as in nsys
 
 
-def table(report: Report, selection: Selection) -> pa.Table:
-    """Return the summary; MissingData where no call was recorded."""
-    rows = grouped(report, selection, "cuda_api", {"Name": "name"}, missing="CUDA trace data", per=())
-    return summary(report, rows, ["Name"], count="Num Calls")
+def table(report: Report, selection: Selection, *, by: str = "") -> pa.Table:
+    """Return the summary; MissingData where no call was recorded.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        by: `process` or `rank`: what rows are kept apart by; nothing for all together.
+    """
+    apart = By(report, one_of("by", by, BY)) if by else None
+    rows = grouped_by(report, selection, apart, "cuda_api", {"Name": "name"}, missing="CUDA trace data")
+    return summary(report, rows, ["Name"], count="Num Calls", by=apart)

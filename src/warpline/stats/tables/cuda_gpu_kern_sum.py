@@ -12,7 +12,8 @@ How often each kernel ran, and how long it took on the GPU: one row per kernel, 
 
 ## How it is computed
 Every kernel counts with its whole length on the GPU; with a filter, kernels that overlap the selected time, with --window those
-launched in the window. The greatest total comes first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does.
+launched in the window. The greatest total comes first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does,
+`:by=stream`, `process` or `rank` others.
 
 ## Traps
 - Kernels of several streams may run side by side: the total may exceed the time in which the GPU was busy.
@@ -32,17 +33,26 @@ import pyarrow as pa
 from warpline.query.gpu_ops import kernels
 from warpline.query.kernel_durations import kernel_durations
 from warpline.stats.base import noted
+from warpline.stats.by import By
 from warpline.stats.launches import no_kernels, whole_graphs
-from warpline.stats.sums import PLACE, grouped, naming, summary
+from warpline.stats.sums import PLACE, grouped_by, naming, summary
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
+BY = ("device", "process", "rank", "stream")
 DEFAULT = 4  # its place among the tables that `warpline stats` prints unasked, as in nsys
 
 
 def table(
-    report: Report, selection: Selection, *, nvtx_name: bool = False, base: bool = False, mangled: bool = False, all_gpus: bool = False
+    report: Report,
+    selection: Selection,
+    *,
+    nvtx_name: bool = False,
+    base: bool = False,
+    mangled: bool = False,
+    by: str = "device",
+    all_gpus: bool = False,
 ) -> pa.Table:
     """Return the summary; MissingData where no kernel was recorded.
 
@@ -52,17 +62,18 @@ def table(
         nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a slash.
         base: the function's name alone, without namespaces, template arguments and parameters.
         mangled: the name as in the binary.
+        by: `device`, `process`, `rank` or `stream`: what rows are kept apart by.
         all_gpus: sum over all GPUs and processes.
     """
-    chosen = naming(base, mangled)
-    if nvtx_name or mangled or all_gpus:
-        per, missing = () if all_gpus else PLACE, partial(no_kernels, report, selection)
-        rows = grouped(report, selection, kernels(chosen, nvtx_name), {"Name": "operation"}, missing=missing, per=per)
+    chosen, apart = naming(base, mangled), None if all_gpus else By(report, by)
+    if nvtx_name or mangled or apart is None or apart.by != "device":
+        missing = partial(no_kernels, report, selection)
+        rows = grouped_by(report, selection, apart, kernels(chosen, nvtx_name), {"Name": "operation"}, missing=missing)
     else:
         rows = _kernels(kernel_durations(report, selection, "name" if base else "demangled"))
         if not rows.num_rows:
             raise no_kernels(report, selection)
-    return noted(summary(report, rows, ["Name"]), whole_graphs(report, selection))
+    return noted(summary(report, rows, ["Name"], by=apart), whole_graphs(report, selection))
 
 
 def _kernels(rows: pa.Table) -> pa.Table:

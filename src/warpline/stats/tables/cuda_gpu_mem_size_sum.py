@@ -11,7 +11,8 @@ How much memory was copied and set by the GPU: one row per kind of operation, an
 
 ## How it is computed
 Every operation that overlaps the selected time, or was launched in the window, counts with its whole size. The greatest total comes
-first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does.
+first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does,
+`:by=stream`, `process` or `rank` others.
 
 ## Traps
 - Many small copies cost more than one large one of the same size: look at Count and Med, and at cuda_gpu_mem_time_sum.
@@ -25,24 +26,27 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from warpline.query.gpu_ops import MEMORY, operations
-from warpline.stats.sums import MEGABYTE, PLACE, block, grouped, where
+from warpline.stats.by import By
+from warpline.stats.sums import MEGABYTE, block, grouped_by, where
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
+BY = ("device", "process", "rank", "stream")
 DEFAULT = 6  # its place among the tables that `warpline stats` prints unasked, as in nsys
 
 
-def table(report: Report, selection: Selection, *, all_gpus: bool = False) -> pa.Table:
+def table(report: Report, selection: Selection, *, by: str = "device", all_gpus: bool = False) -> pa.Table:
     """Return the summary; MissingData where nothing was copied or set.
 
     Args:
         report: the report.
         selection: which part of it.
+        by: `device`, `process`, `rank` or `stream`: what rows are kept apart by.
         all_gpus: sum over all GPUs and processes.
     """
     relation = operations(categories=[MEMORY])
-    per = () if all_gpus else PLACE
-    rows = grouped(report, selection, relation, {"Operation": "operation"}, missing="GPU memory data", value="bytes", per=per)
+    apart = None if all_gpus else By(report, by)
+    rows = grouped_by(report, selection, apart, relation, {"Operation": "operation"}, missing="GPU memory data", value="bytes")
     figures = block(rows, "Total (MB)", "MB", "Count", scale=MEGABYTE)
-    return pa.table({**figures, **where(report, rows), "Operation": rows.column("Operation")})
+    return pa.table({**figures, **where(report, rows, apart), "Operation": rows.column("Operation")})

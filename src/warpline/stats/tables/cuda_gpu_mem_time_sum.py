@@ -13,7 +13,8 @@ there are several.
 
 ## How it is computed
 Every operation counts with its whole length; with a filter, those that overlap the selected time, with --window those launched in
-the window. The greatest total comes first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does.
+the window. The greatest total comes first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does,
+`:by=stream`, `process` or `rank` others.
 
 ## Traps
 - Copies run beside kernels and beside one another: their time need not be lost.
@@ -25,25 +26,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpline.query.gpu_ops import MEMORY, operations
-from warpline.stats.sums import PLACE, grouped, summary
+from warpline.stats.by import By
+from warpline.stats.sums import grouped_by, summary
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from warpline.query import Report, Selection
 
+BY = ("device", "process", "rank", "stream")
 DEFAULT = 5  # its place among the tables that `warpline stats` prints unasked, as in nsys
 
 
-def table(report: Report, selection: Selection, *, all_gpus: bool = False) -> pa.Table:
+def table(report: Report, selection: Selection, *, by: str = "device", all_gpus: bool = False) -> pa.Table:
     """Return the summary; MissingData where nothing was copied or set.
 
     Args:
         report: the report.
         selection: which part of it.
+        by: `device`, `process`, `rank` or `stream`: what rows are kept apart by.
         all_gpus: sum over all GPUs and processes.
     """
     relation = operations(categories=[MEMORY])
     keys = {"Operation": "operation"}
-    rows = grouped(report, selection, relation, keys, missing="GPU memory data", per=() if all_gpus else PLACE)
-    return summary(report, rows, ["Operation"], count="Count")
+    apart = None if all_gpus else By(report, by)
+    rows = grouped_by(report, selection, apart, relation, keys, missing="GPU memory data")
+    return summary(report, rows, ["Operation"], count="Count", by=apart)

@@ -15,7 +15,8 @@ there are several.
 
 ## How it is computed
 Every operation counts with its whole length on the GPU; with a filter, those that overlap the selected time, with --window those
-launched in the window. The greatest total comes first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does.
+launched in the window. The greatest total comes first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does,
+`:by=stream`, `process` or `rank` others.
 
 ## Traps
 - Streams run side by side: totals may exceed the time in which the GPU was busy, and a copy beside a kernel costs nothing.
@@ -27,18 +28,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpline.query.gpu_ops import operations
-from warpline.stats.sums import PLACE, grouped, naming, summary
+from warpline.stats.by import By
+from warpline.stats.sums import grouped_by, naming, summary
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from warpline.query import Report, Selection
 
+BY = ("device", "process", "rank", "stream")
 DEFAULT = False  # `warpline stats` prints it only when asked by name
 
 
 def table(
-    report: Report, selection: Selection, *, nvtx_name: bool = False, base: bool = False, mangled: bool = False, all_gpus: bool = False
+    report: Report,
+    selection: Selection,
+    *,
+    nvtx_name: bool = False,
+    base: bool = False,
+    mangled: bool = False,
+    by: str = "device",
+    all_gpus: bool = False,
 ) -> pa.Table:
     """Return the summary; MissingData where no GPU did anything.
 
@@ -48,9 +58,11 @@ def table(
         nvtx_name: put the innermost NVTX push/pop range around the launch before a kernel's name, with a slash.
         base: the function's name alone, without namespaces, template arguments and parameters.
         mangled: the name as in the binary.
+        by: `device`, `process`, `rank` or `stream`: what rows are kept apart by.
         all_gpus: sum over all GPUs and processes.
     """
     relation = operations(naming(base, mangled), nvtx_name)
     keys = {"Category": "category", "Operation": "operation"}
-    rows = grouped(report, selection, relation, keys, missing="CUDA kernel or GPU memory data", per=() if all_gpus else PLACE)
-    return summary(report, rows, list(keys))
+    apart = None if all_gpus else By(report, by)
+    rows = grouped_by(report, selection, apart, relation, keys, missing="CUDA kernel or GPU memory data")
+    return summary(report, rows, list(keys), by=apart)
