@@ -74,7 +74,7 @@ def test_what_only_the_report_knows_says_how_to_ask_it(visit: Visit) -> None:
     page.get_by_role("tab", name="SQL").click()
     page.get_by_role("textbox", name=re.compile("SQL")).fill("SELECT 1")
     page.get_by_role("button", name="Run").click()
-    page.get_by_role("alert").get_by_text(re.compile("warpline view run")).first.wait_for()
+    page.get_by_role("tabpanel").get_by_text(re.compile("warpline view run")).first.wait_for()
 
 
 def test_names_are_text(browser: Browser, tmp_path: Path) -> None:
