@@ -29,8 +29,8 @@ Examples:
   warpline view run.warpline
   warpline view before.warpline after.warpline    side by side
   warpline view --follow run.warpline             while it is recorded
-  warpline view --no-browser run.warpline         on a server: prints the ssh line
-  warpline view --export page.html run.warpline   one file, for mail and tickets
+  warpline view --no-browser run.warpline         prints the line for ssh
+  warpline view --export page.html run.warpline   one file, to send
   warpline view --perfetto run.warpline           in the Perfetto UI
 """
 )

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 
 def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -26,7 +25,7 @@ def filled(array: pa.Array, kind: Any) -> npt.NDArray[Any]:
     if array.type != wanted:
         array = array.cast(wanted, safe=False)
     if array.null_count:
-        array = pc.fill_null(array, pa.scalar(-1, wanted))
+        array = array.fill_null(pa.scalar(-1, wanted))
     return np.ascontiguousarray(array.to_numpy(zero_copy_only=False), kind)
 
 
@@ -39,7 +38,7 @@ def coded(column: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
     """Return a column of texts (or of anything) with a code for each text."""
     array = whole(column)
     if not pa.types.is_dictionary(array.type):
-        array = pc.dictionary_encode(array)
+        array = array.dictionary_encode()
     return array
 
 

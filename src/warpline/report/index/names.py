@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from warpline.errors import UsageError
 from warpline.report.index.layout import NAME, NONE
@@ -52,6 +51,8 @@ class Names:
 
     def search(self, text: str, regex: bool = False) -> npt.NDArray[np.uint32]:
         """Return the numbers of the names whose text has `text` in it, in capitals or not. Raises UsageError for a broken expression."""
+        import pyarrow.compute as pc  # finishing a report needs the rest of this file, and not these 50 ms
+
         try:
             if regex:
                 found = pc.match_substring_regex(self._texts, pattern=text, ignore_case=True)
