@@ -71,13 +71,17 @@ SERVERS = {
 }
 
 
+# Some versions of uvicorn end by the signal that they were told to end by.
+ENDS = {"uvicorn": ("ended 0\n", "ended -15\n")}
+
+
 @pytest.mark.parametrize("server", [pytest.param(name, marks=pytest.mark.require(name.partition(" ")[0])) for name in SERVERS])
 def test_a_server_of_python(server: str, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(APP, encoding="utf-8")
     (tmp_path / "load.py").write_text(LOAD, encoding="utf-8")
     bare, with_us, report = both(tmp_path, sys.executable, "load.py", *SERVERS[server])
     same(bare, with_us)
-    assert bare.stdout.endswith("ended 0\n"), bare.stderr
+    assert bare.stdout.endswith(ENDS.get(server, "ended 0\n")), bare.stderr
     found = counts(report)
     assert min(found["osrt"], found["samples"], found["gil"], found["imports"]) > 0, found
     with open_report(report) as opened:

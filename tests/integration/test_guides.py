@@ -56,9 +56,9 @@ def test_the_commands_and_programs_of_a_guide_run(page: Path, place: Path) -> No
         type_in("python block.py", place)
 
 
-def test_the_ten_lines_of_the_readme_give_the_table_below_them(place: Path) -> None:
+def test_the_ten_lines_of_the_readme_give_what_is_below_them(place: Path) -> None:
     readme = ROOT / "README.md"
-    (program,), (console,) = blocks(readme, "python"), blocks(readme, "console")
+    (program,), (console, advice) = blocks(readme, "python"), blocks(readme, "console")
     (place / "steps.py").write_text(program, encoding="utf-8")
     (record,) = re.findall(r"`(warpline profile [^`]*steps\.py)`", readme.read_text(encoding="utf-8"))
     type_in(record, place)
@@ -69,3 +69,10 @@ def test_the_ten_lines_of_the_readme_give_the_table_below_them(place: Path) -> N
         return [[word for word in line.split() if not re.fullmatch(r"[\d.,]*\.\d+|-+", word)] for line in table.strip().splitlines()]
 
     assert steady(type_in(command, place)) == steady(shown)
+
+    def wording(text: str) -> str:
+        """A text without its figures and line ends."""
+        return " ".join(re.sub(r"\d[\d.,]*", "#", text).split())
+
+    command, _, shown = advice.removeprefix("$ ").partition("\n")
+    assert wording(shown) in wording(type_in(command, place))
