@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+import warpline.query.arrow_compute as pc
 from warpline.query.intervals import Times
 from warpline.query.kernel_classes import CLASSES, class_of
 from warpline.query.row_groups import Reader, RowGroup, groups_of, threads
