@@ -17,7 +17,6 @@ from warpline.errors import NotAReport, ReportError, WarplineError
 from warpline.handover.naming import is_report
 from warpline.importers.base import Progress
 from warpline.importers.content import looks_like
-from warpline.report.index import building as indexing
 from warpline.report.manifest import Manifest
 from warpline.report.writer import Facts, PartWriter
 
@@ -64,8 +63,6 @@ def import_file(source: Path, report: Path, progress: Progress = lambda stage, d
     partial = report.with_name(f".{report.name}.{os.getpid()}.partial")
     try:
         manifests = _parts(unit.load(), source, partial, progress)
-        for manifest in manifests:
-            indexing.prepare(partial, manifest, progress)
         partial.rename(report)
     except OSError as error:
         raise ReportError(f"cannot write {report}: {error.strerror or error}.") from error
