@@ -178,9 +178,9 @@ def test_no_path_leads_out_of_the_page(client: Client, path: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "COPY kernels TO '/tmp/warpline-test-copy'",
-        "COPY (SELECT 1) TO '/tmp/warpline-test-copy' (FORMAT csv)",
-        "ATTACH '/tmp/warpline-test.db'",
+        "COPY kernels TO '{folder}/copy'",
+        "COPY (SELECT 1) TO '{folder}/copy' (FORMAT csv)",
+        "ATTACH '{folder}/x.db'",
         "INSTALL httpfs",
         "LOAD httpfs",
         "PRAGMA database_list",
@@ -191,9 +191,9 @@ def test_no_path_leads_out_of_the_page(client: Client, path: str) -> None:
         "INSERT INTO kernels SELECT * FROM kernels",
         "UPDATE kernels SET start = 0",
         "CALL pragma_version()",
-        "EXPORT DATABASE '/tmp/warpline-test'",
+        "EXPORT DATABASE '{folder}/all'",
         "SELECT 1; SELECT 2",
-        "SELECT 1; COPY kernels TO '/tmp/warpline-test-copy'",
+        "SELECT 1; COPY kernels TO '{folder}/copy'",
         "SELECT * FROM read_text('/etc/passwd')",
         "SELECT * FROM read_csv('/etc/passwd')",
         "SELECT * FROM read_blob('/etc/*')",
@@ -211,11 +211,11 @@ def test_no_path_leads_out_of_the_page(client: Client, path: str) -> None:
         "",
     ],
 )
-def test_sql_reads_the_report_and_nothing_else(client: Client, text: str) -> None:
-    answer = client.sql(text)
+def test_sql_reads_the_report_and_nothing_else(client: Client, text: str, tmp_path: Path) -> None:
+    answer = client.sql(text.replace("{folder}", str(tmp_path)))
     assert answer.status == 400, answer.body
     assert answer.json["error"]
-    assert not Path("/tmp/warpline-test-copy").exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_question_in_sql_is_answered_with_its_places(client: Client) -> None:
