@@ -58,8 +58,8 @@ def _calls(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers
             "thread": thread,
             "start": begin,
             "end": begin + 2_500,
-            "api": _texts(0 * number, ["runtime"]),
-            "name": _texts((number % 8 == 0).astype(np.int64), names),
+            "api": texts(0 * number, ["runtime"]),
+            "name": texts((number % 8 == 0).astype(np.int64), names),
             "result": 0 * number,
             "correlation": number + 1,
             "range": around,
@@ -68,10 +68,7 @@ def _calls(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers
 
 
 def _kernels(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers, length: _Numbers, rng: np.random.Generator) -> None:
-    code = (rng.zipf(1.3, len(number)) % NAMES).astype(np.int64)
-    full = [f"void library::operation<{'float, ' * (n % 40)}{n}>(float*, int)" for n in range(NAMES)]
     start = begin + 4_000
-    sizes = {name: np.full(len(number), value) for name, value in {"grid_y": 1, "grid_z": 1, "block_y": 1, "block_z": 1}.items()}
     _write(
         part,
         "kernels",
@@ -79,16 +76,9 @@ def _kernels(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbe
             **_place(number, thread),
             "start": start,
             "end": start + length,
-            "name": _texts(code, [f"operation{n}" for n in range(NAMES)]),
-            "demangled": _texts(code, full),
             "api": number,
             "correlation": number + 1,
-            "grid_x": 1 + code % 7 * 32,
-            "block_x": np.full(len(number), 256),
-            **sizes,
-            "registers": np.full(len(number), 64),
-            "static_shared": 0 * number,
-            "dynamic_shared": 0 * number,
+            **launches(number, NAMES, rng),
         },
     )
 
@@ -102,7 +92,7 @@ def _copies(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Number
             "start": begin + 3_000,
             "end": begin + 3_900,
             "bytes": 4096 + number % 1000,
-            "kind": _texts(number % 2, ["Host-to-Device", "Device-to-Host"]),
+            "kind": texts(number % 2, ["Host-to-Device", "Device-to-Host"]),
             "api": number,
             "correlation": number + 1,
         },
@@ -136,8 +126,8 @@ def _ranges(part: PartWriter, kernels: int) -> _Numbers:
         "id": np.arange(len(order)),
         **{name: values[order] for name, values in columns.items()},
         "parent": pa.array(parent[order], mask=(level == 0)[order]),
-        "message": _texts(np.where(level == 2, 2 + number % 40, level)[order], ["epoch", "step", *(f"op{n}" for n in range(40))]),
-        "style": _texts(0 * level, ["PushPop"]),
+        "message": texts(np.where(level == 2, 2 + number % 40, level)[order], ["epoch", "step", *(f"op{n}" for n in range(40))]),
+        "style": texts(0 * level, ["PushPop"]),
         **nothing,
     }
     for first in range(0, len(order), GROUP):
@@ -151,7 +141,23 @@ def _place(number: _Numbers, thread: _Numbers) -> dict[str, _Numbers]:
     return {"id": number, "process": 0 * number, "device": thread % DEVICES, "context": 1 + thread % DEVICES, "stream": 7 + thread}
 
 
-def _texts(codes: _Numbers, values: list[str]) -> pa.Array:
+def launches(number: _Numbers, names: int, rng: np.random.Generator) -> dict[str, _Numbers | pa.Array]:
+    """What kernels are called and launched with: a few of the `names` are frequent, most are rare."""
+    code = (rng.zipf(1.3, len(number)) % names).astype(np.int64)
+    full = [f"void library::operation<{'float, ' * (n % 40)}{n}>(float*, int)" for n in range(names)]
+    return {
+        "name": texts(code, [f"operation{n}" for n in range(names)]),
+        "demangled": texts(code, full),
+        "grid_x": 1 + code % 7 * 32,
+        "block_x": np.full(len(number), 256),
+        **{name: np.full(len(number), 1) for name in ("grid_y", "grid_z", "block_y", "block_z")},
+        "registers": np.full(len(number), 64),
+        "static_shared": 0 * number,
+        "dynamic_shared": 0 * number,
+    }
+
+
+def texts(codes: _Numbers, values: list[str]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(values))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from _cuda_reports import launches, texts
 from warpline.report.schema import schema
 from warpline.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, PartWriter
 
@@ -76,8 +77,8 @@ def _calls(part: PartWriter, process: int, number: _Numbers, rng: np.random.Gene
         "start": begin,
         "end": begin + rng.integers(500, 2_000, len(number)),
         "thread": process * THREADS_PER_PROCESS + number % THREADS,
-        "api": _texts(0 * number, ["runtime"]),
-        "name": _texts((number % 16 == 0).astype(np.int64), ["cudaLaunchKernel", "cudaMemcpyAsync"]),
+        "api": texts(0 * number, ["runtime"]),
+        "name": texts((number % 16 == 0).astype(np.int64), ["cudaLaunchKernel", "cudaMemcpyAsync"]),
         "result": 0 * number,
         "correlation": number + 1,
     }
@@ -85,28 +86,18 @@ def _calls(part: PartWriter, process: int, number: _Numbers, rng: np.random.Gene
 
 
 def _kernels(part: PartWriter, process: int, number: _Numbers, rng: np.random.Generator) -> None:
-    code = (rng.zipf(1.3, len(number)) % NAMES).astype(np.int64)
     thread = number % THREADS
     start = number // THREADS * _STEP + thread // STREAMS * 2_500 + 2_000 + thread
     length = np.clip(np.exp(rng.normal(6.5, 1, len(number))), 100, 2_400).astype(np.int64)
-    full = [f"void library::operation<{'float, ' * (n % 40)}{n}>(float*, int)" for n in range(NAMES)]
-    ones = {name: np.full(len(number), 1) for name in ("grid_y", "grid_z", "block_y", "block_z")}
     columns = {
         "start": start,
         "end": start + length,
         "device": np.full(len(number), process),
         "context": np.full(len(number), 1),
         "stream": 7 + thread % STREAMS,
-        "name": _texts(code, [f"operation{n}" for n in range(NAMES)]),
-        "demangled": _texts(code, full),
         "api": process * RANGES_PER_PROCESS + number,
         "correlation": number + 1,
-        "grid_x": 1 + code % 7 * 32,
-        "block_x": np.full(len(number), 256),
-        **ones,
-        "registers": np.full(len(number), 64),
-        "static_shared": 0 * number,
-        "dynamic_shared": 0 * number,
+        **launches(number, NAMES, rng),
     }
     _write(part, "kernels", process, number, columns)
 
@@ -132,18 +123,14 @@ def _ranges(part: PartWriter, process: int, each: int) -> int:
     }
     rows: dict[str, _Numbers | pa.Array] = {name: values[order] for name, values in columns.items()}
     rows["parent"] = pa.array((process * RANGES_PER_PROCESS + parent)[order], mask=(level == 0)[order])
-    rows["message"] = _texts(message[order], ["step", *(f"op{n}" for n in range(40))])
-    rows["style"] = _texts(0 * level, ["PushPop"])
+    rows["message"] = texts(message[order], ["step", *(f"op{n}" for n in range(40))])
+    rows["style"] = texts(0 * level, ["PushPop"])
     for name in ("unfinished", "inherited", "clipped"):
         rows[name] = pa.array(np.zeros(len(order), bool))
     for first in range(0, len(order), GROUP):
         some = np.arange(first, min(first + GROUP, len(order)))
         _write(part, "nvtx_ranges", process, some, {name: values[first : first + GROUP] for name, values in rows.items()})
     return len(order)
-
-
-def _texts(codes: _Numbers, values: list[str]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(values))
 
 
 def _write(part: PartWriter, table: str, process: int, number: _Numbers, columns: dict[str, _Numbers | pa.Array]) -> None:
