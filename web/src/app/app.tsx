@@ -30,28 +30,32 @@ function App() {
     if (meta.value !== null) document.title = `${meta.value.title} – warpline`;
   }, [meta.value]);
   const now = stage.value;
-  if (now.is === "loading") return <Opening />;
   if (now.is === "failed") return <Failed why={now.why} again={() => window.location.reload()} />;
+  const isOpening = now.is === "loading";
+  // The frame is laid out while the report is opened: how wide the timeline is must be known when its first question is asked.
   return (
-    <div class="shell">
-      <Toolbar />
-      <main class="stage">
-        <Guarded what="The timeline"><Timeline /></Guarded>
-        <Guarded what="The sidebar"><Details /></Guarded>
-      </main>
-      <Bottom />
-      <Status />
-      <Help />
-    </div>
+    <>
+      <div class="shell" inert={isOpening}>
+        <Toolbar />
+        <main class="stage">
+          <Guarded what="The timeline"><Timeline /></Guarded>
+          <Guarded what="The sidebar"><Details /></Guarded>
+        </main>
+        <Bottom />
+        <Status />
+        <Help />
+      </div>
+      {isOpening && <Opening />}
+    </>
   );
 }
 
 function Opening() {
   return (
-    <main class="alone" aria-busy="true">
+    <div class="alone opening" aria-busy="true">
       <p role="status">Opening the report …</p>
       <p class="quiet">The first look at a large report writes an index beside it, which takes some seconds.</p>
-    </main>
+    </div>
   );
 }
 

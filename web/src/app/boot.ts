@@ -19,29 +19,40 @@ export const usual = signal<number[]>([]);
 export async function boot(from: Source, placed: () => void): Promise<void> {
   stage.value = { is: "loading" };
   const remembering = kept(from);
+  source.value = remembering;
   try {
     // There is always a first report: its tracks need not wait until the others are known.
-    const opened = await load(remembering, remembering.tracks(0).catch(() => null));
-    source.value = remembering;
-    usual.value = offsets.value = together(opened);
-    showAll();
-    if (opened.reports.length > 1) void compare(remembering);
-    stage.value = { is: "ready" };
-    placed();
-    if (opened.reports.some((one) => one.live)) void follow(remembering);
+    const found = await load(remembering, remembering.tracks(0).catch(() => null));
+    // At once: what is asked first is asked for the place that is looked at.
+    batch(() => {
+      take(found);
+      usual.value = offsets.value = together(found.opened);
+      showAll();
+      stage.value = { is: "ready" };
+      placed();
+    });
+    if (found.opened.reports.length > 1) void compare(remembering);
+    if (found.opened.reports.some((one) => one.live)) void follow(remembering);
   } catch (error) {
     stage.value = { is: "failed", why: error instanceof Error ? error.message : String(error) };
   }
 }
 
-async function load(from: Source, first?: Promise<TrackNode[] | null>): Promise<Meta> {
+interface Found {
+  opened: Meta;
+  tracks: TrackNode[][];
+}
+
+async function load(from: Source, first?: Promise<TrackNode[] | null>): Promise<Found> {
   const opened = await from.meta();
-  const found = await Promise.all(opened.reports.map(async (one) => (one.report === 0 && (await first)) || from.tracks(one.report)));
+  return { opened, tracks: await Promise.all(opened.reports.map(async (one) => (one.report === 0 && (await first)) || from.tracks(one.report))) };
+}
+
+function take({ opened, tracks }: Found): void {
   batch(() => {
     meta.value = opened;
-    trees.value = found;
+    trees.value = tracks;
   });
-  return opened;
 }
 
 /** Reports beside each other begin together, until something better is known. */
@@ -90,7 +101,9 @@ async function refresh(from: Source & { forget(): void }): Promise<void> {
   const seen = view.value;
   const wasLive = meta.value?.reports.some((one) => one.live);
   from.forget();
-  const opened = await load(from);
+  const found = await load(from);
+  const { opened } = found;
+  take(found);
   const after = everything();
   if (after.end > before.end) {
     // Who looks at everything goes on to do so; who looks at the end stays at the end; others stay where they are.

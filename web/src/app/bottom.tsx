@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { kept } from "../base/dom";
 import { panels } from "../panels";
+import { answered } from "../timeline/local";
 import { Guarded } from "./guarded";
 import { panel } from "./state";
 
@@ -25,7 +26,7 @@ export function Bottom() {
       <Tabs />
       {open !== undefined && (
         <div class="bottom-body" id="panel" role="tabpanel" aria-labelledby={`tab-${open.id}`} style={{ height: `${height.value}px` }}>
-          <Guarded key={open.id} what="This panel"><open.component /></Guarded>
+          {answered.value && <Guarded key={open.id} what="This panel"><open.component /></Guarded>}
         </div>
       )}
     </section>

@@ -39,3 +39,9 @@ export const kept = {
     }
   },
 };
+
+/** Calls `run` when the page has nothing to do; at once where the browser does not say when that is. */
+export function whenIdle(run: () => void): void {
+  if (typeof requestIdleCallback === "function") requestIdleCallback(run, { timeout: 1000 });
+  else setTimeout(run);
+}

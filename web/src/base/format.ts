@@ -1,7 +1,5 @@
 /** How figures are written for people: the unit that fits, few digits, groups of three. What is copied keeps every digit. */
 
-const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-const FINE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 3 });
 const TIMES: [number, string][] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 const SIZES: [number, string][] = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]];
 
@@ -28,7 +26,7 @@ export function momentIn(ns: number, width: number): string {
 }
 
 export function count(value: number): string {
-  return Number.isInteger(value) ? GROUPED.format(value) : FINE.format(value);
+  return Number.isInteger(value) ? grouped(value) : value.toLocaleString("en-US", { maximumFractionDigits: 3 });
 }
 
 /** A share from 0 to 1 as percent. */
@@ -52,5 +50,10 @@ function scaled(value: number, units: [number, string][], smallest: string): str
 
 function digits(value: number): string {
   const most = Math.abs(value);
-  return most >= 999.5 ? GROUPED.format(value) : value.toFixed(most < 9.995 ? 2 : most < 99.95 ? 1 : 0);
+  return most >= 999.5 ? grouped(Math.round(value)) : value.toFixed(most < 9.995 ? 2 : most < 99.95 ? 1 : 0);
+}
+
+/** Not by `Intl`: its first word costs a page that opens more than all of its rows. */
+function grouped(whole: number): string {
+  return Math.abs(whole) < 1e21 ? String(whole).replace(/\B(?=(\d{3})+$)/g, ",") : whole.toLocaleString("en-US");
 }

@@ -1,4 +1,5 @@
 /** Names as people may see them: what cannot be seen, or turns the direction of writing, is written out; what is endless is cut. */
+import { count } from "./format";
 
 /** Of a name in a line; details show far more. */
 const LINE = 2000;
@@ -39,5 +40,5 @@ export function cut(text: string, most: number): string {
 }
 
 function rest(text: string, most: number): string {
-  return text.length > most ? `… (${text.length.toLocaleString("en-US")} characters)` : "";
+  return text.length > most ? `… (${count(text.length)} characters)` : "";
 }

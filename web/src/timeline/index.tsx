@@ -1,8 +1,9 @@
 /** The timeline: names of tracks at the left, what ran in them drawn on a canvas, the whole run above. */
 import { effect } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hidden, meta } from "../app/state";
 import { kept } from "../base/dom";
+import { count } from "../base/format";
 import { follow } from "./input/follow";
 import { listenKeys } from "./input/keys";
 import { listen, scrollBy } from "./input/pointer";
@@ -23,7 +24,8 @@ export function Timeline() {
   const bar = useRef<HTMLDivElement>(null);
   const [stage, setStage] = useState<Stage | null>(null);
 
-  useEffect(() => {
+  // Not after the first paint: data may come before that.
+  useLayoutEffect(() => {
     const width = Number(kept.get("headers"));
     if (width >= 120 && width <= 800) headerWidth.value = width;
     const made = new Stage(base.current!, over.current!);
@@ -113,5 +115,5 @@ function Hidden() {
 
 function Totals() {
   const events = (meta.value?.reports ?? []).reduce((sum, one) => sum + one.events, 0);
-  return <span class="tl-detail">{layout.value.main.rows.length} rows · {events.toLocaleString("en-US")} events</span>;
+  return <span class="tl-detail">{layout.value.main.rows.length} rows · {count(events)} events</span>;
 }

@@ -23,6 +23,8 @@ export const focusedRow = signal<string | null>(null);
 export const focusedEvent = signal<Located | null>(null);
 /** The first answer was drawn: what is nice to have may be asked for now. */
 export const answered = signal(false);
+/** All that is seen was drawn, and the page had a moment for the rest. */
+export const rested = signal(false);
 /** How many answers came: what is made of them is made anew. */
 export const arrivals = signal(0);
 /** The strip above has what it shows. */

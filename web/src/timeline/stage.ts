@@ -1,5 +1,5 @@
 /** Draws when something changed and at no other time: follows the signals, asks for data, paints two canvases within one frame. */
-import { effect } from "@preact/signals";
+import { effect, untracked } from "@preact/signals";
 import { colorBy, details, found, hovered, marks, meta, notice, offsets, ranges, selected, source, trees, view } from "../app/state";
 import type { Located, TrackNode } from "../data/types";
 import { measureFrame, measureRefine } from "./data/measures";
@@ -16,9 +16,10 @@ import { Palette } from "./draw/palette";
 import { TextFit } from "./draw/text";
 import { DARK, LIGHT } from "./draw/theme";
 import { isDark } from "./parts/dark";
+import { whenIdle } from "../base/dom";
 import { rowsBetween } from "./layout/rows";
 import { scaleOf } from "./layout/scale";
-import { answered, arrivals, focusedEvent, layout, overviewed, pinnedScroll, places, pointer, scroll, size } from "./local";
+import { answered, arrivals, focusedEvent, layout, overviewed, pinnedScroll, places, pointer, rested, scroll, size } from "./local";
 
 /** Rows so far beyond the edges are asked for, too. CSS pixels. */
 const NEAR = 200;
@@ -117,6 +118,8 @@ export class Stage {
       }),
       effect(() => {
         void [view.value, layout.value, scroll.value, pinnedScroll.value, meta.value, offsets.value];
+        // The server looks for the first data while the page makes its rows.
+        if (!answered.peek() && source.peek() !== null) untracked(() => this.#want(this.windows()));
         this.touch();
       }),
       effect(() => {
@@ -215,7 +218,10 @@ export class Stage {
     }
     const isWhole = meta.value !== null && trees.value.length >= meta.value.reports.length;
     if (isWhole && this.#loader?.busy === false) answered.value = true;
-    if (isWhole && this.#asked === 0 && this.#loader?.busy === false && overviewed.value) this.#settle(true);
+    if (isWhole && this.#asked === 0 && this.#loader?.busy === false && overviewed.value) {
+      this.#settle(true);
+      if (!rested.value) whenIdle(() => (rested.value = true));
+    }
   };
 
   #paintOver(frame: Frame): void {

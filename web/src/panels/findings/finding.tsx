@@ -3,7 +3,7 @@ import type { Evidence, Finding } from "../../data/types";
 import { Bar } from "../parts/bar";
 import { goTo, goToSpan } from "../parts/jump";
 import { SafeLink } from "../parts/link";
-import { percent, time } from "../parts/units";
+import { count, percent, time } from "../parts/units";
 import { shares } from "./ranking";
 import { Severity } from "./severity";
 import { Name } from "../parts/name";
@@ -58,7 +58,7 @@ function Rows({ finding, report }: { finding: Finding; report: number }) {
   const some = finding.occurrences > finding.evidence.length ? `, the ${finding.evidence.length} most expensive` : "";
   return (
     <div class="p-evidence">
-      <h4>Seen {finding.occurrences === 1 ? "once" : `${finding.occurrences.toLocaleString("en-US")} times`}{some}</h4>
+      <h4>Seen {finding.occurrences === 1 ? "once" : `${count(finding.occurrences)} times`}{some}</h4>
       <table class="p-rows" aria-label="Where it can be seen">
         <thead>
           <tr><th scope="col">At</th><th scope="col">For</th><th scope="col">What</th></tr>

@@ -4,6 +4,7 @@ import { found, meta, notice, offsets, selected, source, view } from "../../app/
 import { signal } from "@preact/signals";
 import type { Located, SearchAnswer } from "../../data/types";
 import { expression } from "../parts/sorting";
+import { count } from "../parts/units";
 
 /** Names with counts, of all reports together. */
 export const names = signal<SearchAnswer["names"]>([]);
@@ -34,7 +35,7 @@ export async function search(text: string, regex: boolean): Promise<void> {
     names.value = joined(answers);
     const total = answers.reduce((sum, answer) => sum + answer.total, 0);
     found.value = { text, regex, total, names: new Set(names.value.map((one) => one.text)), current: null };
-    notice.value = total === 0 ? `Nothing is called “${text}”.` : `${total.toLocaleString("en-US")} hits.`;
+    notice.value = total === 0 ? `Nothing is called “${text}”.` : `${count(total)} hits.`;
   } catch (error) {
     if (!control.signal.aborted) notice.value = `The search failed: ${error instanceof Error ? error.message : String(error)}`;
   } finally {

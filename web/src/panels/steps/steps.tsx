@@ -9,7 +9,7 @@ import { Answered, Empty, useAnswer } from "../parts/answer";
 import { goToSpan } from "../parts/jump";
 import { PADDING, Plot, ROUND, axis, seriesColor } from "../parts/plot";
 import { ReportChoice, generation, panelReport } from "../parts/report";
-import { percent, time } from "../parts/units";
+import { count, percent, time } from "../parts/units";
 import type { Step } from "./series";
 import { beside, owner, owners, padded, partsOf, spread, stacked, taken } from "./series";
 import { Name } from "../parts/name";
@@ -51,7 +51,7 @@ function Drawn({ steps, report }: { steps: Steps; report: number }) {
     <div class="p-steps">
       <div class="p-main">
         <div class="p-bar">
-          <h3>{shown.length.toLocaleString("en-US")} × <Name text={steps.name} most={80} /></h3>
+          <h3>{count(shown.length)} × <Name text={steps.name} most={80} /></h3>
           <ReportChoice />
           {who.length > 1 && (
             <select aria-label="Which process" value={process === null ? "" : String(process)} onChange={(event) => {
@@ -136,8 +136,8 @@ function brief(step: Step | undefined): string {
   return step === undefined ? "" : `${step.number}·${step.rank === null ? `p${step.process}` : `r${step.rank}`}`;
 }
 
-function options(series: number, one: boolean, count: number, label: ((x: number) => string) | null, onClick: (number: number) => void): Omit<uPlot.Options, "width" | "height"> {
-  const bars = one && count <= BARS ? uPlot.paths.bars!({ size: [0.8, 40], align: 0 }) : undefined;
+function options(series: number, one: boolean, shown: number, label: ((x: number) => string) | null, onClick: (number: number) => void): Omit<uPlot.Options, "width" | "height"> {
+  const bars = one && shown <= BARS ? uPlot.paths.bars!({ size: [0.8, 40], align: 0 }) : undefined;
   return {
     legend: { show: false },
     padding: PADDING,
@@ -149,7 +149,7 @@ function options(series: number, one: boolean, count: number, label: ((x: number
       // Stacked ones are drawn from the greatest sum down: the first drawn is the last part.
       ...Array.from({ length: series }, (_, i): uPlot.Series => {
         const color = one ? series - 1 - i : i;
-        return { stroke: seriesColor(color), width: one ? 0.5 : 1.5, ...(one ? { fill: seriesColor(color) } : {}), points: { show: !one && count < 200 }, ...(bars ? { paths: bars } : {}) };
+        return { stroke: seriesColor(color), width: one ? 0.5 : 1.5, ...(one ? { fill: seriesColor(color) } : {}), points: { show: !one && shown < 200 }, ...(bars ? { paths: bars } : {}) };
       }),
     ],
     cursor: { y: false, points: { show: !one }, drag: { x: true, y: false } },

@@ -3,7 +3,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { hidden, order, pinned, toggled, trees } from "../../app/state";
-import { focusedRow, layout } from "../local";
+import { focusedRow, layout, rested } from "../local";
 import { node, track } from "../testing";
 import { Headers } from "./headers";
 
@@ -15,6 +15,7 @@ beforeEach(async () => {
     node("q", { name: "<script>alert(1)</script>\u202e\u0000", children: [node("x")] }),
   ]];
   [pinned.value, hidden.value, toggled.value, order.value, focusedRow.value] = [[], new Set(), new Set(), {}, null];
+  rested.value = true;
   place = document.createElement("div");
   document.body.append(place);
   await act(() => render(<Headers pinned={false} from={0} to={Infinity} />, place));
@@ -38,6 +39,13 @@ describe("the tree", () => {
   it("shows hostile names as text, without what turns writing round", () => {
     expect(place.querySelector("script")).toBeNull();
     expect(place.textContent).not.toMatch(/[\u0000\u202e]/);
+  });
+  it("has only what is near the screen until the page rests, then all that a reader may look for", async () => {
+    rested.value = false;
+    await act(() => render(<Headers pinned={false} from={0} to={20} />, place));
+    expect(items().length).toBe(1);
+    await act(() => void (rested.value = true));
+    expect(items().length).toBe(4);
   });
   it("is one stop of the Tab key", () => expect(items().filter((item) => item.tabIndex === 0).length).toBe(1));
   it("is walked, opened and closed with arrow keys", async () => {

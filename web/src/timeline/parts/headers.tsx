@@ -5,10 +5,10 @@ import { useEffect, useRef } from "preact/hooks";
 import { hide, nudge, toggleLanes, toggleOpen, togglePin } from "../input/reorder";
 import { FEW_LANES, type Row } from "../layout/rows";
 import { valueLabel } from "../draw/plots";
-import { focusedRow, headerWidth, layout } from "../local";
+import { focusedRow, headerWidth, layout, rested } from "../local";
 import { dragRow } from "./drag";
 
-/** Beyond so many rows only those near the screen are in the page. */
+/** Beyond so many rows, and at first, only those near the screen are in the page. */
 export const ALL_IN_PAGE = 400;
 
 /** What a screen reader says of a row. */
@@ -112,7 +112,7 @@ function Header({ row, rows, focusable }: { row: Row; rows: readonly Row[]; focu
 export function Headers({ pinned, from, to }: { pinned: boolean; from: number; to: number }) {
   const zone = pinned ? layout.value.pinned : layout.value.main;
   const { rows } = zone;
-  const shown = rows.length <= ALL_IN_PAGE ? rows : rows.filter((row) => (row.y < to && row.y + row.height > from) || row.key === focusedRow.value);
+  const shown = rows.length <= ALL_IN_PAGE && rested.value ? rows : rows.filter((row) => (row.y < to && row.y + row.height > from) || row.key === focusedRow.value);
   const first = rows.some((row) => row.key === focusedRow.value) ? focusedRow.value : rows[0]?.key;
   return (
     <div role="tree" aria-label={pinned ? "Pinned tracks" : "Tracks"} class="tl-tree" style={{ height: `${zone.height}px`, width: `${headerWidth.value}px` }}>
