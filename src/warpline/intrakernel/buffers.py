@@ -1,0 +1,216 @@
+"""Buffers for what kernels record: made to the measure of a launch, told to the agent, read back, made larger where needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from warpline.errors import UsageError
+from warpline.intrakernel import driver, recording
+from warpline.intrakernel.layout import Shape
+from warpline.intrakernel.memory import Memory, adopt, allocate_memory
+from warpline.intrakernel.reading import decode
+from warpline.intrakernel.tags import TagTable
+from warpline.model import intrakernel_layout as layout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from warpline.spool.intrakernel import Decoded
+
+_LARGEST = 1 << 32  # bytes that a rerun may grow a buffer to
+
+
+@dataclass
+class Launch:
+    """One launch: its generation, the name given to it, and when the host began and ended its block (ns, CLOCK_REALTIME)."""
+
+    generation: int
+    name: str
+    began: int
+    ended: int = 0
+
+
+class Buffer:
+    """What one launch records into. `allocate` makes one.
+
+    Attributes:
+        shape: how it is divided (`units`, `slots`, … are there as attributes, too).
+        tags: the names that the kernel uses.
+        memory: the framework's array, as kernels take it: torch int64, CuPy, Numba, an address, or a memoryview on the host.
+        pointer, nbytes: where it is and how long.
+        generation: of the last launch; a kernel writes it into its records, so a buffer is never cleared.
+        last: the last `launch`, None before the first.
+    """
+
+    def __init__(self, shape: Shape, memory: Memory, tags: TagTable, name: str = "") -> None:
+        self.shape = shape
+        self.tags = tags
+        self.name = name
+        self.generation = 1
+        self.last: Launch | None = None
+        self._place = memory
+        self._place.write(0, shape.header(1))
+        self._number = recording.register(self)
+
+    memory = property(lambda self: self._place.array, doc="The framework's own array.")
+    pointer = property(lambda self: self._place.pointer, doc="The address.")
+    nbytes = property(lambda self: self.shape.nbytes, doc="Bytes of the buffer.")
+    device = property(lambda self: self._place.device, doc="Number of the CUDA device; None: memory of the host.")
+    units = property(lambda self: self.shape.units, doc="How many units have a slice.")
+    slots = property(lambda self: self.shape.slots, doc="Records that fit into a slice.")
+    stride = property(lambda self: self.shape.stride, doc="Bytes from slice to slice.")
+    warps = property(lambda self: self.shape.warps, doc="Warps of a CTA that record.")
+    mode = property(lambda self: self.shape.mode, doc="`slices`, `claim` or `smem`.")
+    clock = property(lambda self: self.shape.clock, doc="`globaltimer` or `clock`.")
+    sample_blocks = property(lambda self: self.shape.sample_blocks, doc="Every how many-th CTA records.")
+    warp_mask = property(lambda self: self.shape.warp_mask, doc="Which warps of a CTA record; 0: the first ones.")
+
+    @contextmanager
+    def launch(self, name: str = "", *, stream: Any = None) -> Iterator[Launch]:
+        """Launch one kernel in this block: `with buffer.launch("gemm"): kernel[grid](…, buffer.memory)`.
+
+        What an earlier launch recorded is replaced. The head is written in the order of the stream, so launches
+        that are still running are left alone.
+
+        Args:
+            name: what the launch is called where no kernel record names it.
+            stream: the stream that the kernel goes to, of any framework or a handle; None: the current one of the
+                framework that the memory is of, else the default stream.
+        """
+        if self.last is not None:
+            self.generation = self.generation % 0xFFFFFFFF + 1
+            self._place.set_word(layout.GENERATION_AT, self.generation, stream)
+            if self.mode == "claim":
+                self._place.set_word(layout.CLAIMED_AT, 0, stream)
+        self.last = found = Launch(self.generation, name or self.name, time.clock_gettime_ns(time.CLOCK_REALTIME))
+        recording.launched(self._number, found.generation, found.name)
+        yield found
+        found.ended = time.clock_gettime_ns(time.CLOCK_REALTIME)
+
+    def read(self) -> bytes:
+        """Copy the buffer to the host; waits until the device is done."""
+        return bytes(self._place.read())
+
+    def decode(self) -> Decoded:
+        """Read and decode what the last launch recorded; see `warpline.spool.intrakernel.Decoded`. Needs NumPy."""
+        return decode(self._place.read(), generation=self.generation)
+
+    @property
+    def needed_slots(self) -> int:
+        """The slots that would have kept every record of the last launch."""
+        return self.decode().needed_slots
+
+    def resize(self, slots: int | None = None, units: int | None = None) -> None:
+        """Take new memory of the same kind for other numbers of slots or units; what was recorded is gone."""
+        shape = replace(self.shape, slots=slots or self.slots, units=units or self.units)
+        library = type(self.memory).__module__.partition(".")[0]
+        place = "cpu" if self.device is None else f"cuda:{self.device}"
+        memory = allocate_memory(shape.nbytes, place, library if library in ("torch", "cupy", "numba") else "")
+        recording.unregister(self._number)
+        self.shape, self._place, self.generation, self.last = shape, memory, 1, None
+        self._place.write(0, shape.header(1))
+        self._number = recording.register(self)
+
+    def run(self, kernel: Callable[[Buffer], object], *, name: str = "", auto_resize: bool = True) -> Decoded:
+        """Launch `kernel(buffer)` and decode; once more in a larger buffer where records did not fit.
+
+        Args:
+            kernel: launches one kernel that records into the buffer it is given. Whatever it changes is changed twice by a rerun.
+            name: of the launch.
+            auto_resize: launch again where records or units were lost; False: keep what fits.
+        """
+        for _ in range(3):
+            with self.launch(name):
+                kernel(self)
+            found = self.decode()
+            if not auto_resize or not (found.dropped or found.units_lost) or self.mode == "smem":
+                break
+            wanted = replace(self.shape, slots=found.needed_slots, units=self.units + found.units_lost)
+            if wanted.nbytes > _LARGEST:
+                break
+            self.resize(wanted.slots, wanted.units)
+        return found
+
+    def close(self) -> None:
+        """Let the agent store what is in the buffer, and forget it. The memory goes with its last user."""
+        recording.unregister(self._number)
+        self._number = 0
+
+    def __repr__(self) -> str:
+        return f"<Buffer {self.mode}: {self.units} units of {self.slots} slots, {self.nbytes} bytes at {self.pointer:#x}>"
+
+
+def _count(grid: int | Sequence[int]) -> int:
+    total = 1
+    for length in [grid] if isinstance(grid, int) else grid:
+        if length < 1:
+            raise UsageError(f"grid={grid!r}: every length is at least 1")
+        total *= length
+    return total
+
+
+def clock_for(device: int | None) -> str:
+    """The clock that `auto` stands for: ns where they are fine enough (Hopper and later, the host), else cycles."""
+    if device is None:
+        return "globaltimer"
+    return "globaltimer" if driver.driver().capability(device) >= (9, 0) else "clock"
+
+
+def allocate(
+    grid: int | Sequence[int] = 1,
+    warps: int | Sequence[int] = 1,
+    *,
+    slots: int = 256,
+    tags: TagTable | Iterable[str] = (),
+    mode: str = "slices",
+    clock: str = "auto",
+    device: str = "cuda",
+    library: str = "",
+    memory: Any = None,
+    units: int | None = None,
+    sample_blocks: int = 1,
+    warp_mask: int = 0,
+    keep: int = 0,
+    name: str = "",
+) -> Buffer:
+    """Make a buffer for launches of `grid` CTAs of which `warps` warps each record.
+
+    Args:
+        grid: CTAs of the launch, as one number or as it is launched: `(64, 8)`.
+        warps: how many warps of a CTA record, the first ones; or which ones: `(0, 4)`.
+        slots: records that each warp may write; what comes later is counted, not kept (`smem`: what came first).
+        tags: the names of the regions, a `TagTable` or names for one.
+        mode: `slices` (each warp has its place), `claim` (each warp claims one when it begins: persistent kernels,
+            CUDA graphs) or `smem` (a ring in shared memory, written out at the end).
+        clock: `globaltimer` (ns), `clock` (cycles) or `auto`: ns on Hopper and later, else cycles.
+        device: `cuda`, `cuda:N`, or `cpu` for interpreters and simulators.
+        library: who allocates: `torch`, `cupy`, `numba`, `cuda` (the driver itself) or `host`; default: the framework that is
+            imported already, else the driver.
+        memory: use this instead: any array or buffer of at least `Shape.nbytes` bytes.
+        units: how many units there are, where that is not CTAs x warps (mode `claim`).
+        sample_blocks: record only CTAs whose number is a multiple of it.
+        warp_mask: which warps record, as bits; what `warps=(0, 4)` sets.
+        keep: how many events are wanted of all, those that began first; 0: all.
+        name: of the buffer, for reports.
+
+    Raises:
+        UsageError: a value is out of its range, or the memory does not fit.
+        CaptureError: there is no CUDA device.
+    """
+    if not isinstance(warps, int):
+        chosen = sorted(set(warps))
+        if not chosen or chosen[0] < 0 or chosen[-1] > 63:
+            raise UsageError(f"warps={warps!r}: numbers of warps of a CTA, 0 … 63")
+        warps, warp_mask = len(chosen), sum(1 << warp for warp in chosen)
+    elif warp_mask:
+        warps = bin(warp_mask).count("1")
+    total = units or -(-_count(grid) // max(1, sample_blocks)) * warps
+    shape = Shape(total, slots, warps, mode, "globaltimer" if clock == "auto" else clock, sample_blocks, warp_mask, keep)
+    place = adopt(memory, shape.nbytes) if memory is not None else allocate_memory(shape.nbytes, device, library)
+    if clock == "auto":
+        shape = replace(shape, clock=clock_for(place.device))
+    return Buffer(shape, place, tags if isinstance(tags, TagTable) else TagTable(tags), name)
