@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,17 @@ def test_a_port_is_listened_to_before_anything_answers() -> None:
         door.listening.close()
     with pytest.raises(UsageError, match="allow-remote"):
         listen("0.0.0.0")
+
+
+def test_an_answer_does_not_wait_for_its_head_to_be_acknowledged() -> None:
+    door = listen()
+    try:
+        with socket.create_connection(("127.0.0.1", door.port)):
+            accepted, _ = door.listening.accept()
+            with accepted:
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    finally:
+        door.listening.close()
 
 
 def counter(values: list[float], step: int = 10) -> Counter:
