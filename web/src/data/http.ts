@@ -1,4 +1,6 @@
 /** Data from the server of `warpline view`: one method of `Source`, one endpoint of the same name; the cookie says who asks. */
+import { whenIdle } from "../base/dom";
+import { Aside } from "./aside";
 import { decodePlots, decodeRects } from "./decode";
 import type { Source, Span } from "./source";
 import type {
@@ -20,9 +22,11 @@ export class Refused extends Error {
 
 export class Http implements Source {
   readonly #base: URL;
+  readonly #aside: Aside;
 
-  constructor(base: string | URL = new URL("api/1/", document.baseURI)) {
+  constructor(base: string | URL = new URL("api/1/", document.baseURI), aside = new Aside()) {
     this.#base = new URL(base);
+    this.#aside = aside;
   }
 
   meta(): Promise<Meta> {
@@ -103,14 +107,29 @@ export class Http implements Source {
   }
 
   async #bytes(name: string, query: Record<string, Value>, signal?: AbortSignal): Promise<ArrayBuffer> {
-    return (await this.#ask(name, query, signal)).arrayBuffer();
+    const aside = this.#aside.ask(this.#url(name, query), signal);
+    if (aside === null) {
+      const bytes = await (await this.#ask(name, query, signal)).arrayBuffer();
+      // Not before: the first answer is what the page waits for.
+      whenIdle(() => this.#aside.start());
+      return bytes;
+    }
+    const { status, body } = await aside;
+    if (status === 0) throw unanswered();
+    if (status !== 200) throw await refusal(new Response(body, { status }));
+    return body;
   }
 
-  async #ask(name: string, query: Record<string, Value>, signal?: AbortSignal, body?: unknown): Promise<Response> {
+  #url(name: string, query: Record<string, Value>): URL {
     const url = new URL(name, this.#base);
     for (const [key, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(key, typeof value === "boolean" ? String(Number(value)) : String(value));
     }
+    return url;
+  }
+
+  async #ask(name: string, query: Record<string, Value>, signal?: AbortSignal, body?: unknown): Promise<Response> {
+    const url = this.#url(name, query);
     const options: RequestInit = { credentials: "same-origin", cache: "no-store" };
     if (signal !== undefined) options.signal = signal;
     if (body !== undefined) {
@@ -123,11 +142,15 @@ export class Http implements Source {
       answer = await fetch(url, options);
     } catch (failure) {
       if (signal?.aborted) throw failure;
-      throw new Refused(0, "The server does not answer. Is `warpline view` still running?");
+      throw unanswered();
     }
     if (!answer.ok) throw await refusal(answer);
     return answer;
   }
+}
+
+function unanswered(): Refused {
+  return new Refused(0, "The server does not answer. Is `warpline view` still running?");
 }
 
 async function refusal(answer: Response): Promise<Refused> {
