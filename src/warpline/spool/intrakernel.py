@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,14 @@ from warpline.errors import SpoolError
 from warpline.model import intrakernel_layout as layout
 from warpline.spool.intrakernel_decoded import EVENT, UNIT, Array, Decoded
 from warpline.spool.intrakernel_nuggets import decode_nuggets
-from warpline.spool.intrakernel_records import gather, gather_ring
+from warpline.spool.intrakernel_records import Records, Slices, gather, gather_ring
 from warpline.spool.intrakernel_times import ns_per_tick
 
 __all__ = ["Decoded", "decode"]
+
+_BLOCK = 1 << 14  # records at a time
+_SLACK = 1024  # ns or cycles by which timers may disagree
+_AHEAD = 1_000_000_000  # ns by which a unit without end may have outlived those with one
 
 
 def _dtype(fields: tuple[layout.Field, ...], size: int) -> np.dtype[Any]:
@@ -85,7 +90,7 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
         clock=layout.CLOCKS[head["clock"]],
         generation=generation,
         slots=slots,
-        units_lost=max(0, int(head["claimed"]) - int(head["units"])) if found_claim(head) else 0,
+        units_lost=max(0, int(head["claimed"]) - int(head["units"])) if _claims(head) else 0,
     )
     if there < head["units"]:
         found.notes.append(f"the buffer is cut off: {there} of {head['units']} units are there")
@@ -95,10 +100,10 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
         return found
     own = np.ascontiguousarray(heads[rows])
     ended, begin, span = _spans(own, found)
+    counts = np.where(ended, np.minimum(own["cursor"], slots), 0 if ring else slots).astype(np.int64)
+    units = Slices(raw, slots, stride, generation, rows, ended, own["cursor"], begin, span, _limits(own, ended, span, found), counts)
     rate = ns_per_tick(own, ended, found) if found.clock == "clock" else None
-    records = (gather_ring if ring else gather)(raw, own, rows, ended, span, head, generation)
-    found.garbled += records.garbled
-    _fill(found, own, rows, ended, records, begin, rate)
+    _fill(found, own, units, gather_ring if ring else gather, rate)
     keep = int(head["keep"])
     if keep and len(found.events) > keep:
         first = np.sort(np.argsort(found.events["start"], kind="stable")[:keep])
@@ -108,7 +113,7 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
     return found
 
 
-def found_claim(head: Array) -> bool:
+def _claims(head: Array) -> bool:
     """Whether units claim their slices."""
     return bool(head["mode"] == layout.MODES.index("claim"))
 
@@ -136,35 +141,63 @@ def _spans(own: Array, found: Decoded) -> tuple[Array, Array, Array]:
     return ended, begin, np.where(ended, own[f"{name}_end"] - begin, 0)
 
 
-def _fill(found: Decoded, own: Array, rows: Array, ended: Array, records: Any, begin: Array, rate: Array | None) -> None:
-    events = np.empty(len(records.unit), EVENT)
-    events["unit"], events["tag"], events["flags"], events["payload"] = records.unit, records.tag, records.flags, records.payload
-    events["reserved"] = 0
+def _limits(own: Array, ended: Array, span: Array, found: Decoded) -> Array:
+    """How many ticks after a unit's begin its records can lie; of one without end, what is farther is left from an older launch."""
+    limit = np.where(ended, span + np.uint64(_SLACK), np.uint64(1 << 31)).astype(np.int64)
+    if found.clock == "globaltimer" and ended.any() and not ended.all():
+        last = int(own["time_end"][ended].max())
+        lasted = np.maximum(last - own["time_begin"].astype(np.int64), 0)
+        np.minimum(limit, 2 * lasted + _AHEAD, out=limit, where=~ended)
+    return limit
+
+
+def _blocks(counts: Array) -> list[tuple[int, int]]:
+    """Cut the units into runs whose records fit into the processor's caches."""
+    total = np.cumsum(counts)
+    cuts = np.searchsorted(total, np.arange(_BLOCK, int(total[-1]) + _BLOCK, _BLOCK), side="left") + 1
+    edges = np.unique(np.concatenate([[0], np.minimum(cuts, len(counts)), [len(counts)]]))
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+def _fill(found: Decoded, own: Array, units: Slices, take: Callable[[Slices], Records], rate: Array | None) -> None:
+    """Fill in the units, and the events block by block."""
     base = own["time_begin"].astype(np.int64)
-    if rate is None:
-        end = base[records.unit] + records.offset
-        events["start"] = end - records.length
-    else:
-        scale, base = rate[records.unit], base[records.unit]
-        end = base + np.rint(records.offset * scale).astype(np.int64)
-        events["start"] = base + np.rint((records.offset - records.length) * scale).astype(np.int64)
-    events["end"] = end
-    units = np.zeros(len(rows), UNIT)
-    units["index"] = rows
+    counts = np.zeros(len(own), np.int64)
+    ends = np.where(units.ended, own["time_end"].astype(np.int64), base)
+    events, at = np.zeros(int(units.counts.sum()), EVENT), 0
+    numbers = events.view("<u4").reshape(-1, EVENT.itemsize // 4)  # unit in 0, tag, flags and nothing in 1, payload in 6
+    for first, last in _blocks(units.counts):
+        records = take(units.part(first, last))
+        rows, words = events[at : at + len(records.unit)], numbers[at : at + len(records.unit)]
+        at += len(rows)
+        np.add(records.unit, np.uint32(first), out=words[:, 0])
+        words[:, 1], words[:, 6] = records.word, records.payload
+        zero, end = np.repeat(base[first:last], records.counts), rows["end"]
+        if rate is None:
+            np.add(zero, records.offset, out=end)
+            np.subtract(end, records.length, out=rows["start"])
+        else:
+            scale = np.repeat(rate[first:last], records.counts)
+            end[:] = zero + np.rint(records.offset * scale).astype(np.int64)
+            rows["start"] = zero + np.rint((records.offset.astype(np.int64) - records.length) * scale).astype(np.int64)
+        counts[first:last] = records.counts
+        found.garbled += records.garbled
+        if not units.ended[first:last].all():
+            some = np.flatnonzero(~units.ended[first:last] & (records.counts > 0))
+            ends[first + some] = end[np.cumsum(records.counts)[some] - 1]
+    found.events = events[:at] if 2 * at > len(events) else events[:at].copy()
+    found.units = _units(own, units, counts, ends)
+    found.dropped = int(found.units["dropped"].sum())
+    needed = max(1, int(np.where(units.ended, own["cursor"], counts).max()))
+    found.needed_slots = needed if found.mode != "smem" else max(2, 1 << (needed - 1).bit_length())
+
+
+def _units(own: Array, units: Slices, counts: Array, ends: Array) -> Array:
+    found = np.zeros(len(own), UNIT)
+    found["index"] = units.rows
     for name in ("cta", "warp", "sm_begin", "sm_end"):
-        units[name] = own[name]
-    units["ended"], units["start"] = ended, own["time_begin"]
-    units["events"], units["dropped"] = records.counts, records.dropped
-    units["end"] = np.where(ended, own["time_end"].astype(np.int64), units["start"])
-    units["sm_end"] = np.where(ended, own["sm_end"], own["sm_begin"])
-    if not ended.all() and len(events):
-        last = np.cumsum(records.counts) - 1
-        left = ~ended & (records.counts > 0)
-        units["end"][left] = end[last[left]]
-    found.units, found.events = units, events
-    found.dropped = int(records.dropped.sum())
-    cursors = np.where(ended, own["cursor"], records.counts)
-    found.needed_slots = max(1, int(cursors.max()))
-    if found.mode == "smem":
-        found.needed_slots = max(2, 1 << (found.needed_slots - 1).bit_length())
-    del begin
+        found[name] = own[name]
+    found["sm_end"] = np.where(units.ended, own["sm_end"], own["sm_begin"])
+    found["ended"], found["start"], found["end"], found["events"] = units.ended, own["time_begin"], ends, counts
+    found["dropped"] = np.where(units.ended, own["cursor"] - np.minimum(own["cursor"], units.slots), 0)
+    return found

@@ -57,7 +57,7 @@ class Decoded:
     surplus: int = 0
     units_lost: int = 0
     garbled: int = 0
-    needed_slots: int = 0
+    needed_slots: int = 1
     notes: list[str] = field(default_factory=list)
 
     @property

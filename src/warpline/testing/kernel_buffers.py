@@ -70,7 +70,7 @@ def buffer_bytes(
     for number, unit in enumerate(units):
         at = layout.HEADER_BYTES + number * stride
         if unit is None:
-            data[at : at + 4] = b"\0\0\0\0" if stale == b"\0" else data[at : at + 4]
+            data[at : at + 4] = b"\0\0\0\0"
             continue
         own = generation if unit.generation is None else unit.generation
         cursor = len(unit.events) + unit.dropped_more

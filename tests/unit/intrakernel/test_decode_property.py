@@ -1,0 +1,82 @@
+"""Whatever units record comes back as it was, and rubbish never breaks the decoder."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("hypothesis")
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warpline.errors import SpoolError
+from warpline.model import intrakernel_layout as layout
+from warpline.spool import intrakernel
+from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+
+WRAP = 1 << 32
+
+
+@st.composite
+def unit(draw: st.DrawFn) -> Unit | None:
+    """A unit whose regions end one after the other, some within others."""
+    if draw(st.integers(0, 9)) == 0:
+        return None
+    begin = draw(st.integers(0, 1 << 62))
+    now, events = begin, []
+    for _ in range(draw(st.integers(0, 12))):
+        now += draw(st.one_of(st.integers(0, 1000), st.integers(0, 3 * 10**9)))
+        length = draw(st.integers(0, min(now - begin, WRAP - 1)))
+        payload = draw(st.one_of(st.none(), st.integers(0, WRAP - 1)))
+        events.append(Event(draw(st.integers(0, layout.RESERVED_TAG - 1)), now - length, now, payload))
+    more = draw(st.integers(0, 5)) if len(events) == 12 else 0
+    return Unit(
+        events,
+        draw(st.integers(0, WRAP - 1)),
+        draw(st.integers(0, 63)),
+        begin=begin,
+        end=now + draw(st.integers(1, 10**9)),
+        dropped_more=more,
+    )
+
+
+@given(st.lists(unit(), max_size=6), st.integers(1, 12), st.integers(1, WRAP - 1), st.booleans())
+def test_what_was_recorded_comes_back(units: list[Unit | None], slots: int, generation: int, with_generation: bool) -> None:
+    found = intrakernel.decode(buffer_bytes(units, slots=slots, generation=generation, with_generation=with_generation))
+    ran = [one for one in units if one is not None]
+    kept = [(row, event) for row, one in enumerate(ran) for event in one.events[:slots]]
+    assert found.events[["unit", "tag", "start", "end"]].tolist() == [(row, e.tag, e.start, e.end) for row, e in kept]
+    assert found.events["payload"].tolist() == [e.payload or 0 for _, e in kept]
+    assert found.units[["cta", "warp", "start", "end"]].tolist() == [(one.cta, one.warp, one.begin, one.end) for one in ran]
+    wanted = [len(one.events) + one.dropped_more for one in ran]
+    assert found.units["dropped"].tolist() == [max(0, count - slots) for count in wanted]
+    assert found.needed_slots == max([1, *wanted])
+    assert found.garbled == 0
+
+
+@given(st.lists(unit(), min_size=1, max_size=4), st.data())
+def test_a_buffer_with_rubbish_in_it_is_read_or_refused(units: list[Unit | None], data: st.DataObject) -> None:
+    mode = data.draw(st.sampled_from(layout.MODES))
+    raw = buffer_bytes(
+        [
+            one
+            and Unit([Event(e.tag % 256, e.start, e.end) for e in one.events], begin=one.begin, end=one.end, ended=data.draw(st.booleans()))
+            for one in units
+        ],
+        mode=mode,
+        clock=data.draw(st.sampled_from(layout.CLOCKS)),
+    )
+    for _ in range(data.draw(st.integers(0, 4))):
+        at = data.draw(st.integers(0, len(raw) - 1))
+        rubbish = data.draw(st.binary(min_size=1, max_size=40))[: len(raw) - at]
+        raw[at : at + len(rubbish)] = rubbish
+    raw = raw[: data.draw(st.integers(0, len(raw)))] if data.draw(st.booleans()) else raw
+    try:
+        found = intrakernel.decode(raw)
+    except SpoolError:
+        return
+    assert found.units["events"].sum() == len(found.events)
+    assert (found.events["end"] >= found.events["start"]).all()
+    assert all(isinstance(text, str) for text in found.losses())
+    if len(found.events):
+        assert (found.events["unit"] < len(found.units)).all()
