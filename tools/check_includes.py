@@ -1,9 +1,14 @@
-"""Checks who includes whom in native/: the C++ side of the layers in ARCHITECTURE.md."""
+"""Checks who includes whom in native/: the C++ side of the layers in ARCHITECTURE.md; and that headers are named by who needs them.
+
+The second because tools/compile_once.py puts some headers of the standard library before every file: only builds without
+it would notice that one was forgotten.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent / "native"
@@ -26,6 +31,25 @@ ALLOWED: dict[str, set[str]] = {
 }
 SEES_PYTHON = {"bindings"}
 SEES_NVTX = {"drivers", "agent/sources", "bindings"}
+# What of the standard library needs which header.
+NEEDS = {
+    "algorithm": "all_of any_of binary_search clamp copy copy_n fill find find_if lower_bound max min none_of remove_if reverse sort "
+    "stable_sort unique upper_bound",
+    "array": "array",
+    "atomic": "atomic atomic_flag atomic_ref atomic_thread_fence atomic_signal_fence",
+    "cstdio": "fprintf snprintf",
+    "cstring": "memcmp memcpy memmove memset strcmp strlen strncmp",
+    "memory": "make_shared make_unique shared_ptr unique_ptr",
+    "mutex": "call_once lock_guard mutex once_flag scoped_lock unique_lock",
+    "new": "bad_alloc nothrow",
+    "string": "stoi stoull string to_string",
+    "string_view": "string_view",
+    "unordered_map": "unordered_map",
+    "vector": "vector",
+}
+HEADER_OF = {name: header for header, names in NEEDS.items() for name in names.split()}
+USED = re.compile(r"\bstd::(\w+)")
+COMMENT = re.compile(r"//.*")
 VENDOR = re.compile(r"^(cuda|cupti|nvml|nvperf|hip|rocm)[\w/]*\.h$")
 
 
@@ -77,10 +101,27 @@ def complaints(source: Path) -> list[str]:
     return found
 
 
+@cache
+def named(source: Path) -> frozenset[str]:
+    """The headers that a file includes itself or by headers of ours."""
+    found: set[str] = set()
+    for quote, name in INCLUDE.findall(source.read_text(encoding="utf-8")):
+        target = resolve(source, quote, name)
+        found |= {name} if target is None else named(ROOT / target)
+    return frozenset(found)
+
+
+def forgotten(source: Path) -> list[str]:
+    """Say which headers of the standard library one source needs and does not include."""
+    text = COMMENT.sub("", source.read_text(encoding="utf-8"))
+    needed = {HEADER_OF[name]: name for name in USED.findall(text) if name in HEADER_OF}
+    return [f"uses std::{name}: include <{header}>" for header, name in sorted(needed.items()) if header not in named(source)]
+
+
 def main() -> int:
     """Print every complaint with its file; 1 if there is any."""
     files = sorted(path for path in ROOT.rglob("*") if path.suffix in SUFFIXES)
-    lines = [f"native/{path.relative_to(ROOT)} {text}" for path in files for text in complaints(path)]
+    lines = [f"native/{path.relative_to(ROOT)} {text}" for path in files for text in complaints(path) + forgotten(path)]
     print("\n".join(lines), end="\n" if lines else "")
     return 1 if lines else 0
 

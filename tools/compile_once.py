@@ -3,6 +3,9 @@
 For builds that repeat each other: wheels for several interpreters, sanitizers, the next run of the tests. Objects are kept below
 `build/objects` under what they were made of; where a tree lies plays no part. CMake takes this as CMAKE_CXX_COMPILER_LAUNCHER.
 What does not compile one file into one object is handed to the compiler as it is.
+
+Half of the time of a file of C++ goes into headers of the standard library, so those are compiled once for all files with the
+same words (`tools/check_includes.py` sees to it that files name them all the same: other builds know nothing of this).
 """
 
 from __future__ import annotations
@@ -22,6 +25,24 @@ PLACES = ("-I", "-isystem", "-iquote")  # what was found there counts, not where
 SYSTEM = "/usr/"  # hundreds of headers for each file: told apart by size and time
 VERSIONS = 8  # objects of one file that are kept, for headers that change
 DAY_S = 86400
+# The headers that are compiled once, where more than a few files are compiled alike.
+COMMON = [
+    "algorithm",
+    "array",
+    "atomic",
+    "cstdint",
+    "cstdio",
+    "cstdlib",
+    "cstring",
+    "memory",
+    "mutex",
+    "new",
+    "string",
+    "string_view",
+    "unordered_map",
+    "vector",
+]
+FEW = 3
 
 
 class Compilation:
@@ -44,12 +65,11 @@ class Compilation:
                 self.listing = next(left)
             elif word == "-MT":
                 self.target = next(left)
-            elif word == "-include" and "cmake_pch." not in (text := next(left)):
-                self.rest += [word, text]
+            elif word.startswith("-std="):  # versions of CMake differ in where they say it
+                self.rest.insert(0, word)
             elif word.endswith((".c", ".cpp")) and not word.startswith("-"):
                 sources.append(word)
-            # CMake's precompiled headers hold the system's, which sources include all the same.
-            elif word not in ("-c", "-include", "-MD", "-Winvalid-pch"):
+            elif word not in ("-c", "-MD"):
                 self.rest.append(word)
         self.source = sources[0] if len(sources) == 1 else ""
         self.plain = "-c" in words and bool(self.source and self.out) and not {"-x", "-E", "-include"} & set(self.rest)
@@ -84,7 +104,7 @@ class Compilation:
         with open(listing, encoding="utf-8") as file:
             text = file.read().partition(": ")[2].replace("\\\n", " ").replace("\\ ", "\0")
         paths = [path.replace("\0", " ") for path in text.split()]
-        return [path for path in paths if "cmake_pch." not in path and path != self.source]
+        return [path for path in paths if not path.startswith(KEPT) and path != self.source]
 
     def write(self, headers: list[str]) -> None:
         """The listing that the compiler would have written."""
@@ -154,12 +174,44 @@ def run(words: list[str]) -> int:
     if not asked.listing:
         asked.listing = f"{asked.out}.d"
         extra = ["-MD", "-MF", asked.listing]
-    done = subprocess.run([*words, *extra], stderr=subprocess.PIPE, check=False)
+    done = subprocess.run([*words, *_common(asked), *extra], stderr=subprocess.PIPE, check=False)
     sys.stderr.buffer.write(done.stderr)
-    if done.returncode == 0 and not done.stderr:
-        _keep(asked, folder, asked.read(asked.listing))
-        _forget()
+    if done.returncode == 0:
+        headers = asked.read(asked.listing)
+        asked.write(headers)
+        if not done.stderr:
+            _keep(asked, folder, headers)
+            _forget()
     return done.returncode
+
+
+def _common(asked: Compilation) -> list[str]:
+    """Words that make the compiler begin with COMMON, which it has compiled; none where that does not pay, or is being done."""
+    if not asked.source.endswith(".cpp"):
+        return []
+    compiler = os.path.realpath(shutil.which(asked.words[0]) or asked.words[0])
+    # Where headers of ours lie and what the command defines for them is nothing to the standard library.
+    alike = [word for word in asked.rest if word not in PLACES and (word.startswith("-D_") or not word.startswith("-D"))]
+    key = hashlib.sha256("\0".join([compiler, _state(compiler), *alike, *COMMON]).encode()).hexdigest()
+    folder = os.path.join(KEPT, f"common-{key}")
+    header = os.path.join(folder, "common.h")
+    if os.path.exists(f"{header}.gch"):
+        os.utime(folder)
+        return ["-include", header, "-fpch-deps"]
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "asked"), "ab") as file:
+        file.write(b".")
+        file.flush()
+        if file.tell() != FEW:  # one of those that run side by side does it, once
+            return []
+    with open(header, "w", encoding="utf-8") as file:
+        file.writelines(f"#include <{name}>\n" for name in COMMON)
+    made = f"{header}.made"
+    words = [asked.words[0], *alike, "-x", "c++-header", header, "-o", made]
+    if subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        return []
+    os.rename(made, f"{header}.gch")
+    return ["-include", header, "-fpch-deps"]
 
 
 def _forget() -> None:

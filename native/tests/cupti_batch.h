@@ -1,6 +1,7 @@
 // Buffers as a CUPTI of some version fills them: records of its sizes, with rubbish where we declare nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <vector>

@@ -1,6 +1,7 @@
 // Chrome traces: whole ones, cut off at every byte, changed at random, in pieces of all sizes. Meant for the sanitizers.
 #include "desk/trace_reader.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <random>

@@ -107,6 +107,50 @@ def test_other_calls_are_handed_on(compile_in: Compile, calls: Path, tmp_path: P
     assert len(calls.read_text().splitlines()) == 3
 
 
+def test_versions_of_cmake_put_the_standard_in_different_places(compile_in: Compile, calls: Path) -> None:
+    compile_in("one", "-std=c11", "-fPIC", "-O1")
+    compile_in("one", "-fPIC", "-O1", "-std=c11")
+    assert len(calls.read_text().splitlines()) == 1
+    compile_in("one", "-fPIC", "-O1", "-std=c17")
+    assert len(calls.read_text().splitlines()) == 2
+
+
+@pytest.mark.slow
+def test_headers_of_the_library_are_compiled_once(calls: Path, compile_in: Compile, tmp_path: Path) -> None:
+    """After a few files of C++: errors, what is listed and what is made are as without."""
+    compile_in("one")  # puts the tool there
+    compiler = tmp_path / "count-g++"
+    compiler.write_text(calls.with_name("count-gcc").read_text().replace("exec gcc", "exec g++"))
+    compiler.chmod(0o755)
+    program = [sys.executable, "-S", "-E", str(tmp_path / "tools" / "compile_once.py"), str(compiler)]
+
+    def made(name: str, text: str) -> str:
+        source = tmp_path / f"{name}.cpp"
+        source.write_text(text)
+        words = [*program, "-std=c++20", f"-DOWN_NAME={name}", "-MD", "-MT", "x", "-MF", f"{tmp_path}/listing", "-c", str(source)]
+        return subprocess.run([*words, "-o", f"{tmp_path}/{name}.o"], capture_output=True, text=True, check=False).stderr
+
+    text = '#include "own.h"\n#include <vector>\nstd::vector<int> OWN_NAME() { return {VALUE}; }\n'
+    (tmp_path / "own.h").write_text("#define VALUE 1\n")
+    for number in range(6):
+        assert made(f"f{number}", text) == ""
+        listed = (tmp_path / "listing").read_text().split()
+        assert str(tmp_path / "own.h") in listed
+        assert any(path.endswith("/vector") for path in listed)
+        assert not any("/build/objects/" in path for path in listed)
+    (common,) = (tmp_path / "build" / "objects").glob("common-*/common.h.gch")
+    assert len(calls.read_text().splitlines()) == 1 + 6 + 1
+    common.with_suffix("").write_text("#error the compiled one is not taken\n")
+    assert made("g", text) == ""
+    assert "no_such_name" in made("h", f"{text}int x = no_such_name;\n")
+    before = len(calls.read_text().splitlines())
+    assert made("g", text) == ""
+    (tmp_path / "own.h").write_text("#define VALUE 2\n")
+    assert len(calls.read_text().splitlines()) == before
+    assert made("g", text) == ""
+    assert len(calls.read_text().splitlines()) == before + 1
+
+
 def test_what_nobody_used_for_a_week_goes(compile_in: Compile, calls: Path, tmp_path: Path) -> None:
     compile_in("one")
     objects = tmp_path / "build" / "objects"

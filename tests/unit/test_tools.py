@@ -66,6 +66,16 @@ def test_a_planted_include_is_found(native: ModuleType, source: str, text: str, 
     assert complaint in found
 
 
+def test_a_header_of_the_library_that_was_forgotten_is_found(native: ModuleType) -> None:
+    """The build would not notice: it puts some of them before every file."""
+    path = native.ROOT / "spool" / "x.cpp"
+    path.write_text('#include "file.h"\n// std::mutex\nstd::vector<int> f() { return {std::min(1, 2)}; }\n')
+    assert native.forgotten(path) == ["uses std::min: include <algorithm>", "uses std::vector: include <vector>"]
+    (native.ROOT / "spool" / "file.h").write_text("#include <algorithm>\n#include <vector>\n")
+    native.named.cache_clear()
+    assert native.forgotten(path) == []
+
+
 @pytest.mark.parametrize(
     ("source", "text"),
     [

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <new>
 
 #include "agent/own_stack.h"
 #include "agent/python/layout.h"

@@ -1,6 +1,8 @@
 // Handles of objects that programs make: the domain and a number, so that using one needs no look-up.
 #pragma once
 
+#include <algorithm>
+
 #include "nvtx_event.h"
 #include "nvtx_registry.h"
 

@@ -1,4 +1,5 @@
 // Semantics: lists of structures that say what a payload's entry or a counter means.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 

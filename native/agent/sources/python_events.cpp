@@ -1,4 +1,5 @@
 // Exceptions where they are raised, and warnings that are shown.
+#include <algorithm>
 #include <string>
 
 #include "agent/python/objects.h"

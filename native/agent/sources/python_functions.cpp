@@ -1,5 +1,6 @@
 // Named functions. With sys.monitoring the interpreter tells of calls of their code; earlier versions get a wrapper in the function's
 // place, once its module has been imported.
+#include <new>
 #include <string>
 
 #include "agent/python/bootstrap.h"

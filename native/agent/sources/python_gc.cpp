@@ -1,5 +1,6 @@
 // Garbage collections: a C function among gc.callbacks.
 #include <atomic>
+#include <new>
 
 #include "python_parts.h"
 

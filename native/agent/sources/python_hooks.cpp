@@ -1,4 +1,5 @@
 // What Python itself does: the GIL, collections, imports, calls.
+#include <new>
 #include <string>
 
 #include "agent/hooks/cpu.h"
