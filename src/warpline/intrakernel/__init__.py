@@ -19,28 +19,93 @@ if TYPE_CHECKING:
 
     from warpline.intrakernel.buffers import Buffer, Launch, allocate
     from warpline.intrakernel.layout import Shape
+    from warpline.intrakernel.nuggets import (
+        Event,
+        ProfileBuf,
+        allocate_profile_buffer,
+        decode_events,
+        elected_start,
+        elected_stop,
+        events_to_perfetto,
+        lane0_warp0_start,
+        lane0_warp0_stop,
+        profile_region,
+        profile_session,
+        profile_start,
+        profile_stop,
+        read_globaltimer,
+        warp_start,
+        warp_stop,
+    )
+    from warpline.intrakernel.reading import decode
     from warpline.intrakernel.tags import TagTable
-
-__all__ = ["Buffer", "Launch", "Shape", "TagTable", "allocate"]
+    from warpline.intrakernel.traces import write_trace
 
 _HOMES = {
-    "Buffer": "warpline.intrakernel.buffers",
-    "Launch": "warpline.intrakernel.buffers",
-    "Shape": "warpline.intrakernel.layout",
-    "TagTable": "warpline.intrakernel.tags",
-    "allocate": "warpline.intrakernel.buffers",
+    "Buffer": "buffers",
+    "Launch": "buffers",
+    "Shape": "layout",
+    "TagTable": "tags",
+    "allocate": "buffers",
+    "decode": "reading",
+    "write_trace": "traces",
+    "include_path": "headers",  # where warpline.cuh is
+    # the reference design's names
+    "Event": "nuggets",
+    "ProfileBuf": "nuggets",
+    "allocate_profile_buffer": "nuggets",
+    "decode_events": "nuggets",
+    "events_to_perfetto": "nuggets",
+    "profile_session": "nuggets",
+    # and those for kernels of CuTe DSL
+    "elected_start": "nuggets",
+    "elected_stop": "nuggets",
+    "lane0_warp0_start": "nuggets",
+    "lane0_warp0_stop": "nuggets",
+    "profile_region": "nuggets",
+    "profile_start": "nuggets",
+    "profile_stop": "nuggets",
+    "read_globaltimer": "nuggets",
+    "warp_start": "nuggets",
+    "warp_stop": "nuggets",
 }
+__all__ = [
+    "Buffer",
+    "Event",
+    "Launch",
+    "ProfileBuf",
+    "Shape",
+    "TagTable",
+    "allocate",
+    "allocate_profile_buffer",
+    "decode",
+    "decode_events",
+    "elected_start",
+    "elected_stop",
+    "events_to_perfetto",
+    "include_path",
+    "lane0_warp0_start",
+    "lane0_warp0_stop",
+    "profile_region",
+    "profile_session",
+    "profile_start",
+    "profile_stop",
+    "read_globaltimer",
+    "warp_start",
+    "warp_stop",
+    "write_trace",
+]
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
+        value = getattr(import_module(f"warpline.intrakernel.{_HOMES[name]}"), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'warpline.intrakernel' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(__all__)

@@ -91,6 +91,11 @@ class Buffer:
         yield found
         found.ended = time.clock_gettime_ns(time.CLOCK_REALTIME)
 
+    def clear(self) -> None:
+        """Forget what was recorded; for launches that are not in a `launch` block."""
+        self._place.write(layout.HEADER_BYTES, bytes(self.nbytes - layout.HEADER_BYTES))
+        self._place.write(0, self.shape.header(self.generation))
+
     def read(self) -> bytes:
         """Copy the buffer to the host; waits until the device is done."""
         return bytes(self._place.read())

@@ -226,4 +226,20 @@ def _on_device(size: int, ordinal: int | None, library: str) -> Memory:
     calls = driver.driver()
     with calls.using(calls.context_of_device(ordinal)):
         pointer = calls.allocate(size * 8)
-    return DeviceMemory(pointer, pointer, size * 8, owned=True)
+    return DeviceMemory(Address(pointer, size), pointer, size * 8, owned=True)
+
+
+class Address(int):
+    """Memory of the driver's own: its address, and what array libraries ask for to look into it."""
+
+    size: int
+
+    def __new__(cls, pointer: int, size: int) -> Address:
+        """Make one of `size` int64 words."""
+        made = super().__new__(cls, pointer)
+        made.size = size
+        return made
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {"shape": (self.size,), "typestr": "<i8", "data": (int(self), False), "version": 3, "strides": None}

@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from warpline.spool.intrakernel import Decoded
 
 
-def decode(data: bytes | bytearray | memoryview, *, generation: int | None = None) -> Decoded:
+def decode(data: bytes | bytearray | memoryview, *, generation: int | None = None, layout: str = "warpline") -> Decoded:
     """Decode the bytes of a buffer; see `warpline.spool.intrakernel.decode`. ImportError names NumPy where it is absent."""
     from warpline.spool.intrakernel import decode as decode_bytes
 
-    return decode_bytes(data, generation=generation)
+    return decode_bytes(data, generation=generation, layout=layout)
