@@ -36,9 +36,12 @@ def _loaded(statement: str) -> set[str]:
         "import warpline.model.tables, warpline.errors, warpline.catalog",
         "import pkgutil, warpline.capture\n"
         "for module in pkgutil.walk_packages(warpline.capture.__path__, 'warpline.capture.'):\n    __import__(module.name)",
+        "import pkgutil, warpline.intrakernel, warpline.intrakernel.dsl\n"
+        "for module in pkgutil.iter_modules(warpline.intrakernel.__path__, 'warpline.intrakernel.'):\n    __import__(module.name)\n"
+        "buffer = warpline.intrakernel.allocate(4, device='cpu')\nwith buffer.launch('k'):\n    buffer.read()",
         "import warpline",
     ],
-    ids=["nvtx", "annotate", "model", "capture", "facade"],
+    ids=["nvtx", "annotate", "model", "capture", "intrakernel", "facade"],
 )
 def test_only_the_standard_library_is_needed(statement: str) -> None:
     roots = {name.partition(".")[0] for name in _loaded(statement)}

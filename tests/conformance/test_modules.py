@@ -62,7 +62,7 @@ def test_every_part_of_the_package_has_its_layer_and_its_half() -> None:
     assert parts <= layered, f"no layer yet: {sorted(parts - layered)}"
     target = {name.removeprefix("warpline.") for name in contracts["light-target"]["source_modules"]}
     desk = {name.removeprefix("warpline.") for name in contracts["light-desk"]["source_modules"]}
-    wings = {"torch", "intrakernel"}
+    wings = {"torch"}
     assert parts - wings <= target | desk, f"in neither half: {sorted(parts - wings - target - desk)}"
     apart = {name.removeprefix("warpline.") for name in contracts["two-halves"]["source_modules"]}
     assert desk - {"cli", "testing"} == apart, "two-halves and light-desk name the same packages"

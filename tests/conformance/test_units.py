@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -73,6 +74,13 @@ def test_its_options_have_defaults_and_are_explained(unit: Unit) -> None:
 def test_its_constants_are_there(unit: Unit) -> None:
     for name in unit.family.constants:
         assert unit.constant(name) is not None, f"{unit.path.name} lacks the module constant {name} (a literal)"
+
+
+@pytest.mark.parametrize("unit", catalog.units("intrakernel.dsl"), ids=lambda unit: unit.id)
+def test_an_in_kernel_language_has_the_example(unit: Unit) -> None:
+    functions = {node.name: node for node in unit.tree.body if isinstance(node, ast.FunctionDef)}
+    assert {"ways", "example"} <= functions.keys(), f"{unit.path.name} lacks what warpline/intrakernel/dsl/__init__.py asks for"
+    assert [argument.arg for argument in functions["example"].args.args] == ["way"]
 
 
 @every_unit
