@@ -32,7 +32,7 @@ const press = (key: string, more: KeyboardEventInit = {}) =>
 describe("the tree", () => {
   it("says level, place, what is open, and what is in a row", () => {
     expect(items().map((item) => [item.ariaLevel ?? item.getAttribute("aria-level"), item.getAttribute("aria-expanded"), item.getAttribute("aria-label")])).toEqual([
-      ["1", "true", "python, pid 7"], ["2", null, "main, 1,234 events, busy 0.05 %"], ["2", null, "SM active, counter from 0 % to 90 %"],
+      ["1", "true", "python pid 7"], ["2", null, "main, 1,234 events, busy 0.05 %"], ["2", null, "SM active, counter from 0 % to 90 %"],
       ["1", "false", expect.stringContaining("<script>")],
     ]);
   });

@@ -15,7 +15,8 @@ export const ALL_IN_PAGE = 400;
 export function describe(row: Row): string {
   const { node } = row;
   const track = node.track;
-  const words = [visible(node.name), node.detail ?? ""];
+  // As it stands there: whoever speaks to the page names what they see.
+  const words = [[visible(node.name), visible(node.detail ?? "")].filter((word) => word !== "").join(" ")];
   if (track !== undefined && track.kind === "counter") words.push(`counter from ${valueLabel(track.low ?? 0, track.unit)} to ${valueLabel(track.high ?? 0, track.unit)}`);
   else if (track !== undefined) words.push(`${count(track.events)} events`, `busy ${percent(track.end > track.begin ? Math.min(track.busy / (track.end - track.begin), 1) : 0)}`);
   if (row.pinned) words.push("pinned");
@@ -88,9 +89,9 @@ function Header({ row, rows, focusable }: { row: Row; rows: readonly Row[]; focu
         type="button" tabIndex={-1} aria-hidden="true" class={`tl-caret${row.open === null ? " tl-none" : ""}`} onClick={() => toggleOpen(row)}
       >{row.open === true ? "▾" : "▸"}</button>
       <span class="tl-name" dir="auto">{visible(node.name)}</span>
-      {node.detail !== undefined && <span class="tl-detail">{visible(node.detail)}</span>}
+      {node.detail !== undefined && <> <span class="tl-detail">{visible(node.detail)}</span></>}
       {row.more > 0 && (
-        <button type="button" tabIndex={-1} class="tl-lanes" title={`Show ${row.more} more lanes`} aria-label={`Show ${row.more} more lanes`} onClick={() => toggleLanes(row)}>
+        <button type="button" tabIndex={-1} aria-hidden="true" class="tl-lanes" title={`Show ${row.more} more lanes`} aria-label={`Show ${row.more} more lanes`} onClick={() => toggleLanes(row)}>
           +{row.more}
         </button>
       )}
