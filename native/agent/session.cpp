@@ -21,6 +21,7 @@
 #include "heap.h"
 #include "hooks/cpu.h"
 #include "hooks/cupti.h"
+#include "hooks/intrakernel.h"
 #include "source.h"
 #include "spool/helpers.h"
 #include "spool/schema.h"
@@ -40,6 +41,7 @@ __thread Lane *t_lane = nullptr;
 
 namespace {
 
+constexpr unsigned kLastKernelsMs = 10'000;
 constexpr ClockParams kPlainClock{ClockKind::monotonic, 0, 0, 0, 1};
 
 enum class Mode : uint32_t {
@@ -142,6 +144,7 @@ void become_child(State &state) {
   stop_closing();
   forget_helpers();
   abandon_cupti();
+  abandon_intrakernel();
   renew_stacks();
   abandon_cpu();
   state.spares = nullptr;
@@ -559,6 +562,7 @@ int stop_recording() {
     return ENOENT;
   }
   if (ProcessLog *log = log_begun_by_hand(*g_state)) {
+    store_intrakernel_buffers(kLastKernelsMs, true);
     detach_cupti(log->generation());
   }
   return end_recording(*g_state);
@@ -590,6 +594,7 @@ int profiler_stop() {
   if (close_window(control, Cause::profiler_api, gate / 2 + 1) <= 0) {
     return 0;
   }
+  store_intrakernel_buffers(kLastKernelsMs, true);
   follow_windows();
   return 1;
 }

@@ -12,7 +12,18 @@ typedef struct CudaStream_st *CudaStream;
 enum {
   kCudaSuccess = 0,
   kCudaErrorNotInitialized = 3,
+  kCudaErrorInvalidContext = 201,
+  kCudaErrorNotReady = 600,
 };
+
+// Of cuPointerGetAttribute.
+enum {
+  kCudaPointerContext = 1,
+  kCudaPointerDevice = 9,
+};
+
+enum { kCudaCaptureModeRelaxed = 2 };
+enum { kCudaStreamPerThread = 2 };  // in the place of a stream
 
 // Of cuDeviceGetAttribute.
 enum {
@@ -33,3 +44,18 @@ typedef struct CudaFunctions {
   CudaResult (*device_get)(CudaDevice *device, int ordinal);                     // cuDeviceGet
   CudaResult (*device_get_attribute)(int *value, int which, CudaDevice device);  // cuDeviceGetAttribute
 } CudaFunctions;
+
+// The same, for reading memory of a device.
+typedef struct CudaMemoryFunctions {
+  CudaResult (*pointer_get_attribute)(void *value, int which, uint64_t address);  // cuPointerGetAttribute
+  CudaResult (*context_get_current)(CudaContext *context);                        // cuCtxGetCurrent
+  CudaResult (*context_push)(CudaContext context);                                // cuCtxPushCurrent_v2
+  CudaResult (*context_pop)(CudaContext *context);                                // cuCtxPopCurrent_v2
+  CudaResult (*context_synchronize)(void);                                        // cuCtxSynchronize
+  CudaResult (*stream_query)(CudaStream stream);                                  // cuStreamQuery
+  CudaResult (*stream_synchronize)(CudaStream stream);                            // cuStreamSynchronize
+  CudaResult (*stream_is_capturing)(CudaStream stream, int *status);              // cuStreamIsCapturing
+  CudaResult (*exchange_capture_mode)(int *mode);  // cuThreadExchangeStreamCaptureMode
+  CudaResult (*copy_to_host)(void *to, uint64_t from, size_t bytes,
+                             CudaStream stream);  // cuMemcpyDtoHAsync_v2
+} CudaMemoryFunctions;

@@ -7,7 +7,7 @@
 namespace warpline {
 
 BlobLog::Blob BlobLog::write(SpoolFile &file, uint32_t thread, const BlobHead &head, const void *bytes,
-                             size_t size) {
+                             size_t size, size_t lost) {
   uint32_t flags = head.flags;
   if (size > kLargest) {
     size = kLargest;
@@ -18,7 +18,7 @@ BlobLog::Blob BlobLog::write(SpoolFile &file, uint32_t thread, const BlobHead &h
     cursor_ = ready_ = end_ = nullptr;
     Chunk chunk = ring_.next(file, ChunkKind::blobs, 0, thread, need, next_chunk_);
     if (!chunk) {
-      file.count(kLostPayloads);
+      file.count(lost);
       return {};
     }
     next_chunk_ = std::min(next_chunk_ * 4, size_t{1} << 20);

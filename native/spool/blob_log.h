@@ -14,8 +14,9 @@ class BlobLog {
     BlobHead *head = nullptr;
   };
 
-  //! Copies a payload. The caller makes sure that no signal handler of its thread comes between (ThreadLog::Busy).
-  Blob write(SpoolFile &file, uint32_t thread, const BlobHead &head, const void *bytes, size_t size);
+  //! Copies a payload; one for which there is no space is counted in the slot `lost`. The caller makes sure that no signal handler of its thread comes between (ThreadLog::Busy).
+  Blob write(SpoolFile &file, uint32_t thread, const BlobHead &head, const void *bytes, size_t size,
+             size_t lost = kLostPayloads);
 
   //! The payloads of an event that is not recorded, from the first: where nothing was written behind them, their space is free
   //! again. The caller holds Busy.

@@ -168,7 +168,7 @@ std::span<const WideRecord> cuda_wide_records() {
 std::string wide_schema_json() {
   std::string out = "\"wide\": {";
   const char *comma = "";
-  for (auto records : {cuda_wide_records(), cpu_wide_records()}) {
+  for (auto records : {cuda_wide_records(), cpu_wide_records(), intrakernel_wide_records()}) {
     for (const WideRecord &record : records) {
       out += comma;
       append(out, record);

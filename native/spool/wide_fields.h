@@ -23,9 +23,10 @@ struct WideRecord {
   std::span<const WideField> fields;
 };
 
-//! The records of cuda_records.h and of cpu_records.h.
+//! The records of cuda_records.h, of cpu_records.h and of intrakernel_records.h.
 std::span<const WideRecord> cuda_wide_records();
 std::span<const WideRecord> cpu_wide_records();
+std::span<const WideRecord> intrakernel_wide_records();
 
 template <typename T>
 constexpr const char *wide_type_of() {

@@ -10,7 +10,7 @@
 namespace warpline {
 
 inline constexpr auto kFirstWide = static_cast<size_t>(RecordType::cuda_api);
-inline constexpr size_t kWideTypes = static_cast<size_t>(RecordType::cpu_notice) + 1 - kFirstWide;
+inline constexpr size_t kWideTypes = static_cast<size_t>(RecordType::intrakernel_read) + 1 - kFirstWide;
 
 class WideLog {
  public:

@@ -11,6 +11,7 @@
 
 #include "cupti_kinds.h"
 #include "cupti_state.h"
+#include "intrakernel.h"
 #include "spool/clock.h"
 
 namespace warpline::agent {
@@ -152,6 +153,7 @@ class Flushes {
     if (closed) {
       windows_ = gate / 2;
       closed_at_ = now;
+      store_intrakernel_buffers(kAfterWindowMs, false);
     }
     uint64_t every = wait_ms();
     uint32_t wanted = state.fetches_wanted.load(std::memory_order_acquire);

@@ -67,6 +67,9 @@ enum class RecordType : uint8_t {
   gil = 54,
   python_span = 55,
   cpu_notice = 61,
+  // In wide chunks only: see warpline/intrakernel_records.h.
+  intrakernel_launch = 62,
+  intrakernel_read = 63,
 };
 // FileHeader::dropped, by record type; slot 0 counts strings, and some count what is no record:
 inline constexpr size_t kDropSlots = 64;

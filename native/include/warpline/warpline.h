@@ -120,6 +120,35 @@ typedef struct WarplineTasks {
 /* Null when the agent does not record. */
 const WarplineTasks *warpline_tasks(void);
 
+/* Buffers that kernels time themselves into (docs/dev/formats/intrakernel.md). Call these at any time, from any thread: where nothing is
+ * recorded they do nothing. A program tells of a launch just before it, on the thread that makes it:
+ *
+ *   warpline_intrakernel_store(buffer);               what the launch before wrote is still there
+ *   (write the next generation into the buffer)
+ *   warpline_intrakernel_launch(buffer, generation, stream, "gemm");
+ *   gemm<<<..., stream>>>(...);
+ */
+enum { WARPLINE_INTRAKERNEL_HOST = 0, WARPLINE_INTRAKERNEL_DEVICE = 1 };
+#define WARPLINE_INTRAKERNEL_ANY_STREAM (~(uint64_t)0) /* it is not known: the whole context is waited for */
+
+/* A buffer, from its header on. `tags`: lines "number name", for readers; it and `name` may be null. Returns its number, from 1; 0 when it
+ * cannot be taken. The memory stays there until it is unregistered; should it not, nothing but what was in it is lost. */
+uint32_t warpline_intrakernel_register(uint64_t address, uint64_t bytes, uint32_t where, const char *tags,
+                                       const char *name);
+
+/* Other tags than before: compilers may have found more. They count for what is stored from now on. */
+void warpline_intrakernel_tags(uint32_t buffer, const char *tags);
+
+/* The next launch of this thread writes into the buffer. What the one before it wrote is stored now, if it was not: that waits for
+ * its kernel. `stream`: a CUstream that is there until then, 0 the default one. Returns 1 when the launch is recorded. */
+int warpline_intrakernel_launch(uint32_t buffer, uint32_t generation, uint64_t stream, const char *name);
+
+/* Waits for the last launch and stores what it wrote; 0: of all buffers. */
+void warpline_intrakernel_store(uint32_t buffer);
+
+/* The same, and forgets the buffer. */
+void warpline_intrakernel_unregister(uint32_t buffer);
+
 /* Entry points that NVTX looks for (names fixed by NVTX). Recording starts when WARPLINE_SPOOL names a directory. */
 int InitializeInjectionNvtx2(void *get_export_table);
 int InitializeInjectionNvtx(void *get_export_table);
