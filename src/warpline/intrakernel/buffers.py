@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from dataclasses import dataclass, replace
 from warpline.errors import UsageError
 from warpline.intrakernel import driver, recording
 from warpline.intrakernel.layout import Shape
-from warpline.intrakernel.memory import Memory, adopt, allocate_memory
+from warpline.intrakernel.memory import Memory, adopt, allocate_memory, handle_of
 from warpline.intrakernel.reading import decode
 from warpline.intrakernel.tags import TagTable
 from warpline.model import intrakernel_layout as layout
@@ -54,7 +55,7 @@ class Buffer:
         self.last: Launch | None = None
         self._place = memory
         self._place.write(0, shape.header(1))
-        self._number = recording.register(self)
+        self._number = self._register()
 
     memory = property(lambda self: self._place.array, doc="The framework's own array.")
     pointer = property(lambda self: self._place.pointer, doc="The address.")
@@ -82,14 +83,26 @@ class Buffer:
                 framework that the memory is of, else the default stream.
         """
         if self.last is not None:
+            recording.store(self._number, self.tags)
             self.generation = self.generation % 0xFFFFFFFF + 1
             self._place.set_word(layout.GENERATION_AT, self.generation, stream)
             if self.mode == "claim":
                 self._place.set_word(layout.CLAIMED_AT, 0, stream)
         self.last = found = Launch(self.generation, name or self.name, time.clock_gettime_ns(time.CLOCK_REALTIME))
-        recording.launched(self._number, found.generation, found.name)
+        recording.launched(self._number, found.generation, found.name, self._stream(stream))
         yield found
         found.ended = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        if self.device is None:  # whoever writes into memory of the host is done
+            recording.store(self._number, self.tags)
+
+    def _register(self) -> int:
+        number = recording.register(self.pointer, self.nbytes, on_device=self.device is not None, name=self.name)
+        # At the latest when the buffer goes, or the process ends: the memory is there until then.
+        self._forget = weakref.finalize(self, recording.unregister, number, self.tags)
+        return number
+
+    def _stream(self, stream: Any) -> int:
+        return 0 if self.device is None else handle_of(stream, self.memory)
 
     def clear(self) -> None:
         """Forget what was recorded; for launches that are not in a `launch` block."""
@@ -115,10 +128,10 @@ class Buffer:
         library = type(self.memory).__module__.partition(".")[0]
         place = "cpu" if self.device is None else f"cuda:{self.device}"
         memory = allocate_memory(shape.nbytes, place, library if library in ("torch", "cupy", "numba") else "")
-        recording.unregister(self._number)
+        self._forget()
         self.shape, self._place, self.generation, self.last = shape, memory, 1, None
         self._place.write(0, shape.header(1))
-        self._number = recording.register(self)
+        self._number = self._register()
 
     def run(self, kernel: Callable[[Buffer], object], *, name: str = "", auto_resize: bool = True) -> Decoded:
         """Launch `kernel(buffer)` and decode; once more in a larger buffer where records did not fit.
@@ -142,7 +155,7 @@ class Buffer:
 
     def close(self) -> None:
         """Let the agent store what is in the buffer, and forget it. The memory goes with its last user."""
-        recording.unregister(self._number)
+        self._forget()
         self._number = 0
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ from warpline.model.capture_tables import CAPTURE_WINDOWS
 from warpline.model.cpu_tables import CPU_TABLES
 from warpline.model.cuda_tables import CUDA_TABLES
 from warpline.model.framework_tables import FRAMEWORK_TABLES
+from warpline.model.intrakernel_tables import INTRAKERNEL_TABLES
 from warpline.model.nvtx_tables import NVTX_TABLES
 from warpline.model.parallel_tables import PARALLEL_TABLES
 from warpline.model.table import PROCESS, THREAD, Column, Table, time
@@ -115,6 +116,7 @@ TABLES: dict[str, Table] = {
         CAPTURE_WINDOWS,
         *NVTX_TABLES,
         *CUDA_TABLES,
+        *INTRAKERNEL_TABLES,
         *CPU_TABLES,
         *FRAMEWORK_TABLES,
         *PARALLEL_TABLES,

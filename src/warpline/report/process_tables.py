@@ -54,6 +54,12 @@ class ProcessTables:
         threads = Threads(spool.names, events.threads())
         self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, symbols)
         self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, self._cpu.stacks)
+        self._intrakernel = None
+        if "intrakernel_launch" in spool.wide:
+            from warpline.report.intrakernel.tables import IntrakernelTables  # few reports need it
+
+            self._intrakernel = IntrakernelTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads)
+            self._cuda.watch = self._intrakernel.watch
 
     def add(self, rows: Rows) -> None:
         """Write the current slice."""
@@ -92,6 +98,8 @@ class ProcessTables:
         share = self._cuda.records / max(self._cuda.records + self._cpu.records, 1)
         self._cuda.finish(lambda part: progress(share * part))
         self._cpu.finish(lambda part: progress(share + (1 - share) * part))
+        if self._intrakernel is not None:
+            self._intrakernel.finish()
 
     def notes(self) -> list[Note]:
         """What was met that could not be used."""
@@ -108,4 +116,5 @@ class ProcessTables:
             count = self._samples.undecoded
             message = f"{count} counter samples of process {pid} hold no number that is known: their bytes are in the table payloads"
             notes.append(Note("warning", "undecoded-samples", "report", message, count))
-        return notes + self._cuda.notes() + self._cpu.notes()
+        inside = self._intrakernel.notes() if self._intrakernel is not None else []
+        return notes + self._cuda.notes() + self._cpu.notes() + inside

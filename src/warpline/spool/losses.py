@@ -66,6 +66,8 @@ _WIDE = {
     "os_call": "OS calls",
     "gil": "holds of the GIL and waits for it",
     "python_span": "Python calls, imports and collections",
+    "intrakernel_launch": "in-kernel launches",
+    "intrakernel_read": "records of what kernels wrote, or pieces of it,",
 }
 
 
@@ -76,8 +78,8 @@ def dropped(head: Head, layouts: Layouts, pid: int) -> list[Note]:
     losses += [(head.dropped[number], f"{name} records") for name, number in layouts.ids.items() if number < min(_SLOTS)]
     every = [("nvtx", *loss) for loss in losses]
     for id_, (name, _) in layouts.wide.items():
-        if id_ < min(_CUPTI):
-            every.append(("cuda" if name.startswith("cuda_") else "cpu", head.dropped[id_], _WIDE.get(name, f"{name} records")))
+        if id_ not in _CUPTI and name != "cpu_notice":
+            every.append((_source(name), head.dropped[id_], _WIDE.get(name, f"{name} records")))
     reason = f": {os.strerror(head.error)}" if 0 < head.error < _MAX_SIZE else ": --max-size reached" if head.error == _MAX_SIZE else ""
     for source, count, what in every:
         if count:
@@ -95,6 +97,10 @@ def dropped(head: Head, layouts: Layouts, pid: int) -> list[Note]:
         found = [(head.dropped[slot], *loss) for slot, loss in slots.items() if head.dropped[slot]]
         notes += [_note(severity, code, count, what, pid, source) for count, severity, code, what in found]
     return notes
+
+
+def _source(name: str) -> str:
+    return next((source for source in ("cuda", "intrakernel") if name.startswith(f"{source}_")), "cpu")
 
 
 def _buffered(head: Head, pid: int) -> Note:

@@ -21,6 +21,7 @@ from warpline.spool import definitions, layout, losses, wide
 from warpline.spool.chunks import Chunk
 from warpline.spool.definitions import Definitions, Row
 from warpline.spool.events import OPEN_FACTS, Events
+from warpline.spool.kernel_buffers import Pieces
 from warpline.spool.notes import Note
 from warpline.spool.process import Process, read_process
 from warpline.spool.strings import Strings
@@ -158,6 +159,11 @@ class SpoolFile:
         if damaged:
             self._note("warning", "spool-damaged", f"{damaged} records in {self.path.name} are damaged", damaged)
         return found
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """What launches wrote into their buffers."""
+        return Pieces(self._memory, self.chunks)
 
     @cached_property
     def names(self) -> Names:

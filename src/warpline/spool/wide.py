@@ -44,6 +44,8 @@ FIELDS: dict[str, str] = {
     "gil": "start end held_ns waited_ns tid holds waits interpreter",
     "python_span": "start end value value2 tid file line color",
     "cpu_notice": "start value notice",
+    "intrakernel_launch": "start address stream launch buffer generation tid buffer_name device",
+    "intrakernel_read": "start end blob bytes value first_ns last_ns launch tid tags units room claimed slots blocks",
 }
 
 

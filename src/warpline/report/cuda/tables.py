@@ -60,6 +60,7 @@ class CudaTables:
     ) -> None:
         self._spool, self._write = spool, write
         self._done = 0
+        self.watch: Callable[[npt.NDArray[Any], work.Columns], None] | None = None  # is shown all kernels
         self._wide = {kind: records for kind, records in spool.wide.items() if kind.startswith("cuda_")}
         self._place: CudaPlace | None = None
         self._api: Api | None = None
@@ -109,6 +110,8 @@ class CudaTables:
             if kind in self._wide:
                 for found, columns in work.groups_of(self._wide[kind], place):
                     seen.add(found)
+                    if self.watch is not None and kind == "cuda_kernel":
+                        self.watch(found, columns)
                     self._write(table, rows_of(found, columns))
                     yield len(found)
         for kind, (table, make) in _OTHERS.items():

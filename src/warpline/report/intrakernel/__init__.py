@@ -1,0 +1,1 @@
+"""The tables of kernels that time themselves."""

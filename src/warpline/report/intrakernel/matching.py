@@ -1,0 +1,122 @@
+"""Which kernel a launch was: the first one that its thread launched after it said so, and that can be it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.report.intrakernel.sandwich import NOISE
+from warpline.spool.strings import Strings
+from warpline.spool.wide import WideRecords
+
+Ints = npt.NDArray[np.int64]
+_LAUNCHES = re.compile(r"cu(da)?Launch(?!Host)")  # not of graphs: their kernels were launched when they were made
+_MOST = 8  # kernels that are looked at for a launch: the program may fill its output first, say
+_SLACK = int(2 * NOISE) + 64  # ns by which a kernel may seem shorter than what happened in it
+
+
+@dataclass
+class Candidates:
+    """Calls that may be the launch: rows in the order of launches, and of calls within one."""
+
+    launch: Ints
+    correlation: Ints
+
+
+def candidates(start: Ints, tid: Ints, calls: WideRecords, strings: Strings) -> Candidates:
+    """Return the calls that each launch (its time and thread, in order of time) may be: those of its thread up to the next one."""
+    begins, name = calls.column("start"), calls.column("name")
+    used = np.unique(name)
+    launching = np.array([bool(_LAUNCHES.match(strings.get(int(text)) or "")) for text in used], bool)
+    some = np.flatnonzero(launching[np.searchsorted(used, name)])
+    del name
+    some = some[begins[some] >= (int(start[0]) if len(start) else 0)]
+    begins = begins[some]
+    threads, correlation = calls.column("tid")[some], calls.column("correlation")[some]
+    order = np.argsort(begins, kind="stable")
+    begins, threads, correlation = begins[order], threads[order], correlation[order]
+    found: list[tuple[Ints, Ints]] = []
+    for thread in np.unique(tid).tolist():
+        mine, theirs = np.flatnonzero(tid == thread), np.flatnonzero(threads == thread)
+        edges = np.searchsorted(begins[theirs], np.append(start[mine], np.int64(1 << 62)))
+        counts = np.minimum(np.diff(edges), _MOST)
+        launch = np.repeat(mine, counts)
+        within = np.arange(len(launch)) - np.repeat(np.cumsum(counts) - counts, counts)
+        found.append((launch, correlation[theirs[np.repeat(edges[:-1], counts) + within]]))
+    launch, wanted = (np.concatenate([np.empty(0, np.int64), *(pair[side] for pair in found)]) for side in (0, 1))
+    order = np.argsort(launch, kind="stable")
+    return Candidates(launch[order], wanted[order])
+
+
+class Kernels:
+    """Collects the kernels that may be asked for while their table is written. `wanted`: correlations; None: all may be."""
+
+    def __init__(self, wanted: Ints | None) -> None:
+        self._wanted = None if wanted is None else np.unique(wanted)
+        self._parts: list[tuple[Any, ...]] = []
+
+    def add(self, found: npt.NDArray[Any], ids: npt.NDArray[np.int64], apis: npt.NDArray[np.int64]) -> None:
+        """Take records of kernels, their ids and those of their calls (-1: none)."""
+        correlation = found["correlation"].astype(np.int64)
+        some = np.arange(len(found)) if self._wanted is None else np.flatnonzero(np.isin(correlation, self._wanted))
+        if len(some):
+            rows = found[some]
+            grid = rows["grid_x"].astype(np.int64) * rows["grid_y"] * rows["grid_z"]
+            numbers = (rows[name].astype(np.int64) for name in ("start", "end", "device", "stream", "name"))
+            self._parts.append((correlation[some], *numbers, grid, ids[some], apis[some]))
+
+    def table(self) -> dict[str, Ints]:
+        """Return the kernels in order of start."""
+        names = ("correlation", "start", "end", "device", "stream", "name", "grid", "id", "api")
+        columns = {
+            name: np.concatenate([np.empty(0, np.int64), *(part[number] for part in self._parts)]) for number, name in enumerate(names)
+        }
+        order = np.argsort(columns["start"], kind="stable")
+        return {name: values[order] for name, values in columns.items()}
+
+
+def match(kernels: dict[str, Ints], asked: Candidates | None, launched: Ints, over: Ints, span: Ints, blocks: Ints) -> Ints:
+    """Return for each launch the row of its kernel, -1 for none.
+
+    `launched`, `over`: between these times it ran; `span`: how long units ran, all together; `blocks`: how many there were at least.
+    Without calls (`asked` is None) the kernels of the whole process are tried, each for one launch.
+    """
+    out = np.full(len(launched), -1, np.int64)
+    if not len(kernels["start"]) or not len(launched):
+        return out
+    if asked is None:
+        return _by_time(kernels, launched, over, span, blocks, out)
+    order = np.argsort(kernels["correlation"], kind="stable")
+    sought = kernels["correlation"][order]
+    place = np.minimum(np.searchsorted(sought, asked.correlation), len(sought) - 1)
+    row = order[place]
+    good = sought[place] == asked.correlation
+    # Of a graph that was launched, each kernel has the correlation of the launch: but calls here are those of single kernels.
+    good &= _can_be(kernels, row, launched[asked.launch], over[asked.launch], span[asked.launch], blocks[asked.launch])
+    launch, row = asked.launch[good], row[good]
+    first, at = np.unique(launch, return_index=True)
+    out[first] = row[at]
+    return out
+
+
+def _can_be(kernels: dict[str, Ints], row: Ints, launched: Ints, over: Ints, span: Ints, blocks: Ints) -> npt.NDArray[np.bool_]:
+    start, end = kernels["start"][row], kernels["end"][row]
+    return (end - start + _SLACK >= span) & (kernels["grid"][row] >= blocks) & (start + 1000 >= launched) & (end <= over + 1_000_000)
+
+
+def _by_time(kernels: dict[str, Ints], launched: Ints, over: Ints, span: Ints, blocks: Ints, out: Ints) -> Ints:
+    taken: set[int] = set()
+    for launch in range(len(launched)):
+        begin = int(np.searchsorted(kernels["start"], launched[launch] - 1000))
+        rows = np.arange(begin, min(begin + _MOST, len(kernels["start"])))
+        many = np.full(len(rows), launch)
+        for row in rows[_can_be(kernels, rows, launched[many], over[many], span[many], blocks[many])].tolist():
+            if row not in taken:
+                taken.add(row)
+                out[launch] = row
+                break
+    return out
