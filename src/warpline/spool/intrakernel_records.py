@@ -68,7 +68,7 @@ def gather(units: Slices) -> Records:
     words = _take(units).view(np.uint32).reshape(-1, 4)
     unit = np.repeat(np.arange(len(units.rows), dtype=np.uint32), units.counts)
     word = words[:, 2].copy()
-    numbered = np.bitwise_or.reduce(word) & _GENERATION
+    other = bool(np.bitwise_or.reduce(word) & _GENERATION) and _of_another(word, units.generation).any()
     ends = words[:, 1].copy()
     length = ends - words[:, 0]
     ends -= np.repeat(units.begin.astype(np.uint32), units.counts)  # several times as fast as looking up by `unit`
@@ -80,7 +80,7 @@ def gather(units: Slices) -> Records:
     limit = units.limit if long.any() else np.minimum(units.limit, _WRAP - 1).astype(np.uint32)
     found = Records(unit, word & np.uint32(0xFFFFFF), words[:, 3], offset, length, units.counts)
     suspect = (offset > np.repeat(limit, units.counts)) | (length > offset)
-    if numbered or suspect.any() or not units.ended.all() or ((word & 0xFFFF) == layout.RESERVED_TAG).any():
+    if other or suspect.any() or not units.ended.all() or ((word & 0xFFFF) == layout.RESERVED_TAG).any():
         return _sift(found, words, word, units, limit)
     return found
 
@@ -98,6 +98,12 @@ def _take(units: Slices) -> Array:
     places = np.repeat((head + units.rows * units.stride) // layout.RECORD_BYTES - _starts(units.counts), units.counts)
     places += np.arange(len(places))
     return units.raw[: len(units.raw) // 16 * 16].view(np.complex128).take(places)
+
+
+def _of_another(word: Array, generation: int) -> Array:
+    """Which records say that they are of another launch."""
+    found: Array = ((word & _GENERATION) != 0) & (word >> np.uint32(24) != generation & 0xFF)
+    return found
 
 
 def _starts(counts: Array) -> Array:
@@ -129,7 +135,7 @@ def _sift(found: Records, words: Array, word: Array, units: Slices, limit: Array
     offset[early] = length[early] = 0
     wrong &= ~early
     wrong |= length > offset + _SLACK
-    wrong |= ((word & _GENERATION) != 0) & (word >> np.uint32(24) != units.generation & 0xFF)
+    wrong |= _of_another(word, units.generation)
     wrong |= (word & 0xFFFF) == layout.RESERVED_TAG
     ended = units.ended[unit]
     if not ended.all():
@@ -159,21 +165,26 @@ def gather_ring(units: Slices) -> Records:
     places = np.repeat(oldest - _starts(units.counts), units.counts)
     places += np.arange(len(places))
     places &= units.slots - 1
-    places += ((head + units.rows * units.stride) // layout.RING_RECORD_BYTES)[unit]
+    places += np.repeat((head + units.rows * units.stride) // layout.RING_RECORD_BYTES, units.counts)
     pieces = units.raw[: len(units.raw) // 8 * 8].view(np.uint64).take(places)
     words = pieces.view(np.uint32).reshape(-1, 2)
     length = words[:, 1] & np.uint32(layout.RING_LONGEST)
-    last = (units.begin + units.span).astype(np.uint32)
-    age = (last[unit] - words[:, 0] - length).astype(np.int64)  # before the unit's end: the latest are kept
+    last = np.repeat((units.begin + units.span).astype(np.uint32), units.counts)
+    age = (last - words[:, 0] - length).astype(np.int64)  # before the unit's end: the latest are kept
     long = units.ended & (units.span >= _WRAP)
     if long.any():
         age += _wraps(age[::-1], unit[::-1], units.counts[::-1], long)[::-1]
-    offset = units.span.astype(np.int64)[unit] - age
+    offset = np.repeat(units.span.astype(np.int64), units.counts) - age
+    word = words[:, 1] >> np.uint32(24)
+    word |= (length == 0).astype(np.uint32) << np.uint32(16)  # layout.MARK
+    found = Records(unit, word, np.zeros(len(unit), np.uint32), offset, length, units.counts)
+    if not ((offset < 0) | (length > offset)).any():
+        return found
     wrong = (offset < -_SLACK) | (length > offset + _SLACK)
     np.maximum(offset, 0, out=offset)
-    tag = words[:, 1] >> np.uint32(24)
+    found.length = np.minimum(length, offset)
     right = ~wrong
-    unit, tag, offset, length = unit[right], tag[right], offset[right], np.minimum(length[right], offset[right])
-    word = tag | np.where(length == 0, np.uint32(layout.MARK << 16), np.uint32(0))
-    counts = np.bincount(unit, minlength=len(units.rows))
-    return Records(unit, word, np.zeros(len(unit), np.uint32), offset, length, counts, int(np.count_nonzero(wrong)))
+    for name in ("unit", "word", "payload", "offset", "length"):
+        setattr(found, name, getattr(found, name)[right])
+    found.counts, found.garbled = np.bincount(found.unit, minlength=len(units.rows)), int(np.count_nonzero(wrong))
+    return found
