@@ -19,6 +19,8 @@ RECTS, PLOTS = b"WLV1", b"WLP1"
 VERSION = 1
 NO_COLOR = 0xFFFFFFFF
 _COLUMNS = (("start", "<f8"), ("duration", "<f8"), ("name", "<u4"), ("row", "<u4"), ("slices", "<u4"), ("busy", "<f4"), ("link", "<u4"))
+# A clock that counts from 1970 has more digits than a float: times become floats when they are told from the origin.
+_JOINED = (("start", "<i8"), *_COLUMNS[1:])
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Rects:
     @classmethod
     def joined(cls, found: Sequence[tuple[int, Names, Viewport]]) -> Rects:
         """Put the answers of several indexes together; their tracks begin at the number before each."""
-        lanes, columns = [np.empty((0, 4), np.uint32)], {name: [np.empty(0, kind)] for name, kind in _COLUMNS}
+        lanes, columns = [np.empty((0, 4), np.uint32)], {name: [np.empty(0, kind)] for name, kind in _JOINED}
         names: list[tuple[bytes, int]] = []
         first, grain = 0, 0.0
         for base, table, view in found:
@@ -42,7 +44,7 @@ class Rects:
             runs[:, 2] += first
             lanes.append(runs)
             used, place = np.unique(np.asarray(view.name), return_inverse=True)
-            for name, kind in _COLUMNS:
+            for name, kind in _JOINED:
                 values = place + len(names) if name == "name" else getattr(view, name)
                 columns[name].append(np.asarray(values).astype(kind, copy=False))
             names += [_name(table, number) for number in used.tolist()]
@@ -52,7 +54,7 @@ class Rects:
 
     def encoded(self, begin: float, end: float, origin: int) -> bytes:
         """Return the bytes of the answer; `begin` and `end` as asked, the rectangles' times from `origin`."""
-        columns = dict(self.columns, start=self.columns["start"] - float(origin))
+        columns = dict(self.columns, start=self.columns["start"] - origin)
         texts = [text for text, _ in self.names]
         offsets = np.cumsum([0, *map(len, texts)]).astype("<u4")
         head = struct.pack(

@@ -6,15 +6,19 @@ import asyncio
 import itertools
 import json
 import socket
+import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from warpline.errors import UsageError
+from warpline.report.index import Names, Viewport
+from warpline.report.index.layout import NAME
 from warpline.viewer import limits
-from warpline.viewer.binary import short
+from warpline.viewer.binary import Rects, short
 from warpline.viewer.bundle import files
 from warpline.viewer.counters import Counter, Where
 from warpline.viewer.flames import _paths, _positions
@@ -116,6 +120,17 @@ def test_an_answer_does_not_wait_for_its_head_to_be_acknowledged() -> None:
                 assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     finally:
         door.listening.close()
+
+
+def test_times_of_a_clock_that_counts_from_1970_keep_every_nanosecond() -> None:
+    origin = 1_795_000_000_000_000_001
+    one = np.array([0], np.uint32)
+    names = Names(np.zeros(1, NAME), pa.array(["x"]), one, ["kernels"])
+    view = Viewport(
+        origin, origin + 9, 1, np.array([[0, 0, 0, 1]], np.uint32), np.array([origin + 7]), np.array([2]), one, one, one, one, one
+    )
+    answer = Rects.joined([(0, names, view)]).encoded(0.0, 9.0, origin)
+    assert struct.unpack_from("<2d", answer, 48 + 16) == (7.0, 2.0)
 
 
 def counter(values: list[float], step: int = 10) -> Counter:
