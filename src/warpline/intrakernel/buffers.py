@@ -27,7 +27,10 @@ _LARGEST = 1 << 32  # bytes that a rerun may grow a buffer to
 
 @dataclass
 class Launch:
-    """One launch: its generation, the name given to it, and when the host began and ended its block (ns, CLOCK_REALTIME)."""
+    """One launch: its generation, the name given to it, and when the host began and ended its block (ns, CLOCK_REALTIME).
+
+    Generation 0: `sample_launches` left it out, and nothing is recorded.
+    """
 
     generation: int
     name: str
@@ -47,8 +50,11 @@ class Buffer:
         last: the last `launch`, None before the first.
     """
 
-    def __init__(self, shape: Shape, memory: Memory, tags: TagTable, name: str = "") -> None:
+    def __init__(self, shape: Shape, memory: Memory, tags: TagTable, name: str = "", sample_launches: int = 1) -> None:
         self.shape = shape
+        self.sample_launches = sample_launches
+        self._launches = 0
+        self._closed = False  # the head says that there is no unit: how a launch is left out
         self.tags = tags
         self.name = name
         self.generation = 1
@@ -82,6 +88,14 @@ class Buffer:
             stream: the stream that the kernel goes to, of any framework or a handle; None: the current one of the
                 framework that the memory is of, else the default stream.
         """
+        self._launches += 1
+        if (self._launches - 1) % self.sample_launches:
+            self._close(stream)
+            yield Launch(0, name or self.name, time.clock_gettime_ns(time.CLOCK_REALTIME))
+            return
+        if self._closed:
+            self._place.set_word(layout.UNITS_AT, self.units, stream)
+            self._closed = False
         if self.last is not None:
             recording.store(self._number, self.tags)
             self.generation = self.generation % 0xFFFFFFFF + 1
@@ -94,6 +108,12 @@ class Buffer:
         found.ended = time.clock_gettime_ns(time.CLOCK_REALTIME)
         if self.device is None:  # whoever writes into memory of the host is done
             recording.store(self._number, self.tags)
+
+    def _close(self, stream: Any) -> None:
+        if not self._closed:
+            recording.store(self._number, self.tags)
+            self._place.set_word(layout.UNITS_AT, 0, stream)
+            self._closed = True
 
     def _register(self) -> int:
         number = recording.register(self.pointer, self.nbytes, on_device=self.device is not None, name=self.name)
@@ -111,11 +131,16 @@ class Buffer:
 
     def read(self) -> bytes:
         """Copy the buffer to the host; waits until the device is done."""
-        return bytes(self._place.read())
+        data = self._place.read()
+        if self._closed:  # as the last launch that was recorded left it
+            claimed = int.from_bytes(data[layout.CLAIMED_AT : layout.CLAIMED_AT + 4], "little")
+            data[layout.UNITS_AT : layout.UNITS_AT + 4] = self.units.to_bytes(4, "little")
+            data[layout.CLAIMED_AT : layout.CLAIMED_AT + 4] = min(claimed, self.units).to_bytes(4, "little")
+        return bytes(data)
 
     def decode(self) -> Decoded:
         """Read and decode what the last launch recorded; see `warpline.spool.intrakernel.Decoded`. Needs NumPy."""
-        return decode(self._place.read(), generation=self.generation)
+        return decode(self.read(), generation=self.generation)
 
     @property
     def needed_slots(self) -> int:
@@ -129,7 +154,7 @@ class Buffer:
         place = "cpu" if self.device is None else f"cuda:{self.device}"
         memory = allocate_memory(shape.nbytes, place, library if library in ("torch", "cupy", "numba") else "")
         self._forget()
-        self.shape, self._place, self.generation, self.last = shape, memory, 1, None
+        self.shape, self._place, self.generation, self.last, self._closed = shape, memory, 1, None, False
         self._place.write(0, shape.header(1))
         self._number = self._register()
 
@@ -142,6 +167,7 @@ class Buffer:
             auto_resize: launch again where records or units were lost; False: keep what fits.
         """
         for _ in range(3):
+            self._launches = 0
             with self.launch(name):
                 kernel(self)
             found = self.decode()
@@ -191,6 +217,7 @@ def allocate(
     memory: Any = None,
     units: int | None = None,
     sample_blocks: int = 1,
+    sample_launches: int = 1,
     warp_mask: int = 0,
     keep: int = 0,
     name: str = "",
@@ -211,6 +238,7 @@ def allocate(
         memory: use this instead: any array or buffer of at least `Shape.nbytes` bytes.
         units: how many units there are, where that is not CTAs x warps (mode `claim`).
         sample_blocks: record only CTAs whose number is a multiple of it.
+        sample_launches: record only every so many-th `launch`, the first one included.
         warp_mask: which warps record, as bits; what `warps=(0, 4)` sets.
         keep: how many events are wanted of all, those that began first; 0: all.
         name: of the buffer, for reports.
@@ -231,4 +259,4 @@ def allocate(
     place = adopt(memory, shape.nbytes) if memory is not None else allocate_memory(shape.nbytes, device, library)
     if clock == "auto":
         shape = replace(shape, clock=clock_for(place.device))
-    return Buffer(shape, place, tags if isinstance(tags, TagTable) else TagTable(tags), name)
+    return Buffer(shape, place, tags if isinstance(tags, TagTable) else TagTable(tags), name, max(1, sample_launches))

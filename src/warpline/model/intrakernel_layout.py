@@ -21,6 +21,7 @@ RING_TAGS = 256
 RING_LONGEST = 0xFFFFFF  # what a longer duration becomes in the ring
 
 # Where the host writes before a launch.
+UNITS_AT = 16
 GENERATION_AT = 32
 CLAIMED_AT = 128
 
@@ -31,7 +32,7 @@ HEADER: tuple[Field, ...] = (
     ("header_bytes", "<u2", 6),
     ("mode", "<u4", 8),
     ("clock", "<u4", 12),
-    ("units", "<u4", 16),
+    ("units", "<u4", UNITS_AT),
     ("slots", "<u4", 20),
     ("stride", "<u4", 24),
     ("warps", "<u4", 28),

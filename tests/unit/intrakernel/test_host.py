@@ -159,6 +159,19 @@ def test_each_launch_is_told_apart_though_nothing_is_cleared() -> None:
     buffer.close()
 
 
+@pytest.mark.parametrize("mode", ["slices", "claim"])
+def test_launches_are_left_out_by_saying_that_there_is_no_unit(mode: str) -> None:
+    buffer = ik.allocate(2, slots=8, device="cpu", mode=mode, sample_launches=3)
+    seen = []
+    for count in range(1, 8):
+        with buffer.launch() as launch:
+            (units,) = struct.unpack_from("<I", buffer.memory, layout.UNITS_AT)
+            kernel(buffer, [Unit(regions(count))] * units)
+        found = buffer.decode()
+        seen.append((launch.generation, units, len(found.events), found.units_lost))
+    assert seen == [(1, 2, 2, 0), (0, 0, 2, 0), (0, 0, 2, 0), (2, 2, 8, 0), (0, 0, 8, 0), (0, 0, 8, 0), (3, 2, 14, 0)]
+
+
 def test_slices_are_claimed_anew_in_each_launch() -> None:
     buffer = ik.allocate(2, slots=8, device="cpu", mode="claim")
     for _ in range(3):
