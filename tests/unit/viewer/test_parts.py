@@ -126,9 +126,8 @@ def test_times_of_a_clock_that_counts_from_1970_keep_every_nanosecond() -> None:
     origin = 1_795_000_000_000_000_001
     one = np.array([0], np.uint32)
     names = Names(np.zeros(1, NAME), pa.array(["x"]), one, ["kernels"])
-    view = Viewport(
-        origin, origin + 9, 1, np.array([[0, 0, 0, 1]], np.uint32), np.array([origin + 7]), np.array([2]), one, one, one, one, one
-    )
+    runs, starts, durations = np.array([[0, 0, 0, 1]], np.uint32), np.array([origin + 7]), np.array([2])
+    view = Viewport(origin, origin + 9, 1, runs, starts, durations, one, one, one, np.ones(1, np.float32), one)
     answer = Rects.joined([(0, names, view)]).encoded(0.0, 9.0, origin)
     assert struct.unpack_from("<2d", answer, 48 + 16) == (7.0, 2.0)
 
