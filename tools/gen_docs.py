@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from inspect import cleandoc
 from pathlib import Path
+from textwrap import dedent
 
 import click
 
@@ -51,12 +52,17 @@ def tables() -> Iterator[str]:
         yield rows(("column", "type", "meaning"), [(f"`{column.name}`", column_type(column), column.text) for column in table.columns])
 
 
+def fenced(text: str) -> str:
+    """Put fences around indented code: in Markdown its brackets would be links."""
+    return re.sub(r"(?:^ {4}.*\n?|^\n(?= {4}))+", lambda found: f"```\n{dedent(found[0]).strip()}\n```\n", text, flags=re.MULTILINE)
+
+
 def unit_text(unit: Unit) -> Iterator[str]:
     """Describe one unit of a family."""
     yield f"## {unit.id}\n\n{unit.summary}"
     yield unit.body
     for title, text in unit.sections.items():
-        yield f"### {title}\n\n{text}"
+        yield f"### {title}\n\n{fenced(text)}"
     options = [(f"`{option.name}`", f"`{option.annotation}`", f"`{option.default}`", option.text) for option in unit.options]
     yield rows(("option", "type", "default", "meaning"), options)
 
@@ -101,6 +107,16 @@ def importers() -> Iterator[str]:
     )
 
 
+def intrakernel() -> Iterator[str]:
+    """Describe the languages whose kernels can record."""
+    return family(
+        "intrakernel.dsl",
+        "In-kernel languages",
+        "What a kernel writes to time its own regions, in each language: `from warpline.intrakernel.dsl import NAME`. "
+        "[The guide](../guide/intrakernel.md) begins with the first region.",
+    )
+
+
 def parameter(option: click.Option) -> tuple[str, str]:
     """Describe one option: its names with what it takes, and its meaning with the default."""
     takes = option.metavar or ("" if option.is_flag else option.type.name.upper())
@@ -137,6 +153,7 @@ WRITERS: dict[str, Callable[[], Iterator[str]]] = {
     "rules": rules,
     "exporters": exporters,
     "importers": importers,
+    "intrakernel": intrakernel,
     "cli": cli,
 }
 

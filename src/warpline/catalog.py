@@ -114,7 +114,7 @@ class Unit:
     def sections(self) -> dict[str, str]:
         """Title of each `## …` line to the text below it, in order."""
         _, *parts = re.split(r"^## +(.+?) *$", self.doc, flags=re.MULTILINE)
-        return {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
+        return {title: text.strip("\n").rstrip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
 
     @cached_property
     def entry(self) -> ast.FunctionDef | None:
