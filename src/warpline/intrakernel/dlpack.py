@@ -31,9 +31,12 @@ class _Tensor(ctypes.Structure):
 def address_in_dlpack(array: Any, kind: str) -> tuple[int, int, bool, Any]:
     """Return the address, the bytes, whether it is memory of the host, and the capsule that keeps it.
 
-    UsageError where the array is on a device that is neither CUDA's nor the host, or not in one piece.
+    UsageError where the array does not let anybody write, is on a device that is neither CUDA's nor the host, or is not in one piece.
     """
-    capsule = array.__dlpack__()
+    try:
+        capsule = array.__dlpack__()
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # read-only, needs a gradient, another stream, …
+        raise UsageError(f"this {kind} does not give its memory away: {error}") from None
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     tensor = ctypes.cast(get(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents

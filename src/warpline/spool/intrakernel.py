@@ -94,11 +94,12 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
     )
     if there < head["units"]:
         found.notes.append(f"the buffer is cut off: {there} of {head['units']} units are there")
-    heads = np.ndarray((there,), _UNIT, raw.data, layout.HEADER_BYTES, (stride,))
+    pieces = np.ndarray((there, 4), np.complex128, raw.data, layout.HEADER_BYTES, (stride, 16))  # 16 bytes at once
+    heads = pieces.copy().view(_UNIT)[:, 0]
     rows = _ran(heads, generation, found)
     if not len(rows):
         return found
-    own = np.ascontiguousarray(heads[rows])
+    own = heads if len(rows) == there else heads.view(np.complex128).reshape(-1, 4)[rows].view(_UNIT)[:, 0]
     ended, begin, span = _spans(own, found)
     counts = np.where(ended, np.minimum(own["cursor"], slots), 0 if ring else slots).astype(np.int64)
     units = Slices(raw, slots, stride, generation, rows, ended, own["cursor"], begin, span, _limits(own, ended, span, found), counts)

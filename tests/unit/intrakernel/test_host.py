@@ -75,6 +75,7 @@ def test_the_head_says_what_was_asked_for() -> None:
         ({"library": "cupy"}, "no memory on the host"),
         ({"memory": bytearray(300)}, "300 bytes"),
         ({"memory": bytes(30000)}, "read-only"),
+        ({"memory": np.broadcast_to(np.int64(0), 4096)}, "does not give its memory away|one piece"),
         ({"memory": object()}, "__cuda_array_interface__"),
         ({"memory": np.zeros((2000, 4), np.int64)[:, ::2]}, "one piece"),
         ({"slots": 1 << 30}, "4 GiB"),
