@@ -6,8 +6,10 @@ import ctypes
 import json
 import mmap
 import os
+import time
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -19,6 +21,15 @@ from warpline.report.index import columns, native
 from warpline.report.index.layout import HEADER, SECTIONS, Header
 
 _LONGEST = 1024  # characters of a text; details have the whole one
+_ABANDONED_S = 3600.0  # whoever writes does so more often
+
+
+def _clear(folder: Path) -> None:
+    """Remove what those left who were killed while they wrote an index."""
+    for left in folder.glob(".*.tmp"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED_S:
+                left.unlink()
 
 
 class IndexBuilder:
@@ -37,6 +48,7 @@ class IndexBuilder:
         self._rows = dict.fromkeys(layers, 0)
         free = native.library()["free"]
         target.parent.mkdir(parents=True, exist_ok=True)
+        _clear(target.parent)
         self._file: BinaryIO = open(self._temporary, "w+b")  # noqa: SIM115 - closed by __exit__
         try:
             self._file.write(bytes(HEADER))

@@ -156,3 +156,15 @@ def test_parts_of_several_hosts_are_on_one_clock(tmp_path: Path) -> None:
     assert (hit.start, second.tracks[0].key["process"]) == (second.tracks[0].begin, 1 << 16)
     assert second.locate("nvtx_ranges", 1 << 16, 0, hit.start) == second.locate("nvtx_ranges", 1 << 16, 0) == hit
     assert second.at(0, 0, hit.start) == hit
+
+
+def test_what_a_killed_builder_left_goes_when_the_next_one_writes(report: Path) -> None:
+    folder = report / "index"
+    folder.mkdir()
+    left, young = folder / ".a.lanes.1.tmp", folder / ".b.lanes.2.tmp"
+    for path in (left, young):
+        path.write_bytes(b"half")
+    os.utime(left, (1, 1))
+    opened(report).close()
+    assert not left.exists()
+    assert young.exists()
