@@ -1,0 +1,295 @@
+// warpline's in-kernel recorder for CUDA C++: nvcc, NVRTC, CuPy's RawKernel, PyTorch's inline extensions. C++17, no other header.
+//
+//   WARPLINE_TAGS(Tag, load, multiply, store)
+//
+//   __global__ void kernel(float *x, int tiles, void *profile) {
+//     warpline::Profiler prof(profile);                  // at the top; writes its end when it goes out of scope
+//     for (int k = 0; k < tiles; ++k) {
+//       WARPLINE_REGION(prof, Tag::load);                // to the end of the block
+//       WARPLINE_REGION(prof, Tag::multiply, k);         // with a payload of 32 bits
+//       auto token = prof.start();                       // where a block does not fit
+//       prof.stop(token, Tag::store);
+//       prof.mark(Tag::store, k);                        // a moment
+//     }
+//   }
+//
+// Lane 0 of each warp that the buffer asks for records; the others run the same instructions under a false predicate.
+// A null pointer records nothing. Compiled without a GPU compiler it is the same recorder on the CPU: warpline_host.h.
+//
+// Compile-time choices, as -D: WARPLINE_INTRAKERNEL_OFF (no code at all), WARPLINE_CLOCK (0: %globaltimer, 1: %clock; else 0 from
+// sm_90 on), WARPLINE_GENERATION=1 (every record says its launch), WARPLINE_MODE (0: slices, 1: claim; else the buffer decides),
+// WARPLINE_RING_SLOTS (of Ring; 64).
+#pragma once
+
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#include "warpline_ptx.h"
+#else
+#include "warpline_host.h"
+#endif
+
+#ifndef WARPLINE_CLOCK
+#define WARPLINE_CLOCK ::warpline::machine::NATURAL_CLOCK
+#endif
+#ifndef WARPLINE_GENERATION
+#define WARPLINE_GENERATION 0
+#endif
+#ifndef WARPLINE_RING_SLOTS
+#define WARPLINE_RING_SLOTS 64
+#endif
+
+namespace warpline {
+
+#ifdef WARPLINE_INTRAKERNEL_OFF
+constexpr bool ENABLED_BY_DEFAULT = false;
+#else
+constexpr bool ENABLED_BY_DEFAULT = true;
+#endif
+
+// Room for the latest SLOTS records of each of WARPS warps: `__shared__ warpline::Ring<8> ring;`. A power of two.
+template <u32 WARPS, u32 SLOTS = WARPLINE_RING_SLOTS>
+struct alignas(SLOTS *layout::RING_RECORD) Ring {
+  static_assert(SLOTS != 0 && (SLOTS & (SLOTS - 1)) == 0, "the slots of a ring are a power of two");
+  u64 records[WARPS][SLOTS];
+};
+
+struct Token {
+  u32 begin;
+};
+
+// One per thread, in registers: pass it by reference to inlined functions only.
+template <bool ENABLED = ENABLED_BY_DEFAULT, u32 RING_SLOTS = 0, u32 CLOCK = WARPLINE_CLOCK,
+          bool GENERATION = (WARPLINE_GENERATION != 0)>
+class Profiler {
+ public:
+  // `records`: whether this warp takes part, beside what the buffer asks for; lane 0 decides.
+  WARPLINE_DEVICE explicit Profiler(void *buffer, bool records = true) {
+    static_assert(RING_SLOTS == 0, "a profiler with a ring takes the ring: Profiler prof(buffer, ring)");
+    if constexpr (ENABLED) begin(buffer, records, ~0u, 0);
+  }
+
+  // Records into shared memory, and from there into the buffer at the end.
+  template <u32 WARPS>
+  WARPLINE_DEVICE Profiler(void *buffer, Ring<WARPS, RING_SLOTS> &ring, bool records = true) {
+    if constexpr (ENABLED) begin(buffer, records, WARPS, machine::ring_address(ring));
+  }
+
+  Profiler(const Profiler &) = delete;
+  Profiler &operator=(const Profiler &) = delete;
+
+  WARPLINE_DEVICE ~Profiler() { finish(); }
+
+  // Opens a region that `stop` closes. Regions by token may cross each other.
+  WARPLINE_DEVICE Token start() const {
+    if constexpr (ENABLED) return {machine::stamp<CLOCK>()};
+    return {0};
+  }
+
+  template <class Tag>
+  WARPLINE_DEVICE void stop(Token token, Tag tag) {
+    close<layout::BY_TOKEN>(token.begin, tag, 0);
+  }
+
+  template <class Tag, class Payload>
+  WARPLINE_DEVICE void stop(Token token, Tag tag, Payload payload) {
+    close<layout::BY_TOKEN | layout::HAS_PAYLOAD>(token.begin, tag, static_cast<u32>(payload));
+  }
+
+  template <class Tag>
+  WARPLINE_DEVICE void mark(Tag tag) {
+    close<layout::MARK>(moment(), tag, 0);
+  }
+
+  template <class Tag, class Payload>
+  WARPLINE_DEVICE void mark(Tag tag, Payload payload) {
+    close<layout::MARK | layout::HAS_PAYLOAD>(moment(), tag, static_cast<u32>(payload));
+  }
+
+  // Ends the unit; later regions are not recorded. The destructor does it, so this is for ending before the kernel does.
+  WARPLINE_DEVICE void finish() {
+    if constexpr (ENABLED) {
+      if constexpr (RING_SLOTS != 0) flush();
+      if (limit_ != 0) end();
+      limit_ = 0;
+    }
+  }
+
+  // What Region calls; the flags are of layout.
+  template <u32 FLAGS, class Tag>
+  WARPLINE_DEVICE void close(u32 began, Tag tag, u32 payload) {
+    if constexpr (!ENABLED) {
+    } else if constexpr (RING_SLOTS != 0) {
+      const u32 word = static_cast<u32>(tag) << 24;
+      machine::ring_record<CLOCK, RING_SLOTS * layout::RING_RECORD>(ring_, cursor_, limit_, began, word);
+    } else {
+      u32 word = (static_cast<u32>(tag) & 0xFFFF) | FLAGS;
+      if constexpr (GENERATION) word |= generation_;
+      constexpr bool HAS_PAYLOAD = (FLAGS & layout::HAS_PAYLOAD) != 0, MARK = (FLAGS & layout::MARK) != 0;
+      machine::record<CLOCK, HAS_PAYLOAD, MARK>(records_, cursor_, limit_, began, word, payload);
+    }
+  }
+
+ private:
+  // A record in the slice stamps a mark itself.
+  WARPLINE_DEVICE static u32 moment() {
+    if constexpr (ENABLED && RING_SLOTS != 0) return machine::stamp<CLOCK>();
+    return 0;
+  }
+
+  WARPLINE_DEVICE void begin(void *buffer, bool records, u32 rings, machine::RingAddress ring) {
+    records_ = machine::global_address(buffer);
+    cursor_ = 0;
+    limit_ = 0;
+    generation_ = 0;
+    ring_ = ring;
+    if (buffer != nullptr && records && machine::lane() == 0) open(records_, rings);
+  }
+
+  // Fields are read where they are needed, which takes few registers: a small kernel would feel more.
+  WARPLINE_DEVICE void open(u64 header, u32 rings) {
+    if (machine::load1(header) != layout::BUFFER_MAGIC ||
+        (machine::load1(header + 4) & 0xFFFF) != layout::VERSION)
+      return;
+
+    u32 cta = machine::linear_cta();
+    const u32 every = machine::load1(header + 36);
+    if (every > 1) {
+      const u32 sampled = cta / every;
+      if (sampled * every != cta) return;
+      cta = sampled;
+    }
+    u32 index = machine::warp_in_cta();
+    const u64 mask = machine::load2(header + 40);
+    if (mask != 0) {
+      const u64 up_to_ours = index < 64 ? mask << (63 - index) : 0;
+      if (static_cast<long long>(up_to_ours) >= 0) return;
+      index = machine::count(up_to_ours) - 1;
+    }
+
+    const u32 warps = machine::load1(header + 28), units = machine::load1(header + 16);
+    if (index >= warps || units == 0) return;
+    const u32 mode = machine::load1(header + 8), slots = machine::load1(header + 20);
+    const bool ours = index < rings && is_mine(mode) && (RING_SLOTS == 0 || slots == RING_SLOTS);
+    u64 unit = layout::MISMATCH;
+    if (ours) unit = claims(mode) ? machine::claim(header + 128) : u64{cta} * warps + index;
+    if (unit >= units) {
+      // Of claims the counter itself says how many.
+      if (!ours || !claims(mode))
+        machine::raise(header + 136, u64{machine::load1(header + 32)} << 32 | static_cast<u32>(unit + 1));
+      return;
+    }
+    if (machine::load1(header + 12) != CLOCK) machine::store(header + 12, CLOCK);  // whatever was expected
+    records_ = header + (layout::BUFFER_HEADER + layout::UNIT_HEADER) + unit * machine::load1(header + 24);
+    limit_ = slots;
+    if constexpr (RING_SLOTS != 0) ring_ += index * RING_SLOTS * layout::RING_RECORD;
+    describe(machine::load1(header + 32));
+  }
+
+  WARPLINE_DEVICE void describe(u32 generation) {
+    if constexpr (GENERATION) generation_ = generation << 24 | layout::HAS_GENERATION;
+    const u64 slice = records_ - layout::UNIT_HEADER;
+    machine::store(slice + 32, machine::nanoseconds());
+    machine::store(slice + 40, u64{0});
+    machine::store(slice, layout::UNIT_MAGIC, layout::VERSION);
+    machine::store(slice + 8, generation, machine::linear_cta());
+    machine::store(slice + 16, machine::warp_in_cta(), machine::multiprocessor());
+    machine::store(slice + 24, u64{0});
+    machine::store(slice + 56, u64{0});
+    machine::store(slice + 48, machine::cycles());
+  }
+
+  WARPLINE_DEVICE static bool claims(u32 mode) {
+#ifdef WARPLINE_MODE
+    return WARPLINE_MODE == static_cast<u32>(Mode::claim);
+#else
+    return RING_SLOTS == 0 && mode == static_cast<u32>(Mode::claim);
+#endif
+  }
+
+  // A buffer made for another mode would be read wrongly.
+  WARPLINE_DEVICE static bool is_mine(u32 mode) {
+    if constexpr (RING_SLOTS != 0) return mode == static_cast<u32>(Mode::ring);
+#ifdef WARPLINE_MODE
+    return mode == WARPLINE_MODE;
+#else
+    return mode <= static_cast<u32>(Mode::claim);
+#endif
+  }
+
+  // The lanes of the warp that end together copy its ring. They need not be all: warps, and lanes, may leave early.
+  WARPLINE_DEVICE void flush() {
+    const u32 lanes = machine::together();
+    if ((lanes & 1) == 0) return;
+    const u32 cursor = machine::from_lane(lanes, cursor_, 0);
+    const u32 limit = machine::from_lane(lanes, limit_, 0);
+    const u32 low = machine::from_lane(lanes, static_cast<u32>(records_), 0);
+    const u32 high = machine::from_lane(lanes, static_cast<u32>(records_ >> 32), 0);
+    const auto ring = machine::ring_from_lane(lanes, ring_, 0);
+    const u32 room = limit * layout::RING_RECORD, kept = cursor < room ? cursor : room,
+              step = machine::count(lanes) * layout::RING_RECORD;
+    for (u32 at = machine::count(lanes & machine::lanes_below()) * layout::RING_RECORD; at < kept; at += step)
+      machine::store((u64{high} << 32 | low) + at, machine::ring_read(ring, at));
+  }
+
+  WARPLINE_DEVICE void end() {
+    const u64 slice = records_ - layout::UNIT_HEADER;
+    const u32 wanted = RING_SLOTS == 0 ? cursor_ : cursor_ / layout::RING_RECORD;
+    machine::store(slice + 24, machine::multiprocessor(), wanted);
+    machine::store(slice + 40, machine::nanoseconds());
+    machine::store(slice + 56, machine::cycles());
+    machine::store(slice + 4, layout::VERSION | layout::UNIT_ENDED);
+  }
+
+  // All but the first three are left out by the compiler where nothing reads them.
+  u64 records_;  // of this warp's unit; only lane 0's is one
+  u32 cursor_;  // bytes of records wanted so far: goes on where there is no room, which counts what was dropped
+  u32 limit_;       // bytes of records that fit; 0 where nothing is recorded
+  u32 generation_;  // as it stands in a record's word
+  machine::RingAddress ring_;
+};
+
+Profiler(void *) -> Profiler<>;
+Profiler(void *, bool) -> Profiler<>;
+template <u32 WARPS, u32 SLOTS>
+Profiler(void *, Ring<WARPS, SLOTS> &) -> Profiler<ENABLED_BY_DEFAULT, SLOTS>;
+template <u32 WARPS, u32 SLOTS>
+Profiler(void *, Ring<WARPS, SLOTS> &, bool) -> Profiler<ENABLED_BY_DEFAULT, SLOTS>;
+
+// From here to the end of the block: `warpline::Region region(prof, Tag::load);`, with a payload `(prof, Tag::load, k)`.
+template <class AnyProfiler, class Tag, bool HAS_PAYLOAD>
+class Region {
+ public:
+  WARPLINE_DEVICE Region(AnyProfiler &profiler, Tag tag)
+      : profiler_(profiler), tag_(tag), payload_(0), begin_(profiler.start().begin) {}
+  template <class Payload>
+  WARPLINE_DEVICE Region(AnyProfiler &profiler, Tag tag, Payload payload)
+      : profiler_(profiler), tag_(tag), payload_(static_cast<u32>(payload)), begin_(profiler.start().begin) {}
+  Region(const Region &) = delete;
+  Region &operator=(const Region &) = delete;
+
+  WARPLINE_DEVICE ~Region() {
+    profiler_.template close<HAS_PAYLOAD ? layout::HAS_PAYLOAD : 0>(begin_, tag_, payload_);
+  }
+
+ private:
+  AnyProfiler &profiler_;
+  Tag tag_;
+  u32 payload_;
+  u32 begin_;
+};
+
+template <class AnyProfiler, class Tag>
+Region(AnyProfiler &, Tag) -> Region<AnyProfiler, Tag, false>;
+template <class AnyProfiler, class Tag, class Payload>
+Region(AnyProfiler &, Tag, Payload) -> Region<AnyProfiler, Tag, true>;
+
+}  // namespace warpline
+
+#define WARPLINE_JOIN_(a, b) a##b
+#define WARPLINE_JOIN(a, b) WARPLINE_JOIN_(a, b)
+
+// Times the rest of the block: (profiler, tag) or (profiler, tag, payload).
+#define WARPLINE_REGION(...) \
+  [[maybe_unused]] const ::warpline::Region WARPLINE_JOIN(warpline_region_, __COUNTER__)(__VA_ARGS__)
+
+// The names of a kernel's regions: an enum that the host reads from this line (warpline.intrakernel.dsl.cuda.tags).
+#define WARPLINE_TAGS(type, ...) enum class type : ::warpline::u16 { __VA_ARGS__ };
