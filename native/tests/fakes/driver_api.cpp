@@ -137,6 +137,9 @@ FAKE_EXPORT int cuDevicePrimaryCtxReset_v2(int device) {
   USABLE();
   Call call(kDriverApi, 545, "cuDevicePrimaryCtxReset_v2");
   reset_device(static_cast<uint32_t>(device));
+  if (is_backed()) {
+    forget_device_memory();
+  }
   return 0;
 }
 
@@ -374,20 +377,37 @@ static int copy(uint32_t cbid, const char *name, void *handle, Copy what, bool w
   return 0;
 }
 
-FAKE_EXPORT int cuMemcpyHtoD_v2(uint64_t, const void *, size_t bytes) {
+// As the driver does: an address that is none is an error.
+static bool move(uint64_t device, void *to, const void *from, size_t bytes) {
+  if (!is_backed()) {
+    return true;
+  }
+  if (!is_device_memory(device, bytes)) {
+    return false;
+  }
+  std::memcpy(to, from, bytes);
+  return true;
+}
+
+FAKE_EXPORT int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
+  if (!move(to, reinterpret_cast<void *>(to), from, bytes)) {
+    return 1;
+  }
   return copy(276, "cuMemcpyHtoD_v2", nullptr, {bytes, 1, 1, 3, false}, true);
 }
 
-FAKE_EXPORT int cuMemcpyDtoH_v2(void *, uint64_t, size_t bytes) {
-  return copy(278, "cuMemcpyDtoH_v2", nullptr, {bytes, 2, 3, 1, false}, true);
+FAKE_EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
+  int result = copy(278, "cuMemcpyDtoH_v2", nullptr, {bytes, 2, 3, 1, false}, true);
+  return result == 0 && !move(from, to, reinterpret_cast<void *>(from), bytes) ? 1 : result;
 }
 
 FAKE_EXPORT int cuMemcpyHtoDAsync_v2(uint64_t, const void *, size_t bytes, void *stream) {
   return copy(277, "cuMemcpyHtoDAsync_v2", stream, {bytes, 1, 2, 3, true}, false);
 }
 
-FAKE_EXPORT int cuMemcpyDtoHAsync_v2(void *, uint64_t, size_t bytes, void *stream) {
-  return copy(279, "cuMemcpyDtoHAsync_v2", stream, {bytes, 2, 3, 2, true}, false);
+FAKE_EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
+  int result = copy(279, "cuMemcpyDtoHAsync_v2", stream, {bytes, 2, 3, 2, true}, false);
+  return result == 0 && !move(from, to, reinterpret_cast<void *>(from), bytes) ? 1 : result;
 }
 
 FAKE_EXPORT int cuMemcpyDtoDAsync_v2(uint64_t, uint64_t, size_t bytes, void *stream) {
@@ -408,10 +428,27 @@ FAKE_EXPORT int cuMemsetD8Async(uint64_t, unsigned char value, size_t count, voi
   return 0;
 }
 
-FAKE_EXPORT int cuMemsetD32Async(uint64_t, unsigned value, size_t count, void *handle) {
+FAKE_EXPORT int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t count) {
+  USABLE();
+  memset_or_capture(stream_of(nullptr), value, count, false, 0);
+  if (is_backed()) {
+    std::memset(reinterpret_cast<void *>(address), value, count);
+  }
+  return 0;
+}
+
+FAKE_EXPORT int cuGetErrorName(int, const char **name) {
+  *name = nullptr;
+  return 1;
+}
+
+FAKE_EXPORT int cuMemsetD32Async(uint64_t address, unsigned value, size_t count, void *handle) {
   USABLE();
   Call call(kDriverApi, 220, "cuMemsetD32Async");
   memset_or_capture(stream_of(handle), value, count * 4, true, call.correlation());
+  for (size_t i = 0; i < count && is_backed(); ++i) {
+    std::memcpy(reinterpret_cast<uint32_t *>(address) + i, &value, sizeof(value));
+  }
   return 0;
 }
 
@@ -427,9 +464,51 @@ FAKE_EXPORT int cuProfilerStop() {
   return 0;
 }
 
-FAKE_EXPORT int cuPointerGetAttribute(void *data, int, uint64_t) {
+FAKE_EXPORT int cuPointerGetAttribute(void *data, int which, uint64_t address) {
   USABLE();
   Call call(kDriverApi, 310, "cuPointerGetAttribute");
+  if (is_backed() && !is_device_memory(address, 1)) {
+    return call.give(1);
+  }
+  if (which == 1) {  // the context
+    Context *context = primary_context(0);
+    std::memcpy(data, &context, sizeof(context));
+    return 0;
+  }
   std::memset(data, 0, 4);
   return 0;
+}
+
+namespace {
+thread_local std::vector<Context *> g_pushed;
+}
+
+FAKE_EXPORT int cuCtxPushCurrent_v2(Context *context) {
+  USABLE();
+  g_pushed.push_back(current_context());
+  set_current(context);
+  return 0;
+}
+
+FAKE_EXPORT int cuCtxPopCurrent_v2(Context **context) {
+  USABLE();
+  if (g_pushed.empty()) {
+    return 201;
+  }
+  *context = current_context();
+  set_current(g_pushed.back());
+  g_pushed.pop_back();
+  return 0;
+}
+
+FAKE_EXPORT int cuThreadExchangeStreamCaptureMode(int *mode) {
+  USABLE();
+  thread_local int now = 0;
+  std::swap(now, *mode);
+  return 0;
+}
+
+FAKE_EXPORT int cuStreamQuery(void *handle) {
+  USABLE();
+  return is_stream_done(stream_of(handle)) ? 0 : 600;
 }

@@ -171,6 +171,12 @@ void copy_or_capture(Stream *stream, const Copy &copy, uint32_t correlation);
 void memset_or_capture(Stream *stream, uint32_t value, uint64_t bytes, bool asynchronous,
                        uint32_t correlation);
 void wait_stream(Stream *stream);
+bool is_stream_done(Stream *stream);
+
+// FAKE_CUDA_BACKED: memory of devices is real, and copies copy.
+bool is_backed();
+void forget_device_memory();
+bool is_device_memory(uint64_t address, uint64_t bytes);
 void wait_context(Context *context);
 void record_sync(uint32_t type, uint64_t start, uint32_t correlation, Context *context, uint32_t stream,
                  Event *event);

@@ -372,6 +372,11 @@ void wait_stream(Stream *stream) {
   }
 }
 
+bool is_stream_done(Stream *stream) {
+  std::lock_guard hold(gpu_lock());
+  return stream->tail <= gpu_ns();
+}
+
 void wait_context(Context *context) {
   std::vector<Stream *> streams;
   {

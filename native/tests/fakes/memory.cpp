@@ -111,7 +111,7 @@ int release(uint64_t address, uint32_t correlation, Stream *stream) {
     }
   }
   memory_record(2, address, block, correlation, stream);
-  if (block.kind == 2 || block.kind == 5) {
+  if (block.kind == 2 || block.kind == 5 || (block.kind == 3 && block.pool == nullptr && is_backed())) {
     munmap(reinterpret_cast<void *>(address), block.bytes == 0 ? 1 : block.bytes);
   }
   return 0;
@@ -124,6 +124,16 @@ Pool *default_pool(uint32_t device) {
     pools[device] = new Pool{take_address(1), 0, 0, 0, device};
   }
   return pools[device];
+}
+
+// The block that holds all of these bytes; null: none.
+const Block *block_around(uint64_t address, uint64_t bytes) {
+  auto after = g_blocks.upper_bound(address);
+  if (after == g_blocks.begin()) {
+    return nullptr;
+  }
+  auto &[begin, block] = *--after;
+  return address - begin <= block.bytes && bytes <= block.bytes - (address - begin) ? &block : nullptr;
 }
 
 // A migration of unified memory, or what led to it; `kind` is CUPTI's counter.
@@ -147,13 +157,29 @@ std::atomic<uint32_t> g_um_counters{0};
 
 using namespace fake;  // NOLINT: from here on nothing but exports
 
+bool fake::is_backed() {
+  return *setting("FAKE_CUDA_BACKED") != 0;
+}
+
+// It goes with its context; the pages stay, for who still writes there by mistake.
+void fake::forget_device_memory() {
+  std::lock_guard hold(gpu_lock());
+  std::erase_if(g_blocks, [](const auto &known) { return known.second.kind == 3; });
+}
+
+bool fake::is_device_memory(uint64_t address, uint64_t bytes) {
+  std::lock_guard hold(gpu_lock());
+  const Block *block = block_around(address, bytes);
+  return block != nullptr && block->kind == 3;
+}
+
 FAKE_EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
   USABLE();
   Call call(kDriverApi, 243, "cuMemAlloc_v2");
   if (bytes > 150'000'000'000u) {
     return call.give(2);
   }
-  *address = take_address(bytes);
+  *address = is_backed() ? reinterpret_cast<uint64_t>(host_pages(bytes)) : take_address(bytes);
   return keep(*address, {bytes, 3, nullptr}, call.correlation(), stream_of(nullptr));
 }
 

@@ -99,7 +99,7 @@ def _lost(launches: Launches, tally: Tally, where: str) -> list[Note]:
 
 def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str) -> list[Note]:
     found = []
-    count = {how: int((merged.how == how).sum()) for how in (merging.KERNEL, merging.NEIGHBOURS, merging.BRACKET)}
+    count = {how: int((merged.how == how).sum()) for how in (merging.KERNEL, merging.NEIGHBOURS)}
     if count[merging.KERNEL]:
         mine = merged.how == merging.KERNEL
         typical, worst = int(np.median(merged.uncertainty[mine])), int(merged.uncertainty[mine].max())
@@ -114,15 +114,17 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
             "thread, several kernels in one launch, or kernels that were not recorded): their times rest on the launches beside them"
         )
         found.append(Note("info", "intrakernel-unmatched", _SOURCE, message, count[merging.NEIGHBOURS]))
-    if count[merging.BRACKET]:
-        off = merged.uncertainty[merged.how == merging.BRACKET]
-        why = "none of its kernels fits" if has_kernels else "no kernels were recorded there"
-        severity = "warning" if int(np.median(off)) > _ROUGH else "info"
-        message = (
-            f"{count[merging.BRACKET]:,} in-kernel launches of {where} stand where the host launched and awaited them, for {why}: their "
-            f"times are known to {int(np.median(off)):,} ns (at worst {int(off.max()):,} ns), those of one launch exactly to another"
-        )
-        found.append(Note(severity, "intrakernel-bracketed", _SOURCE, message, count[merging.BRACKET]))
+    bracket, on_device = merged.how == merging.BRACKET, launches.noted["device"] >= 0
+    why = "none of its kernels fits" if has_kernels else "no kernels were recorded there"
+    for mine, reason in ((bracket & on_device, why), (bracket & ~on_device, "they ran on the CPU")):
+        if mine.any():
+            off = merged.uncertainty[mine]
+            rough = int(np.median(off)) > _ROUGH and reason == why
+            message = (
+                f"{len(off):,} in-kernel launches of {where} stand where the host launched and awaited them, for {reason}: their times "
+                f"are known to {int(np.median(off)):,} ns (at worst {int(off.max()):,} ns), those of one launch exactly to another"
+            )
+            found.append(Note("warning" if rough else "info", "intrakernel-bracketed", _SOURCE, message, len(off)))
     if merged.odd:
         message = f"{merged.odd:,} in-kernel launches of {where} were at times that contradict all others; they are taken for unmatched"
         found.append(Note("warning", "intrakernel-odd", _SOURCE, message, merged.odd))

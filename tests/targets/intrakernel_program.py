@@ -1,0 +1,167 @@
+"""Kernels of the look-alike GPU that record regions: `intrakernel_program.py STEP…`. What they would write is written here.
+
+launch:NAME[:NS] into a buffer on the device, four warps record · host:NAME into memory of the host · busy:NAME a launch without records ·
+fill:NAME with another kernel between the note and the launch · threads:N so many, each with a buffer · many:N launches into one buffer ·
+drop: more records than slots · free: the memory goes before it is read · garbage: something else lies in the buffer · bad: an address
+that is none · gone: the context goes · start, stop: of the capture range · fork: the rest in a child · kill: the end
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from warpline.intrakernel import recording
+from warpline.intrakernel.buffers import Buffer, allocate
+from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+
+EPOCH = 3_000_000_000_000_000  # of the look-alike's GPU: its clock minus CLOCK_MONOTONIC
+LEAD, TAIL = 700, 900  # ns from the begin of a kernel to its first unit, from the last one to its end
+TAGS = ["load", "mma", "store"]
+cuda = ctypes.CDLL("libcuda.so.1")
+kept: list[Buffer] = []
+
+
+def start() -> None:
+    """Begin to use CUDA, as a framework does."""
+    context = ctypes.c_void_p()
+    assert cuda.cuInit(0) == 0
+    assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    assert cuda.cuCtxSetCurrent(context) == 0
+
+
+def kernel(name: str, ns: int, stream: ctypes.c_void_p | None = None) -> None:
+    """Launch a kernel of 4 blocks."""
+    function = ctypes.c_void_p()
+    assert cuda.cuModuleGetFunction(ctypes.byref(function), None, f"{name}@{ns}".encode()) == 0
+    assert cuda.cuLaunchKernel(function, 4, 1, 1, 32, 1, 1, 0, stream, None, None) == 0
+
+
+def ran(name: str) -> tuple[int, int]:
+    """When the last kernel of that name ran, as the GPU sees it."""
+    lines = Path(os.environ["FAKE_CUDA_TRUTH"]).read_text(encoding="utf-8").splitlines()
+    found = [line for line in map(json.loads, lines) if line["what"] == "kernel" and line["name"] == name]
+    return found[-1]["start"] + EPOCH, found[-1]["end"] + EPOCH
+
+
+def write(buffer: Buffer, first: int, last: int, events: int = 3) -> None:
+    """Write what four warps record between two times of the GPU."""
+    step = (last - first) // (events + 1)
+    regions = [Event(number % 3, first + number * step, first + (number + 1) * step, payload=number) for number in range(events)]
+    units = [Unit(regions, cta=cta, sm=cta, begin=first, end=last) for cta in range(4)]
+    data = bytes(buffer_bytes(units, slots=buffer.slots, generation=buffer.generation))
+    ctypes.memmove(buffer.pointer + 256, data[256:], len(data) - 256)
+
+
+def launch(buffer: Buffer, name: str, ns: int = 2_000_000, events: int = 3, before: str = "") -> None:
+    """One launch, and what it records."""
+    with buffer.launch(name):
+        if before:
+            kernel(before, 20_000)
+        kernel(f"{name}_kernel", ns)
+    assert cuda.cuCtxSynchronize() == 0
+    first, last = ran(f"{name}_kernel")
+    write(buffer, first + LEAD, last - TAIL, events)
+
+
+def on_device(name: str = "device buffer") -> Buffer:
+    """A buffer that nobody closes."""
+    kept.append(allocate(4, 1, slots=8, tags=TAGS, device="cuda", library="cuda", name=name))
+    return kept[-1]
+
+
+def on_host(name: str) -> None:
+    """A launch of something on the CPU, with CLOCK_REALTIME as its timer."""
+    buffer = allocate(4, 1, slots=8, tags=TAGS, device="cpu", name="host buffer")
+    with buffer.launch(name):
+        first = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        time.sleep(0.002)
+        write(buffer, first, time.clock_gettime_ns(time.CLOCK_REALTIME))
+
+
+def threads(count: int) -> None:
+    """Threads that launch at the same time, each kernel under a name of its own."""
+
+    def work(number: int) -> None:
+        context = ctypes.c_void_p()
+        assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+        assert cuda.cuCtxSetCurrent(context) == 0
+        buffer = on_device(f"buffer {number}")
+        for turn in range(3):
+            launch(buffer, f"t{number}_{turn}", 200_000)
+
+    running = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+
+
+def spoil(how: str) -> None:
+    """A launch whose buffer cannot be read afterwards."""
+    if how == "bad":
+        number = recording.register(4096, 1 << 20, on_device=False, name="nowhere")
+        assert recording.launched(number, 1, "bad")
+        recording.store(number)
+        return
+    buffer = on_device()
+    launch(buffer, how)
+    if how == "garbage":
+        ctypes.memset(buffer.pointer, 0x5A, 256)
+    elif how == "free":
+        assert cuda.cuMemFree_v2(ctypes.c_uint64(buffer.pointer)) == 0
+        buffer._place._owned = False
+    else:
+        for other in kept[:-1]:
+            other.close()
+        assert cuda.cuDevicePrimaryCtxReset_v2(0) == 0
+    buffer.close()
+
+
+def play(words: list[str]) -> None:
+    """Play all steps."""
+    for at, word in enumerate(words):
+        what, _, rest = word.partition(":")
+        parts = rest.split(":") if rest else []
+        if what == "launch":
+            launch(on_device(), parts[0], int(parts[1]) if len(parts) > 1 else 2_000_000)
+        elif what == "host":
+            on_host(parts[0])
+        elif what == "busy":
+            kernel(parts[0], 100_000)
+        elif what == "fill":
+            launch(on_device(), parts[0], before="fill")
+        elif what == "many":
+            buffer = on_device()
+            for number in range(int(parts[0])):
+                launch(buffer, f"step{number}", 300_000)
+        elif what == "drop":
+            launch(on_device(), "drop", events=20)
+        elif what == "threads":
+            threads(int(parts[0]))
+        elif what in ("free", "garbage", "bad", "gone"):
+            spoil(what)
+        elif what in ("start", "stop"):
+            assert getattr(cuda, f"cuProfiler{what.title()}")() == 0
+        elif what == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif what == "fork":
+            child = os.fork()
+            if child == 0:
+                play(words[at + 1 :])
+                return
+            os.waitpid(child, 0)
+            return
+        else:
+            raise SystemExit(f"intrakernel_program: what is {word}?")
+
+
+if __name__ == "__main__":
+    start()
+    play(sys.argv[1:])
