@@ -36,8 +36,8 @@ class Run:
         log = self.folder / "log"
         variables = fake.environment(log=log, truth=self.folder / "truth")
         env = environment(**variables, FAKE_CUDA_BACKED="1", WARPLINE_CUPTI=str(fake.cupti))
-        words = ["profile", "-f", "-o", "x", f"--trace={cuda}", "--stats=false", *options, sys.executable, PROGRAM, *steps]
-        done = warpline(*words, cwd=self.folder, env=env)
+        words = ("-f", "-o", "x", f"--trace={cuda}", "--stats=false", *options, sys.executable, str(PROGRAM), *steps)
+        done = warpline("profile", *words, cwd=self.folder, env=env)
         self.code = done.returncode
         assert "Traceback" not in done.stderr, done.stderr
         assert violations(log) == []

@@ -116,7 +116,7 @@ def spoil(how: str) -> None:
         ctypes.memset(buffer.pointer, 0x5A, 256)
     elif how == "free":
         assert cuda.cuMemFree_v2(ctypes.c_uint64(buffer.pointer)) == 0
-        buffer._place._owned = False
+        buffer._place._owned = False  # type: ignore[attr-defined]
     else:
         for other in kept[:-1]:
             other.close()

@@ -89,6 +89,7 @@ void IntrakernelPacker::add(const char *unit, uint32_t used) {
 }
 
 void IntrakernelPacker::finish_piece() {
+  most_ = std::max(most_, 1u);  // readers take a buffer without slots for damage
   size_t stride = sizeof(IntrakernelUnit) + size_t{most_} * record_size_;
   piece_.assign(sizeof(head_) + units_.size() * stride, 0);
   IntrakernelHead head = head_;

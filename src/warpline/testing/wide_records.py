@@ -55,6 +55,11 @@ _FIELDS = {
     "gil": (54, f"{_SPAN} held_ns:u8 waited_ns:u8 tid:u4 holds:u4 waits:u4 interpreter:u4"),
     "python_span": (55, f"{_SPAN} value:i8 value2:i8 tid:u4 file:u4 line:u4 color:u4"),
     "cpu_notice": (61, "start:u8 value:i8 notice:u4 -:u4"),
+    "intrakernel_launch": (62, "start:u8 address:u8 stream:u8 launch:u4 buffer:u4 generation:u4 tid:u4 buffer_name:u4 device:i4"),
+    "intrakernel_read": (
+        63,
+        f"{_SPAN} blob:u8 bytes:u8 value:i8 first_ns:u8 last_ns:u8 launch:u4 tid:u4 tags:u4 units:u4 room:u4 claimed:u4 slots:u4 blocks:u4",
+    ),
 }
 
 

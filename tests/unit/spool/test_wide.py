@@ -146,7 +146,7 @@ def test_calls_are_the_last_that_was_seen_of_a_process(tmp_path: Path) -> None:
 def test_the_agent_describes_records_as_the_tests_write_them(tmp_path: Path) -> None:
     """Where our writer and format.h part ways, everything here proves nothing."""
     headers = Path(__file__).parents[3] / "native" / "include" / "warpline"
-    source = "".join((headers / name).read_text() for name in ("cuda_records.h", "cpu_records.h"))
+    source = "".join((headers / name).read_text() for name in ("cuda_records.h", "cpu_records.h", "intrakernel_records.h"))
     for kind, about in WIDE.items():
         record = "".join(part.capitalize() for part in kind.split("_")) + "Record"
         assert f"static_assert(sizeof({record}) == {about['size']});" in source, kind

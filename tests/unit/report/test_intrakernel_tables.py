@@ -1,0 +1,221 @@
+"""Launches that recorded inside their kernels, from a spool into the report: matching, pieces, clocks, and what is said of losses."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.report.cuda.spools import Finished, api, work
+from warpline.report.finish import finish
+from warpline.testing import spool_writer as sw
+from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+
+GPU = 7_000_000_000_000  # the GPU's clock minus the report's
+TEXTS = {
+    1: "gemm",
+    2: "cudaLaunchKernel_v7000",
+    3: "cudaGraphLaunch_v10000",
+    4: "_Z4gemmPf",
+    5: "buffer",
+    6: "0 load\n1 mma\n7 odd one\nnonsense\n",
+}
+GEMM, LAUNCH, GRAPH, KERNEL, BUFFER, TAGS = range(1, 7)
+STORED = 1
+
+
+def note(launch: int, start: int, *, tid: int = 10, name: int = GEMM, device: int = 0, **more: int) -> dict[str, int]:
+    """A launch that the program told of."""
+    fields = {"launch": launch, "start": start, "tid": tid, "name": name, "device": device, "buffer": 1, "generation": launch}
+    return {**fields, "buffer_name": BUFFER, **more}
+
+
+def units(first: int, last: int, count: int = 2, generation: int = 1, events: int = 2) -> bytes:
+    """What warps wrote between two times of the report."""
+    step = (last - first) // events
+    regions = [
+        Event(number % 2, GPU + first + number * step, GPU + first + (number + 1) * step, payload=number) for number in range(events)
+    ]
+    made = [Unit(regions, cta=cta, sm=cta, begin=GPU + first, end=GPU + last) for cta in range(count)]
+    return bytes(buffer_bytes(made, slots=4, generation=generation))
+
+
+def read(launch: int, start: int, first: int, last: int, **more: int) -> dict[str, int]:
+    """What was read of it."""
+    fields = {"launch": launch, "start": start, "end": start + 10, "domain": STORED, "first_ns": GPU + first, "last_ns": GPU + last}
+    return {**fields, "units": 2, "room": 2, "slots": 4, "blocks": 2, "tags": TAGS, **more}
+
+
+def kernel(correlation: int, start: int, end: int, **more: int) -> dict[str, int]:
+    """A kernel of two blocks."""
+    return work(correlation, start, end, **{"name": KERNEL, "grid_x": 2, "grid_y": 1, "grid_z": 1, **more})
+
+
+def report(
+    tmp_path: Path,
+    noted: Sequence[dict[str, int]],
+    reads: Sequence[dict[str, int]],
+    pieces: dict[int, Sequence[bytes]],
+    *,
+    calls: Sequence[dict[str, int]] = (),
+    kernels: Sequence[dict[str, int]] = (),
+    flags: Sequence[int] = (),
+    **spool: Any,
+) -> Finished:
+    """Finish a spool; `pieces`: of each launch, `flags` of each blob."""
+    strings = sw.strings(TEXTS)
+    at = sw.first_chunk() + len(strings)
+    every = [piece for launch in pieces for piece in pieces[launch]]
+    blobs = [sw.blob(piece, 0, flags=flag) for piece, flag in zip(every, [*flags, *[0] * (len(every) - len(flags))], strict=True)]
+    _, places = sw.blobs(sw.NO_THREAD, blobs, at)
+    waiting = list(places)
+    indexes = [sw.blob(b"".join(struct.pack("<Q", waiting.pop(0)) for _ in pieces[launch]), 0) for launch in pieces]
+    chunk, offsets = sw.blobs(sw.NO_THREAD, [*blobs, *indexes], at)
+    index = dict(zip(pieces, offsets[len(blobs) :], strict=True))
+    reads = [{"blob": index.get(row["launch"], 0), **row} for row in reads]
+    wide: dict[str, Sequence[dict[str, int]]] = {"intrakernel_launch": noted, "intrakernel_read": reads}
+    wide |= {kind: rows for kind, rows in (("cuda_api", calls), ("cuda_kernel", kernels)) if rows}
+    chunks = [strings, chunk, *(sw.wide(kind, rows) for kind, rows in wide.items() if rows)]
+    (tmp_path / "spool").mkdir()
+    sw.write(tmp_path / "spool", sw.spool(chunks, **spool))
+    finish(tmp_path / "spool", tmp_path / "r.warpline")
+    return Finished(tmp_path / "r.warpline")
+
+
+def test_the_first_kernel_of_the_thread_that_it_can_be(tmp_path: Path) -> None:
+    """Not another thread's, not one before, not a graph's, not one that is too short or too small, and none after the next launch."""
+    found = report(
+        tmp_path,
+        [note(1, 10_000), note(2, 90_000, generation=2), note(3, 200_000, generation=3)],
+        [read(1, 80_000, 31_000, 39_000), read(2, 180_000, 101_000, 109_000), read(3, 290_000, 211_000, 219_000)],
+        {1: [units(31_000, 39_000)], 2: [units(101_000, 109_000, generation=2)], 3: [units(211_000, 219_000, generation=3)]},
+        calls=[
+            *(api(number, start, start + 100, name=LAUNCH) for number, start in ((1, 9_000), (3, 12_000), (4, 12_500), (5, 13_000))),
+            api(2, 11_000, 11_100, tid=11, name=LAUNCH),
+            api(6, 91_000, 91_100, name=GRAPH),
+            api(7, 95_000, 95_100, name=LAUNCH),
+        ],
+        kernels=[
+            kernel(1, 15_000, 29_000),
+            kernel(2, 15_000, 29_000),
+            kernel(3, 30_000, 31_000),
+            kernel(4, 30_000, 50_000, grid_x=1),
+            kernel(5, 30_000, 40_000),
+            kernel(6, 100_000, 110_000),
+            kernel(7, 100_000, 110_500),
+        ],
+    )
+    rows = found["intrakernel_launches"]
+    assert [row["correlation"] for row in rows] == [5, 7, None]
+    ids = {row["correlation"]: row["id"] for row in found["kernels"]}
+    assert [row["kernel"] for row in rows] == [ids[5], ids[7], None]
+    assert [row["merged"] for row in rows] == ["kernel", "kernel", "neighbours"]
+    assert all(abs(row["offset"] + GPU) <= row["uncertainty"] for row in rows)
+    assert [row["name"] for row in rows] == ["gemm"] * 3
+    assert found.notes("intrakernel-unmatched")[0]["count"] == 1
+
+
+def test_without_calls_kernels_are_found_by_their_times(tmp_path: Path) -> None:
+    found = report(
+        tmp_path,
+        [note(1, 10_000), note(2, 60_000, generation=2)],
+        [read(1, 55_000, 31_000, 39_000), read(2, 120_000, 81_000, 89_000)],
+        {1: [units(31_000, 39_000)], 2: [units(81_000, 89_000, generation=2)]},
+        kernels=[kernel(1, 5_000, 9_000), kernel(2, 30_000, 40_000), kernel(3, 80_000, 90_000)],
+    )
+    assert [row["correlation"] for row in found["intrakernel_launches"]] == [2, 3]
+
+
+def test_rows_of_units_and_events(tmp_path: Path) -> None:
+    tagged = [
+        Event(7, GPU + 20_000, GPU + 21_000),
+        Event(9, GPU + 22_000, GPU + 22_000, flags=1),
+        Event(0, GPU + 20_000, GPU + 23_000, flags=2),
+    ]
+    made = [Unit(tagged, cta=3, warp=1, sm=5, sm_end=6, begin=GPU + 20_000, end=GPU + 30_000)]
+    found = report(tmp_path, [note(1, 10_000)], [read(1, 80_000, 20_000, 30_000)], {1: [bytes(buffer_bytes(made, slots=4))]})
+    assert found.columns("intrakernel_events", "tag", "kind", "payload") == [
+        ("load", "asynchronous", None),
+        ("odd one", "region", None),
+        ("tag 9", "mark", None),
+    ]
+    (unit,) = found["intrakernel_units"]
+    (launch,) = found["intrakernel_launches"]
+    assert [unit[name] for name in ("cta", "warp", "sm", "sm_end", "events", "ended")] == [3, 1, 5, 6, 3, True]
+    assert unit["launch"] == launch["id"]
+    assert unit["end"] - unit["start"] == 10_000
+    assert {row["unit"] for row in found["intrakernel_events"]} == {unit["id"]}
+    assert (launch["start"], launch["end"]) == (unit["start"], unit["end"])
+    assert launch["start"] >= launch["launched"]
+
+
+def test_pieces_and_pieces_of_pieces(tmp_path: Path) -> None:
+    whole = units(20_000, 30_000, count=5)
+    found = report(
+        tmp_path,
+        [note(1, 10_000)],
+        [read(1, 80_000, 20_000, 30_000)],
+        {1: [units(20_000, 30_000, count=3), whole[:300], whole[300:]]},
+        flags=[0, 4, 0],
+    )
+    (launch,) = found["intrakernel_launches"]
+    assert (launch["units"], launch["events"]) == (8, 16)
+    assert [row["id"] for row in found["intrakernel_events"]] == list(range(16))
+    assert sorted({row["unit"] for row in found["intrakernel_events"]}) == list(range(8))
+
+
+def test_damage_is_told_and_left_out(tmp_path: Path) -> None:
+    good = units(20_000, 30_000)
+    found = report(
+        tmp_path,
+        [note(1, 10_000), note(2, 100_000), note(3, 200_000)],
+        [read(1, 80_000, 20_000, 30_000), read(2, 180_000, 1 << 62, 5), read(3, 280_000, 0, 0, blob=12345, first_ns=0, last_ns=0)],
+        {1: [b"\xff" * 500, good[:400], good]},
+    )
+    rows = found["intrakernel_launches"]
+    assert (rows[0]["units"], rows[0]["events"]) == (3, 6)  # of the piece that is cut off, what is there
+    assert [row["merged"] for row in rows] == ["bracket", None, None]
+    assert found.notes("intrakernel-damaged")
+
+
+@pytest.mark.parametrize(
+    ("result", "value", "code"),
+    [
+        (2, 201, "unreadable"),
+        (3, 0x5A5A5A5A, "no-buffer"),
+        (4, 2 << 30, "limit"),
+        (5, 0, "no-space"),
+        (6, 60_000, "not-awaited"),
+        (None, 0, "not-read"),
+    ],
+)
+def test_why_nothing_was_stored(tmp_path: Path, result: int | None, value: int, code: str) -> None:
+    reads = [] if result is None else [{"launch": 1, "start": 20_000, "end": 20_001, "domain": result, "value": value}]
+    found = report(tmp_path, [note(1, 10_000)], reads, {})
+    (row,) = found["intrakernel_launches"]
+    assert (row["stored"], row["units"], row["start"], row["merged"], row["clock"]) == (False, 0, 10_000, None, None)
+    (told,) = found.notes(f"intrakernel-{code}")
+    assert "1 in-kernel launches" in told["message"]
+
+
+def test_what_was_lost_and_how_much_room_it_needs(tmp_path: Path) -> None:
+    many = [Event(0, GPU + 20_000 + number, GPU + 20_001 + number) for number in range(9)]
+    made = [Unit(many, begin=GPU + 20_000, end=GPU + 30_000), Unit(many[:2], cta=1, begin=GPU + 20_000, end=GPU + 30_000, ended=False)]
+    found = report(
+        tmp_path, [note(1, 10_000)], [read(1, 80_000, 20_000, 30_000, room=2, claimed=6)], {1: [bytes(buffer_bytes(made, slots=4))]}
+    )
+    (row,) = found["intrakernel_launches"]
+    assert (row["dropped"], row["needed_slots"], row["units_lost"], row["unended"]) == (5, 9, 4, 1)
+    assert "slots=9" in found.notes("intrakernel-dropped")[0]["message"]
+    assert "units=6" in found.notes("intrakernel-units-lost")[0]["message"]
+    assert found.notes("intrakernel-unended")
+
+
+def test_records_that_did_not_fit_into_the_spool(tmp_path: Path) -> None:
+    found = report(tmp_path, [note(1, 10_000)], [], {}, dropped={62: 3, 63: 5}, error=28)
+    said = [row["message"] for row in found.notes("dropped-records")]
+    assert any("3 in-kernel launches" in text for text in said)
+    assert any("5 records of what kernels wrote" in text for text in said)
