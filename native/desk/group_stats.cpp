@@ -137,6 +137,16 @@ class Groups {
   Group *last_ = nullptr;
 };
 
+// The k-th smallest (from 0) of all values; those that are large are sorted.
+int64_t nth(const Group &group, int64_t k, uint32_t least = 0,
+            uint32_t greatest = std::numeric_limits<uint32_t>::max()) {
+  const auto first_positive = std::lower_bound(group.large.begin(), group.large.end(), int64_t{0});
+  const int64_t negative = first_positive - group.large.begin(), small = group.small.count();
+  if (k < negative) return group.large[static_cast<size_t>(k)];
+  if (k < negative + small) return select_small(group.small, k - negative, least, greatest);
+  return group.large[static_cast<size_t>(k - small)];
+}
+
 // Everything but the median in one pass over the group's values; the deviation in a second, from the exact mean.
 struct Result {
   int64_t count, total, least, greatest;
@@ -161,11 +171,6 @@ Result finish(Group &group) {
   for (const int64_t value : group.large) result.total += value;
   const auto first_positive = std::lower_bound(group.large.begin(), group.large.end(), int64_t{0});
   const int64_t negative = first_positive - group.large.begin();
-  const auto nth = [&](int64_t k) -> int64_t {
-    if (k < negative) return group.large[static_cast<size_t>(k)];
-    if (k < negative + small_count) return select_small(group.small, k - negative, least, greatest);
-    return group.large[static_cast<size_t>(k - small_count)];
-  };
   if (result.count == 0) return result;
   const auto edge = [&](bool low) -> int64_t {
     const bool from_large =
@@ -175,10 +180,11 @@ Result finish(Group &group) {
   };
   result.least = edge(true);
   result.greatest = edge(false);
-  const int64_t upper = nth(result.count / 2);
+  const int64_t upper = nth(group, result.count / 2, least, greatest);
   result.median = static_cast<double>(upper);
   if (result.count % 2 == 0)
-    result.median = (static_cast<double>(nth(result.count / 2 - 1)) + result.median) / 2;
+    result.median =
+        (static_cast<double>(nth(group, result.count / 2 - 1, least, greatest)) + result.median) / 2;
   if (result.count > 1) {
     const double mean =
         static_cast<double>(static_cast<long double>(result.total) / static_cast<long double>(result.count));
@@ -277,5 +283,18 @@ WARPLINE_EXPORT void warpline_durations_finish(void *handle, int64_t first, int6
     greatest[i] = result.greatest;
     median[i] = result.median;
     deviation[i] = result.deviation;
+  }
+}
+
+// Fills rows first .. last-1 of `values`: of each group the least value that `share` (0 to 1) of its values do not exceed. After
+// `warpline_durations_finish` of these rows.
+WARPLINE_EXPORT void warpline_durations_rank(void *handle, int64_t first, int64_t last, double share,
+                                             int64_t *values) {
+  auto &groups = static_cast<Groups *>(handle)->all();
+  for (int64_t i = first; i < last; ++i) {
+    const Group &group = *groups[static_cast<size_t>(i)];
+    const int64_t small = group.small.count(), count = small + static_cast<int64_t>(group.large.size());
+    const auto rank = static_cast<int64_t>(std::ceil(share * static_cast<double>(count))) - 1;
+    values[i] = count == 0 ? 0 : nth(group, std::clamp<int64_t>(rank, 0, count - 1));
   }
 }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections import Counter
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,8 +99,11 @@ class Durations:
             sizes.ctypes.data,
         )
 
-    def result(self) -> pa.Table:
-        """Return a row per group, in no order: the keys, then count, total, median, min, max, stddev."""
+    def result(self, ranks: Mapping[str, float] | None = None) -> pa.Table:
+        """Return a row per group, in no order: the keys, then count, total, median, min, max, stddev.
+
+        `ranks`: more columns -> share (0 to 1): the least duration that this share of them does not exceed.
+        """
         first = self._handles[0]
         for other in self._handles[1:]:
             self._library.warpline_durations_merge(first, other)
@@ -112,10 +116,21 @@ class Durations:
         with ThreadPoolExecutor(threads()) as pool:
             for _ in pool.map(lambda pair: self._library.warpline_durations_finish(first, *pair, *addresses), pairwise(edges)):
                 pass
+        more = {name: np.empty(groups, np.int64) for name in ranks or {}}
+        for name, rank in more.items():
+            self._library.warpline_durations_rank(first, 0, groups, (ranks or {})[name], rank.ctypes.data)
         columns = {}
         for name, interner, shift, mask in zip(_KEYS, self._interners, _SHIFTS, _MASKS, strict=True):
             columns[name] = interner.texts((key >> np.uint64(shift)) & np.uint64(mask))
-        values = {"count": count, "total": total, "median": median, "min": least, "max": greatest, "stddev": deviation}
+        values: dict[str, npt.NDArray[Any]] = {
+            "count": count,
+            "total": total,
+            "median": median,
+            "min": least,
+            "max": greatest,
+            "stddev": deviation,
+            **more,
+        }
         return pa.table({**columns, **{name: pa.array(array) for name, array in values.items()}})
 
 

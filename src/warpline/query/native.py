@@ -19,6 +19,7 @@ _SIGNATURES: dict[str, tuple[list[type], type | None]] = {
     "durations_merge": ([_P, _P], None),
     "durations_groups": ([_P], _I64),
     "durations_finish": ([_P, _I64, _I64, *[_P] * 7], None),
+    "durations_rank": ([_P, _I64, _I64, ctypes.c_double, _P], None),
     "lanes_new": ([_I32], _P),
     "lanes_free": ([_P], None),
     "lanes_add": ([_P, _I64, *[_P] * 6], None),

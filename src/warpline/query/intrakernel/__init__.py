@@ -1,0 +1,1 @@
+"""What happened inside kernels that timed themselves: sums, balance and overlap of their regions."""
