@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import threading
 import time
 
 from warpline.intrakernel.plan import Plan
 from warpline.model import intrakernel_layout as layout
 
 _LOW = 0xFFFFFFFF
+_CLAIMING = threading.Lock()
 _ENDED = layout.VERSION | layout.ENDED << 16
 
 
@@ -53,8 +55,9 @@ class Unit:
         (self._generation,) = struct.unpack_from("<I", head, layout.GENERATION_AT)
         unit = block * plan.warps + place
         if plan.mode == "claim":
-            (unit,) = struct.unpack_from("<I", head, layout.CLAIMED_AT)
-            struct.pack_into("<I", head, layout.CLAIMED_AT, unit + 1)
+            with _CLAIMING:  # simulators run threads side by side
+                (unit,) = struct.unpack_from("<I", head, layout.CLAIMED_AT)
+                struct.pack_into("<I", head, layout.CLAIMED_AT, unit + 1)
         if unit >= units:
             return
         self._slots = slots

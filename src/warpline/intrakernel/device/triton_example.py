@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import triton
 import triton.language as tl
 
-from warpline.intrakernel import dsl
-from warpline.intrakernel.dsl import triton as ik
+from warpline.intrakernel.device import triton as ik
 
 if TYPE_CHECKING:
     from warpline.intrakernel.buffers import Buffer
@@ -32,9 +31,9 @@ def tiles(address, count, prof, width: tl.constexpr):  # type: ignore[no-untyped
     ik.finish(p)
 
 
-def run(buffer: Buffer, prof: Any) -> None:
-    """Launch it once, on data beside the buffer."""
-    bytes_needed = 4 * dsl.EXAMPLE_GRID * dsl.EXAMPLE_TILES * _WIDTH
+def run(buffer: Buffer, prof: Any, grid: int, count: int) -> None:
+    """Launch it once, on data beside the buffer: `grid` programs of `count` tiles each."""
+    bytes_needed = 4 * grid * count * _WIDTH
     if buffer.device is None:
         data: Any = bytearray(bytes_needed)
         address = _address(data)
@@ -44,7 +43,7 @@ def run(buffer: Buffer, prof: Any) -> None:
         data = torch.zeros(bytes_needed // 4, dtype=torch.float32, device=f"cuda:{buffer.device}")
         address = data.data_ptr()
     with buffer.launch("example"):
-        tiles[(dsl.EXAMPLE_GRID,)](address, dsl.EXAMPLE_TILES, prof, width=_WIDTH)
+        tiles[(grid,)](address, count, prof, width=_WIDTH)
 
 
 def _address(data: bytearray) -> int:

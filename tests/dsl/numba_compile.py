@@ -1,0 +1,43 @@
+"""Compiles kernels of `numba_kernels.py` without a GPU: python numba_compile.py FOLDER CASE…, each `kernel:capability:options`.
+
+Writes FOLDER/<number>.ptx and .cubin; `options` are those of `allocate` and `bind`, as JSON.
+"""
+
+# ruff: noqa: TID253
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from cuda.core import Program, ProgramOptions  # type: ignore[import-not-found]
+from numba import cuda, types
+
+from tests.dsl import numba_kernels as kernels
+from warpline.intrakernel import allocate
+from warpline.intrakernel.dsl import numba as ik
+
+TAGS = ("load", "store", "inner", "outer", "even", "odd", "while", "first", "second")
+
+
+def main(folder: Path, cases: list[str]) -> None:
+    """Compile each case."""
+    for number, case in enumerate(cases):
+        kernel, capability, options = case.split(":", 2)
+        wishes = json.loads(options)
+        bound = {name: wishes.pop(name) for name in ("enabled", "generation") if name in wishes}
+        prof = ik.bind(allocate(device="cpu", tags=TAGS, **wishes), **bound)
+        kind = types.float32 if kernel.startswith("loop") else types.int32
+        signature = (kind[::1], types.int32, types.NamedUniTuple(types.int64, 1, type(prof)))
+        ptx, _ = cuda.compile_ptx(getattr(kernels, kernel), signature, cc=divmod(int(capability), 10))
+        # Names of kernels hold all that tells them apart; what tells two texts apart here is their code.
+        (name,) = re.findall(r"\.entry (\w+)\(", ptx)
+        ptx = re.sub(r"_ZN08NumbaEnv\w+", "environment", ptx.replace(name, "kernel"))
+        (folder / f"{number}.ptx").write_text(ptx)
+        arch = "sm_" + capability + ("a" if int(capability) >= 90 else "")
+        (folder / f"{number}.cubin").write_bytes(Program(ptx, "ptx", ProgramOptions(arch=arch)).compile("cubin").code)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
