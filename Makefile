@@ -11,9 +11,9 @@ ONCE := $(CURDIR)/$(PY);-S;-E;$(CURDIR)/tools/compile_once.py
 NATIVE_SOURCES := $(shell find native -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cuh' 2>/dev/null)
 ARGS ?=
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
-JOBS ?= 2
+JOBS ?= 3
 
-.PHONY: help demo looks test test-all check torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check bench gpu wheels clean
+.PHONY: help demo looks ready test test-all check torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check bench gpu wheels clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -44,17 +44,19 @@ web-check: $(STAMP) ## types, lint and tests of the page; left out where there i
 demo: native ## profile a training program and show where its time went
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
-# What looks at the text alone, side by side.
-looks: $(STAMP)
-	@$(MAKE) --no-print-directory -j2 lint types docs-check web-check
+# What looks at the text, beside the build: half of the time they wait, or keep one core busy.
+looks: lint types docs-check web-check
+ready: $(STAMP)
+	@$(MAKE) --no-print-directory --output-sync -j3 looks native
 
-test: looks native ## everything: check, slow unit tests, integration tests
+test: ready ## everything: check, slow unit tests, integration tests
 	@JOBS=$(JOBS) $(PY) tools/run_tests.py unit integration -- $(ARGS)
 
-test-all: looks native ## all of what `test` shows by example: every CPython that is here, whole sanitizer suites, long fuzzing
+test-all: ready ## all of what `test` shows by example: every CPython that is here, whole sanitizer suites, long fuzzing
 	@JOBS=$(JOBS) WARPLINE_THOROUGH=1 $(PY) tools/run_tests.py all-unit all-integration -- $(ARGS)
 
-check: looks unit ## what to run before a commit: style, layers, types, fast tests
+check: ready ## what to run before a commit: style, layers, types, fast tests
+	@$(PY) tools/run_tests.py check -- $(ARGS)
 
 lint: $(STAMP) ## format, lint, layers (Python and C++)
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
@@ -96,7 +98,7 @@ upstream-tests: native ## PyPI nvtx's own tests against us (downloads its sdist;
 docs: $(STAMP) ## write docs/reference/ from the code
 	@$(PY) tools/gen_docs.py
 
-docs-check: $(STAMP)
+docs-check: native # it imports the package, which is whole then
 	@$(PY) tools/gen_docs.py --check
 
 bench: native ## measure, write docs/performance.md; fails when a budget is missed

@@ -10,9 +10,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from tests.native_build import ONCE
 from tests.pieces import ROOT
 
 SOURCES = ROOT / "native" / "tests" / "fakes"
@@ -52,12 +54,15 @@ def build(words: Sequence[str] = (), compiler: str = "g++") -> Path:
 
 
 def _compile(folder: Path, compiler: str, words: Sequence[str]) -> None:
-    common = [compiler, "-std=c++20", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", *words]
+    common: list[str | Path] = [compiler, "-std=c++20", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", *words]
     sources = [path for path in sorted(SOURCES.glob("*.cpp")) if path.name != "version.cpp"]
-    running = [subprocess.Popen([*common, "-c", path.name, "-o", folder / f"{path.stem}.o"], cwd=SOURCES) for path in sources]
-    codes = [process.wait() for process in running]
-    if any(codes):
-        raise RuntimeError("the look-alike libcuda does not compile")
+
+    def compile_one(path: Path) -> int:
+        return subprocess.run([*ONCE, *common, "-c", path.name, "-o", folder / f"{path.stem}.o"], cwd=SOURCES, check=False).returncode
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        if any(pool.map(compile_one, sources)):
+            raise RuntimeError("the look-alike libcuda does not compile")
     objects = [folder / f"{path.stem}.o" for path in sources]
     for version, (toolkit, cupti, cudart) in VERSIONS.items():
         (folder / version).mkdir()

@@ -23,7 +23,7 @@ FAILED, NO_TESTS = 1, 5  # pytest's exit statuses
 _UNIT = ["-n", "auto", "--maxprocesses=4", "--dist", "worksteal", "tests/unit", "tests/conformance"]
 # Files side by side, those first that take longest: most of their time they wait for programs. JOBS=0: one after the other.
 _INTEGRATION = (
-    f"-n {os.environ.get('JOBS', '2')} --dist loadfile --no-loadscope-reorder tests --ignore=tests/unit --ignore=tests/conformance".split()
+    f"-n {os.environ.get('JOBS', '3')} --dist loadfile --no-loadscope-reorder tests --ignore=tests/unit --ignore=tests/conformance".split()
 )
 PARTS = {
     "check": [*_UNIT, "-m", "not slow and not exhaustive"],

@@ -17,7 +17,7 @@ from tests.launching import environment
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
 
-pytestmark = pytest.mark.require("native")
+pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(900)]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -39,7 +39,7 @@ def place(tmp_path: Path) -> Path:
 def type_in(command: str, place: Path) -> str:
     """Run a line in a shell; return what it printed."""
     env = environment(PATH=f"{place / 'bin'}:{os.environ['PATH']}")
-    done = subprocess.run(["sh", "-c", command], cwd=place, env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["sh", "-c", command], cwd=place, env=env, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
     return done.stdout
 

@@ -15,13 +15,12 @@ import pytest
 
 from tests.integration.conftest import SOURCES, nvtx_headers
 from tests.native_build import NATIVE, ONCE, sources
+from tests.sanitizing import MEMORY, THREADS
 
 ROOT = NATIVE.parent
 PROGRAM = SOURCES / "nvtx_anything.py"
 pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(600)]  # an instrumented build on a busy machine
 
-MEMORY = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-THREADS = ("-g", "-fsanitize=thread", "-Wno-tsan")  # see tests/sanitizing.py
 RUNTIMES: dict[tuple[str, ...], str] = {MEMORY: "libasan.so", THREADS: "libtsan.so"}
 # CPython keeps what it allocates until the very end, and its own allocator would hide what is used after it was freed.
 OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}

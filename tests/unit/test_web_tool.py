@@ -66,6 +66,28 @@ def test_build_without_node_fails_and_check_is_left_out(checkout: Path) -> None:
     assert check.stdout.startswith("web-check left out: Node.js")
 
 
+def test_what_passed_is_checked_again_when_a_file_changes(checkout: Path) -> None:
+    """With programs in the place of Node.js that write down how they are called; the checks fail where a file says so."""
+    log = checkout / "log"
+    checks = f'echo "$@" >> "{log}"\n[ "$1" != ci ] || /bin/mkdir -p node_modules\n[ "$1" != run ] || [ ! -e src/broken.test.ts ]\n'
+    for name, text in (("node", "echo v22.12.0\n"), ("npm", checks)):
+        (checkout / "empty" / name).write_text(f"#!/bin/sh\n{text}", encoding="utf-8")
+        (checkout / "empty" / name).chmod(0o755)
+
+    def checked() -> tuple[int, int]:
+        before = log.read_text().count(" check\n") if log.exists() else 0
+        code = run(checkout, "check").returncode
+        return code, log.read_text().count(" check\n") - before
+
+    assert [checked(), checked()] == [(0, 1), (0, 0)]
+    (checkout / "web" / "src" / "broken.test.ts").touch()
+    assert [checked(), checked()] == [(1, 1), (1, 1)]
+    (checkout / "web" / "src" / "broken.test.ts").unlink()
+    assert checked() == (0, 0)
+    (checkout / "web" / "vite.config.ts").write_text("changed", encoding="utf-8")
+    assert [checked(), checked()] == [(0, 1), (0, 0)]
+
+
 def test_the_lock_file_names_versions_and_no_registry() -> None:
     lock = json.loads((ROOT / "web" / "package-lock.json").read_text(encoding="utf-8"))
     packages = {name: one for name, one in lock["packages"].items() if name}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -113,7 +112,7 @@ def test_no_line_is_too_long(tmp_path: Path) -> None:
 
     for name, picture in PICTURES.items():
         timeline(tmp_path / f"{name}.warpline", picture, counters=COUNTERS)
-        for width, options in itertools.product((40, 80, 133), ([], ["--ascii"], ["--color", "always"])):
+        for width, options in zip((40, 80, 133), ([], ["--ascii"], ["--color", "always"]), strict=True):
             text = draw(tmp_path / f"{name}.warpline", "--width", str(width), *options)
             assert max(cell_len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in text.splitlines()) <= width
 

@@ -23,6 +23,8 @@ from warpline.viewer import bundle
 from warpline.viewer.answers import Answers
 from warpline.viewer.baked import baked
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
