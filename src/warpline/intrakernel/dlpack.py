@@ -7,8 +7,8 @@ from typing import Any
 
 from warpline.errors import UsageError
 
-_HOST_KINDS = (1, 3)  # kDLCPU, kDLCUDAHost
-_CUDA_KINDS = (2, 13)  # kDLCUDA, kDLCUDAManaged
+_HOST_KINDS = (1,)  # kDLCPU
+_CUDA_KINDS = (2, 3, 13)  # kDLCUDA, kDLCUDAHost (pinned: kernels write into it, so reading waits for them), kDLCUDAManaged
 
 
 class _Tensor(ctypes.Structure):
