@@ -11,10 +11,10 @@ constexpr WideField kLaunch[] = {FIELD(R, start),  FIELD(R, address),     FIELD(
                                  FIELD(R, tid),    FIELD(R, buffer_name), FIELD(R, device)};
 #undef R
 #define R IntrakernelReadRecord
-constexpr WideField kRead[] = {FIELD(R, start),   FIELD(R, end),      FIELD(R, blob),    FIELD(R, bytes),
-                               FIELD(R, value),   FIELD(R, first_ns), FIELD(R, last_ns), FIELD(R, launch),
-                               FIELD(R, tid),     FIELD(R, tags),     FIELD(R, units),   FIELD(R, room),
-                               FIELD(R, claimed), FIELD(R, slots),    FIELD(R, blocks)};
+constexpr WideField kRead[] = {FIELD(R, asked),  FIELD(R, start),   FIELD(R, end),      FIELD(R, blob),
+                               FIELD(R, bytes),  FIELD(R, value),   FIELD(R, first_ns), FIELD(R, last_ns),
+                               FIELD(R, launch), FIELD(R, tid),     FIELD(R, tags),     FIELD(R, units),
+                               FIELD(R, room),   FIELD(R, claimed), FIELD(R, slots),    FIELD(R, blocks)};
 #undef R
 
 constexpr WideRecord kRecords[] = {

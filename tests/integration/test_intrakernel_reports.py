@@ -19,7 +19,17 @@ pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(300)]
 
 PROGRAM = ROOT / "tests" / "targets" / "intrakernel_program.py"
 EPOCH = 3_000_000_000_000_000  # of the look-alike's GPU
-TABLES = ("intrakernel_launches", "intrakernel_units", "intrakernel_events", "kernels", "threads", "diagnostics", "processes")
+TABLES = (
+    "intrakernel_launches",
+    "intrakernel_units",
+    "intrakernel_events",
+    "kernels",
+    "memcpys",
+    "cuda_api",
+    "threads",
+    "diagnostics",
+    "processes",
+)
 Rows = list[dict[str, Any]]
 
 
@@ -103,6 +113,9 @@ def test_regions_lie_inside_their_kernels(run: Run) -> None:
     }
     assert [row["cta"] for row in run["intrakernel_units"][:4]] == [0, 1, 2, 3]
     assert "intrakernel-merged" in run.codes
+    # What the agent did to read the buffers is not taken for work of the program.
+    assert {row["kind"] for row in run["memcpys"]} <= {"Host-to-Device"}
+    assert [row["name"] for row in run["cuda_api"] if "MemcpyDtoH" in row["name"]] == []
 
 
 def test_threads(run: Run) -> None:

@@ -59,6 +59,7 @@ class Storing {
   Storing(ProcessLog &log, const IntrakernelSource &source) : log_(log), source_(source) {
     record_.head.type = RecordType::intrakernel_read;
     record_.launch = source.launch.number;
+    record_.asked = now_ns(log.clock());
     record_.tid = static_cast<uint32_t>(syscall(SYS_gettid));
   }
 

@@ -35,6 +35,7 @@ enum class IntrakernelResult : uint16_t {
 // What a launch wrote. head.domain: an IntrakernelResult.
 struct IntrakernelReadRecord {
   RecordHead head;
+  uint64_t asked;  // when the agent began to wait for it: from here to `end` the thread's calls are ours
   uint64_t start;  // when the launch was known to be over
   uint64_t end;    // when its buffer had been read
   uint64_t blob;   // as in EventRecord::payload: it holds those of the pieces, in order; 0 = none
@@ -51,7 +52,7 @@ struct IntrakernelReadRecord {
   uint32_t slots;    // records that a unit has room for
   uint32_t blocks;   // highest linear CTA of a unit, plus 1
 };
-static_assert(sizeof(IntrakernelReadRecord) == 96);
+static_assert(sizeof(IntrakernelReadRecord) == 104);
 
 // A piece of a launch is a buffer of its own, with whole units in it and no more slots than they use. Where its blob has this flag, the
 // piece goes on in the next blob.

@@ -45,7 +45,7 @@ FIELDS: dict[str, str] = {
     "python_span": "start end value value2 tid file line color",
     "cpu_notice": "start value notice",
     "intrakernel_launch": "start address stream launch buffer generation tid buffer_name device",
-    "intrakernel_read": "start end blob bytes value first_ns last_ns launch tid tags units room claimed slots blocks",
+    "intrakernel_read": "asked start end blob bytes value first_ns last_ns launch tid tags units room claimed slots blocks",
 }
 
 

@@ -58,7 +58,8 @@ _FIELDS = {
     "intrakernel_launch": (62, "start:u8 address:u8 stream:u8 launch:u4 buffer:u4 generation:u4 tid:u4 buffer_name:u4 device:i4"),
     "intrakernel_read": (
         63,
-        f"{_SPAN} blob:u8 bytes:u8 value:i8 first_ns:u8 last_ns:u8 launch:u4 tid:u4 tags:u4 units:u4 room:u4 claimed:u4 slots:u4 blocks:u4",
+        f"asked:u8 {_SPAN} blob:u8 bytes:u8 value:i8 first_ns:u8 last_ns:u8 launch:u4 tid:u4 tags:u4 units:u4 room:u4 claimed:u4 slots:u4 "
+        "blocks:u4",
     ),
 }
 

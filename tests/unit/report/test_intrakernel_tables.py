@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def units(first: int, last: int, count: int = 2, generation: int = 1, events: in
 def read(launch: int, start: int, first: int, last: int, **more: int) -> dict[str, int]:
     """What was read of it."""
     fields = {"launch": launch, "start": start, "end": start + 10, "domain": STORED, "first_ns": GPU + first, "last_ns": GPU + last}
-    return {**fields, "units": 2, "room": 2, "slots": 4, "blocks": 2, "tags": TAGS, **more}
+    return {**fields, "units": 2, "bytes": 999, "room": 2, "slots": 4, "blocks": 2, "tags": TAGS, **more}
 
 
 def kernel(correlation: int, start: int, end: int, **more: int) -> dict[str, int]:
@@ -63,6 +63,7 @@ def report(
     calls: Sequence[dict[str, int]] = (),
     kernels: Sequence[dict[str, int]] = (),
     flags: Sequence[int] = (),
+    more: Mapping[str, Sequence[dict[str, int]]] | None = None,
     **spool: Any,
 ) -> Finished:
     """Finish a spool; `pieces`: of each launch, `flags` of each blob."""
@@ -78,6 +79,7 @@ def report(
     reads = [{"blob": index.get(row["launch"], 0), **row} for row in reads]
     wide: dict[str, Sequence[dict[str, int]]] = {"intrakernel_launch": noted, "intrakernel_read": reads}
     wide |= {kind: rows for kind, rows in (("cuda_api", calls), ("cuda_kernel", kernels)) if rows}
+    wide |= more or {}
     chunks = [strings, chunk, *(sw.wide(kind, rows) for kind, rows in wide.items() if rows)]
     (tmp_path / "spool").mkdir()
     sw.write(tmp_path / "spool", sw.spool(chunks, **spool))
@@ -219,3 +221,29 @@ def test_records_that_did_not_fit_into_the_spool(tmp_path: Path) -> None:
     said = [row["message"] for row in found.notes("dropped-records")]
     assert any("3 in-kernel launches" in text for text in said)
     assert any("5 records of what kernels wrote" in text for text in said)
+
+
+def test_what_the_agent_did_itself_is_no_work_of_the_program(tmp_path: Path) -> None:
+    copy = {"bytes": 4096, "copy_kind": 2, "device": 0}
+    found = report(
+        tmp_path,
+        [note(1, 10_000)],
+        [read(1, 60_000, 31_000, 39_000, asked=50_000, end=90_000, tid=10)],
+        {1: [units(31_000, 39_000)]},
+        calls=[
+            api(1, 11_000, 11_100, name=LAUNCH),
+            api(2, 65_000, 66_000),
+            api(3, 67_000, 68_000, tid=11),
+            api(4, 89_000, 91_000),
+        ],
+        kernels=[kernel(1, 30_000, 40_000)],
+        more={
+            "cuda_memcpy": [work(number, 65_000 + number, 66_000, **copy) for number in (2, 3, 4)],
+            "cuda_sync": [{"correlation": number, "start": 65_000, "end": 66_000, "kind": 3} for number in (2, 3, 4)],
+        },
+    )
+    assert [row["correlation"] for row in found["cuda_api"]] == [1, 3, 4]
+    assert [row["correlation"] for row in found["memcpys"]] == [3, 4]
+    assert [row["correlation"] for row in found["syncs"]] == [3, 4]
+    assert [row["api"] for row in found["memcpys"]] == [1, 2]
+    assert found.notes("intrakernel-read")

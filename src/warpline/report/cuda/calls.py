@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from warpline.report.chosen import Spans, Times, sane
 from warpline.report.cuda.nested import nested
+from warpline.report.cuda.own import OwnCalls
 from warpline.report.threads import Threads
 from warpline.spool.wide import WideRecords
 
@@ -17,8 +18,20 @@ _SPARSE = 4  # correlations are looked up in a table, where it need not be longe
 class Calls:
     """All calls in order of start. Calls are called by their number in that order; `kept` says which become rows."""
 
-    def __init__(self, records: WideRecords | None, spans: Spans, threads: Threads, began: int, *, all_apis: bool | None = None) -> None:
-        """`began`: when the process began (ns), before any call. `all_apis`: whether calls within others are wanted; None: not known."""
+    def __init__(
+        self,
+        records: WideRecords | None,
+        spans: Spans,
+        threads: Threads,
+        began: int,
+        *,
+        all_apis: bool | None = None,
+        own: OwnCalls | None = None,
+    ) -> None:
+        """`began`: when the process began (ns), before any call. `all_apis`: whether calls within others are wanted; None: not known.
+
+        `own`: calls of the agent, which are no rows, nor is their work.
+        """
         self._spans = spans
         self._began = began
         self.damaged = 0
@@ -45,6 +58,10 @@ class Calls:
         del driver
         self.start: Times = start[order]
         self.kept = spans.overlap(self.start, end[order])
+        self._own: npt.NDArray[np.bool_] | None = None
+        if own is not None and records is not None:
+            self._own = own.holds(records.column("tid")[order], self.start, end[order])
+            self.kept &= ~self._own
         self.last_end = int(end[order].max(initial=0))
         del start, end
         self._row = np.cumsum(self.kept, dtype=np.int32) - 1
@@ -79,22 +96,26 @@ class Calls:
         found = order[np.minimum(np.searchsorted(self.correlation[order], correlation), len(order) - 1)]
         return np.where((self.correlation[found] == correlation) & (correlation != 0), found, -1)
 
+    def are_own(self, call: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Say which of these calls the agent made itself; -1 is none."""
+        return np.zeros(len(call), bool) if self._own is None else np.append(self._own, False)[call]
+
     def launched_inside(
         self, call: npt.NDArray[np.int64], correlation: npt.NDArray[np.int64], start: Times, end: Times
     ) -> npt.NDArray[np.bool_]:
-        """Say which pieces of work (their calls, correlations and times on the GPU) were launched within a span.
+        """Say which pieces of work (their calls, correlations and times on the GPU) the program launched within a span.
 
         Correlations rise as calls are made. So where a call was not recorded, it was made between the calls with the numbers around it.
         """
         if self._spans.all:
-            return np.ones(len(call), bool)
+            return ~self.are_own(call)
         if not len(self.start):
             return self._spans.overlap(start, end)
         inside = np.append(self.span, -1)[call] >= 0
         odd = np.flatnonzero(call < 0)
         if len(odd):
             inside[odd] = self._between(correlation[odd], start[odd], end[odd])
-        return inside
+        return inside & ~self.are_own(call)
 
     def _between(self, correlation: npt.NDArray[np.int64], start: Times, end: Times) -> npt.NDArray[np.bool_]:
         order = self._by_correlation()

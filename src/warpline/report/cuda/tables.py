@@ -13,6 +13,7 @@ from warpline.report.cuda import happenings, memory, notices, unanswered, waits,
 from warpline.report.cuda.api import Api
 from warpline.report.cuda.calls import Calls
 from warpline.report.cuda.hardware import Hardware, Seen
+from warpline.report.cuda.own import own_calls
 from warpline.report.cuda.place import CudaPlace
 from warpline.report.cuda.unanswered import Asked
 from warpline.report.enclosing import Columns
@@ -69,7 +70,9 @@ class CudaTables:
             return
         spans = Spans(spool.windows if spool.windows is not None else spool.only)
         asked = spool.capture
-        calls = Calls(self._wide.get("cuda_api"), spans, threads, spool.process.start_ns, all_apis=asked.all_apis if asked else None)
+        all_apis = asked.all_apis if asked else None
+        own = own_calls(spool.wide)
+        calls = Calls(self._wide.get("cuda_api"), spans, threads, spool.process.start_ns, all_apis=all_apis, own=own)
         threads.name(self._wide.get("cuda_thread"))
         tally = Tally(damaged=calls.damaged)
         asked_of = Asked(calls, spool.strings)

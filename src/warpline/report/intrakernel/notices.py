@@ -57,7 +57,12 @@ _RESULTS = {
 def notes(launches: Launches, merged: Merged, tally: Tally, has_kernels: bool, pid: int) -> list[Note]:
     """Return what there is to say of the launches of a process. `has_kernels`: kernels were recorded there."""
     where = f"process {pid}"
-    return [*_unread(launches, where), *_lost(launches, tally, where), *_exactness(launches, merged, has_kernels, where)]
+    return [
+        *_unread(launches, where),
+        *_work(launches, where),
+        *_lost(launches, tally, where),
+        *_exactness(launches, merged, has_kernels, where),
+    ]
 
 
 def _unread(launches: Launches, where: str) -> list[Note]:
@@ -69,6 +74,20 @@ def _unread(launches: Launches, where: str) -> list[Note]:
             message = f"{len(mine):,} in-kernel launches of {where} are not here, or not whole: {text.format(value=int(value[mine[-1]]))}"
             found.append(Note(severity, code, _SOURCE, message, len(mine)))
     return found
+
+
+def _work(launches: Launches, where: str) -> list[Note]:
+    """Say what reading took of the program's time: it waits for kernels that it would not have waited for."""
+    taken, stored = launches.of_read("end") - launches.of_read("asked"), launches.of_read("bytes")
+    read = launches.read >= 0
+    if not stored.any():
+        return []
+    spent = int(taken[read].clip(0).sum()) / 1e6
+    message = (
+        f"reading {int(read.sum()):,} in-kernel launches of {where} took {spent:,.1f} ms of its time, waiting for their kernels included, "
+        f"and {int(stored.sum()):,} bytes of the spool; these copies are not in the tables of CUDA"
+    )
+    return [Note("info", "intrakernel-read", _SOURCE, message, int(read.sum()))]
 
 
 def _lost(launches: Launches, tally: Tally, where: str) -> list[Note]:
