@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cuda.core import Program, ProgramOptions  # type: ignore[import-not-found]
 from numba import cuda, types
+from numba.cuda.typing.typeof import Purpose, typeof
 
 from tests.dsl import numba_kernels as kernels
 from warpline.intrakernel import allocate
@@ -29,7 +30,7 @@ def main(folder: Path, cases: list[str]) -> None:
         bound = {name: wishes.pop(name) for name in ("enabled", "generation") if name in wishes}
         prof = ik.bind(allocate(device="cpu", tags=TAGS, **wishes), **bound)
         kind = types.float32 if kernel.startswith("loop") else types.int32
-        signature = (kind[::1], types.int32, types.NamedUniTuple(types.int64, 1, type(prof)))
+        signature = (kind[::1], types.int32, typeof(prof, Purpose.argument))  # as a launch sees it
         ptx, _ = cuda.compile_ptx(getattr(kernels, kernel), signature, cc=divmod(int(capability), 10))
         # Names of kernels hold all that tells them apart; what tells two texts apart here is their code.
         (name,) = re.findall(r"\.entry (\w+)\(", ptx)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.dsl.languages import run
+from tests.dsl.languages import answer, run
 from tests.dsl.machine_code import MachineCode, count, read
 from tests.pieces import ROOT
 
@@ -103,3 +103,16 @@ def test_clock_and_modes_change_only_what_they_say(tmp_path: Path) -> None:
 def test_a_larger_buffer_needs_no_new_kernel(tmp_path: Path) -> None:
     small, large = compiled(tmp_path, ("loop", 90, {"slots": 8}), ("loop", 90, {"slots": 4096, "grid": 64}))
     assert small.cubin == large.cubin
+
+
+def test_launches_compile_once_for_each_way_to_record() -> None:
+    # The launcher of Triton itself, with a driver that only says what GPU there would be.
+    program = ROOT / "tests" / "dsl" / "triton_launch.py"
+    assert answer("triton", program, TRITON_ALWAYS_COMPILE="1") == [
+        [1, 2],  # kernels so far, and timers in the one that was chosen
+        [1, 2],  # a larger buffer: the same
+        [2, 2],  # other tags
+        [3, 0],  # off
+        [3, 0],  # off, whatever the buffer
+        [4, 2],  # with the launch's number
+    ]

@@ -131,13 +131,15 @@ def finish(plan: Plan) -> str:
     )
 
 
-# Copies as much of the ring as was used, by all lanes of the warp: each knows its ring and unit, lane 0 whether it is recorded.
+# Copies as much of the ring as was used, by those lanes of the warp that are here (all but those that left or never were): each
+# knows its ring and unit, lane 0 whether it is recorded.
 _FLUSH = (
-    "{ .reg .pred q; .reg .s32 left; .reg .u32 i, most, have, v, w, a; .reg .u64 b; bar.warp.sync 0xffffffff;"
-    " shfl.sync.idx.b32 left, %wl_left, 0, 31, 0xffffffff; max.s32 left, left, 0; shl.b32 most, left, 3;"
-    " shfl.sync.idx.b32 have, %wl_used, 0, 31, 0xffffffff; min.u32 have, have, most; mov.u32 i, %laneid; shl.b32 i, i, 3;"
+    "{ .reg .pred q; .reg .s32 left; .reg .u32 i, step, most, have, v, w, a, mask; .reg .u64 b; activemask.b32 mask; bar.warp.sync mask;"
+    " shfl.sync.idx.b32 left, %wl_left, 0, 31, mask; max.s32 left, left, 0; shl.b32 most, left, 3;"
+    " shfl.sync.idx.b32 have, %wl_used, 0, 31, mask; min.u32 have, have, most; and.b32 i, mask, 1; mul.lo.u32 have, have, i;"
+    " mov.u32 i, %lanemask_lt; and.b32 i, i, mask; popc.b32 i, i; shl.b32 i, i, 3; popc.b32 step, mask; shl.b32 step, step, 3;"
     " wl_copy: setp.ge.u32 q, i, have; @q bra wl_copied; add.u32 a, %wl_ring, i; ld.shared.v2.u32 {v, w}, [a];"
-    " cvt.u64.u32 b, i; add.u64 b, b, %wl_at; st.global.v2.u32 [b], {v, w}; add.u32 i, i, 256; bra wl_copy; wl_copied: }"
+    " cvt.u64.u32 b, i; add.u64 b, b, %wl_at; st.global.v2.u32 [b], {v, w}; add.u32 i, i, step; bra wl_copy; wl_copied: }"
 )
 
 
