@@ -18,11 +18,30 @@ if TYPE_CHECKING:
     from warpline.query.report import Report
     from warpline.viewer.opened import Opened
 
-_HIDDEN = frozenset(("id", "process", "thread", "end_thread", "parent", "range", "stack", "api", "task", "start", "end", "depth"))
+_HIDDEN = frozenset(
+    (
+        "id",
+        "process",
+        "thread",
+        "end_thread",
+        "parent",
+        "range",
+        "stack",
+        "api",
+        "task",
+        "start",
+        "end",
+        "depth",
+        "launch",
+        "unit",
+        "kernel",
+    )
+)
 _WORK = ("kernels", "memcpys", "memsets", "graphs", "syncs", "cuda_events")
 _RELATIONS = {"kernels": "kernel", "memcpys": "copy", "memsets": "memset", "graphs": "graph", "syncs": "wait", "cuda_events": "event"}
 _EVENT_TYPES = {"nvtx_ranges": "range", "nvtx_marks": "mark"}
 _KEYS = {"ops": "range"}  # what the key of a table is called, where not `id`
+_INSIDE = frozenset(("intrakernel_units", "intrakernel_events"))  # of launches that timed themselves
 _MOST_LINKS = 64
 _MOST_PARENTS = 128
 
@@ -51,7 +70,7 @@ class _Details:
         place = by_id(self._opened, self._layer, self._id, self._begin)
         if place is None:
             raise MissingData(f"the event is on no track of the timeline: {self._table.name} {self._id}")
-        name = next((self._values[key] for key in ("message", "name", "kind", "state") if self._values.get(key)), place["name"])
+        name = next((self._values[key] for key in ("message", "name", "tag", "kind", "state") if self._values.get(key)), place["name"])
         return {
             "event": place,
             "title": cut(str(name), limits.TEXT),
@@ -94,6 +113,7 @@ class _Details:
             if column.name in ("color", "address") or column.type == "uint64":
                 field["value"] = hex(value)
             fields.append(field)
+        fields += self._around()
         bytes_, length = self._values.get("bytes"), (end or 0) - (start or 0)
         if bytes_ and length > 0 and self._table.name in ("memcpys", "memsets"):
             fields.append({"name": "throughput", "value": bytes_ / length * 1e9, "unit": "bytes/s"})
@@ -143,17 +163,43 @@ class _Details:
         range_ = self._range
         if range_ is not None and name != "ops":
             found.append(("nvtx", "nvtx_ranges", range_, None))
-        if values.get("kernel") is not None:
-            found.append(("kernel", "kernels", values["kernel"], None))
+        launched = self._launched
+        if launched is not None:
+            found.append(("inside", "intrakernel_launches", launched["id"], launched["start"]))
+        kernel = values.get("kernel") if launched is None else launched["kernel"]
+        if kernel is not None:
+            found.append(("kernel", "kernels", kernel, None))
+        if name == "kernels" and self._report.tables["intrakernel_launches"]:
+            rows = self._report.sql('SELECT id, "start" FROM intrakernel_launches WHERE kernel = $id LIMIT 4', {"id": self._id}).to_pylist()
+            found += [("inside", "intrakernel_launches", row["id"], row["start"]) for row in rows]
         if name == "kernels" and self._report.tables["collectives"]:
             rows = self._report.sql("SELECT id FROM collectives WHERE kernel = $id LIMIT 1", {"id": self._id}).to_pylist()
             found += [("collective", "collectives", row["id"], None) for row in rows]
         links = []
-        for relation, table, id_, start in found[:_MOST_LINKS]:
+        once = {(table, id_): (relation, table, id_, start) for relation, table, id_, start in reversed(found)}
+        for relation, table, id_, start in list(reversed(once.values()))[:_MOST_LINKS]:
             place = by_id(self._opened, table, id_, start)
             if place is not None:
                 links.append({**place, "relation": relation})
         return links
+
+    @cached_property
+    def _launched(self) -> dict[str, Any] | None:
+        """The launch whose inside it is."""
+        return self._row(TABLES["intrakernel_launches"], self._values["launch"]) if self._table.name in _INSIDE else None
+
+    def _around(self) -> list[dict[str, Any]]:
+        """Say of a region or mark inside a kernel where it ran, and how exact its times are."""
+        if self._launched is None:
+            return []
+        unit = self._values if self._table.name == "intrakernel_units" else self._row(TABLES["intrakernel_units"], self._values["unit"])
+        told = [] if unit is self._values or unit is None else [{"name": name, "value": unit[name]} for name in ("cta", "warp", "sm")]
+        off = self._launched["uncertainty"]
+        return [
+            *told,
+            {"name": "launch", "value": cut(str(self._launched["name"]), limits.CELL)},
+            *([] if off is None else [{"name": "uncertainty", "value": off, "unit": "ns"}]),
+        ]
 
     @cached_property
     def _range(self) -> int | None:
@@ -188,6 +234,8 @@ class _Details:
     def _parents(self) -> list[dict[str, Any]]:
         """The ranges around it, the outermost first: of its own table where that nests, else the NVTX ranges that it was in."""
         lanes = self._opened.every_lane
+        if self._launched is not None:
+            return self._regions_around(self._launched)
         nests = any(column.name == "parent" for column in self._table.columns)
         inner = lanes.located(self._layer, self._id, self._begin)
         if not nests:
@@ -199,3 +247,15 @@ class _Details:
         end = inner.start + inner.duration
         kept = [found for found in around if found.start <= inner.start and end <= found.start + found.duration]
         return [located(self._opened, found) for found in [*kept, *(() if nests else (inner,))]]
+
+    def _regions_around(self, launch: dict[str, Any]) -> list[dict[str, Any]]:
+        """The launch, and the regions of the warp around an event of it."""
+        found = [by_id(self._opened, "intrakernel_launches", launch["id"], launch["start"])]
+        if self._table.name == "intrakernel_events":
+            rows = self._report.sql(
+                """SELECT id, "start" FROM intrakernel_events WHERE launch = $launch AND unit = $unit
+                   AND "start" <= $start AND "end" >= $end AND kind <> 'mark' AND id <> $id ORDER BY "start", "end" DESC LIMIT 128""",
+                {name: self._values[name] for name in ("launch", "unit", "start", "end", "id")},
+            )
+            found += [by_id(self._opened, "intrakernel_events", row["id"], row["start"]) for row in rows.to_pylist()]
+        return [place for place in found if place is not None]

@@ -6,7 +6,7 @@ from warpline.model.tables import TABLES
 from warpline.report.index import LAYERS
 from warpline.viewer.projecting import LAYER
 
-_NAMES = ("message", "name", "kind", "state")
+_NAMES = ("message", "name", "tag", "kind", "state")
 _TABLES = {**{layer.name: layer.table for layer in LAYERS}, LAYER: "nvtx_ranges"}
 
 

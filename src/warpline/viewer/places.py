@@ -13,6 +13,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Inside:
+    """What kernels of one name did on a stream, as they timed it themselves; `context` is None where their kernels were not recorded."""
+
+    name: str
+    device: int | None
+    context: int | None
+    stream: int | None
+
+
+@dataclass(frozen=True)
 class Gpu:
     """A GPU of a host, whichever processes use it. `number`: how CUDA numbers it in the first of them; `key` is unique in the report."""
 
@@ -44,6 +54,7 @@ class Places:
         self.devices: dict[tuple[int, int], dict[str, Any]] = {
             (row["process"], row["device"]): row for row in report.table("devices").to_pylist()
         }
+        self.insides = _insides(report)
         self.hosts = list(dict.fromkeys([*(manifest.host for manifest in report.manifests), *map(self.host, self.processes)]))
         self._gpus: dict[str, Gpu] = {}
         self._users: dict[str, list[int]] = {}
@@ -119,6 +130,20 @@ class Places:
                 return self.gpu(row["process"], row["device"])
         key = f"{host}/{uuid or f'gpu{number}'}"
         return self._gpus.setdefault(key, Gpu(key, host, number, gpu_label(number, None), uuid))
+
+
+def _insides(report: Report) -> dict[tuple[int, int], Inside]:
+    """Return the groups of launches that timed themselves, by process and the row of their first launch."""
+    if not report.tables["intrakernel_launches"]:
+        return {}
+    rows = report.sql(
+        """SELECT l.process, min(l.id) & 4294967295 AS row, l.name, l.device, l.stream, min(k.context) AS context
+           FROM intrakernel_launches l LEFT JOIN kernels k ON k.id = l.kernel GROUP BY l.process, l.device, l.stream, l.name"""
+    )
+    found = {}
+    for row in rows.to_pylist():
+        found[row["process"], row["row"]] = Inside(row["name"] or "kernel", row["device"], row["context"], row["stream"])
+    return found
 
 
 def _named(what: str, number: int, name: str | None) -> str:

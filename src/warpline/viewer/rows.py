@@ -45,6 +45,10 @@ LAYERS: dict[str, Row] = {
     "imports": Row("Imports", "imports"),
     "samples": Row("Samples", "samples", "samples"),
     "thread_states": Row("State", "state", "states"),
+    "intrakernel_launches": Row("Launches that timed themselves", "launches"),
+    "intrakernel_units": Row("Blocks", "blocks"),
+    "intrakernel_events": Row("Regions", "regions"),
+    "intrakernel_marks": Row("Marks", "marks", "marks"),
 }
 _PLACES = {layer: place for place, layer in enumerate(LAYERS)}
 

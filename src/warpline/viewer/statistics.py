@@ -53,6 +53,7 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("openmp", ("openmp_events",)),
     ("openacc", ("openacc_events",)),
     ("um_", ("um_events",)),
+    ("intrakernel", ("intrakernel_launches",)),
     *((name, _ON_GPU) for name in ("comm_comp", "critical_path", "gpu_idle", "gpu_util", "kernel_", "launch_", "queue_", "temporal_")),
 )
 # What the rows of a stat that lists events are.
@@ -67,6 +68,7 @@ _EVENTS = {
     "nccl_trace": ("collectives", "kernels", "nvtx_ranges"),
     "osrt_trace": ("osrt",),
     "mpi_event_trace": ("mpi_events",),
+    "intrakernel_timeline": ("intrakernel_events", "intrakernel_marks"),
 }
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from warpline.exporters.cuda_tracks import direction
-from warpline.viewer.places import Gpu, Places
+from warpline.report.index.inside import SLOTS
+from warpline.viewer.places import Gpu, Inside, Places
 from warpline.viewer.plain import cut, number
 from warpline.viewer.rows import place_of, row_of
 
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
     from warpline.viewer.lanes import Lane
 
 _ON_STREAM = frozenset(("kernels", "memcpys", "memsets", "graphs", "cuda_events", "nvtx_gpu_projection"))
-_OWN = {"thread": "thread_states", "stream": "kernels"}  # what is drawn in the row of the thread or stream itself
+# What is drawn in the row of the thread, stream and so on itself.
+_OWN = {
+    "thread": "thread_states",
+    "stream": "kernels",
+    "inside": "intrakernel_launches",
+    "sm": "intrakernel_units",
+    "warp": "intrakernel_events",
+}
+_INSIDE = frozenset(("intrakernel_units", "intrakernel_events", "intrakernel_marks"))
 # What a layer is called that is kept apart by kinds: the end of the id, and the name.
 _KINDS = {
     "nvtx_ranges": {"push_pop": ("nvtx", "NVTX"), "tasks": ("nvtx:tasks", "NVTX of tasks"), "start_end": ("nvtx", "Start/end ranges")},
@@ -26,6 +35,9 @@ _KINDS = {
 _THREADS_OPEN = 12  # of a process; the others are below one row that can be opened
 _PROCESSES_OPEN = 8
 _METRICS_OPEN = 4
+_INSIDES_OPEN = 6  # of a stream
+_SMS_OPEN = 8  # of a kernel
+_MOST_INSIDE = 10_000  # rows inside kernels: what a page can hold; the others are in the report, and in its stats
 _NAME = 300
 
 
@@ -78,10 +90,17 @@ class Tree:
     def __init__(self, report: int, origin: int, places: Places) -> None:
         self._report, self._origin, self._places = report, origin, places
         self._root = Node("", "report", "")
+        self._inside = 0
 
     def add(self, lane: Lane) -> None:
         """Put one track of the index in its place."""
         key, layer = lane.key, lane.layer
+        if layer in _INSIDE:
+            self._inside += 1
+            if self._inside > _MOST_INSIDE:
+                cut_ = self._kernel(lane.process, int(key.get("inside", -1)))
+                cut_.detail = "not all of its rows are shown"
+                return
         row = row_of(layer)
         parent, part, name = self._place(layer, key)
         own = parent.kind in _OWN and _OWN[parent.kind] == layer
@@ -144,6 +163,7 @@ class Tree:
                 process.open = False
             for process in processes:
                 _fold(process, "thread", "threads", _THREADS_OPEN)
+            _fold_insides(host)
         return [host.as_json() for host in self._root.sorted()]
 
     def _place(self, layer: str, key: Mapping[str, Any]) -> tuple[Node, str, str]:
@@ -157,6 +177,8 @@ class Tree:
             several = len(self._places.users(self._places.gpu(process, device))) > 1
             name = f"{direction(kind)} ({self._places.process_name(process)[1]})" if several else direction(kind)
             return memory, f"copies:{process}:{kind}", name
+        if "inside" in key:
+            return self._within(layer, process, key), row.short, row.name
         if layer in _ON_STREAM:
             return self._stream(process, key), row.short, row.name
         if layer in _KINDS:
@@ -180,6 +202,33 @@ class Tree:
             ":".join([row.short, *(str(key.get(name)) for name in ("group",) if name in key)]),
             named,
         )
+
+    def _within(self, layer: str, process: int, key: Mapping[str, Any]) -> Node:
+        """Return the row of a kernel's inside that a track is of: its launches, an SM with its blocks, or a warp with its regions."""
+        kernel = self._kernel(process, int(key["inside"]))
+        if layer == "intrakernel_launches":
+            return kernel
+        sm, slot = divmod(int(key["sm"]), SLOTS)
+        node = kernel.child(f"sm:{sm}", "sm", f"SM {sm}", order=(0, sm))
+        if layer == "intrakernel_units":
+            return node
+        warp = int(key["warp"])
+        detail = f"block {slot + 1} at once" if slot else ""
+        return node.child(f"warp:{slot}:{warp}", "warp", f"Warp {warp}", detail, order=(0, slot, warp))
+
+    def _kernel(self, process: int, first: int) -> Node:
+        """Return the row for what is inside kernels of a name: below their stream, else their GPU, else their process."""
+        inside = self._places.insides.get((process, first)) or Inside("kernel", None, None, None)
+        if inside.context is not None and inside.stream is not None:
+            place = {"context": inside.context, "stream": inside.stream, "device": inside.device}
+            parent = self._stream(process, place)
+        elif inside.device is not None:
+            parent = self._gpu(self._places.gpu(process, inside.device))
+        else:
+            parent = self._process(process)
+        node = parent.child(f"inside:{process}:{first}", "inside", f"Inside {inside.name}", order=(4, first))
+        node.open = False
+        return node
 
     def _host(self, host: str) -> Node:
         place = self._places.hosts.index(host) if host in self._places.hosts else len(self._places.hosts)
@@ -234,6 +283,17 @@ class Tree:
         return node.child(f"stream:{stream}", "stream", self._places.stream_name(process, within, stream), order=(0, stream))
 
 
+def _fold_insides(node: Node) -> None:
+    """Bound what is below the rows of kernels that time themselves, and the number of these on a stream."""
+    for child in list(node.children.values()):
+        _fold_insides(child)
+    _fold(node, "inside", "kernels", _INSIDES_OPEN)
+    if node.kind == "inside":
+        for sm in node.children.values():
+            sm.open = len(node.children) <= _SMS_OPEN // 2
+        _fold(node, "sm", "SMs", _SMS_OPEN)
+
+
 def _fold(node: Node, kind: str, group: str, most: int) -> None:
     """Put the children of a kind that did least below one row, where there are many of them; the first stays where it is."""
     own = [child for child in node.sorted() if child.kind == kind]
@@ -241,7 +301,9 @@ def _fold(node: Node, kind: str, group: str, most: int) -> None:
         return
     kept = {child.id for child in [own[0], *sorted(own[1:], key=lambda child: -child.total())[: most - 1]]}
     rest = {part: child for part, child in node.children.items() if child.kind == kind and child.id not in kept}
-    below = Node(f"{node.id}/{group}", group, f"{len(rest):,} more {group}", order=(1, True, 1 << 62), children=rest, facts=node.facts)
+    below = Node(
+        f"{node.id}/{group}", group, f"{len(rest):,} more {group}", order=(own[0].order[0], 1 << 62), children=rest, facts=node.facts
+    )
     below.open = False
     node.children = {part: child for part, child in node.children.items() if part not in rest}
     node.children[group] = below

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from warpline.errors import WarplineError
 from warpline.report.generations import FIRST, INDEX, INDEX_SUFFIX
+from warpline.report.index import inside
 from warpline.report.index.builder import IndexBuilder
+from warpline.report.index.inside import Insides
 from warpline.report.index.layers import LAYERS, TABLES
 from warpline.report.index.rows import Frames, Rows
 from warpline.report.manifest import Manifest
@@ -62,18 +65,32 @@ def build(report: Path, manifest: Manifest, target: Path, progress: Progress | N
     """Write the index of a part. Raises OSError, pyarrow's errors, MemoryError; nothing is left of it then."""
     there = [layer for layer in LAYERS if manifest.rows(layer.table)]
     total, done = max(events(manifest), 1), 0
+    insides = _insides(report, manifest)
     with IndexBuilder(target, {layer.name: layer.keys for layer in there}, state(report, manifest)) as builder:
         for layer in there:
             file = report / str(manifest.tables[layer.table]["file"])
             frames = None
             if layer.stacks and manifest.rows("frames"):
                 frames = Frames(report / str(manifest.tables["frames"]["file"]))
-            for rows in Rows(layer, file, frames):
+            for rows in Rows(layer, file, frames, insides):
                 builder.add(layer.name, rows)
                 done += rows.num_rows
                 if progress is not None:
                     progress("index", min(done / total, 1.0))
         builder.commit()
+
+
+def _insides(report: Path, manifest: Manifest) -> Insides | None:
+    """Return the places of the warps of kernels that time themselves; None where there are none."""
+    if not manifest.rows(inside.LAUNCHES):
+        return None
+    tables = {}
+    for name, wanted in inside.NEEDED.items():
+        if manifest.rows(name):
+            tables[name] = pq.read_table(report / str(manifest.tables[name]["file"]), columns=list(wanted))
+        else:
+            tables[name] = pa.table({column: pa.array([], pa.int64()) for column in wanted})
+    return Insides(tables[inside.LAUNCHES], tables[inside.UNITS])
 
 
 def prepare(report: Path, manifest: Manifest, progress: Progress | None = None) -> bool:

@@ -38,6 +38,8 @@ class Layer:
     `keys`: columns that say which track of the layer a row is on, the process first; texts are among them. `names`: columns whose texts
     are its name, put together by `wording`. `depth`: the column that says which lane it begins to look for room at. `link`: the column
     whose ids are the same for all events of one launch. `style`: rows are sorted by it into `push_pop`, `tasks` and `start_end`.
+    `inside`: the rows of kernels that time themselves, whose keys `inside`, `sm` and `warp` are those of `Insides`: `launches`, `units`
+    (one of each block), `regions` or `marks`.
     """
 
     name: str
@@ -50,11 +52,13 @@ class Layer:
     link: str = ""
     style: bool = False
     stacks: bool = False
+    inside: str = ""
 
 
 _THREAD = ("process", "thread")
 _STREAM = ("process", "device", "context", "stream")
 _PLACES = ("kind", "source_kind", "destination_kind")
+_WARP = ("process", "inside", "sm", "warp")
 
 LAYERS: tuple[Layer, ...] = (
     Layer("nvtx_ranges", "nvtx_ranges", (*_THREAD, "kind"), ("message",), color="color", depth="depth", style=True),
@@ -80,5 +84,9 @@ LAYERS: tuple[Layer, ...] = (
     Layer("mpi_events", "mpi_events", _THREAD, ("name",)),
     Layer("openmp_events", "openmp_events", _THREAD, ("kind", "name")),
     Layer("openacc_events", "openacc_events", _THREAD, ("name",)),
+    Layer("intrakernel_launches", "intrakernel_launches", _WARP[:2], ("name",), link="api", inside="launches"),
+    Layer("intrakernel_units", "intrakernel_units", _WARP[:3], ("cta",), inside="units"),
+    Layer("intrakernel_events", "intrakernel_events", _WARP, ("tag",), inside="regions"),
+    Layer("intrakernel_marks", "intrakernel_events", _WARP, ("tag",), inside="marks"),
 )
 TABLES = tuple(dict.fromkeys(layer.table for layer in LAYERS))

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from warpline.model.tables import TABLES
 from warpline.report.index import columns
+from warpline.report.index.inside import SLOTS, Insides
 from warpline.report.index.layers import Layer
 
 KINDS = ("push_pop", "tasks", "start_end")  # of NVTX ranges
@@ -44,15 +45,17 @@ class Frames:
 class Rows:
     """Reads one layer of a part."""
 
-    def __init__(self, layer: Layer, file: Path, frames: Frames | None = None) -> None:
-        self._layer, self._frames = layer, frames
+    def __init__(self, layer: Layer, file: Path, frames: Frames | None = None, insides: Insides | None = None) -> None:
+        self._layer, self._frames, self._insides = layer, frames, insides
         metadata = pq.read_metadata(file)
         there = set(metadata.schema.to_arrow_schema().names)
         texts = [column.name for column in TABLES[layer.table].columns if column.type == "dict" and column.name in there]
         self._file = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)  # mapped, all of it would count as our memory
-        wanted = ["start", "end", "id", *(key for key in layer.keys if key != "kind" or not layer.style), *layer.names]
+        own = ("process",) if layer.inside else (key for key in layer.keys if key != "kind" or not layer.style)
+        wanted = ["start", "end", "id", *own, *layer.names]
         wanted += [name for name in (layer.color, layer.depth, layer.link) if name]
         wanted += ["style", "task"] if layer.style else []
+        wanted += _OF_INSIDE.get(layer.inside, ())
         self._columns = [name for name in dict.fromkeys(wanted) if name in there]
 
     def __iter__(self) -> Iterator[pa.Table]:
@@ -75,12 +78,14 @@ class Rows:
 
     def _made(self, rows: pa.Table) -> pa.Table:
         layer = self._layer
+        if layer.inside and self._insides is not None:
+            rows = _placed(rows, layer.inside, self._insides)
         found: dict[str, Any] = {}
         for name in ("start", "end", "id"):
             if name in self._columns:
                 found[name] = rows.column(name)
         for key in layer.keys:
-            if key in self._columns:
+            if key in (rows.column_names if layer.inside else self._columns):
                 found[key] = rows.column(key)
         for name, column in (("color", layer.color), ("depth", layer.depth), ("link", layer.link)):
             if column and column in self._columns:
@@ -98,6 +103,29 @@ class Rows:
         if len(there) == 1 and pa.types.is_dictionary(there[0].type) and layer.wording.__name__ == "_joined":
             return there[0]
         return columns.put_together(there, layer.wording)
+
+
+_OF_INSIDE = {"regions": ("unit", "kind"), "marks": ("unit", "kind")}
+
+
+def _placed(rows: pa.Table, what: str, insides: Insides) -> pa.Table:
+    """Return the rows of kernels that time themselves which the layer shows, with the keys of their tracks."""
+    if what == "launches":
+        return rows.append_column("inside", pa.array(insides.of_launches(columns.integers(rows.column("id"), np.int64))))
+    if what == "units":
+        rows = rows.filter(pa.array(insides.standing(columns.integers(rows.column("id"), np.int64))))
+        rows = rows.set_column(rows.column_names.index("cta"), "cta", insides.names(columns.integers(rows.column("cta"), np.int64)))
+        keys = insides.of_units(columns.integers(rows.column("id"), np.int64))
+        keys["sm"] = keys["sm"] // SLOTS * SLOTS  # blocks at once are in lanes of one track
+    else:
+        kinds = columns.coded(rows.column("kind"))
+        marks = [code for code, text in enumerate(kinds.dictionary.to_pylist()) if text == "mark"]
+        rows = rows.filter(pa.array(np.isin(columns.filled(kinds.indices, np.int32), marks) == (what == "marks")))
+        keys = insides.of_units(columns.integers(rows.column("unit"), np.int64))
+    there = [name for name in keys if name not in rows.column_names]
+    for name in there:
+        rows = rows.append_column(name, pa.array(keys[name]))
+    return rows
 
 
 def _nothing(rows: pa.Table) -> pa.Array:

@@ -38,7 +38,8 @@ def test_what_a_layer_is_made_of_is_in_its_table() -> None:
     for layer in LAYERS:
         columns = {column.name: column for column in TABLES[layer.table].columns}
         wanted = {*layer.keys, *layer.names, layer.color, layer.depth, layer.link} - {""}
-        assert wanted - columns.keys() <= ({"kind"} if layer.style else set()), layer.name
+        computed = {"inside", "sm", "warp"} if layer.inside else {"kind"} if layer.style else set()
+        assert wanted - columns.keys() <= computed, layer.name
         assert layer.keys[0] == "process"
         assert columns["start"].clock
     assert len({layer.name for layer in LAYERS}) == len(LAYERS)
@@ -156,8 +157,10 @@ def test_every_layer_takes_a_table_with_all_its_columns(tmp_path: Path) -> None:
         tables[layer.table] = [full, {**bare, "start": 7, **({"end": 9} if "end" in wanted.names else {})}]
     write_part(tmp_path / "r.warpline", Facts("a-1-1", "a", "b", end=9), tables)
     found = slices(tmp_path / "r.warpline")
-    assert {layer for layer, _ in found} == {layer.name for layer in LAYERS}
-    assert sum(map(len, found.values())) == 2 * len(LAYERS)
+    chosen = {layer.name for layer in LAYERS if layer.inside in ("units", "marks")}  # which show some rows of their tables
+    found = {place: rows for place, rows in found.items() if place[0] not in chosen}
+    assert {layer for layer, _ in found} == {layer.name for layer in LAYERS} - chosen
+    assert sum(map(len, found.values())) == 2 * (len(LAYERS) - len(chosen))
 
 
 def _some(kind: pa.DataType) -> object:
