@@ -88,6 +88,7 @@ LANGUAGES = {
     "triton": "triton-3.9.*.dist-info/METADATA",
     "numba-cuda": "numba_cuda-0.30.*.dist-info/METADATA",
     "cutlass-dsl": "nvidia_cutlass_dsl-4.*.dist-info/METADATA",
+    "cuda-bindings": "cuda_bindings-13.*.dist-info/METADATA",
     "nvrtc": "nvidia/cu*/lib/libnvrtc.so.*",
     "nvdisasm": "nvidia/cu*/bin/nvdisasm",
 }
@@ -184,6 +185,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "hypothesis": _module("hypothesis"),
     "lint-imports": _module("importlinter"),
     "gcc": _program("gcc", "cc"),
+    "g++": _program("g++", "clang++"),
     "binutils": _program("readelf"),
     "cu11": _legacy_nvtx,
     "interop": _interop,

@@ -28,7 +28,7 @@
 #endif
 
 #ifndef WARPLINE_CLOCK
-#define WARPLINE_CLOCK ::warpline::machine::NATURAL_CLOCK
+#define WARPLINE_CLOCK ::warpline::machine::kNaturalClock
 #endif
 #ifndef WARPLINE_GENERATION
 #define WARPLINE_GENERATION 0
@@ -40,16 +40,16 @@
 namespace warpline {
 
 #ifdef WARPLINE_INTRAKERNEL_OFF
-constexpr bool ENABLED_BY_DEFAULT = false;
+constexpr bool kEnabledByDefault = false;
 #else
-constexpr bool ENABLED_BY_DEFAULT = true;
+constexpr bool kEnabledByDefault = true;
 #endif
 
-// Room for the latest SLOTS records of each of WARPS warps: `__shared__ warpline::Ring<8> ring;`. A power of two.
-template <u32 WARPS, u32 SLOTS = WARPLINE_RING_SLOTS>
-struct alignas(SLOTS *layout::RING_RECORD) Ring {
-  static_assert(SLOTS != 0 && (SLOTS & (SLOTS - 1)) == 0, "the slots of a ring are a power of two");
-  u64 records[WARPS][SLOTS];
+// Room for the latest Slots records of each of Warps warps: `__shared__ warpline::Ring<8> ring;`. A power of two.
+template <u32 Warps, u32 Slots = WARPLINE_RING_SLOTS>
+struct alignas(Slots *layout::kRingRecord) Ring {
+  static_assert(Slots != 0 && (Slots & (Slots - 1)) == 0, "the slots of a ring are a power of two");
+  u64 records[Warps][Slots];
 };
 
 struct Token {
@@ -57,20 +57,20 @@ struct Token {
 };
 
 // One per thread, in registers: pass it by reference to inlined functions only.
-template <bool ENABLED = ENABLED_BY_DEFAULT, u32 RING_SLOTS = 0, u32 CLOCK = WARPLINE_CLOCK,
-          bool GENERATION = (WARPLINE_GENERATION != 0)>
+template <bool Enabled = kEnabledByDefault, u32 RingSlots = 0, u32 Clock = WARPLINE_CLOCK,
+          bool Generation = (WARPLINE_GENERATION != 0)>
 class Profiler {
  public:
   // `records`: whether this warp takes part, beside what the buffer asks for; lane 0 decides.
   WARPLINE_DEVICE explicit Profiler(void *buffer, bool records = true) {
-    static_assert(RING_SLOTS == 0, "a profiler with a ring takes the ring: Profiler prof(buffer, ring)");
-    if constexpr (ENABLED) begin(buffer, records, ~0u, 0);
+    static_assert(RingSlots == 0, "a profiler with a ring takes the ring: Profiler prof(buffer, ring)");
+    if constexpr (Enabled) begin(buffer, records, ~0u, 0);
   }
 
   // Records into shared memory, and from there into the buffer at the end.
-  template <u32 WARPS>
-  WARPLINE_DEVICE Profiler(void *buffer, Ring<WARPS, RING_SLOTS> &ring, bool records = true) {
-    if constexpr (ENABLED) begin(buffer, records, WARPS, machine::ring_address(ring));
+  template <u32 Warps>
+  WARPLINE_DEVICE Profiler(void *buffer, Ring<Warps, RingSlots> &ring, bool records = true) {
+    if constexpr (Enabled) begin(buffer, records, Warps, machine::ring_address(ring));
   }
 
   Profiler(const Profiler &) = delete;
@@ -80,58 +80,58 @@ class Profiler {
 
   // Opens a region that `stop` closes. Regions by token may cross each other.
   WARPLINE_DEVICE Token start() const {
-    if constexpr (ENABLED) return {machine::stamp<CLOCK>()};
+    if constexpr (Enabled) return {machine::stamp<Clock>()};
     return {0};
   }
 
   template <class Tag>
   WARPLINE_DEVICE void stop(Token token, Tag tag) {
-    close<layout::BY_TOKEN>(token.begin, tag, 0);
+    close<layout::kByToken>(token.begin, tag, 0);
   }
 
   template <class Tag, class Payload>
   WARPLINE_DEVICE void stop(Token token, Tag tag, Payload payload) {
-    close<layout::BY_TOKEN | layout::HAS_PAYLOAD>(token.begin, tag, static_cast<u32>(payload));
+    close<layout::kByToken | layout::kHasPayload>(token.begin, tag, static_cast<u32>(payload));
   }
 
   template <class Tag>
   WARPLINE_DEVICE void mark(Tag tag) {
-    close<layout::MARK>(moment(), tag, 0);
+    close<layout::kMark>(moment(), tag, 0);
   }
 
   template <class Tag, class Payload>
   WARPLINE_DEVICE void mark(Tag tag, Payload payload) {
-    close<layout::MARK | layout::HAS_PAYLOAD>(moment(), tag, static_cast<u32>(payload));
+    close<layout::kMark | layout::kHasPayload>(moment(), tag, static_cast<u32>(payload));
   }
 
   // Ends the unit; later regions are not recorded. The destructor does it, so this is for ending before the kernel does.
   WARPLINE_DEVICE void finish() {
-    if constexpr (ENABLED) {
-      if constexpr (RING_SLOTS != 0) flush();
+    if constexpr (Enabled) {
+      if constexpr (RingSlots != 0) flush();
       if (limit_ != 0) end();
       limit_ = 0;
     }
   }
 
   // What Region calls; the flags are of layout.
-  template <u32 FLAGS, class Tag>
+  template <u32 Flags, class Tag>
   WARPLINE_DEVICE void close(u32 began, Tag tag, u32 payload) {
-    if constexpr (!ENABLED) {
-    } else if constexpr (RING_SLOTS != 0) {
+    if constexpr (!Enabled) {
+    } else if constexpr (RingSlots != 0) {
       const u32 word = static_cast<u32>(tag) << 24;
-      machine::ring_record<CLOCK, RING_SLOTS * layout::RING_RECORD>(ring_, cursor_, limit_, began, word);
+      machine::ring_record<Clock, RingSlots * layout::kRingRecord>(ring_, cursor_, limit_, began, word);
     } else {
-      u32 word = (static_cast<u32>(tag) & 0xFFFF) | FLAGS;
-      if constexpr (GENERATION) word |= generation_;
-      constexpr bool HAS_PAYLOAD = (FLAGS & layout::HAS_PAYLOAD) != 0, MARK = (FLAGS & layout::MARK) != 0;
-      machine::record<CLOCK, HAS_PAYLOAD, MARK>(records_, cursor_, limit_, began, word, payload);
+      u32 word = (static_cast<u32>(tag) & 0xFFFF) | Flags;
+      if constexpr (Generation) word |= generation_;
+      constexpr bool HasPayload = (Flags & layout::kHasPayload) != 0, IsMark = (Flags & layout::kMark) != 0;
+      machine::record<Clock, HasPayload, IsMark>(records_, cursor_, limit_, began, word, payload);
     }
   }
 
  private:
   // A record in the slice stamps a mark itself.
   WARPLINE_DEVICE static u32 moment() {
-    if constexpr (ENABLED && RING_SLOTS != 0) return machine::stamp<CLOCK>();
+    if constexpr (Enabled && RingSlots != 0) return machine::stamp<Clock>();
     return 0;
   }
 
@@ -146,8 +146,8 @@ class Profiler {
 
   // Fields are read where they are needed, which takes few registers: a small kernel would feel more.
   WARPLINE_DEVICE void open(u64 header, u32 rings) {
-    if (machine::load1(header) != layout::BUFFER_MAGIC ||
-        (machine::load1(header + 4) & 0xFFFF) != layout::VERSION)
+    if (machine::load1(header) != layout::kBufferMagic ||
+        (machine::load1(header + 4) & 0xFFFF) != layout::kVersion)
       return;
 
     u32 cta = machine::linear_cta();
@@ -168,8 +168,8 @@ class Profiler {
     const u32 warps = machine::load1(header + 28), units = machine::load1(header + 16);
     if (index >= warps || units == 0) return;
     const u32 mode = machine::load1(header + 8), slots = machine::load1(header + 20);
-    const bool ours = index < rings && is_mine(mode) && (RING_SLOTS == 0 || slots == RING_SLOTS);
-    u64 unit = layout::MISMATCH;
+    const bool ours = index < rings && is_mine(mode) && (RingSlots == 0 || slots == RingSlots);
+    u64 unit = layout::kMismatch;
     if (ours) unit = claims(mode) ? machine::claim(header + 128) : u64{cta} * warps + index;
     if (unit >= units) {
       // Of claims the counter itself says how many.
@@ -177,19 +177,19 @@ class Profiler {
         machine::raise(header + 136, u64{machine::load1(header + 32)} << 32 | static_cast<u32>(unit + 1));
       return;
     }
-    if (machine::load1(header + 12) != CLOCK) machine::store(header + 12, CLOCK);  // whatever was expected
-    records_ = header + (layout::BUFFER_HEADER + layout::UNIT_HEADER) + unit * machine::load1(header + 24);
+    if (machine::load1(header + 12) != Clock) machine::store(header + 12, Clock);  // whatever was expected
+    records_ = header + (layout::kBufferHeader + layout::kUnitHeader) + unit * machine::load1(header + 24);
     limit_ = slots;
-    if constexpr (RING_SLOTS != 0) ring_ += index * RING_SLOTS * layout::RING_RECORD;
+    if constexpr (RingSlots != 0) ring_ += index * RingSlots * layout::kRingRecord;
     describe(machine::load1(header + 32));
   }
 
   WARPLINE_DEVICE void describe(u32 generation) {
-    if constexpr (GENERATION) generation_ = generation << 24 | layout::HAS_GENERATION;
-    const u64 slice = records_ - layout::UNIT_HEADER;
+    if constexpr (Generation) generation_ = generation << 24 | layout::kHasGeneration;
+    const u64 slice = records_ - layout::kUnitHeader;
     machine::store(slice + 32, machine::nanoseconds());
     machine::store(slice + 40, u64{0});
-    machine::store(slice, layout::UNIT_MAGIC, layout::VERSION);
+    machine::store(slice, layout::kUnitMagic, layout::kVersion);
     machine::store(slice + 8, generation, machine::linear_cta());
     machine::store(slice + 16, machine::warp_in_cta(), machine::multiprocessor());
     machine::store(slice + 24, u64{0});
@@ -201,13 +201,13 @@ class Profiler {
 #ifdef WARPLINE_MODE
     return WARPLINE_MODE == static_cast<u32>(Mode::claim);
 #else
-    return RING_SLOTS == 0 && mode == static_cast<u32>(Mode::claim);
+    return RingSlots == 0 && mode == static_cast<u32>(Mode::claim);
 #endif
   }
 
   // A buffer made for another mode would be read wrongly.
   WARPLINE_DEVICE static bool is_mine(u32 mode) {
-    if constexpr (RING_SLOTS != 0) return mode == static_cast<u32>(Mode::ring);
+    if constexpr (RingSlots != 0) return mode == static_cast<u32>(Mode::ring);
 #ifdef WARPLINE_MODE
     return mode == WARPLINE_MODE;
 #else
@@ -224,19 +224,19 @@ class Profiler {
     const u32 low = machine::from_lane(lanes, static_cast<u32>(records_), 0);
     const u32 high = machine::from_lane(lanes, static_cast<u32>(records_ >> 32), 0);
     const auto ring = machine::ring_from_lane(lanes, ring_, 0);
-    const u32 room = limit * layout::RING_RECORD, kept = cursor < room ? cursor : room,
-              step = machine::count(lanes) * layout::RING_RECORD;
-    for (u32 at = machine::count(lanes & machine::lanes_below()) * layout::RING_RECORD; at < kept; at += step)
+    const u32 room = limit * layout::kRingRecord, kept = cursor < room ? cursor : room,
+              step = machine::count(lanes) * layout::kRingRecord;
+    for (u32 at = machine::count(lanes & machine::lanes_below()) * layout::kRingRecord; at < kept; at += step)
       machine::store((u64{high} << 32 | low) + at, machine::ring_read(ring, at));
   }
 
   WARPLINE_DEVICE void end() {
-    const u64 slice = records_ - layout::UNIT_HEADER;
-    const u32 wanted = RING_SLOTS == 0 ? cursor_ : cursor_ / layout::RING_RECORD;
+    const u64 slice = records_ - layout::kUnitHeader;
+    const u32 wanted = RingSlots == 0 ? cursor_ : cursor_ / layout::kRingRecord;
     machine::store(slice + 24, machine::multiprocessor(), wanted);
     machine::store(slice + 40, machine::nanoseconds());
     machine::store(slice + 56, machine::cycles());
-    machine::store(slice + 4, layout::VERSION | layout::UNIT_ENDED);
+    machine::store(slice + 4, layout::kVersion | layout::kUnitEnded);
   }
 
   // All but the first three are left out by the compiler where nothing reads them.
@@ -249,13 +249,13 @@ class Profiler {
 
 Profiler(void *) -> Profiler<>;
 Profiler(void *, bool) -> Profiler<>;
-template <u32 WARPS, u32 SLOTS>
-Profiler(void *, Ring<WARPS, SLOTS> &) -> Profiler<ENABLED_BY_DEFAULT, SLOTS>;
-template <u32 WARPS, u32 SLOTS>
-Profiler(void *, Ring<WARPS, SLOTS> &, bool) -> Profiler<ENABLED_BY_DEFAULT, SLOTS>;
+template <u32 Warps, u32 Slots>
+Profiler(void *, Ring<Warps, Slots> &) -> Profiler<kEnabledByDefault, Slots>;
+template <u32 Warps, u32 Slots>
+Profiler(void *, Ring<Warps, Slots> &, bool) -> Profiler<kEnabledByDefault, Slots>;
 
 // From here to the end of the block: `warpline::Region region(prof, Tag::load);`, with a payload `(prof, Tag::load, k)`.
-template <class AnyProfiler, class Tag, bool HAS_PAYLOAD>
+template <class AnyProfiler, class Tag, bool HasPayload>
 class Region {
  public:
   WARPLINE_DEVICE Region(AnyProfiler &profiler, Tag tag)
@@ -267,7 +267,7 @@ class Region {
   Region &operator=(const Region &) = delete;
 
   WARPLINE_DEVICE ~Region() {
-    profiler_.template close<HAS_PAYLOAD ? layout::HAS_PAYLOAD : 0>(begin_, tag_, payload_);
+    profiler_.template close<HasPayload ? layout::kHasPayload : 0>(begin_, tag_, payload_);
   }
 
  private:
@@ -287,9 +287,15 @@ Region(AnyProfiler &, Tag, Payload) -> Region<AnyProfiler, Tag, true>;
 #define WARPLINE_JOIN_(a, b) a##b
 #define WARPLINE_JOIN(a, b) WARPLINE_JOIN_(a, b)
 
+#ifdef __COUNTER__
+#define WARPLINE_UNIQUE __COUNTER__
+#else
+#define WARPLINE_UNIQUE __LINE__  // NVRTC has no counter
+#endif
+
 // Times the rest of the block: (profiler, tag) or (profiler, tag, payload).
 #define WARPLINE_REGION(...) \
-  [[maybe_unused]] const ::warpline::Region WARPLINE_JOIN(warpline_region_, __COUNTER__)(__VA_ARGS__)
+  [[maybe_unused]] const ::warpline::Region WARPLINE_JOIN(warpline_region_, WARPLINE_UNIQUE)(__VA_ARGS__)
 
 // The names of a kernel's regions: an enum that the host reads from this line (warpline.intrakernel.dsl.cuda.tags).
 #define WARPLINE_TAGS(type, ...) enum class type : ::warpline::u16 { __VA_ARGS__ };

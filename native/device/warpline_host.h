@@ -40,8 +40,8 @@ inline dim3 blockDim, gridDim;
 namespace warpline {
 namespace host {
 
-constexpr unsigned WARP = 32;
-constexpr std::size_t STACK = 256 << 10;
+constexpr unsigned kWarp = 32;
+constexpr std::size_t kStack = 256 << 10;
 
 enum class Waits { no, for_warp, for_block, gone };
 
@@ -100,8 +100,8 @@ inline void run_block() {
       threadIdx = block->threads[i].index;
       swapcontext(&block->scheduler, &block->threads[i].context);
     }
-    for (unsigned from = 0; from < count; from += WARP) {
-      const unsigned to = std::min(from + WARP, count);
+    for (unsigned from = 0; from < count; from += kWarp) {
+      const unsigned to = std::min(from + kWarp, count);
       if (!any(Waits::no, from, to)) release(Waits::for_warp, from, to);
     }
     if (any(Waits::no, 0, count)) continue;
@@ -116,8 +116,8 @@ inline void start_threads(unsigned count, char *stacks) {
     Thread &thread = block->threads[i];
     thread.index = {i % blockDim.x, i / blockDim.x % blockDim.y, i / (blockDim.x * blockDim.y)};
     getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = stacks + i * STACK;
-    thread.context.uc_stack.ss_size = STACK;
+    thread.context.uc_stack.ss_sp = stacks + i * kStack;
+    thread.context.uc_stack.ss_size = kStack;
     makecontext(&thread.context, &run_thread, 0);
   }
 }
@@ -127,7 +127,7 @@ inline void launch(dim3 grid, dim3 size, const std::function<void()> &kernel) {
   static std::mutex one_at_a_time;
   const std::lock_guard<std::mutex> guard(one_at_a_time);
   const unsigned count = size.x * size.y * size.z;
-  const std::size_t bytes = count * STACK;
+  const std::size_t bytes = count * kStack;
   char *stacks = static_cast<char *>(
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   if (stacks == MAP_FAILED) {
@@ -135,7 +135,7 @@ inline void launch(dim3 grid, dim3 size, const std::function<void()> &kernel) {
     std::abort();
   }
   for (unsigned i = 0; i < count; ++i)
-    mprotect(stacks + i * STACK, 4096, PROT_NONE);  // a stack that grows too far
+    mprotect(stacks + i * kStack, 4096, PROT_NONE);  // a stack that grows too far
   Block running;
   running.kernel = &kernel;
   running.passed.resize(count);
@@ -167,10 +167,10 @@ void launch_packed(void (*kernel)(Arguments...), const unsigned *sizes, void **a
 template <class Value>
 Value pass(Value value, unsigned from_lane) {
   static_assert(sizeof(Value) <= 8, "shuffles pass up to 8 bytes");
-  const unsigned self = block->current, first = self / WARP * WARP;
+  const unsigned self = block->current, first = self / kWarp * kWarp;
   std::memcpy(&block->passed[self], &value, sizeof value);
   wait(Waits::for_warp);
-  const unsigned from = first + from_lane % WARP;
+  const unsigned from = first + from_lane % kWarp;
   if (from < block->threads.size()) std::memcpy(&value, &block->passed[from], sizeof value);
   wait(Waits::for_warp);
   return value;
@@ -191,14 +191,14 @@ inline unsigned linear_thread() {
 // What warpline_ptx.h does with PTX.
 namespace machine {
 
-constexpr u32 NATURAL_CLOCK = 0;
+constexpr u32 kNaturalClock = 0;
 using RingAddress = u64;
 
 inline u32 lane() {
-  return host::linear_thread() % host::WARP;
+  return host::linear_thread() % host::kWarp;
 }
 inline u32 warp_in_cta() {
-  return host::linear_thread() / host::WARP;
+  return host::linear_thread() / host::kWarp;
 }
 inline u32 linear_cta() {
   return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
@@ -216,9 +216,9 @@ inline u64 cycles() {
   return host::now() * 3 / 2;
 }  // of a GPU with 1.5 GHz
 
-template <u32 CLOCK>
+template <u32 Clock>
 u32 stamp() {
-  return static_cast<u32>(CLOCK == 0 ? nanoseconds() : cycles());
+  return static_cast<u32>(Clock == 0 ? nanoseconds() : cycles());
 }
 
 template <class Value>
@@ -261,22 +261,22 @@ inline void raise(u64 where, u64 value) {
   put(where, std::max(load2(where), value));
 }
 
-template <u32 CLOCK, bool HAS_PAYLOAD, bool MARK>
+template <u32 Clock, bool HasPayload, bool IsMark>
 void record(u64 records, u32 &cursor, u32 limit, u32 begin, u32 word, u32 payload) {
-  const u32 end = stamp<CLOCK>();
+  const u32 end = stamp<Clock>();
   if (cursor < limit) {
-    const u64 slot = records + u64{cursor} * layout::RECORD;
-    store(slot, MARK ? end : begin, end);
-    store(slot + 8, word, HAS_PAYLOAD ? payload : 0);
+    const u64 slot = records + u64{cursor} * layout::kRecord;
+    store(slot, IsMark ? end : begin, end);
+    store(slot + 8, word, HasPayload ? payload : 0);
   }
   ++cursor;
 }
 
-template <u32 CLOCK, u32 BYTES>
+template <u32 Clock, u32 Bytes>
 void ring_record(RingAddress ring, u32 &cursor, u32 limit, u32 begin, u32 word) {
-  const u32 took = std::min(stamp<CLOCK>() - begin, 0xFFFFFFu);
-  if (limit != 0) store(ring + (cursor & (BYTES - 1)), begin, word | took);
-  cursor += layout::RING_RECORD;
+  const u32 took = std::min(stamp<Clock>() - begin, 0xFFFFFFu);
+  if (limit != 0) store(ring + (cursor & (Bytes - 1)), begin, word | took);
+  cursor += layout::kRingRecord;
 }
 
 template <class Array>
@@ -291,8 +291,8 @@ inline u64 ring_read(RingAddress ring, u32 offset) {
 inline u32 together() {
   host::wait(host::Waits::for_warp);
   u32 mask = 0;
-  const unsigned first = host::block->current / host::WARP * host::WARP;
-  for (unsigned i = 0; i < host::WARP && first + i < host::block->threads.size(); ++i)
+  const unsigned first = host::block->current / host::kWarp * host::kWarp;
+  for (unsigned i = 0; i < host::kWarp && first + i < host::block->threads.size(); ++i)
     mask |= u32{host::block->threads[first + i].waits != host::Waits::gone} << i;
   host::wait(host::Waits::for_warp);
   return mask;

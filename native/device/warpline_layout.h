@@ -11,25 +11,25 @@ enum class Mode : u32 { slices = 0, claim = 1, ring = 2 };
 
 namespace layout {
 
-constexpr u32 VERSION = 1;
-constexpr u32 BUFFER_MAGIC = 0x4B494C57;  // "WLIK"
-constexpr u32 UNIT_MAGIC = 0x31554C57;    // "WLU1"
-constexpr u32 BUFFER_HEADER = 256;
-constexpr u32 UNIT_HEADER = 64;
-constexpr u32 RECORD = 16;
-constexpr u32 RING_RECORD = 8;
+constexpr u32 kVersion = 1;
+constexpr u32 kBufferMagic = 0x4B494C57;  // "WLIK"
+constexpr u32 kUnitMagic = 0x31554C57;    // "WLU1"
+constexpr u32 kBufferHeader = 256;
+constexpr u32 kUnitHeader = 64;
+constexpr u32 kRecord = 16;
+constexpr u32 kRingRecord = 8;
 
 // What a record's word holds above its 16 bits of tag.
-constexpr u32 MARK = 1u << 16;
-constexpr u32 BY_TOKEN = 2u << 16;
-constexpr u32 HAS_GENERATION = 4u << 16;
-constexpr u32 HAS_PAYLOAD = 8u << 16;
-constexpr u32 RESERVED_TAG = 0xFFFF;
+constexpr u32 kMark = 1u << 16;
+constexpr u32 kByToken = 2u << 16;
+constexpr u32 kHasGeneration = 4u << 16;
+constexpr u32 kHasPayload = 8u << 16;
+constexpr u32 kReservedTag = 0xFFFF;
 
-constexpr u32 UNIT_ENDED = 1u << 16;  // in the word of a unit header that starts with the version
+constexpr u32 kUnitEnded = 1u << 16;  // in the word of a unit header that starts with the version
 
 // A unit that the buffer has no slice for says which one it wanted; this one wanted another mode or another length of its ring.
-constexpr u64 MISMATCH = 0xFFFFFFFE;
+constexpr u64 kMismatch = 0xFFFFFFFE;
 
 }  // namespace layout
 }  // namespace warpline

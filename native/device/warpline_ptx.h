@@ -9,9 +9,9 @@ namespace machine {
 
 // Before Hopper %globaltimer ticks once per microsecond, so those count cycles.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-constexpr u32 NATURAL_CLOCK = 0;
+constexpr u32 kNaturalClock = 0;
 #else
-constexpr u32 NATURAL_CLOCK = 1;
+constexpr u32 kNaturalClock = 1;
 #endif
 
 #define WARPLINE_READ(type, constraint, instruction) \
@@ -46,9 +46,9 @@ WARPLINE_DEVICE u64 cycles() {
 }
 
 // The low word of the buffer's clock. Volatile and with a clobber of memory: else loads and the stamps pass each other.
-template <u32 CLOCK>
+template <u32 Clock>
 WARPLINE_DEVICE u32 stamp() {
-  if constexpr (CLOCK == 0) {
+  if constexpr (Clock == 0) {
     WARPLINE_READ(u32, "=r", "mov.u32 %0, %%globaltimer_lo;");
     return value;
   } else {
@@ -71,7 +71,7 @@ WARPLINE_DEVICE u32 stamp() {
   "};\n\t"                                                                \
   "add.s32 %0, %0, 1;\n\t"
 
-template <u32 CLOCK, bool HAS_PAYLOAD, bool MARK>
+template <u32 Clock, bool HasPayload, bool IsMark>
 WARPLINE_DEVICE void record(u64 records, u32 &cursor, u32 limit, u32 begin, u32 word, u32 payload) {
 #define WARPLINE_ASM(clock, first, last, ...)                        \
   asm volatile("{\n\t" WARPLINE_RECORD(clock, first, "%3", last) "}" \
@@ -79,15 +79,15 @@ WARPLINE_DEVICE void record(u64 records, u32 &cursor, u32 limit, u32 begin, u32 
                : "r"(limit), "l"(records), "r"(word), __VA_ARGS__    \
                : "memory")
 #define WARPLINE_SHAPES(clock)                                 \
-  if constexpr (MARK && HAS_PAYLOAD)                           \
+  if constexpr (IsMark && HasPayload)                          \
     WARPLINE_ASM(clock, "now", "%4", "r"(payload));            \
-  else if constexpr (MARK)                                     \
+  else if constexpr (IsMark)                                   \
     WARPLINE_ASM(clock, "now", "none", "n"(0));                \
-  else if constexpr (HAS_PAYLOAD)                              \
+  else if constexpr (HasPayload)                               \
     WARPLINE_ASM(clock, "%4", "%5", "r"(begin), "r"(payload)); \
   else                                                         \
     WARPLINE_ASM(clock, "%4", "none", "r"(begin));
-  if constexpr (CLOCK == 0) {
+  if constexpr (Clock == 0) {
     WARPLINE_SHAPES("%%globaltimer_lo")
   } else {
     WARPLINE_SHAPES("%%clock")
@@ -114,7 +114,7 @@ WARPLINE_DEVICE void record(u64 records, u32 &cursor, u32 limit, u32 begin, u32 
       "add.u32 %0, %0, 8;\n\t"                                       \
       "}"                                                            \
       : "+r"(cursor)                                                 \
-      : "r"(limit), "r"(ring), "r"(begin), "r"(word), "n"(BYTES - 1) \
+      : "r"(limit), "r"(ring), "r"(begin), "r"(word), "n"(Bytes - 1) \
       : "memory")
 
 using RingAddress = u32;
@@ -123,9 +123,9 @@ WARPLINE_DEVICE RingAddress ring_address(Array &array) {
   return static_cast<u32>(__cvta_generic_to_shared(&array));
 }
 
-template <u32 CLOCK, u32 BYTES>
+template <u32 Clock, u32 Bytes>
 WARPLINE_DEVICE void ring_record(RingAddress ring, u32 &cursor, u32 limit, u32 begin, u32 word) {
-  if constexpr (CLOCK == 0) {
+  if constexpr (Clock == 0) {
     WARPLINE_RING_RECORD("%%globaltimer_lo");
   } else {
     WARPLINE_RING_RECORD("%%clock");

@@ -78,6 +78,7 @@ class Shape:
             "warp_mask": self.warp_mask,
             "keep": self.keep,
             "claimed": 0,
+            "wanted": 0,
         }
         data = bytearray(layout.HEADER_BYTES)
         for name, kind, at in layout.HEADER:

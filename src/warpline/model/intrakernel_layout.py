@@ -20,6 +20,9 @@ RESERVED_TAG = 0xFFFF
 RING_TAGS = 256
 RING_LONGEST = 0xFFFFFF  # what a longer duration becomes in the ring
 
+# What `wanted` says in its low half where a kernel cannot record into this buffer at all.
+MISMATCH = 0xFFFFFFFF
+
 # Where the host writes before a launch.
 UNITS_AT = 16
 GENERATION_AT = 32
@@ -41,6 +44,7 @@ HEADER: tuple[Field, ...] = (
     ("warp_mask", "<u8", 40),
     ("keep", "<u4", 48),
     ("claimed", "<u4", CLAIMED_AT),
+    ("wanted", "<u8", 136),
 )
 UNIT: tuple[Field, ...] = (
     ("magic", "<u4", 0),

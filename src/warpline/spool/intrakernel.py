@@ -90,8 +90,10 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
         clock=layout.CLOCKS[head["clock"]],
         generation=generation,
         slots=slots,
-        units_lost=max(0, int(head["claimed"]) - int(head["units"])) if _claims(head) else 0,
+        units_lost=max(0, int(head["claimed"]) - int(head["units"])) if _claims(head) else _beyond(head, generation),
     )
+    if _wanted(head, generation) == layout.MISMATCH:
+        found.notes.append("the kernel was compiled for another mode or ring: none, or not all, of its warps could record into this buffer")
     if there < head["units"]:
         found.notes.append(f"the buffer is cut off: {there} of {head['units']} units are there")
     pieces = np.ndarray((there, 4), np.complex128, raw.data, layout.HEADER_BYTES, (stride, 16))  # 16 bytes at once
@@ -117,6 +119,18 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
 def _claims(head: Array) -> bool:
     """Whether units claim their slices."""
     return bool(head["mode"] == layout.MODES.index("claim"))
+
+
+def _wanted(head: Array, generation: int) -> int:
+    """How many slices the launch wanted, as far as a kernel said so: the highest number of a unit without a slice, and one."""
+    generation_then, wanted = divmod(int(head["wanted"]), 1 << 32)
+    return wanted if generation_then == generation else 0
+
+
+def _beyond(head: Array, generation: int) -> int:
+    """Units that had no slice because the launch had more of them than the buffer."""
+    wanted = _wanted(head, generation)
+    return 0 if wanted == layout.MISMATCH else max(0, wanted - int(head["units"]))
 
 
 def _ran(heads: Array, generation: int, found: Decoded) -> Array:

@@ -56,7 +56,7 @@ def test_the_head_says_what_was_asked_for() -> None:
     values = {name: int(np.frombuffer(found.memory, kind, 1, at)[0]) for name, kind, at in layout.HEADER}
     asked = {
         "magic": 0x4B494C57, "version": 1, "header_bytes": 256, "mode": 2, "clock": 1, "units": 8, "slots": 16, "stride": 192,
-        "warps": 2, "generation": 1, "sample_blocks": 2, "warp_mask": 0, "keep": 99, "claimed": 0,
+        "warps": 2, "generation": 1, "sample_blocks": 2, "warp_mask": 0, "keep": 99, "claimed": 0, "wanted": 0,
     }  # fmt: skip
     assert {name: values[name] for name in asked} == asked
 
