@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from warpline.errors import ReportError
@@ -14,6 +16,7 @@ from warpline.exporters.cpu_events import CpuTracks, cpu_events
 from warpline.exporters.cuda_events import events
 from warpline.exporters.cuda_tracks import CudaTracks
 from warpline.exporters.gpu_counters import GpuCounters
+from warpline.exporters.inside_kernels import InsideTracks, inside_events
 from warpline.exporters.tracks import Tracks
 
 if TYPE_CHECKING:
@@ -26,8 +29,11 @@ _METRICS = (1 << 25) + (1 << 24)  # ids of processes, above those that there are
 def cuda_and_cpu(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     """Yield what CUDA did, what threads did on the CPU, and names for the rows of both."""
     gpu, cpu = CudaTracks(report, tracks), CpuTracks(report, tracks)
-    yield from row_events(tracks, gpu.rows, events(report, gpu, most=_AT_ONCE), report.origin, 0)
-    yield from row_events(tracks, cpu.rows, cpu_events(report, cpu, most=_AT_ONCE), report.origin, len(gpu.rows))
+    inside = InsideTracks(report, tracks, gpu)
+    within = (replace(piece, row=piece.row + len(gpu.rows)) for piece in inside_events(report, inside, most=_AT_ONCE))
+    rows = [*gpu.rows, *inside.rows]
+    yield from row_events(tracks, rows, chain(events(report, gpu, most=_AT_ONCE), within), report.origin, 0)
+    yield from row_events(tracks, cpu.rows, cpu_events(report, cpu, most=_AT_ONCE), report.origin, len(rows))
     yield from _counters(report, tracks)
 
 

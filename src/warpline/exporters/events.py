@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +69,7 @@ class Nesting:
     def __init__(self) -> None:
         self._open: tuple[Ids, Ids, Ids, Ids] = (np.empty(0, np.int64),) * 4
 
-    def parents(self, ids: Ids, row: npt.NDArray[np.int32], start: Ids, end: Ids) -> Ids:
+    def parents(self, ids: Ids, row: npt.NDArray[np.signedinteger[Any]], start: Ids, end: Ids) -> Ids:
         """Return the id of the innermost event around each, -1: none. Batches come in the order of the report."""
         before = len(self._open[0])
         columns = [np.concatenate(pair) for pair in zip(self._open, (ids, row.astype(np.int64), start, end), strict=True)]

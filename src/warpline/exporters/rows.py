@@ -59,6 +59,10 @@ class Rows:
             raise ReportError(f"{self._report.path} is broken: the rows of {what} are not what they were a moment ago")
         return rows[places]
 
+    def place(self, what: str, process: int, first: int, second: int) -> int | None:
+        """Return the row of one thing; None where it has none."""
+        return self._found.get((what, process, first, second))
+
     def _sort(self) -> None:
         """Make what was put findable."""
         for what in {key[0] for key in self._found}:

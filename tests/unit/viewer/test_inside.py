@@ -95,7 +95,7 @@ def test_a_region_says_where_it_ran_and_what_is_around_it(tmp_path: Path) -> Non
     tile = found.event(0, "intrakernel_events", 0, 0)
     assert {field["name"]: field["value"] for field in tile["fields"]}["payload"] == 0
     mark = found.event(0, "intrakernel_marks", 0, 8)
-    assert (mark["title"], [one["name"] for one in mark["parents"]]) == ("done", ["gemm"])
+    assert (mark["title"], [one["name"] for one in mark["parents"]]) == ("done", ["gemm", "tile"])
     block = found.event(0, "intrakernel_units", 0, 0)
     assert (block["title"], block["parents"][0]["table"]) == ("block 0", "intrakernel_launches")
 

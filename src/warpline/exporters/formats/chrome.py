@@ -10,6 +10,8 @@
 - CUDA API calls: a thread `NAME CUDA API` of their process. Each GPU of a process: a process of its own with a thread for each stream
   (kernels, and graphs where no kernel is shown), for its copies by direction, memsets and graphs. Arrows (`s`, `f`) lead from a call
   to the first piece of work that it started. Waits, unified memory and overhead of the recording: threads. Details: `args`.
+- What kernels recorded inside (`warpline.intrakernel`): threads of their GPU, `Inside NAME #LAUNCH` for the launch and `… SM 3 Warp 0`
+  for each warp that an SM has room for, those that cross on further ones; marks are instants, payload and block are in `args`.
 - The CPU side: threads `NAME State`, `NAME Python` (exceptions and warnings are instants), `NAME Imports`, `NAME GC`, `NAME GIL`,
   `NAME OS calls`, … of their process, with details in `args`.
 - Samples of threads that ran: `stackFrames` and `samples`, which chrome://tracing shows; a sample's weight is how many there were.
@@ -59,6 +61,7 @@ LOSES: tuple[str, ...] = (
     "numbers that frameworks gave to API calls, mangled names of kernels",
     "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls, API calls and operations",
     "diagnostics and targets",
+    "of what kernels recorded inside, the warps beyond the first 8,000 rows, drops and clocks",
 )
 # Above the thread ids; viewers read them as 32 bits.
 _TASKS = 1 << 25

@@ -47,6 +47,7 @@ LOSES: tuple[str, ...] = (
     "samples of one of two kinds: `:kind=python` or `:kind=native` says which is in it",
     "whether a copy was asynchronous, graphs of copies and memsets, external ids",
     "windows of the capture; processes that followed each other by exec are one",
+    "what kernels recorded inside (`warpline.intrakernel`)",
 )
 
 

@@ -11,6 +11,9 @@
   streams (kernels, and graphs where no kernel is shown), and below a stream its copies by direction, memsets and graphs; CUDA events
   are instants. An arrow (flow) leads from a call to the first piece of work that it started. Waits, unified memory and overhead of
   the recording have tracks of their own. Sizes, rates, registers and full names: debug annotations.
+- What kernels recorded inside (`warpline.intrakernel`): below their stream a track for each launch (of more than 32: for those of a
+  name), below it one for each SM, and there one for each warp that it has room for; regions that cross are on sibling tracks, marks are
+  instants, payload and block are debug annotations.
 - The CPU side: below a thread tracks for its states, calls of Python (exceptions and warnings are instants), imports, collections of
   garbage, the GIL (who held it, who waited; what was brief in a track of its own), OS calls and file access, with their details.
   With `:gpu-stages` what GPUs did are stages of GPUs (`GpuRenderStageEvent`), each stream a queue, in place of those slices.
@@ -53,6 +56,7 @@ from warpline.exporters.cuda_tracks import CudaTracks
 from warpline.exporters.debug_annotations import NAMES, encoded
 from warpline.exporters.events import Events
 from warpline.exporters.gpu_counters import GpuCounters
+from warpline.exporters.inside_kernels import InsideTracks, inside_events
 from warpline.exporters.op_facts import OpFacts
 from warpline.exporters.perf_samples import PerfSamples
 from warpline.exporters.perfetto_attributes import counter_attributes, report_attributes, track_attributes
@@ -78,6 +82,7 @@ LOSES: tuple[str, ...] = (
     "single allocations of GPU memory and of tensors, which operation a backward one belongs to",
     "numbers that frameworks gave to API calls, mangled names of kernels",
     "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls, API calls and operations",
+    "of what kernels recorded inside, the warps beyond the first 8,000 rows, drops and clocks; imported again, it is ranges",
 )
 
 # Field numbers of perfetto/trace/trace_packet.proto and the messages below it.
@@ -116,7 +121,8 @@ class _Writer:
         self.texts = Interned(_TEXT)
         self.cuda = CudaTracks(report, self.tracks)
         self.cpu = CpuTracks(report, self.tracks)
-        self.rows = [*self.cuda.rows, *self.cpu.rows]
+        self.inside = InsideTracks(report, self.tracks, self.cuda)
+        self.rows = [*self.cuda.rows, *self.inside.rows, *self.cpu.rows]
         self.stages = Stages(self.tracks, self.cuda.rows) if gpu_stages else None
         self.gpu = GpuCounters(report)
         # Ids that differ between reports, so that concatenated traces stay apart; small, for they come with every event.
@@ -153,8 +159,11 @@ class _Writer:
                 self._drain(native, encoder)
             for piece in events(self.report, self.cuda):
                 self._events(native, encoder, piece, self.tracks.families)
+            beside = self.tracks.families + len(self.cuda.rows)
+            for piece in inside_events(self.report, self.inside):
+                self._events(native, encoder, piece, beside)
             for piece in cpu_events(self.report, self.cpu):
-                self._events(native, encoder, piece, self.tracks.families + len(self.cuda.rows))
+                self._events(native, encoder, piece, beside + len(self.inside.rows))
             native.warpline_perfetto_finish(encoder)
             for batch in batches(self.report, "nvtx_marks", self.tracks.columns(MARK_COLUMNS)):
                 columns = self._columns(batch, "mark")
