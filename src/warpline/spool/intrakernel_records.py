@@ -124,7 +124,7 @@ def _wraps(offset: Array, unit: Array, counts: Array, long: Array) -> Array:
     turned = np.zeros(len(offset), np.int64)
     turned[1:] = (np.diff(offset) < -_BACK) & (unit[1:] == unit[:-1])
     total = np.cumsum(turned)
-    return np.where(long[unit], (total - _at_starts(total, counts)[unit]) * _WRAP, 0)
+    return np.where(np.repeat(long, counts), (total - np.repeat(_at_starts(total, counts), counts)) * _WRAP, 0)
 
 
 def _sift(found: Records, words: Array, word: Array, units: Slices, limit: Array) -> Records:
@@ -173,7 +173,7 @@ def gather_ring(units: Slices) -> Records:
     age = (last - words[:, 0] - length).astype(np.int64)  # before the unit's end: the latest are kept
     long = units.ended & (units.span >= _WRAP)
     if long.any():
-        age += _wraps(age[::-1], unit[::-1], units.counts[::-1], long)[::-1]
+        age += _wraps(age[::-1], unit[::-1], units.counts[::-1], long[::-1])[::-1]
     offset = np.repeat(units.span.astype(np.int64), units.counts) - age
     word = words[:, 1] >> np.uint32(24)
     word |= (length == 0).astype(np.uint32) << np.uint32(16)  # layout.MARK

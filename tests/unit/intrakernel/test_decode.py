@@ -163,6 +163,10 @@ def test_a_ring_is_unwrapped_from_its_end() -> None:
     found = decode(buffer_bytes([Unit([Event(1, end - 40, end) for end in ends], begin=begin, end=ends[-1] + 5)], slots=16, mode="smem"))
     assert found.events["end"].tolist() == ends[4:]
     assert found.garbled == 0
+    one = Unit([Event(1, 100, 140)], begin=0, end=200)
+    several = [one, Unit([Event(1, 100, 140), Event(1, 3_000_000_000, 3_000_000_040)], begin=0, end=WRAP + 5)]
+    found = decode(buffer_bytes(several, slots=16, mode="smem"))
+    assert found.events["end"].tolist() == [140, 140, 3_000_000_040]
 
 
 def test_only_the_events_that_began_first_are_kept_where_few_are_asked_for() -> None:

@@ -54,6 +54,44 @@ def test_what_was_recorded_comes_back(units: list[Unit | None], slots: int, gene
     assert found.garbled == 0
 
 
+@given(st.lists(unit(), max_size=6), st.integers(1, 4))
+def test_rings_keep_the_latest_of_every_unit(units: list[Unit | None], log_slots: int) -> None:
+    slots = 1 << log_slots
+    for one in filter(None, units):
+        one.dropped_more = 0
+        one.events = [Event(e.tag % layout.RING_TAGS, max(e.start, e.end - layout.RING_LONGEST), e.end) for e in one.events]
+    found = intrakernel.decode(buffer_bytes(units, slots=slots, mode="smem"))
+    ran = [one for one in units if one is not None]
+    kept = [(row, e.tag, e.start, e.end) for row, one in enumerate(ran) for e in one.events[-slots:]]
+    assert found.events[["unit", "tag", "start", "end"]].tolist() == kept
+    assert (found.dropped, found.garbled) == (sum(max(0, len(one.events) - slots) for one in ran), 0)
+
+
+@given(st.lists(unit(), max_size=4), st.floats(0.5, 1.4))  # so that the ends of a unit's regions are less than 2^32 cycles apart
+def test_cycles_come_back_as_ns(units: list[Unit | None], ghz: float) -> None:
+    cycles: list[Unit | None] = []
+    for one in units:
+        if one is not None:
+            one.dropped_more = 0
+            one.end = max(one.end, one.begin + 20_000)  # long enough for a rate of its own
+        cycles.append(
+            one
+            and Unit(
+                [Event(e.tag, round((e.start - one.begin) * ghz), round((e.end - one.begin) * ghz)) for e in one.events],
+                begin=one.begin,
+                end=one.end,
+                clock_end=round((one.end - one.begin) * ghz),
+            )
+        )
+    for one in filter(None, cycles):  # a region is shorter than 32 bits of cycles
+        one.events = [Event(e.tag, max(e.start, e.end - WRAP + 1), e.end) for e in one.events]
+    found = intrakernel.decode(buffer_bytes(cycles, slots=12, clock="clock"))
+    expected = [(one.begin, e.end / ghz) for one in filter(None, cycles) for e in one.events]
+    assert len(found.events) == len(expected)
+    for end, (begin, wanted) in zip(found.events["end"].tolist(), expected, strict=True):
+        assert abs(end - begin - wanted) <= 2 + 1e-4 * wanted
+
+
 @given(st.lists(unit(), min_size=1, max_size=4), st.data())
 def test_a_buffer_with_rubbish_in_it_is_read_or_refused(units: list[Unit | None], data: st.DataObject) -> None:
     mode = data.draw(st.sampled_from(layout.MODES))
