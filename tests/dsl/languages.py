@@ -13,7 +13,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.pieces import LANGUAGES, ROOT, find_libraries, find_library
+
+PATIENCE = 1100  # seconds: compilers on a slow machine that others use, too; tests that compile have `PATIENT`
+PATIENT = pytest.mark.timeout(PATIENCE + 100)
 
 
 def interpreter(piece: str) -> str:
@@ -40,7 +45,7 @@ def run(
     path = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
     command = [python or interpreter(piece), *map(str, (program, *words))]
     done = subprocess.run(
-        command, env={**kept, "PYTHONPATH": path, **environment}, capture_output=True, text=True, timeout=280, check=False
+        command, env={**kept, "PYTHONPATH": path, **environment}, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0 or not ok, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     return done

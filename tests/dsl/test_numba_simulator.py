@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.dsl.languages import answer
+from tests.dsl.languages import PATIENT, answer
 from tests.pieces import ROOT
 
-pytestmark = pytest.mark.require("numba-cuda")
+pytestmark = [pytest.mark.require("numba-cuda"), PATIENT]
 PROGRAM = ROOT / "tests" / "dsl" / "numba_simulate.py"
 MARK, ASYNC, GENERATION, PAYLOAD = 1, 2, 4, 8
 
@@ -89,6 +89,10 @@ def test_only_the_blocks_and_warps_that_were_chosen_record() -> None:
 def test_warps_that_claim_no_place_are_counted() -> None:
     told = simulate("claim")
     assert (len(told["units"]), told["lost"], len(told["events"])) == (3, 2, 6)
+
+
+def test_a_launch_larger_than_the_buffer_says_how_large_it_is() -> None:
+    assert simulate("too_small") == [3, 5, 1]  # units that are there, units that were wanted, of which launch
 
 
 def test_a_ring_keeps_the_latest() -> None:

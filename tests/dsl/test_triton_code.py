@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.dsl.languages import answer, run
+from tests.dsl.languages import PATIENT, answer, run
 from tests.dsl.machine_code import MachineCode, count, read
 from tests.pieces import ROOT
 
-pytestmark = pytest.mark.require("triton", "nvdisasm")
+pytestmark = [pytest.mark.require("triton", "nvdisasm"), PATIENT]
 PROGRAM = ROOT / "tests" / "dsl" / "triton_compile.py"
 CAPABILITIES = (80, 90, 100)  # Triton makes sm_80, sm_90a and sm_100a of them
 MOST, MOST_REGISTERS = 9, 8
@@ -60,7 +60,8 @@ def test_a_region_costs_few_instructions_and_registers(tmp_path: Path, capabilit
         assert count(code.loop, r"^@!?P\d STG\.E\.\w+\.128") == 1
         assert len(code.loop) - len(bare.loop) <= MOST, "\n".join(code.loop)
         assert code.machine.registers - bare.machine.registers <= MOST_REGISTERS
-        assert not code.machine.count(r"\b(LDL|STL|CALL)\b|\bATOM|\bRED\b")
+        assert not code.machine.count(r"\b(LDL|STL|CALL)\b|\bATOM")
+        assert count(code.loop, r"\bRED\b") == 0
         # The SM is read once at the begin and once at the end, not for each region.
         assert count(code.loop, "SMID") == 0
 
@@ -71,7 +72,8 @@ def test_each_region_is_two_timers_and_one_predicated_store(tmp_path: Path, capa
     # load, even, while, outer, inner; first and second by token; two marks
     assert code.ptx.count("%globaltimer_lo") == 2 * 7 + 2
     assert code.ptx.count("st.global.cs.v4.u32") == code.ptx.count("@p st.global.cs.v4.u32") == 7 + 2
-    assert not re.search(r"\batom|\bred\.|\.local\b|\bcall\b", code.ptx)
+    assert not re.search(r"\batom|\.local\b|\bcall\b", code.ptx)
+    assert len(re.findall(r"@q red\.", code.ptx)) == len(re.findall(r"\bred\.", code.ptx)) == 1  # at the begin, of a unit without a slice
 
 
 def test_switched_off_it_is_the_code_of_a_kernel_without_regions(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.dsl.languages import answer
+from tests.dsl.languages import PATIENT, answer
 from tests.pieces import ROOT
 
-pytestmark = pytest.mark.require("triton")
+pytestmark = [pytest.mark.require("triton"), PATIENT]
 PROGRAM = ROOT / "tests" / "dsl" / "triton_interpret.py"
 MARK, ASYNC, GENERATION, PAYLOAD = 1, 2, 4, 8
 
@@ -104,6 +104,10 @@ def test_programs_that_claim_no_place_are_counted() -> None:
     told = interpret("claim")
     assert [unit[:3] for unit in told["units"]] == [[0, 0, True], [1, 0, True], [2, 0, True]]
     assert (told["lost"], len(told["events"])) == (2, 6)
+
+
+def test_a_launch_larger_than_the_buffer_says_how_large_it_is() -> None:
+    assert interpret("too_small") == [3, 5, 1]  # units that are there, units that were wanted, of which launch
 
 
 def test_a_ring_keeps_the_latest() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import struct
 import sys
 from typing import Any
 
@@ -56,6 +57,12 @@ def other_warps() -> Any:
 
 def claim() -> Any:
     return run(kernels.many, (5,), 2, allocate(5, units=3, tags=TAGS, device="cpu", mode="claim"))
+
+
+def too_small() -> Any:
+    buffer = allocate(3, tags=TAGS, device="cpu")
+    told = run(kernels.many, (5,), 1, buffer)
+    return [len(told["units"]), *struct.unpack_from("<II", buffer.read(), 136)]
 
 
 def ring() -> Any:

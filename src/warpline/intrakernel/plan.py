@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from warpline.intrakernel.buffers import Buffer
 
+WANTED_AT = 136  # in the head: generation << 32 and the highest number of a unit that found no slice, plus 1
 _SPREAD = 1 << 24  # durations of a ring are 24 bits wide, and its tags 8
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import zlib
 
-from warpline.intrakernel.plan import Plan
+from warpline.intrakernel.plan import WANTED_AT, Plan
 from warpline.model import intrakernel_layout as layout
 
 _TIMERS = {"globaltimer": "%globaltimer_lo", "clock": "%clock"}
@@ -40,7 +40,10 @@ def ring_bytes(plan: Plan) -> int:
 
 
 def begin(plan: Plan, pointer: str) -> str:
-    """Claim a unit and write the begin of its header; `pointer` is the 64-bit operand with the buffer's address."""
+    """Claim a unit and write the begin of its header; `pointer` is the 64-bit operand with the buffer's address.
+
+    A unit for which the buffer has no slice says so there: the only atomic but for that of mode `claim`, and rare.
+    """
     ring = plan.mode == "smem"
     if plan.warp_mask:
         chosen = f"shl.b64 m, 1, warp; and.b64 n, m, {plan.warp_mask:#x}; setp.ne.and.b64 p, n, 0, p;"
@@ -59,7 +62,7 @@ def begin(plan: Plan, pointer: str) -> str:
         ".reg .u32 %wl_gen;" if plan.generation else "",
         f".reg .u32 %wl_used, %wl_ring; .shared .align {_ALIGNED} .b8 wl_rings[{ring_bytes(plan)}];" if ring else "",
         "mov.u32 %wl_used, 0; mov.u32 %wl_ring, wl_rings;" if ring else "",
-        "{ .reg .pred p; .reg .u32 x, y, cta, thread, warp, place, block, unit, units, slots, gen; .reg .u64 t, m, n, z;",
+        "{ .reg .pred p, q; .reg .u32 x, y, cta, thread, warp, place, block, unit, units, slots, gen; .reg .u64 t, m, n, z;",
         _linear("cta", "%ctaid", "%nctaid"),
         _linear("thread", "%tid", "%ntid"),
         "shr.u32 warp, thread, 5; mov.u32 x, %laneid; setp.eq.u32 p, x, 0;",
@@ -67,6 +70,10 @@ def begin(plan: Plan, pointer: str) -> str:
         block,
         f"ld.global.v4.u32 {{units, slots, x, y}}, [{pointer}+16]; ld.global.u32 gen, [{pointer}+{layout.GENERATION_AT}];",
         unit,
+        ""
+        if plan.mode == "claim"
+        else f"setp.ge.and.u32 q, unit, units, p; add.u32 y, unit, 1; mov.b64 z, {{y, gen}};"
+        f" @q red.global.max.u64 [{pointer}+{WANTED_AT}], z;",
         "setp.lt.and.u32 p, unit, units, p;",
         f"mad.wide.u32 %wl_at, unit, x, {pointer}; add.u64 %wl_at, %wl_at, {layout.HEADER_BYTES + _UNIT};",
         f"selp.s32 %wl_left, slots, {_NOBODY}, p;",

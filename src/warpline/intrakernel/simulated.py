@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 
-from warpline.intrakernel.plan import Plan
+from warpline.intrakernel.plan import WANTED_AT, Plan
 from warpline.model import intrakernel_layout as layout
 
 _LOW = 0xFFFFFFFF
@@ -59,6 +59,10 @@ class Unit:
                 (unit,) = struct.unpack_from("<I", head, layout.CLAIMED_AT)
                 struct.pack_into("<I", head, layout.CLAIMED_AT, unit + 1)
         if unit >= units:
+            if plan.mode != "claim":
+                with _CLAIMING:
+                    (wanted,) = struct.unpack_from("<Q", head, WANTED_AT)
+                    struct.pack_into("<Q", head, WANTED_AT, max(wanted, self._generation << 32 | unit + 1))
             return
         self._slots = slots
         self._memory = (ctypes.c_char * stride).from_address(pointer + layout.HEADER_BYTES + unit * stride)
