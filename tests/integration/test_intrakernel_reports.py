@@ -125,7 +125,7 @@ def test_threads(run: Run) -> None:
 
 
 def test_without_kernel_records_the_host_brackets(run: Run) -> None:
-    run("launch:gemm", "host:interpreted", cuda="nvtx")
+    run("launch:gemm", "host:interpreted:realtime", cuda="nvtx")
     assert {row["merged"] for row in run["intrakernel_launches"]} == {"bracket"}
     said = [row["message"] for row in run["diagnostics"] if row["code"] == "intrakernel-bracketed"]
     assert ["no kernels were recorded" in said[0], "they ran on the CPU" in said[1]] == [True, True]
@@ -138,7 +138,9 @@ def test_without_kernel_records_the_host_brackets(run: Run) -> None:
 def test_memory_of_the_host_beside_a_device(run: Run) -> None:
     run("launch:gemm", "host:interpreted")
     run.assert_inside(1)
-    assert (run.launches["interpreted"]["merged"], run.launches["interpreted"]["device"]) == ("bracket", None)
+    interpreted = run.launches["interpreted"]
+    assert (interpreted["merged"], interpreted["device"], interpreted["offset"]) == ("host", None, 0)
+    assert interpreted["launched"] <= interpreted["start"] + interpreted["uncertainty"]
 
 
 def test_what_did_not_fit_is_counted(run: Run) -> None:

@@ -1,6 +1,7 @@
 """Kernels of the look-alike GPU that record regions: `intrakernel_program.py STEP…`. What they would write is written here.
 
-launch:NAME[:NS] into a buffer on the device, four warps record · host:NAME into memory of the host · busy:NAME a launch without records ·
+launch:NAME[:NS] into a buffer on the device, four warps record · host:NAME[:realtime] into memory of the host · busy:NAME a launch without
+records ·
 fill:NAME with another kernel between the note and the launch · threads:N so many, each with a buffer · many:N launches into one buffer ·
 drop: more records than slots · free: the memory goes before it is read · garbage: something else lies in the buffer · bad: an address
 that is none · gone: the context goes · start, stop: of the capture range · fork: the rest in a child · kill: the end
@@ -76,13 +77,13 @@ def on_device(name: str = "device buffer") -> Buffer:
     return kept[-1]
 
 
-def on_host(name: str) -> None:
-    """A launch of something on the CPU, with CLOCK_REALTIME as its timer."""
+def on_host(name: str, clock: int = time.CLOCK_MONOTONIC) -> None:
+    """A launch of something on the CPU."""
     buffer = allocate(4, 1, slots=8, tags=TAGS, device="cpu", name="host buffer")
     with buffer.launch(name):
-        first = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        first = time.clock_gettime_ns(clock)
         time.sleep(0.002)
-        write(buffer, first, time.clock_gettime_ns(time.CLOCK_REALTIME))
+        write(buffer, first, time.clock_gettime_ns(clock))
 
 
 def threads(count: int) -> None:
@@ -132,7 +133,7 @@ def play(words: list[str]) -> None:
         if what == "launch":
             launch(on_device(), parts[0], int(parts[1]) if len(parts) > 1 else 2_000_000)
         elif what == "host":
-            on_host(parts[0])
+            on_host(*parts[:1], *(time.CLOCK_REALTIME for _ in parts[1:]))
         elif what == "busy":
             kernel(parts[0], 100_000)
         elif what == "fill":

@@ -247,3 +247,19 @@ def test_what_the_agent_did_itself_is_no_work_of_the_program(tmp_path: Path) -> 
     assert [row["correlation"] for row in found["syncs"]] == [3, 4]
     assert [row["api"] for row in found["memcpys"]] == [1, 2]
     assert found.notes("intrakernel-read")
+
+
+def test_what_runs_on_the_host_has_the_clock_of_the_report(tmp_path: Path) -> None:
+    regions = [Event(0, 20_000, 21_000)]
+    made = [Unit(regions, begin=20_000, end=30_000)]
+    other = read(2, 80_000, 20_000, 30_000)
+    found = report(
+        tmp_path,
+        [note(1, 10_000, device=-1), note(2, 11_000, device=-1, generation=1)],
+        [read(1, 80_000, 20_000, 30_000, first_ns=20_000, last_ns=30_000), other],
+        {1: [bytes(buffer_bytes(made, slots=4))], 2: [units(20_000, 30_000)]},
+    )
+    rows = found["intrakernel_launches"]
+    assert [(row["merged"], row["device"]) for row in rows] == [("host", None), ("bracket", None)]
+    assert (rows[0]["offset"], rows[0]["start"], rows[0]["end"]) == (0, 20_000, 30_000)
+    assert found["intrakernel_events"][0]["start"] == 20_000

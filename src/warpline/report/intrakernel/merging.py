@@ -11,8 +11,9 @@ from warpline.report.intrakernel import sandwich
 from warpline.report.intrakernel.launches import Launches
 
 Ints = npt.NDArray[np.int64]
-NOTHING, KERNEL, NEIGHBOURS, BRACKET = range(4)
-MERGED = {KERNEL: "kernel", NEIGHBOURS: "neighbours", BRACKET: "bracket"}
+NOTHING, KERNEL, NEIGHBOURS, BRACKET, HOST = range(5)
+MERGED = {KERNEL: "kernel", NEIGHBOURS: "neighbours", BRACKET: "bracket", HOST: "host"}
+_HOST_NS = 2_000  # by which the spool's clock and CLOCK_MONOTONIC may differ
 _USUAL_NS = 20_000.0  # from a launch to its kernel, where the GPU was idle
 
 
@@ -68,6 +69,12 @@ def _merge_device(launches: Launches, kernels: dict[str, Ints], mine: Ints, devi
                 offset, uncertainty, drift = sandwich.between(at[~sure], at[sure][order], found)
                 _take(out, others, NEIGHBOURS, offset, uncertainty, drift)
             return
+    if device < 0:
+        # Interpreters and simulators read CLOCK_MONOTONIC, which is the report's: then there is nothing to find.
+        own = (launches.launched[mine] <= first + _HOST_NS) & (launches.over[mine] >= last - _HOST_NS)
+        some, nothing = mine[own], np.zeros(int(own.sum()), np.int64)
+        _take(out, some, HOST, nothing, nothing + _HOST_NS, nothing.astype(np.float64))
+        mine, first, last, at = mine[~own], first[~own], last[~own], at[~own]
     low = launches.launched[mine] - first - step
     high = np.maximum(launches.over[mine] - last, low)
     order = np.argsort(at, kind="stable")
