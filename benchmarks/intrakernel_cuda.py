@@ -1,0 +1,112 @@
+"""What a region inside a CUDA C++ kernel costs on a GPU: ns per region beside the reference design, and how much a matrix product slows.
+
+Not yet run on a GPU: the kernels are tested on the CPU and compiled for GPUs (tests/dsl/test_cuda_benchmark.py).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from harness import Row
+from warpline import intrakernel
+from warpline.intrakernel.buffers import Buffer
+from warpline.intrakernel.device.cuda_kernels import GpuKernels, compile_gpu
+from warpline.intrakernel.driver import driver
+from warpline.intrakernel.dsl import cuda
+
+NEEDS = "gpu"  # a piece of tests/pieces.py
+SOURCE = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
+RING = 64
+BLOCKS, THREADS = 64, 256
+NS_BUDGET, SLOWER_BUDGET = 40.0, 1.02
+
+
+class Device:
+    """The first device: kernels compiled for it, its memory."""
+
+    def __init__(self) -> None:
+        self.context = driver().context_of_device()
+        major, minor = driver().capability(0)
+        self.arch = f"sm_{major}{minor}"
+
+    def kernels(self, buffer: Buffer, **wishes: bool) -> GpuKernels:
+        """Compile for what `buffer` is."""
+        return GpuKernels(compile_gpu(SOURCE, self.arch, cuda.bind(buffer, **wishes).options), buffer.pointer)
+
+    def zeros(self, nbytes: int) -> ctypes.c_void_p:
+        """Memory that lives as long as this program."""
+        with driver().using(self.context):
+            return ctypes.c_void_p(driver().allocate(nbytes))
+
+    def words(self, memory: ctypes.c_void_p, count: int) -> list[int]:
+        """Wait for the device, and read 64-bit numbers."""
+        with driver().using(self.context):
+            return list((ctypes.c_uint64 * count).from_buffer(driver().read(memory.value or 0, 8 * count)))
+
+
+def run(quick: bool) -> list[Row]:
+    """Measure the timer, the loops and the product."""
+    device = Device()
+    return [*timer(device), *regions(device, 2_000 if quick else 20_000), *product(device, 5 if quick else 25)]
+
+
+def timer(device: Device) -> list[Row]:
+    """By how much the clock that regions are stamped with goes on at least."""
+    out = device.zeros(8 * 4096)
+    device.kernels(intrakernel.allocate(device="cuda", library="cuda")).launch("steps", 1, 1, out, 4096)
+    (step, often), *_ = Counter(device.words(out, 4096)).most_common(1)
+    return [Row("step of %globaltimer", step, "ns", note=f"{often} of 4096 steps, {device.arch}")]
+
+
+def regions(device: Device, count: int) -> list[Row]:
+    """Ns that a region adds to a pass of a loop that does next to nothing, in all warps of 64 blocks."""
+    x, took = device.zeros(4 * BLOCKS * THREADS), device.zeros(8 * BLOCKS)
+    shape: dict[str, Any] = {"grid": BLOCKS, "warps": THREADS // 32, "device": "cuda", "library": "cuda"}
+    slices = intrakernel.allocate(**shape, slots=count)
+    ring = intrakernel.allocate(**shape, slots=RING, mode="smem")
+    cases: dict[str, tuple[str, GpuKernels, Any]] = {"nothing": ("bare", device.kernels(slices), slices)}
+    for clock in ("globaltimer", "clock"):
+        other = intrakernel.allocate(**shape, slots=count, clock=clock)
+        cases[f"a region, {clock}"] = ("region", device.kernels(other), other)
+    cases["a region with payload and generation"] = ("payload", device.kernels(slices, generation=True), slices)
+    cases["a region into a ring in shared memory"] = ("ring", device.kernels(ring), ring)
+    cases["an event of the reference design"] = ("reference", cases["nothing"][1], device.zeros(8 * (4 * 65536 + 8)))
+    values: dict[str, list[float]] = {name: [] for name in cases}
+    for _ in range(7):
+        for name, (kernel, kernels, into) in cases.items():
+            kernels.launch(kernel, BLOCKS, THREADS, x, took, count, into)
+            values[name].append(statistics.median(device.words(took, BLOCKS)) / count)
+    best = {name: min(found) for name, found in values.items()}
+    peer = best["an event of the reference design"] - best["nothing"]
+    return [
+        Row(name, best[name] - best["nothing"], "ns", "the reference design", peer, NS_BUDGET if "region," in name else None, "value")
+        for name in cases
+        if name not in ("nothing", "an event of the reference design")
+    ]
+
+
+def product(device: Device, rounds: int, n: int = 4096) -> list[Row]:
+    """How much slower a matrix product is with eight regions per tile, and with the same code switched off."""
+    a, b, c = (device.zeros(4 * n * n) for _ in range(3))
+    grid = (n // 128, n // 128)
+    buffer = intrakernel.allocate(grid, warps=8, slots=n // 16 * 8, device="cuda", library="cuda")
+    on, off = device.kernels(buffer), device.kernels(buffer, enabled=False)
+    times: dict[str, list[float]] = {"on": [], "off": []}
+    for number in range(rounds + 1):
+        for name, kernels in (("on", on), ("off", off)):
+            device.words(c, 1)
+            began = time.perf_counter()
+            for _ in range(5):
+                kernels.launch("multiply", grid, 256, a, b, c, n, buffer)
+            device.words(c, 1)
+            if number:  # the first round warms up
+                times[name].append((time.perf_counter() - began) / 5 * 1e3)
+    slower = statistics.median(one / other for one, other in zip(times["on"], times["off"], strict=True))
+    bare = statistics.median(times["off"])
+    note = f"{n} x {n} x {n}, fp32, {len(times['on'])} rounds of 5"
+    return [Row("matrix product with 8 regions per tile", bare * slower, "ms", "without", bare, SLOWER_BUDGET, note=note)]
