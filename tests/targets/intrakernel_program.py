@@ -133,7 +133,7 @@ def play(words: list[str]) -> None:
         if what == "launch":
             launch(on_device(), parts[0], int(parts[1]) if len(parts) > 1 else 2_000_000)
         elif what == "host":
-            on_host(*parts[:1], *(time.CLOCK_REALTIME for _ in parts[1:]))
+            on_host(parts[0], time.CLOCK_REALTIME if len(parts) > 1 else time.CLOCK_MONOTONIC)
         elif what == "busy":
             kernel(parts[0], 100_000)
         elif what == "fill":

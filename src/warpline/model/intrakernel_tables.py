@@ -29,8 +29,8 @@ INTRAKERNEL_LAUNCHES = Table(
             "merged",
             "dict",
             "What its times on the report's clock rest on: `kernel` (they lie inside its kernel), `neighbours` (launches beside it with "
-            "kernels), `bracket` (the host before the launch and after its end) or `host` (it ran on the CPU, with the report's clock). Null: "
-            "nothing was stored.",
+            "kernels), `bracket` (the host before the launch and after its end) or `host` (it ran on the CPU, with the report's clock). "
+            "Null: nothing was stored.",
             nullable=True,
         ),
         Column("offset", "int64", "Report's clock minus the GPU's, as used for this launch.", nullable=True, unit="ns"),
