@@ -19,6 +19,7 @@ from warpline.errors import UsageError
 Examples:
   warpline timeline run.warpline
   warpline timeline run.warpline --range 1s/1s200ms --depth 3
+  warpline timeline run.warpline --inside gemm
   warpline timeline run.warpline --thread loader --color always | less -R
 """
 )
@@ -52,6 +53,7 @@ Examples:
     metavar="N",
     help="At most so many threads with more of it than the state.",
 )
+@click.option("--inside", metavar="NAME", help="Show what launches with this in their name recorded inside; the longest, without --range.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colour the ranges.")
 @click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
 def command(
@@ -67,6 +69,7 @@ def command(
     counters: int,
     rows: str | None,
     cpu: int,
+    inside: str | None,
     color: str,
     plain: bool,
 ) -> None:
@@ -77,8 +80,11 @@ def command(
     Below a thread is what it did on the CPU: its states, the function that samples saw most, calls of Python, imports, the garbage
     collector, the GIL, and calls of the C library. A row is there where there is something to show.
     Each GPU that a process used has a row for how busy it was, one for each stream and each kind of copy, its memory and its metrics.
+    Kernels that time themselves (warpline.intrakernel) have a row for each of the warps that ran longest, by SM, block (b) and warp (w):
+    those that --inside names, else of the launch that is alone in the time shown.
     """
     from warpline.cli.timeline.cpu import wanted_rows
+    from warpline.cli.timeline.inside import window_of
     from warpline.cli.timeline.load import Wish, load
     from warpline.cli.timeline.render import Style, render
     from warpline.query import Selection
@@ -88,7 +94,7 @@ def command(
     style = Style(size, ascii=plain, colors=palette() if colored(color) else 0)
     with open_report(report, window=window) as opened:
         whole = opened.span
-        wanted = Selection.parse(span).window(opened) or whole
+        wanted = Selection.parse(span).window(opened) or (window_of(opened, inside) if inside is not None else whole)
         begin, end = max(wanted[0], whole[0]), min(wanted[1], whole[1])
         if begin >= end:
             length = (opened.end - opened.origin) / 1e9
@@ -96,5 +102,7 @@ def command(
             raise (
                 UsageError(f"--range {span}: nothing there; {where}.") if span else UsageError(f"{report} is empty: nothing was recorded.")
             )
-        picture = load(opened, (begin, end), style.columns, Wish(depth, processes, threads, most, tasks, counters, wanted_rows(rows), cpu))
+        picture = load(
+            opened, (begin, end), style.columns, Wish(depth, processes, threads, most, tasks, counters, wanted_rows(rows), cpu, inside)
+        )
     tables.show(render(picture, style))

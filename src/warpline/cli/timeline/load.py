@@ -11,6 +11,7 @@ from warpline.cli.timeline.bars import bars_of
 from warpline.cli.timeline.cpu import ROWS, cpu_rows
 from warpline.cli.timeline.cuda import api_tracks, gpu_groups
 from warpline.cli.timeline.gauges import gauges
+from warpline.cli.timeline.inside import inside_groups
 from warpline.cli.timeline.model import Band, Crowd, Group, Mark, Picture, Track
 from warpline.cli.words import counted
 from warpline.errors import MissingData, ReportError
@@ -31,7 +32,8 @@ _NONE = {"ranges": 0, "lanes": 0, "busy": 0}
 class Wish:
     """What the user wants to see: ids or parts of names of `processes` and `threads` (empty: all), and at most how many of each kind.
 
-    `rows`: of the CPU side, which (names of `cpu.ROWS`); `cpu`: below how many threads, the busiest.
+    `rows`: of the CPU side, which (names of `cpu.ROWS`); `cpu`: below how many threads, the busiest. `inside`: a part of the names of
+    launches whose inside to show; None: that of a launch which is alone in the window.
     """
 
     depth: int = 8
@@ -42,6 +44,7 @@ class Wish:
     counters: int = 8
     rows: Sequence[str] = tuple(ROWS)
     cpu: int = 8
+    inside: str | None = None
 
 
 class _Loader:
@@ -96,6 +99,8 @@ class _Loader:
         self._fill(shown, marked)
         unseen = self._gauges(groups)
         gpus, hidden_rows, unseen_metrics = self._gpus()
+        within, hidden_warps = inside_groups(self.report, self.window, self.columns, self.wish.inside, self.wish.tracks, self.wish.depth)
+        gpus += within
         if not groups and not gpus:
             raise MissingData(self._nothing())
         return Picture(
@@ -104,7 +109,7 @@ class _Loader:
             self.window[1] - self.report.origin,
             self.columns,
             [*(groups[process] for process in sorted(groups)), *gpus],
-            hidden=hidden + hidden_rows,
+            hidden=hidden + hidden_rows + hidden_warps,
             hidden_gauges=unseen + unseen_metrics,
             folded=self.folded,
             unfinished=any(bar.unfinished for track in shown.values() for lane in track.lanes for bar in lane),
