@@ -95,6 +95,11 @@ def test_a_launch_larger_than_the_buffer_says_how_large_it_is() -> None:
     assert simulate("too_small") == [3, 5, 1]  # units that are there, units that were wanted, of which launch
 
 
+def test_only_every_so_manyth_launch_records_where_that_is_asked() -> None:
+    told = simulate("some_launches")
+    assert [[len(one["events"]), one["lost"]] for one in told] == [[3, 0], [3, 0], [9, 0]]  # the second shows what the first left
+
+
 def test_a_ring_keeps_the_latest() -> None:
     told = simulate("ring")
     assert told["units"] == [[0, 0, True, 4, 8], [1, 0, True, 4, 8]]

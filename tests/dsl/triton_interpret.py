@@ -65,6 +65,11 @@ def too_small() -> Any:
     return [len(told["units"]), *struct.unpack_from("<II", buffer.read(), 136)]
 
 
+def some_launches() -> Any:
+    buffer = allocate(3, tags=TAGS, device="cpu", sample_launches=2, mode="claim")
+    return [run(kernels.many, (3,), count, buffer) for count in (1, 2, 3)]
+
+
 def ring() -> Any:
     return run(kernels.many_bare, (2,), 11, allocate(2, slots=4, tags=TAGS, device="cpu", mode="smem"))
 

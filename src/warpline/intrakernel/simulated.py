@@ -52,6 +52,8 @@ class Unit:
             return
         head = (ctypes.c_char * layout.HEADER_BYTES).from_address(pointer)
         units, slots, stride = struct.unpack_from("<III", head, 16)
+        if not units:  # a launch that is not to be recorded
+            return
         (self._generation,) = struct.unpack_from("<I", head, layout.GENERATION_AT)
         unit = block * plan.warps + place
         if plan.mode == "claim":
