@@ -18,7 +18,7 @@ from cutlass import Float32, Int32
 from warpline.intrakernel import allocate
 from warpline.intrakernel.dsl.cute import bind
 
-TAGS = ("load", "store", "compute", "inner", "outer", "even", "odd", "while", "first", "second")
+TAGS = ("zero", "load", "store", "compute", "inner", "outer", "even", "odd", "while", "first", "second")
 
 
 def host(kernel: Any) -> Any:

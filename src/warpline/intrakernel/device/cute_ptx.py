@@ -1,9 +1,10 @@
 """PTX of the CuTe DSL recorder: what a warp does at kernel entry, per record and at the end. Text only, so it needs no package.
 
 Places are counted in 16-byte steps from the buffer's address: this takes one 32-bit register where a pointer takes two, and
-the address itself stays a kernel parameter, which costs none. Lanes that record nothing have a limit of 0, so one comparison
-says both who records and whether there is room. The cursor is not here: it is a value of CuTe DSL, which carries it through
-loops and branches (`warpline.intrakernel.ptx` keeps it in registers of its own, for languages that cannot).
+the address itself stays a kernel parameter, which costs none. Units beyond the first 32 GiB record nothing. Lanes that record
+nothing have a limit of 0, so one comparison says both who records and whether there is room. The cursor is not here: it is a
+value of CuTe DSL, which carries it through loops and branches (`warpline.intrakernel.ptx` keeps it in registers of its own,
+for languages that cannot).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 TIMERS = {"globaltimer": "%globaltimer_lo", "clock": "%clock"}
 STEP = 16  # bytes
+_HEADS = layout.HEADER_BYTES + layout.UNIT_HEADER_BYTES
 _ALIGNED = 1024  # rings come before a kernel's other shared memory, whose swizzled tiles keep their alignment
 _AT = {name: at for name, _, at in layout.HEADER}
 _UNIT_AT = {name: at for name, _, at in layout.UNIT}
@@ -85,12 +87,12 @@ def begin(plan: Plan, *, each_thread: bool = False) -> str:
     """
     smem = plan.mode == "smem"
     ring = f"ld.global.u32 x, [buf+{_AT['slots']}]; {_leave_unless(f'setp.eq.u32 p, x, {plan.ring_slots};')}" if smem else ""
-    slots = "mov.u32 x, 0;" if smem else f"ld.global.u32 limit, [buf+{_AT['slots']}];"
-    limit = "mov.u32 limit, 1;" if smem else "add.u32 limit, limit, first;"
+    room = "mov.u32 room, 0;" if smem else f"ld.global.u32 room, [buf+{_AT['slots']}];"
+    limit = "1" if smem else "room"
     return _lines(
         f"""
         .reg .pred p; .reg .u64 buf, unit, now; .reg .b32 magic, size, mode, clock;
-        .reg .b32 gen, cta, warp, place, number, x, y, sm, limit, first;
+        .reg .b32 gen, cta, warp, place, number, x, y, sm, limit, first, room;
         {f".shared .align {_ALIGNED} .b8 wl_rings[{rings_bytes(plan)}];" if smem else ""}
         mov.u64 buf, {"$4" if smem else "$3"}; mov.u32 limit, 0;
         {"" if each_thread else f"mov.u32 x, %laneid; {_leave_unless('setp.eq.u32 p, x, 0;')}"}
@@ -101,11 +103,11 @@ def begin(plan: Plan, *, each_thread: bool = False) -> str:
         _place(plan),
         _number(plan),
         f"""
-        ld.global.u32 y, [buf+{_AT["stride"]}]; ld.global.u32 gen, [buf+{_AT["generation"]}]; {slots}
-        {_leave_unless(f"setp.lt.u32 p, {'x' if smem else 'limit'}, y;")}
-        shr.u32 y, y, 4; mad.lo.u32 first, number, y, {layout.HEADER_BYTES // STEP};
-        mad.wide.u32 unit, first, {STEP}, buf; add.u32 first, first, {layout.UNIT_HEADER_BYTES // STEP};
-        {limit}
+        ld.global.u32 y, [buf+{_AT["stride"]}]; ld.global.u32 gen, [buf+{_AT["generation"]}]; {room}
+        {_leave_unless("setp.lt.u32 p, room, y;")}
+        shr.u32 y, y, 4; mul.hi.u32 x, number, y; {_leave_unless("setp.eq.u32 p, x, 0;")}
+        mad.lo.u32 first, number, y, {_HEADS // STEP}; add.u32 room, room, first; {_leave_unless("setp.gt.s32 p, room, 0;")}
+        mad.wide.u32 unit, first, {STEP}, buf; sub.u64 unit, unit, {layout.UNIT_HEADER_BYTES}; mov.u32 limit, {limit};
         mov.u32 sm, %smid; st.global.v2.u32 [unit+{_UNIT_AT["warp"]}], {{warp, sm}};
         st.global.v2.u32 [unit+{_UNIT_AT["generation"]}], {{gen, cta}};
         mov.u32 x, {layout.UNIT_MAGIC}; mov.u32 y, {layout.VERSION}; st.global.v2.u32 [unit], {{x, y}}; mov.u64 now, 0;
@@ -182,14 +184,14 @@ def ring_end(plan: Plan) -> str:
     """
     return _lines(
         f"""
-        .reg .pred p, more; .reg .u32 sm, cursor, first, lanes, lane, step, have, x, y; .reg .u64 unit, now, at;
+        .reg .pred p, more; .reg .u32 sm, cursor, first, lanes, lane, step, have, from, x, y; .reg .u64 unit, now, at;
         setp.ne.u32 p, $1, 0; shr.u32 cursor, $2, 3; selp.u32 have, cursor, 0, p; min.u32 have, have, {plan.ring_slots};
         mov.u32 first, $3; activemask.b32 lanes; bar.warp.sync lanes; and.b32 x, lanes, 1; setp.eq.u32 more, x, 0; @more bra wl_done;
         shfl.sync.idx.b32 have, have, 0, 31, lanes; shfl.sync.idx.b32 x, first, 0, 31, lanes; mad.wide.u32 unit, x, {STEP}, $0;
-        mov.u32 x, %lanemask_lt; and.b32 x, x, lanes; popc.b32 lane, x; popc.b32 step, lanes;
+        shfl.sync.idx.b32 from, $4, 0, 31, lanes; mov.u32 x, %lanemask_lt; and.b32 x, x, lanes; popc.b32 lane, x; popc.b32 step, lanes;
         wl_next:
         setp.ge.u32 more, lane, have; @more bra wl_done;
-        shl.b32 x, lane, 3; cvt.u64.u32 at, x; add.u64 at, at, unit; add.u32 x, x, $4;
+        shl.b32 x, lane, 3; cvt.u64.u32 at, x; add.u64 at, at, unit; add.u32 x, x, from;
         ld.shared.v2.u32 {{x, y}}, [x]; st.global.cs.v2.u32 [at], {{x, y}};
         add.u32 lane, lane, step; bra wl_next;
         wl_done:""",

@@ -43,9 +43,9 @@ CuTe DSL refuses calls through a module or an object (`ik.region(…)`), and con
 ## Overhead
 
 Per region two clock reads and one predicated 16-byte store: 7 instructions per pass of a loop on Hopper and Blackwell, 8 with a
-payload or a generation, 9 in mode `smem` before Hopper; 8 registers; no atomics (one per warp in mode `claim`), branches or local memory.
-About 80 instructions at kernel entry, 20 at its end. Mode `smem` takes 8 bytes of shared memory per slot and warp, rounded up to
-1 KiB. `bind(buffer, enabled=False)` compiles to the same machine code as a kernel without regions.
+payload, a generation, the tag 0 or before Hopper; 8 registers (10 before Hopper); no atomics (one per warp in mode `claim`),
+branches or local memory. About 90 instructions at kernel entry, 20 at its end. Mode `smem` takes 8 bytes of shared memory per
+slot and warp, rounded up to 1 KiB. `bind(buffer, enabled=False)` compiles to the same machine code as a kernel without regions.
 
 ## What the compiler may move
 
