@@ -14,6 +14,7 @@ enum {
   kCudaErrorNotInitialized = 3,
   kCudaErrorInvalidContext = 201,
   kCudaErrorNotReady = 600,
+  kCudaErrorCaptureImplicit = 906,
 };
 
 // Of cuPointerGetAttribute.

@@ -143,6 +143,15 @@ def test_memory_of_the_host_beside_a_device(run: Run) -> None:
     assert interpreted["launched"] <= interpreted["start"] + interpreted["uncertainty"]
 
 
+def test_a_captured_launch_runs_with_its_graph(run: Run) -> None:
+    run("launch:gemm", "graph:replayed")
+    assert run.code == 0
+    rows = [row for row in run["intrakernel_launches"] if row["name"] == "replayed"]
+    assert [(row["stored"], row["events"], row["kernel"]) for row in rows] == [(False, 0, None), (True, 12, None)]
+    assert rows[1]["merged"] == "neighbours"
+    assert run.launches["gemm"]["merged"] == "kernel"
+
+
 def test_what_did_not_fit_is_counted(run: Run) -> None:
     run("drop")
     launch = run.launches["drop"]

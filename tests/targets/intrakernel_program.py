@@ -3,7 +3,8 @@
 launch:NAME[:NS] into a buffer on the device, four warps record · host:NAME[:realtime] into memory of the host · busy:NAME a launch without
 records ·
 fill:NAME with another kernel between the note and the launch · threads:N so many, each with a buffer · many:N launches into one buffer ·
-drop: more records than slots · free: the memory goes before it is read · garbage: something else lies in the buffer · bad: an address
+drop: more records than slots · graph:NAME two captured launches ·
+free: the memory goes before it is read · garbage: something else lies in the buffer · bad: an address
 that is none · gone: the context goes · start, stop: of the capture range · fork: the rest in a child · kill: the end
 """
 
@@ -104,6 +105,23 @@ def threads(count: int) -> None:
         thread.join()
 
 
+def graph(name: str) -> None:
+    """Two launches that are captured, then run: nothing that the agent does may spoil the capture."""
+    stream, made, run = (ctypes.c_void_p() for _ in range(3))
+    assert cuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
+    buffer = on_device()
+    assert cuda.cuStreamBeginCapture_v2(stream, 0) == 0
+    for turn in range(2):
+        with buffer.launch(name, stream=stream.value):
+            kernel(f"{name}{turn}_kernel", 200_000, stream)
+    assert cuda.cuStreamEndCapture(stream, ctypes.byref(made)) == 0
+    assert cuda.cuGraphInstantiateWithFlags(ctypes.byref(run), made, ctypes.c_uint64(0)) == 0
+    assert cuda.cuGraphLaunch(run, stream) == 0
+    assert cuda.cuCtxSynchronize() == 0
+    first, last = ran(f"{name}1_kernel")
+    write(buffer, first + LEAD, last - TAIL)
+
+
 def spoil(how: str) -> None:
     """A launch whose buffer cannot be read afterwards."""
     if how == "bad":
@@ -142,6 +160,8 @@ def play(words: list[str]) -> None:
             buffer = on_device()
             for number in range(int(parts[0])):
                 launch(buffer, f"step{number}", 300_000)
+        elif what == "graph":
+            graph(parts[0])
         elif what == "drop":
             launch(on_device(), "drop", events=20)
         elif what == "threads":

@@ -257,9 +257,7 @@ WARPLINE_EXPORT int warpline_intrakernel_launch(uint32_t buffer, uint32_t genera
     return 0;
   }
   try {
-    if (stream == warpline::kAnyStream || !is_capturing(stream)) {
-      store(buffer, now_ms() + kPatienceMs, true, true);
-    }
+    store(buffer, now_ms() + kPatienceMs, true, true);
     warpline::ProcessLog *log = open_log();
     return log != nullptr && is_window_open(*log) ? launch(*log, buffer, generation, stream, name) : 0;
   } catch (...) {

@@ -149,9 +149,13 @@ bool BufferReader::read(uint64_t offset, void *to, size_t size) {
 
 bool is_capturing(uint64_t stream) {
   const CudaMemoryFunctions *call = driver();
+  if (call == nullptr || call->stream_is_capturing == nullptr) {
+    return false;
+  }
   int status = 0;
-  return call != nullptr && call->stream_is_capturing != nullptr &&
-         call->stream_is_capturing(stream_of(stream), &status) == kCudaSuccess && status != 0;
+  CudaResult result = call->stream_is_capturing(stream_of(stream), &status);
+  // The default stream cannot be asked for anything while one that waits for it is captured.
+  return result == kCudaErrorCaptureImplicit || (result == kCudaSuccess && status != 0);
 }
 
 int32_t device_of(uint64_t address) {

@@ -43,7 +43,7 @@ class BufferReader {
   int mode_ = 0;
 };
 
-//! [MT] Whether launches into a stream are being captured for a graph.
+//! [MT] Whether launches into a stream are being captured for a graph: waiting for it would spoil that.
 bool is_capturing(uint64_t stream);
 
 //! [MT] CUDA's number of the device that an address is on, -1 where that is not known.

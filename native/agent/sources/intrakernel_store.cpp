@@ -65,7 +65,7 @@ class Storing {
 
   bool run(uint64_t until_ms, bool whole_context, bool last) {
     IntrakernelResult result = read(until_ms, whole_context);
-    if (result == IntrakernelResult::not_awaited && !last) {
+    if (result == IntrakernelResult::not_awaited && (!last || captured_)) {
       return false;
     }
     finish(result);
@@ -79,6 +79,10 @@ class Storing {
       return unreadable(reader);
     }
     uint64_t stream = source_.launch.stream;
+    captured_ = source_.place.on_device && stream != kAnyStream && is_capturing(stream);
+    if (captured_) {
+      return IntrakernelResult::not_awaited;
+    }
     bool over = stream != kAnyStream ? reader.await_stream(stream, until_ms)
                                      : whole_context && reader.await_context();
     if (!over) {
@@ -195,6 +199,7 @@ class Storing {
   ProcessLog &log_;
   const IntrakernelSource &source_;
   IntrakernelReadRecord record_{};
+  bool captured_ = false;  // its kernel runs with its graph
   IntrakernelResult stopped_ = IntrakernelResult::no_space;
   std::vector<uint64_t> blobs_;  // offsets in the file
 };

@@ -129,7 +129,8 @@ const WarplineTasks *warpline_tasks(void);
  *   gemm<<<..., stream>>>(...);
  */
 enum { WARPLINE_INTRAKERNEL_HOST = 0, WARPLINE_INTRAKERNEL_DEVICE = 1 };
-#define WARPLINE_INTRAKERNEL_ANY_STREAM (~(uint64_t)0) /* it is not known: the whole context is waited for */
+#define WARPLINE_INTRAKERNEL_ANY_STREAM \
+  (~(uint64_t)0) /* it is not known: the whole context is waited for, so not while it captures */
 
 /* A buffer, from its header on. `tags`: lines "number name", for readers; it and `name` may be null. Returns its number, from 1; 0 when it
  * cannot be taken. The memory stays there until it is unregistered; should it not, nothing but what was in it is lost. */
