@@ -1,6 +1,7 @@
 // What a launch wrote comes out of the pieces as it went in, and what others wrote does not.
 #include "agent/sources/intrakernel_pack.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
