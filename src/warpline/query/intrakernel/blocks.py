@@ -26,7 +26,7 @@ _COLUMNS = ("launch", "unit", "start", "end", "tag", "kind")
 class Piece:
     """Regions of whole blocks. `unit`: place among the units; `tag`: number in the list of tags, which grows from piece to piece.
 
-    `cta`: number of the block in this piece, so that `unit` and `cta` rise together. Marks are left out.
+    `cta`: number of the block in this piece; rows are in its order. Marks are left out.
     """
 
     unit: Numbers
@@ -132,9 +132,11 @@ def _piece(rows: dict[str, Numbers], block: Numbers, kinds: list[str], own: bool
         at, first, last = _own(unit[~whole], start[~whole], end[~whole])
         unit, tag = (np.concatenate((values[~whole][at], values[whole])) for values in (unit, tag))
         start, end = np.concatenate((first, start[whole])), np.concatenate((last, end[whole]))
-    order = np.lexsort((start, unit, block[unit]))
-    unit, start, end, tag = (values[order] for values in (unit, start, end, tag))
-    cta = np.cumsum(np.diff(block[unit], prepend=block[unit[0]]) != 0) if len(unit) else unit
+    cta = block[unit]
+    if np.any(cta[1:] < cta[:-1]):
+        order = np.argsort(cta, kind="stable")
+        unit, start, end, tag, cta = (values[order] for values in (unit, start, end, tag, cta))
+    cta = np.cumsum(np.diff(cta, prepend=cta[:1]) != 0)
     return Piece(unit, cta, start, end, tag)
 
 
@@ -142,11 +144,18 @@ def _own(unit: Numbers, start: Numbers, end: Numbers) -> tuple[Numbers, Numbers,
     """Return row, start and end of what is innermost in each unit: all units laid one behind the other, so that one pass does."""
     if not len(unit):
         return unit, start, end
-    order = np.lexsort((-end, start, unit))
-    unit, start, end = unit[order], start[order], end[order]
+    order = np.arange(len(unit))
+    if not _sorted(unit, start, end):  # as reports have them
+        order = np.lexsort((-end, start, unit))
+        unit, start, end = unit[order], start[order], end[order]
     new = np.flatnonzero(np.diff(unit, prepend=unit[0] - 1))
     begin, finish = np.minimum.reduceat(start, new), np.maximum.reduceat(end, new)
     spans = finish - begin + 1
     shift = np.repeat(np.cumsum(spans) - spans - begin, np.diff(np.append(new, len(unit))))
     row, first, last = innermost(start + shift, end + shift)
     return order[row], first - shift[row], last - shift[row]
+
+
+def _sorted(unit: Numbers, start: Numbers, end: Numbers) -> bool:
+    later = (start[1:] > start[:-1]) | ((start[1:] == start[:-1]) & (end[1:] <= end[:-1]))
+    return bool(np.all((unit[1:] > unit[:-1]) | ((unit[1:] == unit[:-1]) & later)))

@@ -35,7 +35,7 @@ def moments(piece: Piece, key: Numbers, number: int) -> Moments:
         return Moments(nothing, nothing, nothing, np.zeros((0, number), bool))
     time = np.concatenate((piece.start[some], piece.end[some]))
     block, of = np.concatenate((cta, cta)), np.concatenate((unit, unit))
-    order = np.lexsort((time, block))
+    order = np.argsort(_behind(time, block))
     time, block, of = time[order], block[order], of[order]
     active = np.zeros((len(time), number), bool)
     step = np.concatenate((np.ones(len(some), np.int32), -np.ones(len(some), np.int32)))[order]
@@ -45,6 +45,18 @@ def moments(piece: Piece, key: Numbers, number: int) -> Moments:
     length = np.append(np.where(block[1:] == block[:-1], time[1:] - time[:-1], 0), 0)
     kept = np.flatnonzero(length > 0)
     return Moments(of[kept], time[kept], length[kept], active[kept])
+
+
+def _behind(time: Numbers, block: Numbers) -> Numbers:
+    """Return times in which all of a block comes before all of the next: one number sorts faster than two."""
+    number = int(block.max()) + 1
+    first, last = np.full(number, np.iinfo(np.int64).max), np.full(number, np.iinfo(np.int64).min)
+    half = len(time) // 2  # begins, then ends; blocks rise in both
+    new = np.flatnonzero(np.diff(block[:half], prepend=-1))
+    first[block[new]], last[block[new]] = np.minimum.reduceat(time[:half], new), np.maximum.reduceat(time[half:], new)
+    spans = np.where(last >= first, last - first + 1, 0)
+    base = np.cumsum(spans) - spans
+    return np.asarray(time + (base - first)[block], np.int64)
 
 
 def pairs(found: Moments, group: Numbers, groups: int) -> npt.NDArray[np.float64]:
