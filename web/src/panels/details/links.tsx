@@ -7,7 +7,7 @@ import { Name } from "../parts/name";
 import { visible } from "../../base/text";
 
 const WORDS: Record<string, string> = {
-  launch: "Launched by", kernel: "Kernel", copy: "Copy", memset: "Memset", graph: "Graph", api: "Call", nvtx: "In the range", wait: "Waits for", waited: "Waited for by",
+  launch: "Launched by", kernel: "Kernel", inside: "Inside", copy: "Copy", memset: "Memset", graph: "Graph", api: "Call", nvtx: "In the range", wait: "Waits for", waited: "Waited for by",
   collective: "Same collective", projection: "On the GPU", gpu: "On the GPU",
 };
 
