@@ -81,6 +81,7 @@ def test_the_sdist_holds_the_sources_and_nothing_built(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"CMakeLists.txt", "LICENSE", "pyproject.toml", "native/include/warpline/format.h", "src/warpline/py.typed"} <= names
+    assert "native/device/warpline.cuh" in names
     unwanted = {name for name in names if re.match(r"(\.venv|\.ci|build|dist|shared)/|.*\.(so|pyc|o)$", name)}
     assert not unwanted
 
@@ -91,16 +92,25 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert {name.partition("/")[0] for name in names} <= {"warpline", f"warpline-{wheel.name.split('-')[1]}.dist-info"}
     package = {name.partition("/")[2] for name in names if name.startswith("warpline/")}
     libraries = {f"_lib/libwarpline_{name}.so" for name in ("agent", "desk", "preload")}
-    assert {"py.typed", "nvtx/_binding.pyi", *libraries} <= package
+    headers = {f"_lib/include/{path.name}" for path in (ROOT / "native" / "device").iterdir() if path.suffix in (".cuh", ".h")}
+    assert "_lib/include/warpline.cuh" in headers
+    assert {"py.typed", "nvtx/_binding.pyi", "intrakernel/examples/tiles.cu", *libraries, *headers} <= package
     assert any(re.fullmatch(r"nvtx/_binding\..*\.so", name) for name in package)
     assert any(name.endswith("licenses/LICENSE") for name in names)
-    assert not {name for name in package if re.search(r"(^|/)tests?(/|_)|\.(cpp|h|a|o)$", name)}
+    assert not {name for name in package - headers if re.search(r"(^|/)tests?(/|_)|\.(cpp|h|a|o)$", name)}
 
 
 def test_it_annotates_without_dependencies(installed: Path, tmp_path: Path) -> None:
     program = "import warpline, warpline.nvtx as n\nwith n.annotate('a'): pass\nprint(warpline.__version__, n.annotate.__module__)"
     version, _ = _run(installed / "python", "-c", program, cwd=tmp_path).split()
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", version)
+
+
+def test_it_says_where_its_header_for_kernels_is(installed: Path, tmp_path: Path) -> None:
+    program = "from warpline.intrakernel import include_path; print(include_path())"
+    path = Path(_run(installed / "python", "-c", program, cwd=tmp_path).strip())
+    assert path.is_relative_to(installed.parent)
+    assert (path / "warpline.cuh").exists()
 
 
 def test_its_agent_loads_without_dependencies(installed: Path, tmp_path: Path) -> None:
