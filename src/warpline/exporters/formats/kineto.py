@@ -35,7 +35,7 @@ LOSES: tuple[str, ...] = (
     "all processes but one",
     "domains, categories, colours and payloads of NVTX ranges; which of them are start/end ranges, or of a task",
     "counters, samples, thread states, OS calls, GC and the GIL, MPI and the like",
-    "GPU memory and metrics, unified memory, CUDA graphs as a whole, CUDA events, overhead",
+    "GPU memory and metrics, unified memory, CUDA graphs as a whole, CUDA events, overhead, what kernels recorded inside",
     "results of calls, mangled and short names of kernels, clusters and local memory",
     "diagnostics and targets",
 )
