@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,17 @@ def run(
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRITON_", "NUMBA_", "CUTE_DSL_", "PYTHON"))}
     path = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
     command = [python or interpreter(piece), *map(str, (program, *words))]
-    done = subprocess.run(
-        command, env={**kept, "PYTHONPATH": path, **environment}, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    # In a folder of its own: compilers put what they keep where they run.
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={**kept, "PYTHONPATH": path, **environment},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
     assert done.returncode == 0 or not ok, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     return done
 
