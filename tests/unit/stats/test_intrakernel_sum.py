@@ -102,7 +102,7 @@ def test_what_is_not_there(tmp_path: Path, report: Report) -> None:
         asked(report, by="thread")
     with (
         open_report(Story().write(tmp_path / "none.warpline")) as none,
-        pytest.raises(MissingData, match="does not contain regions inside"),
+        pytest.raises(MissingData, match="does not contain in-kernel"),
     ):
         asked(none)
     story = Story()

@@ -86,7 +86,7 @@ def launches(report: Report, selection: Selection) -> Launches:
             FROM intrakernel_launches WHERE {during(report, selection)} ORDER BY id"""
     )
     if not rows.num_rows:
-        raise MissingData(f"does not contain regions inside kernels (warpline.intrakernel){selection.place(report)}.")
+        raise MissingData(f"does not contain in-kernel (warpline.intrakernel) data{selection.place(report)}.")
     number = rows.num_rows
     rows = rows.filter(rows.column("known"))
     if not rows.num_rows:
