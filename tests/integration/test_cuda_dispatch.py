@@ -216,10 +216,10 @@ class TestWindows:
     def test_windows_that_others_open(self, cuda: CudaPrograms) -> None:
         """By commands, in other processes: the agent sees the gate move, and does not look for it."""
         capture = cuda.capture(flags=TRACE | TOGGLE, flush_ms=1000, open=False)
-        words = ["kernel:before:1000:1:2", *["kernel:inside:1000:1", "sleep:2"] * 150, "sync:1"]
+        words = ["kernel:before:1000:1:2", "name:begun", *["kernel:inside:1000:1", "sleep:2"] * 150, "sync:1"]
         running = subprocess.Popen([cuda.program(), *words], env=cuda.environment(capture))
         try:
-            while not any("injection" in line for line in log_of(capture.spool)):
+            while Path(f"/proc/{running.pid}/comm").read_text().strip() != "begun":
                 assert running.poll() is None
             assert capture.open(COMMAND) == 1
             while len(written(capture.spool)) < 20:
