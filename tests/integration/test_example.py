@@ -54,7 +54,8 @@ def test_it_learns_and_what_it_does_is_in_the_report(tmp_path: Path) -> None:
     assert marked[0][0] > marked[-1][0]
     names = {name for (name,) in rows(report, "SELECT name FROM threads")}
     assert names == {"training", "loader 0", "loader 1", "evaluation"}
-    assert rows(report, "SELECT count(*)::INT AS n FROM diagnostics") == [(0,)]
+    # Of a machine whose clock is being set the report says so; that is no fault of the program.
+    assert rows(report, "SELECT count(*)::INT AS n FROM diagnostics WHERE code != 'clock-corrected'") == [(0,)]
 
 
 def test_the_cure_takes_the_cause_away(tmp_path: Path) -> None:
