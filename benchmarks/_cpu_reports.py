@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warpline.report.schema import schema
+from _tables import texts, write
 from warpline.report.writer import THREADS_PER_PROCESS, Facts, PartWriter
 
 THREADS = 32
@@ -41,10 +41,10 @@ def make_cpu_report(path: Path, rows: int) -> Path:
         few = np.arange(rows // 100)
         place = _place(few, rng)
         nothing = {"collected": few % 1000, "uncollectable": 0 * few}
-        _write(part, "gc", {**place, "generation": few % 3, **nothing})
-        names = _texts(few % 3000, [f"package{n % 40}.module{n}" for n in range(3000)])
+        write(part, "gc", {**place, "generation": few % 3, **nothing})
+        names = texts(few % 3000, [f"package{n % 40}.module{n}" for n in range(3000)])
         own = place["end"] - place["start"]
-        _write(part, "imports", {**place, "name": names, "self": own, "depth": 0 * few, "failed": pa.array(few < 0)})
+        write(part, "imports", {**place, "name": names, "self": own, "depth": 0 * few, "failed": pa.array(few < 0)})
         part.commit(facts)
     return path
 
@@ -56,23 +56,23 @@ def _happenings(part: PartWriter, number: _Numbers, rng: np.random.Generator) ->
     stack = 1 + rng.zipf(1.2, len(number)) % FRAMES
     ran = pa.array(rng.random(len(number)) < 0.7)
     ticks = {"count": count, "weight": count * 1_000_000}
-    _write(part, "samples", {**place, **ticks, "kind": _texts(number % 4 // 3, ["python", "native"]), "on_cpu": ran, "stack": stack})
-    state = _texts(number % 3, ["running", "blocked", "runnable"])
-    reason = _texts(number % 10, list(_CALLS))
-    _write(part, "thread_states", {**place, "state": state, "cpu": number % 16, "exact": pa.array(number >= 0), "reason": reason})
+    write(part, "samples", {**place, **ticks, "kind": texts(number % 4 // 3, ["python", "native"]), "on_cpu": ran, "stack": stack})
+    state = texts(number % 3, ["running", "blocked", "runnable"])
+    reason = texts(number % 10, list(_CALLS))
+    write(part, "thread_states", {**place, "state": state, "cpu": number % 16, "exact": pa.array(number >= 0), "reason": reason})
     code = rng.zipf(1.5, len(number)) % len(_CALLS)
-    path = _texts(rng.zipf(1.3, len(number)) % 3000, [f"/data/some/folder/shard-{n:05}.bin" for n in range(3000)])
-    call = {**place, "name": _texts(code, list(_CALLS)), "bytes": 4096 + 0 * number}
-    _write(part, "osrt", {**call, "group": _texts(0 * number, ["file"]), "result": 0 * number, "target": path})
-    _write(part, "file_access", {**call, "operation": _texts(number % 4, ["open", "read", "write", "seek"]), "path": path})
+    path = texts(rng.zipf(1.3, len(number)) % 3000, [f"/data/some/folder/shard-{n:05}.bin" for n in range(3000)])
+    call = {**place, "name": texts(code, list(_CALLS)), "bytes": 4096 + 0 * number}
+    write(part, "osrt", {**call, "group": texts(0 * number, ["file"]), "result": 0 * number, "target": path})
+    write(part, "file_access", {**call, "operation": texts(number % 4, ["open", "read", "write", "seek"]), "path": path})
     # one holds the lock, for a while after another; the wait before it
     turn = number // 2
     begin, hold = turn * 300, (number % 2 == 0).astype(np.int64)
     times = {"start": np.where(hold, begin, np.maximum(begin - 2_000, 0)), "end": np.where(hold, begin + 280, begin)}
     amounts = {"held": hold * 280, "waited": (1 - hold) * 2_000, "holds": hold, "waits": 1 - hold}
     keys = {"id": number, "process": 0 * number, "thread": turn * 7 % THREADS, "interpreter": 0 * number}
-    _write(part, "gil", {**keys, **times, "state": _texts(hold, ["wait", "hold"]), **amounts})
-    _write(part, "python_calls", _traced(number, rng) | {"process": 0 * number, "id": number})
+    write(part, "gil", {**keys, **times, "state": texts(hold, ["wait", "hold"]), **amounts})
+    write(part, "python_calls", _traced(number, rng) | {"process": 0 * number, "id": number})
     assert (length > 0).all()
 
 
@@ -89,10 +89,10 @@ def _traced(number: _Numbers, rng: np.random.Generator) -> dict[str, _Numbers | 
     flags = {"clipped": pa.array(number < 0), "failed": pa.array(number < 0)}
     place = {"thread": number % THREADS, "start": start, "end": group * 20 * _STEP + last * _STEP - level * 100, "depth": level}
     names = {
-        "name": _texts(code, [f"function{n}" for n in range(300)]),
-        "file": _texts(code % 20, [f"/src/module{n}.py" for n in range(20)]),
+        "name": texts(code, [f"function{n}" for n in range(300)]),
+        "file": texts(code % 20, [f"/src/module{n}.py" for n in range(20)]),
     }
-    return {**place, "parent": parent, "kind": _texts(0 * number, ["function"]), **names, "line": code, **flags}
+    return {**place, "parent": parent, "kind": texts(0 * number, ["function"]), **names, "line": code, **flags}
 
 
 def _place(number: _Numbers, rng: np.random.Generator) -> dict[str, _Numbers]:
@@ -113,14 +113,14 @@ def _frames(part: PartWriter, rng: np.random.Generator) -> None:
         "process": 0 * number,
         "parent": pa.array(parent, mask=(parent == 0) | (number % DEPTH == 0)),
         "depth": depth,
-        "kind": _texts(python.astype(np.int64), ["native", "python"]),
-        "function": _texts(code, [f"some_function_{n}" for n in range(3000)]),
+        "kind": texts(python.astype(np.int64), ["native", "python"]),
+        "function": texts(code, [f"some_function_{n}" for n in range(3000)]),
         "module": pa.DictionaryArray.from_arrays(pa.array(code % 30, pa.int32(), mask=python), pa.array([f"lib{n}.so" for n in range(30)])),
-        "file": _texts(code % 200, [f"/usr/lib/python3/site-packages/package/module{n}.py" for n in range(200)]),
+        "file": texts(code % 200, [f"/usr/lib/python3/site-packages/package/module{n}.py" for n in range(200)]),
         "line": code + rng.integers(0, 20, FRAMES),
         "first_line": code,
     }
-    _write(part, "frames", columns)
+    write(part, "frames", columns)
 
 
 def _ranges(part: PartWriter, length: int) -> None:
@@ -128,19 +128,8 @@ def _ranges(part: PartWriter, length: int) -> None:
     start = number * (length // RANGES)
     nothing = {name: pa.array(np.zeros(len(start), bool)) for name in ("unfinished", "inherited", "clipped")}
     place = {"id": np.arange(len(start)), "process": 0 * start, "thread": thread, "start": start, "end": start + length // RANGES // 2}
-    texts = {"message": _texts(0 * start, ["step"]), "style": _texts(0 * start, ["PushPop"])}
-    _write(part, "nvtx_ranges", {**place, "depth": 0 * start, **texts, **nothing})
-
-
-def _texts(codes: _Numbers, values: list[str]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(values))
-
-
-def _write(part: PartWriter, table: str, columns: dict[str, _Numbers | pa.Array]) -> None:
-    wanted = schema(table)
-    count = len(next(iter(columns.values())))
-    arrays = [pa.array(columns[item.name]).cast(item.type) if item.name in columns else pa.nulls(count, item.type) for item in wanted]
-    part.write(table, pa.Table.from_arrays(arrays, schema=wanted))
+    names = {"message": texts(0 * start, ["step"]), "style": texts(0 * start, ["PushPop"])}
+    write(part, "nvtx_ranges", {**place, "depth": 0 * start, **names, **nothing})
 
 
 assert THREADS < THREADS_PER_PROCESS

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warpline.report.schema import schema
+from _tables import texts, write
 from warpline.report.writer import THREADS_PER_PROCESS, Facts, PartWriter
 
 NAMES = 400
@@ -49,7 +49,7 @@ _Numbers = npt.NDArray[np.int64]
 
 def _calls(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers, around: _Numbers) -> None:
     names = ["cudaLaunchKernel", "cudaMemcpyAsync"]
-    _write(
+    write(
         part,
         "cuda_api",
         {
@@ -69,7 +69,7 @@ def _calls(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers
 
 def _kernels(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers, length: _Numbers, rng: np.random.Generator) -> None:
     start = begin + 4_000
-    _write(
+    write(
         part,
         "kernels",
         {
@@ -84,7 +84,7 @@ def _kernels(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbe
 
 
 def _copies(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers) -> None:
-    _write(
+    write(
         part,
         "memcpys",
         {
@@ -131,7 +131,7 @@ def _ranges(part: PartWriter, kernels: int) -> _Numbers:
         **nothing,
     }
     for first in range(0, len(order), GROUP):
-        _write(part, "nvtx_ranges", {name: values[first : first + GROUP] for name, values in rows.items()})
+        write(part, "nvtx_ranges", {name: values[first : first + GROUP] for name, values in rows.items()})
     launch = np.arange(kernels)
     around: _Numbers = ids[offsets[2] + launch % THREADS * counts[2] + launch // THREADS]
     return around
@@ -155,17 +155,6 @@ def launches(number: _Numbers, names: int, rng: np.random.Generator) -> dict[str
         "static_shared": 0 * number,
         "dynamic_shared": 0 * number,
     }
-
-
-def texts(codes: _Numbers, values: list[str]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(values))
-
-
-def _write(part: PartWriter, table: str, columns: dict[str, _Numbers | pa.Array]) -> None:
-    wanted = schema(table)
-    count = len(next(iter(columns.values())))
-    arrays = [pa.array(columns[item.name]).cast(item.type) if item.name in columns else pa.nulls(count, item.type) for item in wanted]
-    part.write(table, pa.Table.from_arrays(arrays, schema=wanted))
 
 
 assert THREADS < THREADS_PER_PROCESS

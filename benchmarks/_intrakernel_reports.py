@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warpline.report.schema import schema
+from _tables import texts, write
 from warpline.report.writer import Facts, PartWriter
 
 SMS = 132
@@ -36,8 +36,8 @@ def make_intrakernel_report(path: Path, events: int, launches: int = 8) -> Path:
         about = {"id": np.arange(launches), "process": zero, "thread": zero, "buffer": zero, "generation": np.arange(launches) + 1}
         when = {"launched": begins, "start": begins, "end": begins + length, "units": zero + units, "events": zero + units * REGIONS}
         none = dict.fromkeys(("dropped", "units_lost", "unended"), zero)
-        names = {"name": _texts(zero, ["gemm"]), "stored": pa.array(np.ones(launches, bool))}
-        _write(part, "intrakernel_launches", {**about, **when, **none, **names})
+        names = {"name": texts(zero, ["gemm"]), "stored": pa.array(np.ones(launches, bool))}
+        write(part, "intrakernel_launches", {**about, **when, **none, **names})
         for launch in range(launches):
             number = np.arange(units)
             cta, warp = number // WARPS, number % WARPS
@@ -53,12 +53,12 @@ def make_intrakernel_report(path: Path, events: int, launches: int = 8) -> Path:
                 "sm_end": cta % SMS,
             }
             ran = {"start": start, "end": start + _LIFE, "events": 0 * own + REGIONS, "dropped": 0 * own}
-            _write(part, "intrakernel_units", {**place, **ran, "ended": pa.array(np.ones(units, bool))})
+            write(part, "intrakernel_units", {**place, **ran, "ended": pa.array(np.ones(units, bool))})
             for first in range(0, units, 1600):
                 some = np.arange(first, min(first + 1600, units))
                 unit, region = np.repeat(some, REGIONS), np.tile(np.arange(REGIONS), len(some))
                 begin = start[unit] + region * _STEP
-                _write(
+                write(
                     part,
                     "intrakernel_events",
                     {
@@ -68,21 +68,10 @@ def make_intrakernel_report(path: Path, events: int, launches: int = 8) -> Path:
                         "unit": launch * units + unit,
                         "start": begin,
                         "end": begin + rng.integers(3, 15, len(unit)) * 32,
-                        "tag": _texts(region % 2 + 2 * (warp[unit] >= WARPS // 2), list(TAGS)),
-                        "kind": _texts(0 * unit, ["region"]),
+                        "tag": texts(region % 2 + 2 * (warp[unit] >= WARPS // 2), list(TAGS)),
+                        "kind": texts(0 * unit, ["region"]),
                         "payload": region,
                     },
                 )
         part.commit(facts)
     return path
-
-
-def _texts(codes: _Numbers, values: list[str]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(values))
-
-
-def _write(part: PartWriter, table: str, columns: dict[str, _Numbers | pa.Array]) -> None:
-    wanted = schema(table)
-    count = len(next(iter(columns.values())))
-    arrays = [pa.array(columns[item.name]).cast(item.type) if item.name in columns else pa.nulls(count, item.type) for item in wanted]
-    part.write(table, pa.Table.from_arrays(arrays, schema=wanted))

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from _cuda_reports import launches, texts
+from _cuda_reports import launches
+from _tables import texts
 from warpline.report.schema import schema
 from warpline.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, PartWriter
 

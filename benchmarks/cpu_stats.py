@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from _cpu_reports import make_cpu_report
-from harness import Row
+from harness import Row, quickest
 from warpline import catalog
 from warpline.query import Selection
 from warpline.query import open as open_report
@@ -43,12 +42,7 @@ def run(quick: bool) -> list[Row]:
         work: dict[str, Callable[[], object]] = {"": partial(report.sql, _BARE)}
         for name, (stat, selection, options) in _CASES.items():
             work[name] = partial(catalog.find("stats.tables", stat).load().table, report, selection, **options)
-        best = dict.fromkeys(work, float("inf"))
-        for _ in range(3):
-            for name, function in work.items():
-                before = time.perf_counter()
-                function()
-                best[name] = min(best[name], time.perf_counter() - before)
+        best = quickest(work)
         report.close()
     budget = None if quick else BUDGET_S
     what = f"of {rows:,} rows"

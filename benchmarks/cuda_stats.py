@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from _cuda_reports import make_cuda_report
-from harness import Row
+from harness import Row, quickest
 from warpline import catalog
 from warpline.query import Selection
 from warpline.query import open as open_report
@@ -39,12 +38,7 @@ def run(quick: bool) -> list[Row]:
         work: dict[str, Callable[[], object]] = {"": partial(report.sql, _BARE)}
         for name in (*_SUMS, *_JOINED, *_TRACES, *_TIME):
             work[name] = partial(catalog.find("stats.tables", name).load().table, report, Selection())
-        best = dict.fromkeys(work, float("inf"))
-        for _ in range(3):
-            for name, function in work.items():
-                before = time.perf_counter()
-                function()
-                best[name] = min(best[name], time.perf_counter() - before)
+        best = quickest(work)
         report.close()
     budget = None if quick else BUDGET_S
     what = f"of {kernels:,} kernels"

@@ -97,6 +97,17 @@ def interleave(
     return {name: Timing(tuple(values)) for name, values in samples.items()}
 
 
+def quickest(work: Mapping[str, Callable[[], object]], rounds: int = 3) -> dict[str, float]:
+    """Call each function `rounds` times in turn and return the seconds of its fastest call: for what takes seconds by itself."""
+    best = dict.fromkeys(work, float("inf"))
+    for _ in range(rounds):
+        for name, function in work.items():
+            before = time.perf_counter()
+            function()
+            best[name] = min(best[name], time.perf_counter() - before)
+    return best
+
+
 def paired_ratio(one: Timing, other: Timing) -> float:
     """Median over the rounds of one/other, each pair measured side by side: steadier than a ratio of two medians."""
     return statistics.median(a / b for a, b in zip(one.rounds, other.rounds, strict=True))

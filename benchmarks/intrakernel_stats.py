@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from _intrakernel_reports import make_intrakernel_report
-from harness import Row
+from harness import Row, quickest
 from warpline import catalog
 from warpline.query import Selection
 from warpline.query import open as open_report
@@ -28,12 +27,7 @@ def run(quick: bool) -> list[Row]:
         for unit in catalog.units("stats.tables"):
             if unit.id.startswith("intrakernel"):
                 work[unit.id] = partial(unit.load().table, report, Selection())
-        best = dict.fromkeys(work, float("inf"))
-        for _ in range(3):
-            for name, function in work.items():
-                before = time.perf_counter()
-                function()
-                best[name] = min(best[name], time.perf_counter() - before)
+        best = quickest(work)
         report.close()
     what, bare = f"of {events:,} regions", "DuckDB count and sum alone"
     return [
