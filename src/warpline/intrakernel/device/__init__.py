@@ -1,1 +1,1 @@
-"""The device halves of in-kernel languages, which import these: what kernels call, and their examples. `dsl` is the door."""
+"""The device halves of in-kernel languages, which import these: what kernels call. `dsl` is the door."""

@@ -120,6 +120,6 @@ def example(way: str) -> Buffer:
         os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # read when Numba is imported
     device, library = ("cpu", "") if way == "simulator" else ("cuda", "numba")
     buffer = allocate(grid=dsl.EXAMPLE_GRID, warps=2, slots=32, tags=dsl.EXAMPLE_TAGS, device=device, library=library)
-    module = import_module("warpline.intrakernel.device.numba_example")
+    module = import_module("warpline.intrakernel.examples.numba")
     module.run(buffer, bind(buffer), dsl.EXAMPLE_GRID, dsl.EXAMPLE_TILES)
     return buffer

@@ -111,6 +111,6 @@ def example(way: str) -> Buffer:
         os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is decorated
     device = "cpu" if way == "interpreter" else "cuda"
     buffer = allocate(grid=dsl.EXAMPLE_GRID, warps=1, slots=32, tags=dsl.EXAMPLE_TAGS, device=device)
-    module = import_module("warpline.intrakernel.device.triton_example")
+    module = import_module("warpline.intrakernel.examples.triton")
     module.run(buffer, bind(buffer), dsl.EXAMPLE_GRID, dsl.EXAMPLE_TILES)
     return buffer
