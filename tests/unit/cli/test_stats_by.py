@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.gpu_schedule import chaos
+from tests.kernel_story import chance as chance_inside
 from warpline.cli.group import commands
 from warpline.errors import UsageError
 from warpline.testing.timeline import timeline
@@ -93,3 +94,17 @@ def test_calls_are_kept_apart_by_process_or_rank(report: str) -> None:
     assert sum(int(str(row["Num Calls"])) for row in apart) == sum(int(str(row["Num Calls"])) for row in whole)
     assert {"PID"} <= apart[0].keys()
     assert "PID" not in whole[0]
+
+
+@pytest.mark.parametrize("by", ["launch", "sm", "warp", "role"])
+def test_regions_inside_kernels_are_kept_apart_by_it(tmp_path: Path, by: str) -> None:
+    inside = str(chance_inside(3).write(tmp_path / "inside.warpline"))
+    whole, apart = rows("-r", "intrakernel_sum", inside), rows("--by", by, "-r", "intrakernel_sum", inside)
+    assert apart == rows("-r", f"intrakernel_sum:by={by}", inside)
+    assert len(apart) >= len(whole)
+    assert {"launch": "Launch", "sm": "SM"}.get(by, by.title()) in apart[0]
+    assert sum(int(str(row["Count"])) for row in apart) == sum(int(str(row["Count"])) for row in whole)
+    if by == "warp":
+        assert rows("--by", by, "-r", "intrakernel_overlap", inside) == rows("-r", f"intrakernel_overlap:by={by}", inside)
+    with pytest.raises(UsageError, match="intrakernel_sum"):
+        CliRunner().invoke(commands, ["stats", "--by", by, "-r", "nvtx_sum", inside], catch_exceptions=False)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
 FAMILY = "stats.tables"
-_BY = ("device", "stream", "process", "rank")
+_BY = ("device", "stream", "process", "rank", "launch", "sm", "warp", "role", "tag")  # the last ones: inside kernels
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ Examples:
   warpline stats -r nvtx_pushpop_trace --filter-time 1s/1s500ms run
   warpline stats -r cuda_gpu_kern_sum:base run    kernels by function alone
   warpline stats --by rank -r temporal_breakdown,comm_comp_overlap run
+  warpline stats --by role -r intrakernel_sum run   regions inside kernels by role of the warps
 """,
 )
 @click.argument("report", type=ReportPath())
@@ -74,7 +75,7 @@ Examples:
     metavar="-|NAME[,…]",
     help="Standard output, or files NAME_TABLE.csv …; `.`: beside the report.",
 )
-@click.option("--by", type=click.Choice(_BY), help="Keep rows apart by this, in tables of GPUs that know it (their argument :by=).")
+@click.option("--by", type=click.Choice(_BY), help="Keep rows apart by this, in tables that know it (their argument :by=).")
 @click.option("--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec.")
 @click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
 @click.option(

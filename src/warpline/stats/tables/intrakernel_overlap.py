@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
 DEFAULT = False  # `warpline stats` prints it only when asked by name
-_BY = ("role", "tag", "warp")
+BY = ("role", "tag", "warp")
 _MOST = 32
 
 
@@ -54,7 +54,7 @@ def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table
         selection: which part of it.
         by: what is compared: `role`, `tag` or `warp`.
     """
-    one_of("by", by, _BY)
+    one_of("by", by, BY)
     found = launches(report, selection)
     warps = units(report, found)
     known = roles(report, found, warps)

@@ -50,7 +50,8 @@ from warpline.stats.sums import block
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
 
-_BY = {"kernel": "", "launch": "Launch", "sm": "SM", "warp": "Warp", "role": "Role"}
+BY = ("kernel", "launch", "sm", "warp", "role")
+_TITLES = {"kernel": "", "launch": "Launch", "sm": "SM", "warp": "Warp", "role": "Role"}
 
 
 def table(report: Report, selection: Selection, *, by: str = "kernel") -> pa.Table:
@@ -61,7 +62,7 @@ def table(report: Report, selection: Selection, *, by: str = "kernel") -> pa.Tab
         selection: which part of it.
         by: what rows are kept apart by, beside kernel and tag: `kernel` (nothing), `launch`, `sm`, `warp` or `role`.
     """
-    title = _BY[one_of("by", by, tuple(_BY))]
+    title = _TITLES[one_of("by", by, BY)]
     found = launches(report, selection)
     warps = units(report, found)
     group = found.group[warps.launch]
