@@ -143,13 +143,26 @@ def test_memory_of_the_host_beside_a_device(run: Run) -> None:
     assert interpreted["launched"] <= interpreted["start"] + interpreted["uncertainty"]
 
 
-def test_a_captured_launch_runs_with_its_graph(run: Run) -> None:
-    run("launch:gemm", "graph:replayed")
+@pytest.mark.parametrize("steps", [("launch:gemm", "graph:replayed"), ("graph:replayed:3",)], ids=["clock known", "graph alone"])
+def test_a_captured_launch_runs_with_its_graph(run: Run, steps: tuple[str, ...]) -> None:
+    """It is the last run of its node, although other kernels of the graph, and of the thread, are beside it."""
+    run(*steps)
     assert run.code == 0
     rows = [row for row in run["intrakernel_launches"] if row["name"] == "replayed"]
-    assert [(row["stored"], row["events"], row["kernel"]) for row in rows] == [(False, 0, None), (True, 12, None)]
-    assert rows[1]["merged"] == "neighbours"
-    assert run.launches["gemm"]["merged"] == "kernel"
+    kernels = [row for row in run["kernels"] if row["name"] == "replayed1_kernel"]
+    assert [(row["stored"], row["events"], row["kernel"]) for row in rows] == [(False, 0, None), (True, 12, kernels[-1]["id"])]
+    assert (rows[1]["merged"], rows[1]["correlation"]) == ("kernel", kernels[-1]["correlation"])
+    assert kernels[-1]["start"] <= rows[1]["start"] < rows[1]["end"] <= kernels[-1]["end"]
+    assert all(row["merged"] == "kernel" for row in run["intrakernel_launches"] if row["stored"])
+
+
+def test_notes_around_replays_of_a_graph(run: Run) -> None:
+    run("replay:step:4", "launch:gemm")
+    kernels = [row for row in run["kernels"] if row["name"] == "step_kernel"]
+    rows = [row for row in run["intrakernel_launches"] if row["name"] == "step"]
+    assert [row["kernel"] for row in rows] == [row["id"] for row in kernels]
+    assert len({row["correlation"] for row in rows}) == 4
+    run.assert_inside(5)
 
 
 def test_what_did_not_fit_is_counted(run: Run) -> None:

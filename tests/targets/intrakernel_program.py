@@ -1,10 +1,9 @@
 """Kernels of the look-alike GPU that record regions: `intrakernel_program.py STEP…`. What they would write is written here.
 
 launch:NAME[:NS] into a buffer on the device, four warps record · host:NAME[:realtime] into memory of the host · busy:NAME a launch without
-records ·
-fill:NAME with another kernel between the note and the launch · threads:N so many, each with a buffer · many:N launches into one buffer ·
-drop: more records than slots · graph:NAME two captured launches ·
-free: the memory goes before it is read · garbage: something else lies in the buffer · bad: an address
+records · fill:NAME with another kernel between the note and the launch · threads:N so many, each with a buffer · many:N launches into one
+buffer · drop: more records than slots · graph:NAME[:REPLAYS] two captured launches among others, the last one seen · replay:NAME[:TIMES]
+notes around replays of a graph · free: the memory goes before it is read · garbage: something else lies in the buffer · bad: an address
 that is none · gone: the context goes · start, stop: of the capture range · fork: the rest in a child · kill: the end
 """
 
@@ -105,21 +104,58 @@ def threads(count: int) -> None:
         thread.join()
 
 
-def graph(name: str) -> None:
+class Graph:
+    """Kernels that are captured in a block, then run as one."""
+
+    def __init__(self) -> None:
+        self.stream, self._made, self._run = (ctypes.c_void_p() for _ in range(3))
+        assert cuda.cuStreamCreate(ctypes.byref(self.stream), 1) == 0
+
+    def __enter__(self) -> ctypes.c_void_p:
+        assert cuda.cuStreamBeginCapture_v2(self.stream, 0) == 0
+        return self.stream
+
+    def __exit__(self, *_: object) -> None:
+        assert cuda.cuStreamEndCapture(self.stream, ctypes.byref(self._made)) == 0
+        assert cuda.cuGraphInstantiateWithFlags(ctypes.byref(self._run), self._made, ctypes.c_uint64(0)) == 0
+
+    def replay(self) -> None:
+        assert cuda.cuGraphLaunch(self._run, self.stream) == 0
+
+    def wait(self) -> None:
+        assert cuda.cuCtxSynchronize() == 0
+
+
+def graph(name: str, replays: int = 1) -> None:
     """Two launches that are captured, then run: nothing that the agent does may spoil the capture."""
-    stream, made, run = (ctypes.c_void_p() for _ in range(3))
-    assert cuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
-    buffer = on_device()
-    assert cuda.cuStreamBeginCapture_v2(stream, 0) == 0
-    for turn in range(2):
-        with buffer.launch(name, stream=stream.value):
-            kernel(f"{name}{turn}_kernel", 200_000, stream)
-    assert cuda.cuStreamEndCapture(stream, ctypes.byref(made)) == 0
-    assert cuda.cuGraphInstantiateWithFlags(ctypes.byref(run), made, ctypes.c_uint64(0)) == 0
-    assert cuda.cuGraphLaunch(run, stream) == 0
-    assert cuda.cuCtxSynchronize() == 0
+    made, buffer = Graph(), on_device()
+    with made as stream:
+        kernel("before", 150_000, stream)
+        for turn in range(2):
+            with buffer.launch(name, stream=stream.value):
+                kernel(f"{name}{turn}_kernel", 200_000 + 90_000 * turn, stream)
+        kernel("after", 100_000, stream)
+    for _ in range(replays):
+        made.replay()
+    kernel("other", 295_000)  # as if it were that: the same thread, blocks and length
+    made.wait()
     first, last = ran(f"{name}1_kernel")
     write(buffer, first + LEAD, last - TAIL)
+
+
+def replay(name: str, times: int = 1) -> None:
+    """Notes around replays of a graph that was captured without any."""
+    made, buffer = Graph(), on_device()
+    with made as stream:
+        kernel("before", 50_000, stream)
+        kernel(f"{name}_kernel", 200_000, stream)
+        kernel("after", 90_000, stream)
+    for _ in range(times):
+        with buffer.launch(name, stream=stream.value):
+            made.replay()
+        made.wait()
+        first, last = ran(f"{name}_kernel")
+        write(buffer, first + LEAD, last - TAIL)
 
 
 def spoil(how: str) -> None:
@@ -160,8 +196,8 @@ def play(words: list[str]) -> None:
             buffer = on_device()
             for number in range(int(parts[0])):
                 launch(buffer, f"step{number}", 300_000)
-        elif what == "graph":
-            graph(parts[0])
+        elif what in ("graph", "replay"):
+            {"graph": graph, "replay": replay}[what](parts[0], *map(int, parts[1:]))
         elif what == "drop":
             launch(on_device(), "drop", events=20)
         elif what == "threads":

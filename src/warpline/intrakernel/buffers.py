@@ -100,8 +100,8 @@ class Buffer:
             recording.store(self._number, self.tags)
             self.generation = self.generation % 0xFFFFFFFF + 1
             self._place.set_word(layout.GENERATION_AT, self.generation, stream)
-            if self.mode == "claim":
-                self._place.set_word(layout.CLAIMED_AT, 0, stream)
+        if self.mode == "claim":  # before the first launch, too: if that is captured, each replay of the graph begins anew
+            self._place.set_word(layout.CLAIMED_AT, 0, stream)
         self.last = found = Launch(self.generation, name or self.name, time.clock_gettime_ns(time.CLOCK_REALTIME))
         recording.launched(self._number, found.generation, found.name, self._stream(stream))
         yield found

@@ -25,6 +25,7 @@ class Candidates:
 
     launch: Ints
     correlation: Ints
+    outer: Ints  # number of the call that it is, or is inside of
 
 
 def candidates(start: Ints, tid: Ints, calls: WideRecords, strings: Strings) -> Candidates:
@@ -36,24 +37,26 @@ def candidates(start: Ints, tid: Ints, calls: WideRecords, strings: Strings) -> 
     del name
     some = some[begins[some] >= (int(start[0]) if len(start) else 0)]
     begins = begins[some]
-    threads, correlation = calls.column("tid")[some], calls.column("correlation")[some]
+    threads, correlation, ends = calls.column("tid")[some], calls.column("correlation")[some], calls.column("end")[some]
     order = np.argsort(begins, kind="stable")
-    begins, threads, correlation = begins[order], threads[order], correlation[order]
-    found: list[tuple[Ints, Ints]] = []
+    begins, threads, correlation, ends = begins[order], threads[order], correlation[order], ends[order]
+    found: list[tuple[Ints, ...]] = []
     for thread in np.unique(tid).tolist():
         mine, theirs = np.flatnonzero(tid == thread), np.flatnonzero(threads == thread)
         edges = np.searchsorted(begins[theirs], np.append(start[mine], np.int64(1 << 62)))
         counts = np.minimum(np.diff(edges), _MOST)
         launch = np.repeat(mine, counts)
         within = np.arange(len(launch)) - np.repeat(np.cumsum(counts) - counts, counts)
-        found.append((launch, correlation[theirs[np.repeat(edges[:-1], counts) + within]]))
-    launch, wanted = (np.concatenate([np.empty(0, np.int64), *(pair[side] for pair in found)]) for side in (0, 1))
+        at = np.repeat(edges[:-1], counts) + within
+        reach = np.maximum.accumulate(np.append(0, ends[theirs]))[:-1]
+        found.append((launch, correlation[theirs[at]], np.cumsum(begins[theirs] >= reach)[at]))
+    launch, wanted, outer = (np.concatenate([np.empty(0, np.int64), *(part[side] for part in found)]) for side in range(3))
     order = np.argsort(launch, kind="stable")
-    return Candidates(launch[order], wanted[order])
+    return Candidates(launch[order], wanted[order], outer[order])
 
 
 class Kernels:
-    """Collects the kernels that may be asked for while their table is written. `wanted`: correlations; None: all may be."""
+    """Collects kernels that may be asked for while their table is written: those of `wanted` (correlations; None: all) and of graphs."""
 
     def __init__(self, wanted: Ints | None) -> None:
         self._wanted = None if wanted is None else np.unique(wanted)
@@ -62,16 +65,17 @@ class Kernels:
     def add(self, found: npt.NDArray[Any], ids: npt.NDArray[np.int64], apis: npt.NDArray[np.int64]) -> None:
         """Take records of kernels, their ids and those of their calls (-1: none)."""
         correlation = found["correlation"].astype(np.int64)
-        some = np.arange(len(found)) if self._wanted is None else np.flatnonzero(np.isin(correlation, self._wanted))
+        asked = np.ones(len(found), bool) if self._wanted is None else np.isin(correlation, self._wanted)
+        some = np.flatnonzero(asked | (found["graph_node"] != 0))
         if len(some):
             rows = found[some]
             grid = rows["grid_x"].astype(np.int64) * rows["grid_y"] * rows["grid_z"]
-            numbers = (rows[name].astype(np.int64) for name in ("start", "end", "device", "stream", "name"))
+            numbers = (rows[name].astype(np.int64) for name in ("start", "end", "device", "stream", "name", "graph_node"))
             self._parts.append((correlation[some], *numbers, grid, ids[some], apis[some]))
 
     def table(self) -> dict[str, Ints]:
         """Return the kernels in order of start."""
-        names = ("correlation", "start", "end", "device", "stream", "name", "grid", "id", "api")
+        names = ("correlation", "start", "end", "device", "stream", "name", "node", "grid", "id", "api")
         columns = {
             name: np.concatenate([np.empty(0, np.int64), *(part[number] for part in self._parts)]) for number, name in enumerate(names)
         }
@@ -95,12 +99,25 @@ def match(kernels: dict[str, Ints], asked: Candidates | None, launched: Ints, ov
     place = np.minimum(np.searchsorted(sought, asked.correlation), len(sought) - 1)
     row = order[place]
     good = sought[place] == asked.correlation
-    # Of a graph that was launched, each kernel has the correlation of the launch: but calls here are those of single kernels.
+    good &= _before_captured(asked, good)
     good &= _can_be(kernels, row, launched[asked.launch], over[asked.launch], span[asked.launch], blocks[asked.launch])
     launch, row = asked.launch[good], row[good]
     first, at = np.unique(launch, return_index=True)
     out[first] = row[at]
     return out
+
+
+def _before_captured(asked: Candidates, good: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return which calls come before one without a kernel: that was captured into a graph, and what came after it is another launch."""
+    new = np.ones(len(good), bool)
+    new[1:] = (asked.launch[1:] != asked.launch[:-1]) | (asked.outer[1:] != asked.outer[:-1])
+    if not len(new):
+        return new
+    first = np.flatnonzero(new)
+    missing = np.append(0, np.cumsum(~np.logical_or.reduceat(good, first)))
+    call = np.cumsum(new) - 1
+    begin = call[np.searchsorted(asked.launch, asked.launch)]
+    return np.asarray(missing[call] == missing[begin])
 
 
 def _can_be(kernels: dict[str, Ints], row: Ints, launched: Ints, over: Ints, span: Ints, blocks: Ints) -> npt.NDArray[np.bool_]:

@@ -129,8 +129,9 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
         found.append(Note("info", "intrakernel-merged", _SOURCE, message, count[merging.KERNEL]))
     if count[merging.NEIGHBOURS]:
         message = (
-            f"{count[merging.NEIGHBOURS]:,} in-kernel launches of {where} have no kernel that they can be (launched by a graph or another "
-            "thread, several kernels in one launch, or kernels that were not recorded): their times rest on the launches beside them"
+            f"{count[merging.NEIGHBOURS]:,} in-kernel launches of {where} have no kernel that they surely are (graphs recorded as "
+            "a whole, launches by another thread, several kernels in one launch, or kernels that were not recorded): their times rest on "
+            "the launches beside them"
         )
         found.append(Note("info", "intrakernel-unmatched", _SOURCE, message, count[merging.NEIGHBOURS]))
     bracket, on_device = merged.how == merging.BRACKET, launches.noted["device"] >= 0

@@ -15,6 +15,7 @@ from warpline.report import schema
 from warpline.report.chosen import LATEST, Spans, Times
 from warpline.report.cuda import names
 from warpline.report.intrakernel import matching, merging, notices
+from warpline.report.intrakernel.graphs import match_graphs
 from warpline.report.intrakernel.launches import Launches, read_launches
 from warpline.report.intrakernel.merging import MERGED, Merged
 from warpline.report.intrakernel.regions import Regions, Where
@@ -97,6 +98,7 @@ class IntrakernelTables:
         kernels = (self._kernels or matching.Kernels(None)).table()
         span = np.where(launches.timed, launches.of_read("last_ns") - launches.of_read("first_ns"), 0)
         rows = matching.match(kernels, self._asked, launches.launched, launches.over, span, launches.of_read("blocks"))
+        rows = match_graphs(launches, kernels, rows)
         merged = merging.merge(launches, kernels, rows)
         tally = self._regions(launches, kernels, merged)
         self._write("intrakernel_launches", self._rows(launches, kernels, merged, tally))
