@@ -25,6 +25,7 @@
 #include "warpline_ptx.h"
 #else
 #include "warpline_host.h"
+#include "warpline_host_copies.h"
 #endif
 
 #ifndef WARPLINE_CLOCK

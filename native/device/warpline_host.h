@@ -1,6 +1,7 @@
 // The same recorder without a GPU: kernels compiled by g++ or clang++ run on the CPU, one thread block after the other, with a real
-// clock. It is for trying out and for tests: threadIdx and its kin, __shared__ (static), __syncthreads, __syncwarp, shuffles and
-// atomicAdd work; no thread runs beside another, so a thread that waits for another in a loop calls __nanosleep there.
+// clock. It is for trying out and for tests: threadIdx and its kin, __shared__ (static), __syncthreads, __syncwarp, shuffles,
+// atomicAdd and asynchronous copies (warpline_host_copies.h) work; no thread runs beside another, so a thread that waits for
+// another in a loop calls __nanosleep there.
 #pragma once
 #include <sys/mman.h>
 #include <time.h>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -24,7 +26,7 @@
 #define __shared__ static
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
-#define __align__(n) alignas(n)
+#define __align__(n) __attribute__((aligned(n)))
 #define WARPLINE_DEVICE inline
 
 struct uint3 {
@@ -45,11 +47,25 @@ constexpr std::size_t kStack = 256 << 10;
 
 enum class Waits { no, for_warp, for_block, gone };
 
+// Copies that a thread began, and when they are there.
+struct Copies {
+  struct One {
+    void *to;
+    const void *from;
+    std::size_t bytes;
+  };
+  std::vector<One> all;
+  std::uint64_t there;
+};
+
 // One thread of the block, with a stack of its own.
 struct Thread {
   ucontext_t context;
   uint3 index;
   Waits waits;
+  std::uint64_t asleep;  // until then, by now()
+  std::vector<Copies::One> begun;
+  std::deque<Copies> under_way;  // the oldest first
 };
 
 // The block that runs. Threads take turns: each runs until it waits for others.
@@ -67,6 +83,18 @@ inline void wait(Waits what) {
   Thread &thread = block->threads[block->current];
   thread.waits = what;
   swapcontext(&thread.context, &block->scheduler);
+}
+
+inline std::uint64_t now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1000000000u + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+// Lets the others go on until then.
+inline void sleep_until(std::uint64_t then) {
+  block->threads[block->current].asleep = then;
+  wait(Waits::no);
 }
 
 // Ends this thread where it stands, as `asm("exit;")` does: no destructor runs.
@@ -90,12 +118,27 @@ inline void release(Waits what, unsigned from, unsigned to) {
     if (block->threads[i].waits == what) block->threads[i].waits = Waits::no;
 }
 
+// Nobody has anything to do until then.
+inline void idle_until(std::uint64_t then) {
+  const timespec time{static_cast<time_t>(then / 1000000000u), static_cast<long>(then % 1000000000u)};
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr);
+}
+
 // Threads that are gone count as arrived, as on a GPU.
 inline void run_block() {
   const unsigned count = static_cast<unsigned>(block->threads.size());
   for (;;) {
+    std::uint64_t next = ~std::uint64_t{0};
+    bool ran = false;
     for (unsigned i = 0; i < count; ++i) {
       if (block->threads[i].waits != Waits::no) continue;
+      const std::uint64_t asleep = block->threads[i].asleep;
+      if (asleep != 0 && asleep > now()) {
+        next = std::min(next, asleep);
+        continue;
+      }
+      ran = true;
+      block->threads[i].asleep = 0;
       block->current = i;
       threadIdx = block->threads[i].index;
       swapcontext(&block->scheduler, &block->threads[i].context);
@@ -104,7 +147,10 @@ inline void run_block() {
       const unsigned to = std::min(from + kWarp, count);
       if (!any(Waits::no, from, to)) release(Waits::for_warp, from, to);
     }
-    if (any(Waits::no, 0, count)) continue;
+    if (any(Waits::no, 0, count)) {
+      if (!ran) idle_until(next);
+      continue;
+    }
     if (!any(Waits::for_block, 0, count)) return;
     release(Waits::for_block, 0, count);
   }
@@ -174,12 +220,6 @@ Value pass(Value value, unsigned from_lane) {
   if (from < block->threads.size()) std::memcpy(&value, &block->passed[from], sizeof value);
   wait(Waits::for_warp);
   return value;
-}
-
-inline std::uint64_t now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1000000000u + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 inline unsigned linear_thread() {
@@ -320,9 +360,8 @@ inline void __syncwarp(unsigned = 0xFFFFFFFF) {
 }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
-// Lets the others go on, for as long as they have something to do.
-inline void __nanosleep(unsigned) {
-  warpline::host::wait(warpline::host::Waits::no);
+inline void __nanosleep(unsigned ns) {
+  warpline::host::sleep_until(warpline::host::now() + ns);
 }
 
 template <class Value>
