@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
+import socket
+import struct
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -100,6 +103,64 @@ class Client:
     def sql(self, text: str, report: int = 0) -> Answer:
         """Ask in SQL."""
         return self.ask("/api/1/sql", method="POST", body=json.dumps({"report": report, "text": text}).encode())
+
+
+class Talk:
+    """A WebSocket to a server, with the headers that a test wants; `status`: how the handshake ended, 101: it is open."""
+
+    def __init__(self, client: Client, path: str = "/api/1/channel", headers: Mapping[str, str | None] | None = None) -> None:
+        given: dict[str, str | None] = {"host": f"127.0.0.1:{client.door.port}", "cookie": client.cookie, "upgrade": "websocket"}
+        given |= {
+            "connection": "Upgrade",
+            "sec-websocket-key": base64.b64encode(bytes(16)).decode(),
+            "sec-websocket-version": "13",
+            **(headers or {}),
+        }
+        self._socket = socket.create_connection(("127.0.0.1", client.door.port), PATIENCE_S)
+        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in given.items() if value is not None), "", ""]
+        self._socket.sendall("\r\n".join(lines).encode("latin-1"))
+        self._file = self._socket.makefile("rb")
+        self.status = int(self._file.readline().split()[1])
+        while self._file.readline().strip():
+            pass
+
+    def __enter__(self) -> Talk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        self._socket.close()
+
+    def say(self, message: str | bytes) -> None:
+        """Send a message as it is: RFC 6455, masked with zeros."""
+        data = message.encode() if isinstance(message, str) else message
+        size = struct.pack(">B", 0x80 | len(data)) if len(data) < 126 else struct.pack(">BQ", 0xFF, len(data))
+        self._socket.sendall(bytes([0x81 if isinstance(message, str) else 0x82]) + size + bytes(4) + data)
+
+    def message(self) -> bytes | None:
+        """Return the next message; None: the server ended the connection."""
+        while True:
+            head = self._file.read(2)
+            if len(head) < 2 or head[0] & 15 == 8:
+                return None
+            size = head[1]
+            if size > 125:
+                (size,) = struct.unpack(">H" if size == 126 else ">Q", self._file.read(2 if size == 126 else 8))
+            data = self._file.read(size)
+            if head[0] & 15 == 2:
+                return data
+
+    def answer(self) -> tuple[int, int, bytes] | None:
+        """Return number, status and body of the next answer."""
+        found = self.message()
+        return None if found is None else (*struct.unpack("<II", found[:8]), found[8:])
+
+    def ask(self, number: int, question: str) -> tuple[int, int, bytes]:
+        """Ask and return the answer, which has to come."""
+        self.say(f"{number} {question}")
+        found = self.answer()
+        assert found is not None, "the server has ended the connection"
+        return found
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from warpline.errors import UsageError, WarplineError
 
 FAMILY = "cli.commands"
 DESK = frozenset(
-    ("adbc_driver_manager", "adbc_driver_sqlite", "duckdb", "numpy", "pyarrow", "rich", "starlette", "uvicorn")
+    ("adbc_driver_manager", "adbc_driver_sqlite", "duckdb", "numpy", "pyarrow", "rich", "starlette", "uvicorn", "wsproto")
 )  # what recording does without
 _HELP = """\b
 See where the time of a program goes: annotate it, record it, ask, look.

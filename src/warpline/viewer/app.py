@@ -6,17 +6,19 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from starlette.applications import Starlette
 from starlette.responses import FileResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 
 from warpline.errors import MissingData, QueryError, UsageError, WarplineError
 from warpline.viewer import limits
 from warpline.viewer.answers import Answers, Outdated
 from warpline.viewer.apart import Apart
+from warpline.viewer.channel import Channel
 from warpline.viewer.guard import TooLong
 from warpline.viewer.parameters import Parameters
 from warpline.viewer.plain import encoded
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.requests import Request
+    from starlette.routing import BaseRoute
 
     from warpline.viewer.bundle import File
 
@@ -55,8 +58,19 @@ class Site:
 
     def app(self) -> Starlette:
         """Return the ASGI application, which is to be guarded."""
+        quick, heavy = self._quick_questions(), self._heavy_questions()
+        routes: list[BaseRoute] = [Route(f"{API}/{name}", self._quick(ask)) for name, ask in quick.items()]
+        routes += [Route(f"{API}/{name}", self._heavy(ask)) for name, ask in heavy.items()]
+        routes.append(Route(f"{API}/stat/{{name}}", self._stat))
+        routes.append(Route(f"{API}/sql", self._sql, methods=["POST"]))
+        routes.append(Route(f"{API}/changed", _told(self._changed)))
+        routes.append(WebSocketRoute(f"{API}/channel", Channel(partial(self._over_channel, quick)).serve))
+        routes += [Route(path, _page(file)) for path, file in self._pages.items()]
+        return Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
+
+    def _quick_questions(self) -> dict[str, _Ask]:
         answers = self._answers
-        quick: dict[str, _Ask] = {
+        return {
             "meta": lambda p: answers.meta,
             "tracks": lambda p: _call(answers.tracks, p.whole("report")),
             "viewport": lambda p: _call(answers.viewport, *_query(p)),
@@ -74,7 +88,10 @@ class Site:
             "diagnostics": lambda p: _call(answers.diagnostics, p.whole("report")),
             "at": lambda p: _call(answers.at, p.whole("report"), p.text("table"), p.time("time")),
         }
-        heavy: dict[str, _Ask] = {
+
+    def _heavy_questions(self) -> dict[str, _Ask]:
+        answers = self._answers
+        return {
             "alike": lambda p: _call(answers.alike, *_event(p)),
             "findings": lambda p: self._computed("findings", p.whole("report")),
             "selected": lambda p: _call(answers.selected, p.whole("report"), *_span(p), p.numbers("tracks")),
@@ -82,20 +99,18 @@ class Site:
             "steps": lambda p: self._computed("steps", p.whole("report")),
             "difference": lambda p: answers.difference,
         }
-        routes = [Route(f"{API}/{name}", self._quick(ask)) for name, ask in quick.items()]
-        routes += [Route(f"{API}/{name}", self._heavy(ask)) for name, ask in heavy.items()]
-        routes.append(Route(f"{API}/stat/{{name}}", self._stat))
-        routes.append(Route(f"{API}/sql", self._sql, methods=["POST"]))
-        routes.append(Route(f"{API}/changed", _told(self._changed)))
-        routes += [Route(path, _page(file)) for path, file in self._pages.items()]
-        return Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
 
     def _quick(self, ask: _Ask) -> _Endpoint:
-        async def endpoint(request: Request) -> Response:
-            work = ask(Parameters(request.query_params))
-            return cast("Response", await self._workers.quick(lambda: _response(work())))
+        return _told(lambda request: self._quickly(ask, request.query_params))
 
-        return _told(endpoint)
+    async def _quickly(self, ask: _Ask, given: Mapping[str, str]) -> Response:
+        work = ask(Parameters(given))
+        return cast("Response", await self._workers.quick(lambda: _response(work())))
+
+    async def _over_channel(self, questions: Mapping[str, _Ask], name: str, given: Mapping[str, str]) -> Response:
+        ask = questions.get(name)
+        path = f"{API}/{name}"
+        return _missing(path) if ask is None else await _safely(path, self._quickly(ask, given))
 
     def _heavy(self, ask: _Ask) -> _Endpoint:
         async def endpoint(request: Request) -> Response:
@@ -214,16 +229,20 @@ def _told(endpoint: _Endpoint) -> _Endpoint:
     """Answer with what went wrong, in the words of the error."""
 
     async def told(request: Request) -> Response:
-        try:
-            return await endpoint(request)
-        except tuple(kind for kind, _ in _STATUS) as error:
-            status = next(status for kind, status in _STATUS if isinstance(error, kind))
-            return _failure(status, str(error) or "the request is too long")
-        except Exception as error:  # a mistake of ours: the page goes on, and whoever started the server sees where it was
-            _log.exception("%s failed", request.url.path)
-            return _failure(500, f"this went wrong in the server: {type(error).__name__}")
+        return await _safely(request.url.path, endpoint(request))
 
     return told
+
+
+async def _safely(path: str, answer: Awaitable[Response]) -> Response:
+    try:
+        return await answer
+    except tuple(kind for kind, _ in _STATUS) as error:
+        status = next(status for kind, status in _STATUS if isinstance(error, kind))
+        return _failure(status, str(error) or "the request is too long")
+    except Exception as error:  # a mistake of ours: the page goes on, and whoever started the server sees where it was
+        _log.exception("%s failed", path)
+        return _failure(500, f"this went wrong in the server: {type(error).__name__}")
 
 
 def _failure(status: int, error: str) -> Response:
@@ -232,7 +251,11 @@ def _failure(status: int, error: str) -> Response:
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
-    return _failure(404, f"there is no {request.url.path[:200]} here")
+    return _missing(request.url.path)
+
+
+def _missing(path: str) -> Response:
+    return _failure(404, f"there is no {path[:200]} here")
 
 
 async def _not_allowed(request: Request, error: Exception) -> Response:

@@ -34,6 +34,8 @@ _COMMON = {
 }
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 _METHODS = frozenset(("GET", "HEAD", "POST"))
+_PAGES = {"ws": "http", "wss": "https"}  # what a page comes by that opens a socket
+_REFUSED = 1008  # "policy violation", RFC 6455
 _NO_TOKEN = "This is a timeline of warpline. Open the address that `warpline view` printed: it has the token that this page asks for."
 
 
@@ -88,12 +90,17 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, as ASGI has it."""
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         guarded = _with_headers(send)
         refusal = self._refusal(scope, headers)
-        if refusal is not None:
+        if scope["type"] == "websocket":
+            if refusal is None and self._keys.known(headers):
+                await self._app(scope, receive, send)
+            else:
+                await send({"type": "websocket.close", "code": _REFUSED})  # before it is accepted: status 403
+        elif refusal is not None:
             await _say(guarded, *refusal)
         elif not self._keys.known(headers):
             await self._enter(scope, headers, guarded)
@@ -108,12 +115,14 @@ class Guard:
         if len(names) != 1 or not self._own(host):
             return 403, "this is not the name of this server", "Open it as http://127.0.0.1 or http://localhost."
         origin = headers.get("origin")
-        if origin is not None and origin.lower() != f"{scope['scheme']}://{host}".lower():
+        scheme = _PAGES.get(scope["scheme"], scope["scheme"])
+        if origin is not None and origin.lower() != f"{scheme}://{host}".lower():
             return 403, "the request comes from another page", ""
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and scope["path"] != "/":
             return 403, "the request comes from another page", ""
-        if scope["method"] not in _METHODS:
-            return 405, f"there is no {scope['method']} here", ""
+        method = scope.get("method", "GET")
+        if method not in _METHODS:
+            return 405, f"there is no {method} here", ""
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > limits.BODY:
             return 413, "the request is too long", f"At most {limits.BODY >> 10} KiB."

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warpline.errors import UsageError
+from warpline.viewer import limits
 from warpline.viewer.guard import Guard, Keys
 
 if TYPE_CHECKING:
@@ -110,7 +111,9 @@ class Server:
             app,
             loop="asyncio",
             http="h11",
-            ws="none",
+            ws="wsproto",
+            ws_max_size=limits.BODY,
+            ws_per_message_deflate=False,  # what is sent stays on this machine, or goes through ssh
             lifespan="off",
             interface="asgi3",
             log_config=None,

@@ -7,8 +7,8 @@ export class Aside {
   #last = 0;
   readonly #waiting = new Map<number, (answer: Answer) => void>();
 
-  /** Starts the thread, once; `make` is what tests replace. */
-  start(make: () => Worker = () => new Worker(new URL("./aside.worker.ts", import.meta.url), { type: "module" })): void {
+  /** Starts the thread, once; `base`: what questions are relative to. `make` is what tests replace. */
+  start(base: URL, make: () => Worker = () => new Worker(new URL("./aside.worker.ts", import.meta.url), { type: "module" })): void {
     if (this.#worker !== null || typeof Worker === "undefined") return;
     const worker = (this.#worker = make());
     worker.addEventListener("message", ({ data }: MessageEvent<Answer | null>) => {
@@ -21,10 +21,11 @@ export class Aside {
       worker.terminate();
       for (const id of this.#waiting.keys()) this.#settle({ id, status: 0, body: new ArrayBuffer(0) });
     });
+    worker.postMessage({ base: base.href } satisfies Asked);
   }
 
-  /** The answer to a GET; null where the thread does not run (yet): ask without it. Rejects only where `signal` says that nobody waits any more. */
-  ask(url: URL, signal?: AbortSignal): Promise<Answer> | null {
+  /** The answer to a question, `viewport?report=0`; null where the thread does not run (yet): ask without it. Rejects only where `signal` says that nobody waits any more. */
+  ask(question: string, signal?: AbortSignal): Promise<Answer> | null {
     const worker = this.#worker;
     if (worker === null || !this.#isReady) return null;
     if (signal?.aborted) return Promise.reject(given());
@@ -32,7 +33,7 @@ export class Aside {
     return new Promise((resolve, reject) => {
       const away = (): void => {
         this.#waiting.delete(id);
-        worker.postMessage({ id, url: null } satisfies Asked);
+        worker.postMessage({ id, question: null } satisfies Asked);
         reject(given());
       };
       signal?.addEventListener("abort", away, { once: true });
@@ -40,7 +41,7 @@ export class Aside {
         signal?.removeEventListener("abort", away);
         resolve(answer);
       });
-      worker.postMessage({ id, url: url.href } satisfies Asked);
+      worker.postMessage({ id, question } satisfies Asked);
     });
   }
 

@@ -1,6 +1,7 @@
-/** The thread that fetches for the page: an answer is handed over in one piece, when all of it is there. */
+/** The thread that fetches for the page: over one socket, else by a request each. An answer is handed over in one piece, when all of it is there. */
 
-export type Asked = { id: number; url: string } | { id: number; url: null };
+/** First where to ask; then questions by what comes behind that. */
+export type Asked = { base: string } | { id: number; question: string } | { id: number; question: null };
 
 /** `status` 0: nobody answered. */
 export interface Answer {
@@ -9,23 +10,73 @@ export interface Answer {
   body: ArrayBuffer;
 }
 
+/** Number and status before the body, u32 each. */
+const HEAD = 8;
+/** A socket that does not open is waited for so long, ms. */
+const PATIENCE = 2000;
+
+let base = "";
+let socket: WebSocket | null = null;
+/** What the socket was asked and has not answered. */
+const waiting = new Map<number, string>();
 const running = new Map<number, AbortController>();
 
-async function answer({ id, url }: { id: number; url: string }): Promise<Answer> {
+function give(answer: Answer): void {
+  postMessage(answer, { transfer: [answer.body] });
+}
+
+/** Opens the socket; `done` when it is open or will not be. */
+function connect(done: () => void): void {
+  const url = new URL("channel", base);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  const made = new WebSocket(url);
+  made.binaryType = "arraybuffer";
+  const late = setTimeout(() => made.close(), PATIENCE);
+  let wasOpen = false;
+  made.addEventListener("open", () => {
+    clearTimeout(late);
+    wasOpen = true;
+    socket = made;
+    done();
+  });
+  made.addEventListener("message", ({ data }: MessageEvent<ArrayBuffer>) => {
+    const [id, status] = new Uint32Array(data, 0, 2);
+    if (waiting.delete(id!)) give({ id: id!, status: status!, body: data.slice(HEAD) });
+  });
+  made.addEventListener("close", () => {
+    clearTimeout(late);
+    if (!wasOpen) return done(); // A proxy that lets no socket through will not do so later.
+    socket = null;
+    const left = [...waiting];
+    waiting.clear();
+    for (const [id, question] of left) void request(id, question);
+  });
+}
+
+async function request(id: number, question: string): Promise<void> {
   const control = new AbortController();
   running.set(id, control);
   try {
-    const answered = await fetch(url, { credentials: "same-origin", cache: "no-store", signal: control.signal });
-    return { id, status: answered.status, body: await answered.arrayBuffer() };
+    const answered = await fetch(new URL(question, base), { credentials: "same-origin", cache: "no-store", signal: control.signal });
+    give({ id, status: answered.status, body: await answered.arrayBuffer() });
   } catch {
-    return { id, status: 0, body: new ArrayBuffer(0) };
+    give({ id, status: 0, body: new ArrayBuffer(0) });
   } finally {
     running.delete(id);
   }
 }
 
 addEventListener("message", ({ data }: MessageEvent<Asked>) => {
-  if (data.url === null) running.get(data.id)?.abort();
-  else void answer({ id: data.id, url: data.url }).then((one) => postMessage(one, { transfer: [one.body] }));
+  if ("base" in data) {
+    base = data.base;
+    connect(() => postMessage(null));
+  } else if (data.question === null) {
+    waiting.delete(data.id);
+    running.get(data.id)?.abort();
+  } else if (socket !== null) {
+    waiting.set(data.id, data.question);
+    socket.send(`${data.id} ${data.question}`);
+  } else {
+    void request(data.id, data.question);
+  }
 });
-postMessage(null);

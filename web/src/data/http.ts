@@ -107,11 +107,12 @@ export class Http implements Source {
   }
 
   async #bytes(name: string, query: Record<string, Value>, signal?: AbortSignal): Promise<ArrayBuffer> {
-    const aside = this.#aside.ask(this.#url(name, query), signal);
+    const { pathname, search } = this.#url(name, query);
+    const aside = this.#aside.ask(pathname.slice(this.#base.pathname.length) + search, signal);
     if (aside === null) {
       const bytes = await (await this.#ask(name, query, signal)).arrayBuffer();
       // Not before: the first answer is what the page waits for.
-      whenIdle(() => this.#aside.start());
+      whenIdle(() => this.#aside.start(this.#base));
       return bytes;
     }
     const { status, body } = await aside;

@@ -24,7 +24,7 @@ from warpline.cli.gpu_checks import gpu_findings
 from warpline.errors import CaptureError
 
 _NAME = 13  # columns of the longest name
-_DESK = ("click", "duckdb", "numpy", "pyarrow", "rich", "starlette", "uvicorn")
+_DESK = ("click", "duckdb", "numpy", "pyarrow", "rich", "starlette", "uvicorn", "wsproto")
 
 
 @dataclass(frozen=True, slots=True)

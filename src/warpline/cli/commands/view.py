@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from warpline.viewer.serving import Door
 
+_SWITCH_S = 0.000_5
 _MOST = 16
 
 
@@ -109,6 +110,8 @@ def command(
             stack.callback(follower.stop)
         if browser:
             _start_browser(door.once)
+        # A viewport has to take the interpreter from the rules or a stat several times before it is answered: not 5 ms each time.
+        sys.setswitchinterval(_SWITCH_S)
         server.run()
         if server.workers.busy:  # computations that nobody waits for any more, which cannot be interrupted
             sys.stdout.flush()
