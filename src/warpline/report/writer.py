@@ -16,6 +16,7 @@ from warpline.handover import pending
 from warpline.model.cpu_tables import CPU_TABLES
 from warpline.model.cuda_tables import CUDA_TABLES
 from warpline.model.framework_tables import FRAMEWORK_TABLES
+from warpline.model.intrakernel_tables import INTRAKERNEL_TABLES
 from warpline.model.parallel_tables import PARALLEL_TABLES
 from warpline.model.tables import TABLES
 from warpline.report import generations, schema
@@ -26,10 +27,10 @@ THREADS_PER_PROCESS = 1 << 24
 RANGES_PER_PROCESS = 1 << 32
 _VALUES = ("payload_int", "payload_float", "value_int", "value_float", "data", "json")
 # Of large tables: nearly sorted, and without few distinct values.
-_DELTAS = ("id", "start", "end", "parent", "event", "api", "correlation", "range", "stack")
-_EVENTS = (*CUDA_TABLES, *CPU_TABLES, *FRAMEWORK_TABLES, *PARALLEL_TABLES)
+_DELTAS = ("id", "start", "end", "parent", "event", "api", "correlation", "range", "stack", "launch", "unit")
+_EVENTS = (*CUDA_TABLES, *CPU_TABLES, *FRAMEWORK_TABLES, *PARALLEL_TABLES, *INTRAKERNEL_TABLES)
 _LARGE = {"payloads", *(table.name for table in _EVENTS if table.happens)}
-_STATISTICS = ("id", "process", "start", "end", "unfinished", "inherited", "clipped")  # what row groups are picked by
+_STATISTICS = ("id", "process", "start", "end", "unfinished", "inherited", "clipped", "launch", "unit")  # what row groups are picked by
 
 
 @dataclass(frozen=True)

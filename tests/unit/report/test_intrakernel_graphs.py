@@ -50,7 +50,8 @@ class Story:
         for launch, kernel in (known or {}).items():
             row[launch] = place[kernel]
         found = match_graphs(launches, {name: values[order] for name, values in table.items()}, row)
-        return np.append(order, -1)[found].tolist()
+        matched: list[int] = np.append(order, -1)[found].tolist()
+        return matched
 
 
 def _rows(kind: str, rows: list[Row]) -> Any:

@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.report.cuda.spools import Finished, api, work
+from warpline import catalog
+from warpline.query import Selection
+from warpline.query import open as open_report
 from warpline.report.finish import finish
 from warpline.testing import spool_writer as sw
 from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
@@ -33,14 +37,14 @@ def note(launch: int, start: int, *, tid: int = 10, name: int = GEMM, device: in
     return {**fields, "buffer_name": BUFFER, **more}
 
 
-def units(first: int, last: int, count: int = 2, generation: int = 1, events: int = 2) -> bytes:
+def units(first: int, last: int, count: int = 2, generation: int = 1, events: int = 2, keep: int = 0) -> bytes:
     """What warps wrote between two times of the report."""
     step = (last - first) // events
     regions = [
         Event(number % 2, GPU + first + number * step, GPU + first + (number + 1) * step, payload=number) for number in range(events)
     ]
     made = [Unit(regions, cta=cta, sm=cta, begin=GPU + first, end=GPU + last) for cta in range(count)]
-    return bytes(buffer_bytes(made, slots=4, generation=generation))
+    return bytes(buffer_bytes(made, slots=4, generation=generation, keep=keep))
 
 
 def read(launch: int, start: int, first: int, last: int, **more: int) -> dict[str, int]:
@@ -64,6 +68,7 @@ def report(
     kernels: Sequence[dict[str, int]] = (),
     flags: Sequence[int] = (),
     more: Mapping[str, Sequence[dict[str, int]]] | None = None,
+    folder: str = "spool",
     **spool: Any,
 ) -> Finished:
     """Finish a spool; `pieces`: of each launch, `flags` of each blob."""
@@ -81,9 +86,9 @@ def report(
     wide |= {kind: rows for kind, rows in (("cuda_api", calls), ("cuda_kernel", kernels)) if rows}
     wide |= more or {}
     chunks = [strings, chunk, *(sw.wide(kind, rows) for kind, rows in wide.items() if rows)]
-    (tmp_path / "spool").mkdir()
-    sw.write(tmp_path / "spool", sw.spool(chunks, **spool))
-    finish(tmp_path / "spool", tmp_path / "r.warpline")
+    (tmp_path / folder).mkdir()
+    sw.write(tmp_path / folder, sw.spool(chunks, **spool))
+    finish(tmp_path / folder, tmp_path / "r.warpline")
     return Finished(tmp_path / "r.warpline")
 
 
@@ -263,3 +268,56 @@ def test_what_runs_on_the_host_has_the_clock_of_the_report(tmp_path: Path) -> No
     assert [(row["merged"], row["device"]) for row in rows] == [("host", None), ("bracket", None)]
     assert (rows[0]["offset"], rows[0]["start"], rows[0]["end"]) == (0, 20_000, 30_000)
     assert found["intrakernel_events"][0]["start"] == 20_000
+
+
+def test_the_first_events_of_all_pieces(tmp_path: Path) -> None:
+    """`keep` is of a launch, not of a piece."""
+    pieces = [units(20_000 + 100 * number, 30_000 + 100 * number, count=3, events=4, keep=7) for number in range(4)]
+    found = report(tmp_path, [note(1, 10_000)], [read(1, 80_000, 20_000, 30_300)], {1: pieces})
+    (launch,) = found["intrakernel_launches"]
+    assert (launch["units"], launch["events"], launch["dropped"]) == (12, 7, 0)
+    rows = found["intrakernel_events"]
+    begins = sorted(row["start"] for row in rows)
+    assert [begin - begins[0] for begin in begins] == [0, 0, 0, 100, 100, 100, 200]
+    assert sum(row["events"] for row in found["intrakernel_units"]) == 7
+    assert found.notes("intrakernel-keep")[0]["count"] == 4 * 12 - 7
+
+
+def test_reports_of_several_ranks(tmp_path: Path) -> None:
+    """Parts of one report: every row finds its launch and its unit, and launches find their kernels."""
+    for rank in range(3):
+        report(
+            tmp_path,
+            [note(1, 10_000)],
+            [read(1, 80_000, 21_000, 29_000)],
+            {1: [units(21_000, 29_000, count=2 + rank)]},
+            calls=[api(1, 12_000, 13_000, name=LAUNCH)],
+            kernels=[kernel(1, 20_000, 30_000)],
+            folder=f"spool{rank}",
+        )
+    with open_report(tmp_path / "r.warpline") as opened:
+        assert opened.tables["intrakernel_launches"] == 3
+        joined = opened.sql(
+            """SELECT l.process, count(DISTINCT u.id) AS units, count(*) AS events, bool_and(e.process = k.process) AS own,
+                      bool_and(e."start" >= k."start" AND e."end" <= k."end") AS inside
+               FROM intrakernel_events e JOIN intrakernel_units u ON e.unit = u.id JOIN intrakernel_launches l ON e.launch = l.id
+               JOIN kernels k ON l.kernel = k.id WHERE u.launch = l.id GROUP BY l.process ORDER BY units"""
+        ).to_pylist()
+        assert len({row.pop("process") for row in joined}) == 3
+        assert joined == [{"units": 2 + rank, "events": 4 + 2 * rank, "own": True, "inside": True} for rank in range(3)]
+        (row,) = (row for row in catalog.find("stats.tables", "intrakernel_sum").load().table(opened, Selection()).to_pylist()[:1])
+        assert row["Tag"] in ("load", "mma")
+
+
+def test_large_tables_are_written_as_such(tmp_path: Path) -> None:
+    report(tmp_path, [note(1, 10_000)], [read(1, 80_000, 20_000, 30_000)], {1: [units(20_000, 30_000)]})
+    for table, columns in (
+        ("intrakernel_events", ("id", "launch", "unit", "start", "end")),
+        ("intrakernel_units", ("id", "launch", "start")),
+    ):
+        (file,) = (tmp_path / "r.warpline" / "tables" / table).glob("*.parquet")
+        group = pq.ParquetFile(file).metadata.row_group(0)
+        found = {group.column(number).path_in_schema: group.column(number) for number in range(group.num_columns)}
+        for name in columns:
+            assert "DELTA_BINARY_PACKED" in found[name].encodings, (table, name)
+            assert found[name].is_stats_set, (table, name)

@@ -108,7 +108,7 @@ def _match_device(launches: Launches, kernels: dict[str, Ints], launch: Ints, ke
 
 
 def _agreed(low: Ints, high: Ints, launch: Ints) -> tuple[Ints, Ints]:
-    """Return the one offset at which most launches find a kernel; where that is one launch, or several offsets do, a doubt that fits none."""
+    """Return the one offset at which most launches find a kernel; where that is one launch, or several offsets do, a doubt for none."""
     count = len(low)
     edges = np.concatenate([low, np.maximum(high, low)])
     step = np.repeat([1, -1], count)

@@ -98,15 +98,18 @@ def _lost(launches: Launches, tally: Tally, where: str) -> list[Note]:
         needed = int(tally.needed[hit].max())
         message = f"{dropped:,} in-kernel records of {len(hit):,} launches of {where} found no slot; slots={needed} would have held all"
         found.append(Note("warning", "intrakernel-dropped", _SOURCE, message, dropped))
-    units = np.maximum(launches.of_read("claimed") - launches.of_read("room"), 0)
+    units = tally.units_lost(launches)
     if units.any():
         room = int((launches.of_read("room") + units).max())
-        message = f"{int(units.sum()):,} warps of {where} found no place in their buffers (mode claim); units={room} would have held all"
+        message = f"{int(units.sum()):,} warps of {where} found no place in their buffers; units={room} would have held all"
         found.append(Note("warning", "intrakernel-units-lost", _SOURCE, message, int(units.sum())))
     if tally.unended.any():
         count = int(tally.unended.sum())
         message = f"{count:,} warps of {where} left their kernels without finish(): what they recorded last may be missing"
         found.append(Note("info", "intrakernel-unended", _SOURCE, message, count))
+    if tally.surplus:
+        message = f"{tally.surplus:,} in-kernel events of {where} came after those that were asked for (keep=), and are not here"
+        found.append(Note("info", "intrakernel-keep", _SOURCE, message, tally.surplus))
     if tally.garbled:
         message = f"{tally.garbled:,} in-kernel records of {where} cannot be of their launches and were left out"
         found.append(Note("warning", "intrakernel-garbled", _SOURCE, message, tally.garbled))

@@ -16,6 +16,7 @@ from warpline.report.chosen import LATEST, Spans, Times
 from warpline.report.cuda import names
 from warpline.report.intrakernel import matching, merging, notices
 from warpline.report.intrakernel.graphs import match_graphs
+from warpline.report.intrakernel.kept import Kept
 from warpline.report.intrakernel.launches import Launches, read_launches
 from warpline.report.intrakernel.merging import MERGED, Merged
 from warpline.report.intrakernel.regions import Regions, Where
@@ -27,7 +28,7 @@ from warpline.spool.notes import Note
 from warpline.spool.reader import SpoolFile
 
 Numbers = npt.NDArray[np.int64]
-_SAMPLE_BLOCKS = 36  # where it stands in the head of a buffer
+_UNITS, _SAMPLE_BLOCKS, _KEEP = 16, 36, 48  # where they stand in the head of a buffer
 
 
 @dataclass
@@ -43,13 +44,20 @@ class Tally:
     unended: Numbers = field(init=False)
     needed: Numbers = field(init=False)
     sampled: Numbers = field(init=False)
+    wanted: Numbers = field(init=False)  # slices that its warps asked for, where there were not so many
+    surplus: int = 0  # events beyond those that were asked for
     garbled: int = 0
     broken: int = 0  # pieces that are no buffers
 
     def __post_init__(self, count: int) -> None:
         self.mode, self.clock = [None] * count, [None] * count
-        for name in ("units", "events", "dropped", "unended", "needed", "sampled"):
+        for name in ("units", "events", "dropped", "unended", "needed", "sampled", "wanted"):
             setattr(self, name, np.zeros(count, np.int64))
+
+    def units_lost(self, launches: Launches) -> Numbers:
+        """Return how many warps of each launch found no slice."""
+        wanted = np.maximum(launches.of_read("claimed"), self.wanted)
+        return np.asarray(np.maximum(wanted - launches.of_read("room"), 0))
 
 
 class IntrakernelTables:
@@ -126,21 +134,32 @@ class IntrakernelTables:
         return tally
 
     def _launch(self, pieces: Pieces, blob: int, generation: int, launch: int, where: Where, regions: Regions, tally: Tally) -> None:
+        kept = Kept()
         for piece in pieces.of(blob):
             try:
                 found = intrakernel.decode(piece, generation=generation)
             except SpoolError:
                 tally.broken += 1
                 continue
-            regions.add(found, where)
-            tally.sampled[launch] = int(piece[_SAMPLE_BLOCKS : _SAMPLE_BLOCKS + 4].view("<u4")[0])
+            head = piece[: _KEEP + 4].view("<u4")
+            tally.sampled[launch] = int(head[_SAMPLE_BLOCKS // 4])
             tally.mode[launch], tally.clock[launch] = found.mode, found.clock
             tally.units[launch] += len(found.units)
-            tally.events[launch] += len(found.events)
             tally.dropped[launch] += found.dropped
             tally.unended[launch] += found.unended
             tally.needed[launch] = max(tally.needed[launch], found.needed_slots)
             tally.garbled += found.garbled
+            if found.units_lost:
+                tally.wanted[launch] = found.units_lost + int(head[_UNITS // 4])
+            if keep := int(head[_KEEP // 4]):
+                kept.add(found, keep)
+            else:
+                tally.events[launch] += len(found.events)
+                regions.add(found, where)
+        for found in kept.pieces():
+            tally.events[launch] += len(found.events)
+            regions.add(found, where)
+        tally.surplus += kept.surplus
 
     def _rows(self, launches: Launches, kernels: dict[str, Numbers], merged: Merged, tally: Tally) -> pa.Table:
         noted, strings, count = launches.noted, self._spool.strings, len(launches)
@@ -188,7 +207,7 @@ class IntrakernelTables:
             "offset": pa.array(merged.offset, mask=~stored),
             "uncertainty": pa.array(merged.uncertainty, mask=~stored),
             "drift": pa.array(merged.drift, mask=~stored),
-            "units_lost": np.maximum(launches.of_read("claimed") - launches.of_read("room"), 0),
+            "units_lost": tally.units_lost(launches),
             "slots": _known(launches.of_read("slots")),
             "needed_slots": _known(tally.needed),
             "sample_blocks": _known(tally.sampled),
