@@ -4,9 +4,6 @@
 #define WARPLINE_PRELOAD_OSRT_H
 
 #include <time.h>
-#if defined __x86_64__
-#include <x86intrin.h>
-#endif
 
 #include "tap.h"
 
@@ -23,7 +20,7 @@ enum { CLOCK_IS_MONOTONIC, CLOCK_IS_TSC, CLOCK_IS_CNTVCT };
 static inline uint64_t os_counter(void) {
 #if defined __x86_64__
   if (LIKELY(g_tap.clock_kind == CLOCK_IS_TSC)) {
-    return __rdtsc();
+    return __builtin_ia32_rdtsc();
   }
 #elif defined __aarch64__
   if (LIKELY(g_tap.clock_kind == CLOCK_IS_CNTVCT)) {

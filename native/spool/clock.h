@@ -8,10 +8,6 @@
 
 #include "warpline/format.h"
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
 namespace warpline {
 
 inline uint64_t clock_ns(clockid_t id) {
@@ -23,7 +19,7 @@ inline uint64_t clock_ns(clockid_t id) {
 inline uint64_t read_counter(ClockKind kind) {
 #if defined(__x86_64__)
   if (kind == ClockKind::tsc) [[likely]] {
-    return __rdtsc();
+    return __builtin_ia32_rdtsc();  // the header of intrinsics takes longer to compile than most files here
   }
 #elif defined(__aarch64__)
   if (kind == ClockKind::cntvct) [[likely]] {
@@ -45,7 +41,7 @@ inline uint64_t to_ns(const ClockParams &clock, uint64_t counter) {
 inline uint64_t now_ns(const ClockParams &clock) {
 #if defined(__x86_64__)
   if (clock.kind == ClockKind::tsc) [[likely]] {
-    return to_ns(clock, __rdtsc());
+    return to_ns(clock, __builtin_ia32_rdtsc());
   }
 #endif
   uint64_t counter = read_counter(clock.kind);

@@ -20,7 +20,7 @@ constexpr uint32_t kLastGate = 2 * kWindows;
 // Not earlier than what the thread has read before: the counter alone may be read ahead.
 uint64_t now_after(const ClockParams &clock) {
 #if defined(__x86_64__)
-  _mm_lfence();
+  __builtin_ia32_lfence();
 #elif defined(__aarch64__)
   asm volatile("isb" ::: "memory");
 #endif
