@@ -13,11 +13,6 @@ using warpline::desk::guarded;
 
 namespace {
 
-template <typename Value>
-void copy(const std::vector<Value> &from, Value *out) {
-  std::copy(from.begin(), from.end(), out);
-}
-
 template <typename Hits>
 void copy_hits(const Hits &hits, uint32_t *places, int64_t *times, uint32_t *about) {
   for (const lod::Hit &hit : hits) {
@@ -128,7 +123,7 @@ WARPLINE_API lod::Rects *warpline_lod_viewport(const lod::Index *index, int64_t 
     lod::viewport(*index, begin, end, *grain, {tracks, tracks_count}, limit, *rects);
     *grain = rects->grain;
     counts[0] = rects->runs.size();
-    counts[1] = rects->start.size();
+    counts[1] = rects->pieces.size();
     return rects.release();
   } catch (...) {
     return nullptr;
@@ -146,13 +141,17 @@ WARPLINE_API void warpline_lod_rects(lod::Rects *rects, uint32_t *runs, int64_t 
     *runs++ = run.first;
     *runs++ = run.count;
   }
-  copy(owned->start, start);
-  copy(owned->duration, duration);
-  copy(owned->name, name);
-  copy(owned->row, row);
-  copy(owned->slices, slices);
-  copy(owned->busy, busy);
-  copy(owned->link, link);
+  for (const lod::Piece &piece : owned->pieces) {
+    const int64_t whole = std::max<int64_t>(piece.end - piece.begin, 0);
+    const double share = whole == 0 ? 1.0 : static_cast<double>(piece.busy) / static_cast<double>(whole);
+    *start++ = piece.begin;
+    *duration++ = whole;
+    *name++ = piece.name;
+    *row++ = piece.row;
+    *slices++ = piece.slices;
+    *busy++ = static_cast<float>(std::clamp(share, 0.0, 1.0));
+    *link++ = piece.link;
+  }
 }
 
 // Of each hit: track and lane; start and duration; name, row and link. There is room for `limit` of them.

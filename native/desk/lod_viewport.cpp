@@ -1,58 +1,96 @@
 #include "lod_viewport.h"
 
-#include <cmath>
-
 namespace warpline::desk::lod {
-
-void Rects::clear() {
-  runs.clear();
-  start.clear();
-  duration.clear();
-  name.clear();
-  row.clear();
-  slices.clear();
-  busy.clear();
-  link.clear();
-}
-
 namespace {
 
-// What becomes one rectangle: a slice, or what is below a node.
-struct Piece {
-  int64_t begin, end, busy, longest;
-  uint32_t name, row, link, slices;
+// Where there are too many rectangles: as much wider as what is left to draw seems to need, and at least so much.
+constexpr double kWider = 1.25, kRoom = 1.1;
+
+// Puts the pieces of one lane behind `out`, joining those that are narrower than the grain together.
+class Joining {
+ public:
+  Joining(int64_t begin, int64_t end, int64_t grain, std::vector<Piece> &out)
+      : begin_(begin), end_(end), grain_(grain), out_(out) {}
+
+  bool joins(int64_t end) const {
+    return any_ && std::min(end, end_) - std::max(now_.begin, begin_) <= grain_;
+  }
+
+  void add(const Piece &piece) {
+    if (!joins(piece.end)) {
+      put();
+      now_ = piece;
+      any_ = true;
+      return;
+    }
+    now_.end = std::max(now_.end, piece.end);
+    now_.busy = plus(now_.busy, piece.busy);
+    now_.slices += piece.slices;
+    if (piece.longest > now_.longest) {
+      now_.longest = piece.longest;
+      now_.name = piece.name;
+      now_.row = piece.row;
+      now_.link = piece.link;
+    }
+  }
+
+  // One more slice, where it joins and is not the longest of them.
+  bool take(int64_t end, int64_t duration) {
+    if (!joins(end) || duration > now_.longest) {
+      return false;
+    }
+    now_.end = std::max(now_.end, end);
+    now_.busy = plus(now_.busy, duration);
+    ++now_.slices;
+    return true;
+  }
+
+  void put() {
+    if (any_) {
+      out_.push_back(now_);
+      any_ = false;
+    }
+  }
+
+ private:
+  int64_t begin_, end_, grain_;
+  std::vector<Piece> &out_;
+  Piece now_{};
+  bool any_ = false;
 };
 
 class Drawing {
  public:
-  Drawing(const Index &index, int64_t begin, int64_t end, int64_t grain, uint64_t limit, Rects &out)
-      : index_(index), begin_(begin), end_(end), grain_(grain), limit_(limit), out_(out) {}
+  Drawing(const Index &index, int64_t begin, int64_t end, int64_t grain, uint64_t limit,
+          std::vector<Piece> &out)
+      : index_(index),
+        begin_(begin),
+        end_(end),
+        grain_(grain),
+        limit_(limit),
+        out_(out),
+        joining_(begin, end, grain, out) {}
 
   // False: there are more rectangles than the limit allows.
   bool draw(const LaneRecord &record) {
-    const auto first = static_cast<uint32_t>(out_.start.size());
     const bool whole = index_.walk(
         index_.view(record), [&](const Node &node) { return meet(node); },
         [&](const Leaf &leaf) { return meet(leaf); });
-    put();
-    const auto behind = static_cast<uint32_t>(out_.start.size());
-    if (behind != first) {
-      out_.runs.push_back({record.track, record.lane, first, behind - first});
-    }
-    return whole && behind <= limit_;
+    joining_.put();
+    return whole && out_.size() <= limit_;
   }
 
  private:
   Go meet(const Node &node) {
     const int64_t begin = cut(node.begin), end = std::max(cut(node.end), begin);
-    if (out_.start.size() > limit_) {
+    if (out_.size() > limit_) {
       return Go::kStop;
     }
     if (begin >= end_ || end < begin_ || (end == begin_ && begin < begin_)) {
       return Go::kSkip;
     }
     if (begin >= begin_ && end <= end_ && end - begin <= grain_ && node.slices != 0) {
-      add({begin, end, node.busy, node.longest, node.name, node.row, node.link, node.slices});
+      joining_.add({begin, end, node.busy, node.longest, node.name, node.row, node.link, node.slices});
       return Go::kSkip;
     }
     return Go::kInto;
@@ -69,62 +107,36 @@ class Drawing {
       if (end < begin_ || (end == begin_ && start[i] < begin_)) {
         continue;
       }
-      if (any_ && joins(end) && duration[i] <= now_.longest) {
-        now_.end = std::max(now_.end, end);
-        now_.busy = plus(now_.busy, duration[i]);
-        ++now_.slices;
-        continue;
+      if (!joining_.take(end, duration[i])) {
+        joining_.add({start[i], end, duration[i], duration[i], leaf.name(i), leaf.row(i), leaf.link(i), 1});
       }
-      add({start[i], end, duration[i], duration[i], leaf.name(i), leaf.row(i), leaf.link(i), 1});
     }
     return true;
-  }
-
-  bool joins(int64_t end) const { return std::min(end, end_) - std::max(now_.begin, begin_) <= grain_; }
-
-  void add(const Piece &piece) {
-    if (any_ && joins(piece.end)) {
-      now_.end = std::max(now_.end, piece.end);
-      now_.busy = plus(now_.busy, piece.busy);
-      now_.slices += piece.slices;
-      if (piece.longest > now_.longest) {
-        now_.longest = piece.longest;
-        now_.name = piece.name;
-        now_.row = piece.row;
-        now_.link = piece.link;
-      }
-      return;
-    }
-    put();
-    now_ = piece;
-    any_ = true;
-  }
-
-  void put() {
-    if (!any_) {
-      return;
-    }
-    any_ = false;
-    const int64_t duration = std::max<int64_t>(now_.end - now_.begin, 0);
-    out_.start.push_back(now_.begin);
-    out_.duration.push_back(duration);
-    out_.name.push_back(now_.name);
-    out_.row.push_back(now_.row);
-    out_.slices.push_back(now_.slices);
-    out_.busy.push_back(duration == 0 ? 1.0F
-                                      : std::clamp(static_cast<float>(static_cast<double>(now_.busy) /
-                                                                      static_cast<double>(duration)),
-                                                   0.0F, 1.0F));
-    out_.link.push_back(now_.link);
   }
 
   const Index &index_;
   int64_t begin_, end_, grain_;
   uint64_t limit_;
-  Rects &out_;
-  Piece now_{};
-  bool any_ = false;
+  std::vector<Piece> &out_;
+  Joining joining_;
 };
+
+// Joins what was drawn with a finer grain.
+void coarsen(int64_t begin, int64_t end, Rects &rects) {
+  std::vector<Piece> fewer;
+  fewer.reserve(rects.pieces.size());
+  for (Run &run : rects.runs) {
+    const auto first = static_cast<uint32_t>(fewer.size());
+    Joining joining(begin, end, rects.grain, fewer);
+    for (const Piece &piece : std::span(rects.pieces).subspan(run.first, run.count)) {
+      joining.add(piece);
+    }
+    joining.put();
+    run.first = first;
+    run.count = static_cast<uint32_t>(fewer.size()) - first;
+  }
+  rects.pieces.swap(fewer);
+}
 
 }  // namespace
 
@@ -139,25 +151,26 @@ void viewport(const Index &index, int64_t begin, int64_t end, int64_t grain, std
     }
   }
   limit = std::max<uint64_t>(limit, lanes.size());
-  for (grain = std::clamp<int64_t>(grain, 0, end - begin);;) {
-    out.clear();
-    out.grain = grain;
-    size_t done = 0;
-    for (; done < lanes.size(); ++done) {
-      Drawing drawing(index, begin, end, grain, limit, out);
-      if (!drawing.draw(*lanes[done])) {
-        break;
+  out.grain = std::clamp<int64_t>(grain, 0, end - begin);
+  for (size_t lane = 0; lane < lanes.size();) {
+    const auto first = static_cast<uint32_t>(out.pieces.size());
+    const bool fits = Drawing(index, begin, end, out.grain, limit, out.pieces).draw(*lanes[lane]);
+    if (fits || out.grain >= end - begin) {
+      const auto count = static_cast<uint32_t>(out.pieces.size()) - first;
+      if (count != 0) {
+        out.runs.push_back({lanes[lane]->track, lanes[lane]->lane, first, count});
       }
+      ++lane;
+      continue;
     }
-    if (done == lanes.size() || grain >= end - begin) {
-      return;
-    }
-    // Twice as wide, half as many, where they are dense; the last lane counts as half done.
-    const double share = (static_cast<double>(done) + 0.5) / static_cast<double>(lanes.size());
-    const double wider = static_cast<double>(std::max<int64_t>(grain, 1)) * std::max(1.25, 1.1 / share);
-    grain = wider >= static_cast<double>(end - begin)
-                ? end - begin
-                : std::max(grain + 1, static_cast<int64_t>(std::ceil(wider)));
+    // That lane is drawn once more, those before it are joined where they are. It counts as half done.
+    out.pieces.resize(first);
+    const double share = (static_cast<double>(lane) + 0.5) / static_cast<double>(lanes.size());
+    const double wider =
+        static_cast<double>(std::max<int64_t>(out.grain, 1)) * std::max(kWider, kRoom / share);
+    out.grain = static_cast<int64_t>(
+        std::clamp(wider, static_cast<double>(out.grain + 1), static_cast<double>(end - begin)));
+    coarsen(begin, end, out);
   }
 }
 

@@ -11,15 +11,17 @@ struct Run {
   uint32_t track, lane, first, count;
 };
 
-// Rectangles as columns; those of a lane follow one another.
+// What becomes one rectangle: slices of a lane that follow one another. Name, row and link are those of the longest.
+struct Piece {
+  int64_t begin, end, busy, longest;  // ns
+  uint32_t name, row, link, slices;
+};
+
+// Pieces of a lane follow one another.
 struct Rects {
   std::vector<Run> runs;
-  std::vector<int64_t> start, duration;
-  std::vector<uint32_t> name, row, slices;  // name and row: of the longest slice
-  std::vector<float> busy;                  // share of the duration in which something ran
-  std::vector<uint32_t> link;
+  std::vector<Piece> pieces;
   int64_t grain = 0;  // no two neighbours that are narrower together
-  void clear();
 };
 
 // Fills `out`. `grain` (ns) grows until there are at most `limit` rectangles, or one for each lane.
