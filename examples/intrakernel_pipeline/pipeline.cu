@@ -14,17 +14,15 @@
 
 WARPLINE_TAGS(Tag, load, wait_free, wait_full, compute)
 
-constexpr unsigned kConsumers = 2;  // warps, behind the producer's
-constexpr unsigned kTile = 512;     // numbers
-constexpr unsigned kPieces =
-    kTile * 4 / (32 * 16);  // copies of 16 bytes that each lane of the producer makes
+constexpr unsigned kConsumers = 2;                            // warps, behind the producer's
+constexpr unsigned kUnderWay = STAGES == 1 ? 1 : STAGES - 1;  // tiles that are loaded at a time, at most
+constexpr unsigned kTile = 512;                               // numbers
+constexpr unsigned kPieces = kTile * 4 / (32 * 16);   // copies of 16 bytes for each lane of the producer
 constexpr unsigned kOwn = kTile / (32 * kConsumers);  // numbers of a tile for each lane of the consumers
 constexpr unsigned kSteps = 32;                       // of work on a tile
 
 __device__ inline void wait_for(const volatile unsigned &count, unsigned least) {
-  if (threadIdx.x % 32 == 0)
-    while (count < least) __nanosleep(100);
-  __syncwarp();
+  while (count < least) __nanosleep(100);
   __threadfence_block();
 }
 
@@ -45,7 +43,7 @@ extern "C" __global__ void pipeline(const float *in, float *out, unsigned tiles,
   const unsigned lane = threadIdx.x % 32;
   if (threadIdx.x < 32) {
     const float *from = in + blockIdx.x * tiles * kTile;
-    for (unsigned k = 0; k < tiles + STAGES - 1; ++k) {
+    for (unsigned k = 0; k < tiles + kUnderWay - 1; ++k) {
       const unsigned stage = k % STAGES;
       if (k < tiles) {
         WARPLINE_REGION(prof, Tag::wait_free, k);
@@ -58,9 +56,9 @@ extern "C" __global__ void pipeline(const float *in, float *out, unsigned tiles,
         __pipeline_memcpy_async(&tile[stage][at], &from[k * kTile + at], 16);
       }
       __pipeline_commit();
-      if (k + 1 < STAGES) continue;
-      __pipeline_wait_prior(STAGES - 1);
-      announce(full[(k + 1) % STAGES]);
+      if (k + 1 < kUnderWay) continue;
+      __pipeline_wait_prior(kUnderWay - 1);
+      announce(full[(k + 1 - kUnderWay) % STAGES]);
     }
   } else {
     const unsigned first = (threadIdx.x - 32) * kOwn;

@@ -68,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--stages", type=int, default=1, help="buffers of a block (1)")
     parser.add_argument("--blocks", type=int, default=2, help="blocks (2)")
-    parser.add_argument("--tiles", type=int, default=40, help="tiles of a block (40)")
+    parser.add_argument("--tiles", type=int, default=60, help="tiles of a block (60)")
     parser.add_argument("--cpu", action="store_true", help="on the CPU, also where there is a GPU")
     chosen = parser.parse_args()
     gpu = not chosen.cpu and why_no_device() is None and gpu_compiler() == "nvcc"
