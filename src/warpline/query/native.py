@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -53,3 +54,16 @@ def codes(column: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
     indices = coded.indices.cast(pa.int32())
     filled = indices.fill_null(-1) if indices.null_count else indices
     return filled.to_numpy(zero_copy_only=False), coded.dictionary
+
+
+@lru_cache(maxsize=1)
+def _together() -> Callable[..., int]:
+    function = load().warpline_together
+    function.argtypes, function.restype = [*[_P] * 5, _U64, *[_P] * 10], _I64
+    found: Callable[..., int] = function
+    return found
+
+
+def together(*arguments: int | None) -> int:
+    """Find what goes on at the same time in blocks (native/desk/together.cpp); a negative number where there is no memory."""
+    return _together()(*arguments)

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warpline.query.flatten import innermost
 from warpline.query.native import codes
 from warpline.query.row_groups import stream
 
@@ -26,17 +25,17 @@ _COLUMNS = ("launch", "unit", "start", "end", "tag", "kind")
 class Piece:
     """Regions of whole blocks. `unit`: place among the units; `tag`: number in the list of tags, which grows from piece to piece.
 
-    `cta`: number of the block in this piece; rows are in its order. Marks are left out.
+    `whole`: asynchronous ones, which hide nothing and are not hidden; of the others, the innermost counts. Marks are left out.
     """
 
     unit: Numbers
-    cta: Numbers
     start: Numbers
     end: Numbers
     tag: Numbers
+    whole: npt.NDArray[np.bool_]
 
 
-def pieces(report: Report, launches: Launches, units: Units, tags: list[str], *, own: bool = True) -> Iterator[Piece]:
+def pieces(report: Report, launches: Launches, units: Units, tags: list[str]) -> Iterator[Piece]:
     """Yield the regions of launches in pieces.
 
     Args:
@@ -44,10 +43,8 @@ def pieces(report: Report, launches: Launches, units: Units, tags: list[str], *,
         launches: whose regions count.
         units: their warps.
         tags: gets the tags that are found.
-        own: of regions that nest, give at each moment the innermost one alone; asynchronous ones stay whole.
     """
-    block = _blocks(units)
-    closed = _closed(block)
+    closed = _closed(block_of(units))
     waiting: list[dict[str, Numbers]] = []
     size = 0
     kinds: list[str] = []
@@ -60,20 +57,19 @@ def pieces(report: Report, launches: Launches, units: Units, tags: list[str], *,
         whole = {name: np.concatenate([one[name] for one in waiting]) for name in part}
         cut = _cut(whole["unit"], closed)
         for low, high in _steps(whole["unit"][:cut], closed):
-            yield _piece({name: values[low:high] for name, values in whole.items()}, block, kinds, own)
+            yield _piece({name: values[low:high] for name, values in whole.items()}, kinds)
         waiting = [{name: values[cut:] for name, values in whole.items()}]
         size = len(waiting[0]["unit"])
     if size:
         whole = {name: np.concatenate([one[name] for one in waiting]) for name in waiting[0]}
         for low, high in _steps(whole["unit"], closed):
-            yield _piece({name: values[low:high] for name, values in whole.items()}, block, kinds, own)
+            yield _piece({name: values[low:high] for name, values in whole.items()}, kinds)
 
 
-def _blocks(units: Units) -> Numbers:
+def block_of(units: Units) -> Numbers:
     """Return a number for the block of each unit; those of a launch follow those of the launch before."""
-    if not len(units.cta):
-        return np.zeros(0, np.int64)
-    return np.asarray(np.unique(np.stack((units.launch, units.cta)), axis=1, return_inverse=True)[1].reshape(-1), np.int64)
+    most = int(units.cta.max(initial=0)) + 1
+    return units.launch * most + units.cta
 
 
 def _closed(block: Numbers) -> npt.NDArray[np.bool_]:
@@ -92,7 +88,8 @@ def _read(rows: pa.Table, units: Units, tags: list[str], kinds: list[str]) -> di
     some = unit >= 0
     if "mark" in kinds:
         some &= numbers["kind"] != kinds.index("mark")
-    return {name: values[some] for name, values in {"unit": unit, **numbers}.items()}
+    found = {"unit": unit, **numbers}
+    return found if some.all() else {name: values[some] for name, values in found.items()}
 
 
 def _interned(column: pa.ChunkedArray, known: list[str]) -> Numbers:
@@ -125,37 +122,6 @@ def _steps(unit: Numbers, closed: npt.NDArray[np.bool_]) -> Iterator[tuple[int, 
         low = high
 
 
-def _piece(rows: dict[str, Numbers], block: Numbers, kinds: list[str], own: bool) -> Piece:
-    unit, start, end, tag = (rows[name] for name in ("unit", "start", "end", "tag"))
-    if own:
-        whole = rows["kind"] == (kinds.index("asynchronous") if "asynchronous" in kinds else -1)
-        at, first, last = _own(unit[~whole], start[~whole], end[~whole])
-        unit, tag = (np.concatenate((values[~whole][at], values[whole])) for values in (unit, tag))
-        start, end = np.concatenate((first, start[whole])), np.concatenate((last, end[whole]))
-    cta = block[unit]
-    if np.any(cta[1:] < cta[:-1]):
-        order = np.argsort(cta, kind="stable")
-        unit, start, end, tag, cta = (values[order] for values in (unit, start, end, tag, cta))
-    cta = np.cumsum(np.diff(cta, prepend=cta[:1]) != 0)
-    return Piece(unit, cta, start, end, tag)
-
-
-def _own(unit: Numbers, start: Numbers, end: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Return row, start and end of what is innermost in each unit: all units laid one behind the other, so that one pass does."""
-    if not len(unit):
-        return unit, start, end
-    order = np.arange(len(unit))
-    if not _sorted(unit, start, end):  # as reports have them
-        order = np.lexsort((-end, start, unit))
-        unit, start, end = unit[order], start[order], end[order]
-    new = np.flatnonzero(np.diff(unit, prepend=unit[0] - 1))
-    begin, finish = np.minimum.reduceat(start, new), np.maximum.reduceat(end, new)
-    spans = finish - begin + 1
-    shift = np.repeat(np.cumsum(spans) - spans - begin, np.diff(np.append(new, len(unit))))
-    row, first, last = innermost(start + shift, end + shift)
-    return order[row], first - shift[row], last - shift[row]
-
-
-def _sorted(unit: Numbers, start: Numbers, end: Numbers) -> bool:
-    later = (start[1:] > start[:-1]) | ((start[1:] == start[:-1]) & (end[1:] <= end[:-1]))
-    return bool(np.all((unit[1:] > unit[:-1]) | ((unit[1:] == unit[:-1]) & later)))
+def _piece(rows: dict[str, Numbers], kinds: list[str]) -> Piece:
+    whole = rows["kind"] == (kinds.index("asynchronous") if "asynchronous" in kinds else -1)
+    return Piece(rows["unit"], rows["start"], rows["end"], rows["tag"], whole)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.query.intrakernel.blocks import pieces
+from warpline.query.intrakernel.blocks import block_of, pieces
 from warpline.query.intrakernel.roles import WAITS, Roles, is_wait
-from warpline.query.intrakernel.together import Active, Moments, awaited, moments
+from warpline.query.intrakernel.together import KEYS, awaited, states
 
 if TYPE_CHECKING:
-    from warpline.query.intrakernel.launches import Launches, Numbers, Units
+    from warpline.query.intrakernel.launches import Launches, Units
+    from warpline.query.intrakernel.starving import Starving
     from warpline.query.report import Report
 
 Floats = npt.NDArray[np.float64]
@@ -40,37 +41,33 @@ def role_times(
     roles: Roles,
     *,
     waits: Collection[str] = WAITS,
-    watch: Callable[[Moments, Active, Active, Numbers, int], None] | None = None,
+    starving: Starving | None = None,
 ) -> RoleTimes:
-    """Return how roles spend their time.
-
-    `watch` is shown the stretches of each group of launches, which roles work and wait in them (a column each), the places of these
-    roles, and the group.
-    """
+    """Return how roles spend their time. `starving` is shown the stretches that it asks for."""
     number = len(roles.names)
     within = [roles.within(group) for group in range(len(launches.groups))]
     local = np.zeros(number + 1, np.int64)
     for these in within:
         local[these] = np.arange(len(these))
-    most = max(map(len, within), default=0)
+    most = min(max(map(len, within), default=0), KEYS // 2)
     work, wait, sought, pairs = np.zeros(number), np.zeros(number), np.zeros(number), np.zeros((number, number))
     tags: list[str] = []
-    group_of = launches.group[units.launch]
+    group_of, block = launches.group[units.launch], block_of(units)
+    of_unit = np.where((roles.of >= 0) & (local[roles.of] < most), 2 * local[roles.of], -1)
     for piece in pieces(report, launches, units, tags):
         waiting = np.array([is_wait(tag, waits) for tag in tags], np.int64)
-        role = roles.of[piece.unit]
-        found = moments(piece, np.where(role >= 0, 2 * local[role] + waiting[piece.tag], -1), 2 * most)
-        works, idles = awaited(found, most)
-        group = group_of[found.unit]
-        for one in np.unique(group).tolist():
-            some, members = np.flatnonzero(group == one), np.array(within[one], np.int64)
+        key = of_unit[piece.unit]
+        key = np.where(key >= 0, key + waiting[piece.tag], -1)
+        found = states(piece, key, 2 * most, block, group_of, stretches=starving is not None)
+        works, idles = awaited(found.active, most)
+        for one in np.unique(found.group).tolist():
+            some, members = np.flatnonzero(found.group == one), np.array(within[one][:most], np.int64)
             busy, idle, length = works[some][:, : len(members)], idles[some][:, : len(members)], found.length[some].astype(np.float64)
             work[members] += length @ busy
             wait[members] += length @ idle
             others = idle.sum(axis=1, keepdims=True) > idle  # a role does not wait for itself
             sought[members] += length @ (busy & others)
             pairs[np.ix_(members, members)] += (busy * length[:, None]).T @ idle.astype(np.float64)
-            if watch is not None:
-                part = Moments(found.unit[some], found.start[some], found.length[some], found.active[some])
-                watch(part, busy, idle, members, one)
+            if starving is not None:
+                starving.see(found, some, busy, idle, members)
     return RoleTimes(work, wait, sought, pairs)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.query.intervals import union
-from warpline.query.intrakernel.together import Active, Moments
+from warpline.query.intrakernel.together import Active, States
 
 if TYPE_CHECKING:
     from warpline.query.intrakernel.launches import Launches, Numbers, Units
@@ -17,20 +17,25 @@ _WIDTH = 1 << 32  # numbers of SMs are small
 
 
 class Starving:
-    """Collects stretches in which a role of `waiting` waits while one of `working` works; `see` is what `role_times` shows them to."""
+    """Collects stretches in which a role of `waiting` waits while one of `working` works; `role_times` shows it what it finds."""
 
     def __init__(self, units: Units, working: set[int], waiting: set[int]) -> None:
         self._units, self._working, self._waiting = units, working, waiting
         self._parts: list[tuple[Numbers, Numbers, Numbers]] = []
 
-    def see(self, found: Moments, works: Active, waits: Active, roles: Numbers, _group: int) -> None:
-        """Take the stretches of one group of launches."""
+    def see(self, found: States, rows: Numbers, works: Active, waits: Active, roles: Numbers) -> None:
+        """Take the stretches of states. `rows`: of these states; `works`, `waits`: which of `roles` do, a row for each of `rows`."""
         busy = works[:, [role in self._working for role in roles.tolist()]].any(axis=1)
         idle = waits[:, [role in self._waiting for role in roles.tolist()]].any(axis=1)
-        some = np.flatnonzero(busy & idle)
-        unit = found.unit[some]
+        if found.stretches is None or not (busy & idle).any():
+            return
+        chosen = np.zeros(len(found.group), bool)
+        chosen[rows[busy & idle]] = True
+        unit, start, length, state = found.stretches
+        some = np.flatnonzero(chosen[state])
+        unit, start = unit[some], start[some]
         key = self._units.launch[unit] * _WIDTH + self._units.sm[unit]
-        self._parts.append((key, found.start[some], found.start[some] + found.length[some]))
+        self._parts.append((key, start, start + length[some]))
 
     def by_launch(self, launches: Launches) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return for each launch how long its SMs were held up, ns: the one that was for longest, and all on average."""

@@ -2,84 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.query.native import together
+from warpline.spool.desk import address
+
 if TYPE_CHECKING:
     from warpline.query.intrakernel.blocks import Piece
     from warpline.query.intrakernel.launches import Numbers
 
+KEYS = 64
 Active = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
-    """Stretches in which nothing changes in a block: `unit` (any of the block), begin, length, and a column for each key: is it active."""
+class States:
+    """What blocks do, added up over them: group, how long, and a column for each key: is it active.
 
-    unit: Numbers
-    start: Numbers
+    stretches: unit (any of the block), start, length and row here of each stretch in which a block did so; None: not asked for.
+    """
+
+    group: Numbers
     length: Numbers
     active: Active
+    stretches: tuple[Numbers, Numbers, Numbers, Numbers] | None
 
 
-def moments(piece: Piece, key: Numbers, number: int) -> Moments:
-    """Return the stretches of a piece. `key`: what each region is, from 0 to `number` - 1; -1: it does not count."""
-    some = np.flatnonzero((key >= 0) & (piece.start < piece.end))
-    cta, unit, key = piece.cta[some], piece.unit[some], key[some]
-    if not len(some):
-        nothing = np.zeros(0, np.int64)
-        return Moments(nothing, nothing, nothing, np.zeros((0, number), bool))
-    time = np.concatenate((piece.start[some], piece.end[some]))
-    block, of = np.concatenate((cta, cta)), np.concatenate((unit, unit))
-    order = np.argsort(_behind(time, block))
-    time, block, of = time[order], block[order], of[order]
-    active = np.zeros((len(time), number), bool)
-    step = np.concatenate((np.ones(len(some), np.int32), -np.ones(len(some), np.int32)))[order]
-    what = np.concatenate((key, key))[order]
-    for column in np.unique(key).tolist():  # all of a block end in it, so that sums begin anew with each
-        active[:, column] = np.cumsum(np.where(what == column, step, 0)) > 0
-    length = np.append(np.where(block[1:] == block[:-1], time[1:] - time[:-1], 0), 0)
-    kept = np.flatnonzero(length > 0)
-    return Moments(of[kept], time[kept], length[kept], active[kept])
+def states(piece: Piece, key: Numbers, number: int, block: Numbers, group: Numbers, *, stretches: bool = False) -> States:
+    """Return what the blocks of a piece do.
+
+    Args:
+        piece: regions of whole blocks.
+        key: what each region is, from 0 to `number` - 1, 63 at most; -1: it does not count, but hides what it is in.
+        number: how many keys there are.
+        block: the block of each unit of the report.
+        group: of each unit, what is added up.
+        stretches: give the single stretches, too.
+    """
+    if number > KEYS:
+        raise ValueError(f"{number} keys, and there is room for {KEYS}")
+    room = 4 * len(piece.unit)
+    of, length, several = (np.empty(room, np.int64) for _ in range(3))
+    masks = several.view(np.uint64)
+    single = [np.empty(room, np.int64) for _ in range(4)] if stretches else []
+    long = np.zeros(1, np.uint64)
+    rows = [np.ascontiguousarray(values, np.int64) for values in (piece.unit, piece.start, piece.end)]
+    what, whole = np.ascontiguousarray(key, np.int32), np.ascontiguousarray(piece.whole, np.uint8)
+    of_units = [np.ascontiguousarray(values, np.int64) for values in (block, group)]
+    places: list[int | None] = [address(values) for values in single] if stretches else [None] * 4
+    known = together(
+        *(address(values) for values in rows), address(what), address(whole), len(what), *(address(values) for values in of_units),
+        address(of), address(masks), address(length), *places, address(long),
+    )  # fmt: skip
+    if known < 0:
+        raise MemoryError("no room for what blocks do")
+    active = (masks[:known, None] >> np.arange(number, dtype=np.uint64)) & np.uint64(1) != 0
+    count = int(long[0])
+    seen = (single[0][:count], single[1][:count], single[2][:count], single[3][:count]) if stretches else None
+    return States(of[:known], length[:known], active, seen)
 
 
-def _behind(time: Numbers, block: Numbers) -> Numbers:
-    """Return times in which all of a block comes before all of the next: one number sorts faster than two."""
-    number = int(block.max()) + 1
-    first, last = np.full(number, np.iinfo(np.int64).max), np.full(number, np.iinfo(np.int64).min)
-    half = len(time) // 2  # begins, then ends; blocks rise in both
-    new = np.flatnonzero(np.diff(block[:half], prepend=-1))
-    first[block[new]], last[block[new]] = np.minimum.reduceat(time[:half], new), np.maximum.reduceat(time[half:], new)
-    spans = np.where(last >= first, last - first + 1, 0)
-    base = np.cumsum(spans) - spans
-    return np.asarray(time + (base - first)[block], np.int64)
-
-
-def pairs(found: Moments, group: Numbers, groups: int) -> npt.NDArray[np.float64]:
-    """Return for each group (`group`: of each stretch) a square: ns in which two keys were active; a key with itself: it was."""
+def pairs(found: States, groups: int) -> npt.NDArray[np.float64]:
+    """Return for each group a square: ns in which two keys were active; a key with itself: it was."""
     number = found.active.shape[1]
     sums = np.zeros((groups, number, number))
-    for one in np.unique(group).tolist():
-        some = found.active[group == one].astype(np.float64)
-        sums[one] += (some * found.length[group == one][:, None]).T @ some
+    for one in np.unique(found.group).tolist():
+        some = found.active[found.group == one].astype(np.float64)
+        sums[one] += (some * found.length[found.group == one][:, None]).T @ some
     return sums
 
 
-def awaited(found: Moments, roles: int) -> tuple[Active, Active]:
-    """Return which roles work and which wait, at each stretch; keys are 2 * role, and that + 1 for its waiting.
+def awaited(active: Active, roles: int) -> tuple[Active, Active]:
+    """Return which roles work and which wait, in each state; keys are 2 * role, and that + 1 for its waiting.
 
     A role of several warps waits where none of them works.
     """
-    works = found.active[:, 0 : 2 * roles : 2]
-    return works, found.active[:, 1 : 2 * roles : 2] & ~works
-
-
-def stretches(found: Moments, chosen: Active) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-    """Yield unit, begin and end of the stretches that are chosen."""
-    some = np.flatnonzero(chosen)
-    if len(some):
-        yield found.unit[some], found.start[some], found.start[some] + found.length[some]
+    works = active[:, 0 : 2 * roles : 2]
+    return works, active[:, 1 : 2 * roles : 2] & ~works

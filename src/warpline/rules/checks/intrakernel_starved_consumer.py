@@ -61,7 +61,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     if not consumers:
         raise MissingData(f"has no kernel with warps that load and others that record their waits{selection.place(report)}.")
     starving = Starving(warps, producers, consumers)
-    times = role_times(report, of, warps, known, watch=starving.see)
+    times = role_times(report, of, warps, known, starving=starving)
     most, mean = (cut(report, selection, of, values) for values in starving.by_launch(of))
     span = cut(report, selection, of, (of.end - of.start).astype(np.float64))
     findings = []

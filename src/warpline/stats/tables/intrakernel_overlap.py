@@ -30,10 +30,10 @@ import numpy as np
 import pyarrow as pa
 
 from warpline.errors import MissingData
-from warpline.query.intrakernel.blocks import pieces
+from warpline.query.intrakernel.blocks import block_of, pieces
 from warpline.query.intrakernel.launches import launches, units
 from warpline.query.intrakernel.roles import is_wait, roles
-from warpline.query.intrakernel.together import moments, pairs
+from warpline.query.intrakernel.together import pairs, states
 from warpline.stats.base import noted
 from warpline.stats.calls import one_of
 from warpline.stats.intrakernel import located, missing, names
@@ -69,8 +69,9 @@ def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table
         labels = [sorted(spent[group], key=lambda tag: (-spent[group][tag], tag))[:_MOST] for group in range(number)]
     elif by == "role":
         for at, (group, name) in enumerate(known.names):
-            of_unit[known.of == at] = len(labels[group])
-            labels[group].append(name)
+            if len(labels[group]) < _MOST:
+                of_unit[known.of == at] = len(labels[group])
+                labels[group].append(name)
     else:
         for group in range(number):
             mine = np.flatnonzero((group_of == group) & (known.of >= 0))
@@ -83,6 +84,7 @@ def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table
         raise MissingData(f"does not contain two {by}s in one kernel that could overlap{selection.place(report)}.")
     sums = np.zeros((number, width, width))
     tags: list[str] = []
+    block = block_of(warps)
     for piece in pieces(report, found, warps, tags):
         if by == "tag":
             places = np.full((number, len(tags)), -1, np.int64)
@@ -92,8 +94,7 @@ def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table
         else:
             waits = np.array([is_wait(tag) for tag in tags], bool)
             key = np.where(waits[piece.tag], -1, of_unit[piece.unit])
-        seen = moments(piece, key, width)
-        sums += pairs(seen, group_of[seen.unit], number)
+        sums += pairs(states(piece, key, width, block, group_of), number)
     rows = [
         (group, sums[group, a, b], sums[group, a, a], sums[group, b, b], labels[group][a], labels[group][b])
         for group in range(number)
