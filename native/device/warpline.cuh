@@ -137,12 +137,12 @@ class Profiler {
   }
 
   WARPLINE_DEVICE void begin(void *buffer, bool records, u32 rings, machine::RingAddress ring) {
-    records_ = machine::global_address(buffer);
+    records_ = machine::kAddressIsFree ? machine::global_address(buffer) : 0;
     cursor_ = 0;
     limit_ = 0;
     generation_ = 0;
     ring_ = ring;
-    if (buffer != nullptr && records && machine::lane() == 0) open(records_, rings);
+    if (buffer != nullptr && records && machine::lane() == 0) open(machine::global_address(buffer), rings);
   }
 
   // Fields are read where they are needed, which takes few registers: a small kernel would feel more.
@@ -168,8 +168,9 @@ class Profiler {
 
     const u32 warps = machine::load1(header + 28), units = machine::load1(header + 16);
     if (index >= warps || units == 0) return;
-    const u32 mode = machine::load1(header + 8), slots = machine::load1(header + 20);
-    const bool ours = index < rings && is_mine(mode) && (RingSlots == 0 || slots == RingSlots);
+    const u32 mode = machine::load1(header + 8);
+    const bool ours =
+        index < rings && is_mine(mode) && (RingSlots == 0 || machine::load1(header + 20) == RingSlots);
     u64 unit = layout::kMismatch;
     if (ours) unit = claims(mode) ? machine::claim(header + 128) : u64{cta} * warps + index;
     if (unit >= units) {
@@ -179,15 +180,22 @@ class Profiler {
       return;
     }
     if (machine::load1(header + 12) != Clock) machine::store(header + 12, Clock);  // whatever was expected
-    records_ = header + (layout::kBufferHeader + layout::kUnitHeader) + unit * machine::load1(header + 24);
-    limit_ = slots;
-    if constexpr (RingSlots != 0) ring_ += index * RingSlots * layout::kRingRecord;
-    describe(machine::load1(header + 32));
+    const u32 first = static_cast<u32>(unit) * (machine::load1(header + 24) / layout::kRecord) + kFirst;
+    const u64 slice = header + u64{first} * layout::kRecord;
+    if constexpr (RingSlots != 0) {
+      records_ = slice;
+      limit_ = RingSlots;
+      ring_ += index * RingSlots * layout::kRingRecord;
+    } else {
+      records_ = header;
+      cursor_ = first;
+      limit_ = first + machine::load1(header + 20);
+    }
+    describe(machine::load1(header + 32), slice - layout::kUnitHeader);
   }
 
-  WARPLINE_DEVICE void describe(u32 generation) {
+  WARPLINE_DEVICE void describe(u32 generation, u64 slice) {
     if constexpr (Generation) generation_ = generation << 24 | layout::kHasGeneration;
-    const u64 slice = records_ - layout::kUnitHeader;
     machine::store(slice + 32, machine::nanoseconds());
     machine::store(slice + 40, u64{0});
     machine::store(slice, layout::kUnitMagic, layout::kVersion);
@@ -232,18 +240,27 @@ class Profiler {
   }
 
   WARPLINE_DEVICE void end() {
-    const u64 slice = records_ - layout::kUnitHeader;
-    const u32 wanted = RingSlots == 0 ? cursor_ : cursor_ / layout::kRingRecord;
+    u64 slice = records_ - layout::kUnitHeader;
+    u32 wanted = cursor_ / layout::kRingRecord;
+    if constexpr (RingSlots == 0) {
+      const u32 first = limit_ - machine::load1(records_ + 20);  // read again: no register for it until here
+      slice += u64{first} * layout::kRecord;
+      wanted = cursor_ - first;
+    }
     machine::store(slice + 24, machine::multiprocessor(), wanted);
     machine::store(slice + 40, machine::nanoseconds());
     machine::store(slice + 56, machine::cycles());
     machine::store(slice + 4, layout::kVersion | layout::kUnitEnded);
   }
 
+  // Places are steps of 16 bytes from the buffer's address, which is often a parameter of the kernel and then needs no register.
+  // Buffers end before 32 GiB: so 32 bits hold them, and as many records again that are dropped.
+  static constexpr u32 kFirst = (layout::kBufferHeader + layout::kUnitHeader) / layout::kRecord;
+
   // All but the first three are left out by the compiler where nothing reads them.
-  u64 records_;  // of this warp's unit; only lane 0's is one
-  u32 cursor_;  // bytes of records wanted so far: goes on where there is no room, which counts what was dropped
-  u32 limit_;       // bytes of records that fit; 0 where nothing is recorded
+  u64 records_;  // the buffer; with a ring the first record of this warp's unit, which only lane 0 knows
+  u32 cursor_;  // the next record's place (ring: bytes so far): goes on where there is no room, which counts what was dropped
+  u32 limit_;       // the place behind the last record (ring: the unit's slots); 0 where nothing is recorded
   u32 generation_;  // as it stands in a record's word
   machine::RingAddress ring_;
 };

@@ -232,6 +232,7 @@ inline unsigned linear_thread() {
 namespace machine {
 
 constexpr u32 kNaturalClock = 0;
+constexpr bool kAddressIsFree = true;
 using RingAddress = u64;
 
 inline u32 lane() {

@@ -83,6 +83,34 @@ def loop_payload(out: cute.Tensor, n: Int32, prof):
 
 
 @cute.kernel
+def loop_literal(out: cute.Tensor, n: Int32, prof):
+    p = profiler(prof)
+    tidx, _, _ = cute.arch.thread_idx()
+    bidx, _, _ = cute.arch.block_idx()
+    at = bidx * 128 + tidx
+    acc = out[at]
+    for i in cutlass.range(n, unroll=1):
+        with region(p, "load", payload=7):
+            acc = acc + out[at + i] * acc
+    out[at] = acc
+    finish(p)
+
+
+@cute.kernel
+def loop_zero(out: cute.Tensor, n: Int32, prof):
+    p = profiler(prof)
+    tidx, _, _ = cute.arch.thread_idx()
+    bidx, _, _ = cute.arch.block_idx()
+    at = bidx * 128 + tidx
+    acc = out[at]
+    for i in cutlass.range(n, unroll=1):
+        with region(p, "zero"):
+            acc = acc + out[at + i] * acc
+    out[at] = acc
+    finish(p)
+
+
+@cute.kernel
 def while_loop(out: cute.Tensor, n: Int32, prof):
     p = profiler(prof)
     tidx, _, _ = cute.arch.thread_idx()

@@ -12,6 +12,9 @@ from warpline.model import intrakernel_layout as layout
 _CODES = {"<u2": "<H", "<u4": "<I", "<u8": "<Q"}
 
 
+_MOST = 32 << 30  # kernels count in 16-byte steps, and dropped records beyond the end, in 32 bits
+
+
 @dataclass(frozen=True)
 class Shape:
     """How a buffer is divided, and what is recorded into it.
@@ -49,6 +52,11 @@ class Shape:
             raise UsageError(f"slots={self.slots}: a ring in shared memory has a power of two, e.g. {1 << self.slots.bit_length()}")
         if self.stride >= 2**32:
             raise UsageError(f"slots={self.slots} makes a unit's slice larger than 4 GiB")
+        if self.nbytes > _MOST:
+            raise UsageError(
+                f"{self.units} units of {self.slots} slots take {self.nbytes / 2**30:.0f} GiB, more than the 32 GiB that kernels reach: "
+                "fewer slots, or sample_blocks to record some CTAs only"
+            )
 
     @property
     def stride(self) -> int:

@@ -53,7 +53,7 @@ said["adopted"] = [adopted.device, adopted.pointer == other.pointer, len(adopted
 adopted.resize(slots=16)
 said["resized"] = [adopted.device, adopted.slots, adopted.pointer != other.pointer]
 try:
-    ik.allocate(1 << 20, slots=4096)
+    ik.allocate(1 << 20, slots=1500)
 except CaptureError as error:
     said["refused"] = str(error)
 said["depth"] = fake.host_cuda_depth()

@@ -80,6 +80,7 @@ def test_the_head_says_what_was_asked_for() -> None:
         ({"memory": object()}, "__cuda_array_interface__"),
         ({"memory": np.zeros((2000, 4), np.int64)[:, ::2]}, "one piece"),
         ({"slots": 1 << 30}, "4 GiB"),
+        ({"slots": 1 << 20, "grid": 1 << 12}, "32 GiB that kernels reach"),
     ],
 )
 def test_what_cannot_be_is_refused(wrong: dict[str, Any], says: str) -> None:

@@ -55,9 +55,11 @@ def timer(plan: Plan, *, loc: Any = None, ip: Any = None) -> Int32:
 
 
 @dsl_user_op
-def record(plan: Plan, values: tuple[Any, ...], *, mark: bool = False, loc: Any = None, ip: Any = None) -> None:
-    """One record: values are buffer, limit, place, word, payload and, for a region, its begin."""
-    _asm(None, list(values), ptx.record(plan, mark=mark), "l" + ",r" * (len(values) - 1) + ",~{memory}", loc, ip)
+def record(plan: Plan, values: tuple[Any, ...], *, payload: Any = None, begin: Any = None, loc: Any = None, ip: Any = None) -> None:
+    """One record: values are buffer, limit, place and word; without a begin it is a mark."""
+    text = ptx.record(plan, mark=begin is None, payload=payload is not None)
+    operands = [*values, *(value for value in (payload, begin) if value is not None)]
+    _asm(None, operands, text, "l" + ",r" * (len(operands) - 1) + ",~{memory}", loc, ip)
 
 
 @dsl_user_op

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 TIMERS = {"globaltimer": "%globaltimer_lo", "clock": "%clock"}
 STEP = 16  # bytes
+# Of one instruction or two the assembler makes the same address in different ways: what is shorter before Hopper (whose natural
+# clock is `clock`) is one instruction and two registers more from Hopper on.
+_ADDRESS = {
+    "globaltimer": f"mad.wide.u32 at, $2, {STEP}, $0;",
+    "clock": f"mul.wide.u32 at, $2, {STEP}; add.s64 at, at, $0;",
+}
 _HEADS = layout.HEADER_BYTES + layout.UNIT_HEADER_BYTES
 _ALIGNED = 1024  # rings come before a kernel's other shared memory, whose swizzled tiles keep their alignment
 _AT = {name: at for name, _, at in layout.HEADER}
@@ -133,15 +139,17 @@ def timer(plan: Plan) -> str:
     return f"mov.u32 $0, {TIMERS[plan.clock]};"
 
 
-def record(plan: Plan, *, mark: bool) -> str:
+def record(plan: Plan, *, mark: bool, payload: bool = True) -> str:
     """Read the clock and store one record, if the thread records and its slice has room.
 
-    $0 u64 buffer, $1 u32 limit, $2 u32 place, $3 u32 word, $4 u32 payload, $5 u32 t0 (none for a mark).
+    $0 u64 buffer, $1 u32 limit, $2 u32 place, $3 u32 word, then, where there are such, u32 payload and u32 t0 (none for a mark).
+    A payload that is none is a register that nobody writes: that costs nothing, and nobody reads it.
     """
+    fourth, t0 = "$4" if payload else "none", "t1" if mark else "$5" if payload else "$4"
     return _lines(f"""
-        .reg .pred p; .reg .u32 t1; .reg .u64 at;
-        mov.u32 t1, {TIMERS[plan.clock]}; setp.lt.u32 p, $2, $1; mad.wide.u32 at, $2, {STEP}, $0;
-        @p st.global.cs.v4.u32 [at], {{{"t1" if mark else "$5"}, t1, $3, $4}};""")
+        .reg .pred p; .reg .u32 t1, none; .reg .u64 at;
+        mov.u32 t1, {TIMERS[plan.clock]}; setp.lt.u32 p, $2, $1; {_ADDRESS[plan.clock]}
+        @p st.global.cs.v4.u32 [at], {{{t0}, t1, $3, {fourth}}};""")
 
 
 def ring_record(plan: Plan, *, mark: bool) -> str:
@@ -167,7 +175,9 @@ def _end() -> str:
 
 def end(*, first_known: bool) -> str:
     """Write the end of the unit's header. $0 u64 buffer, $1 u32 limit, $2 u32 place, perhaps $3 u32 place of the first record."""
-    found = f"mov.u32 first, 0; @p ld.global.u32 first, [$0+{_AT['slots']}]; sub.u32 first, $1, first;"  # no register for it until here
+    # No register for it until here, nor for the buffer's address: this one is the same, which the assembler cannot know.
+    found = f"shr.u32 first, $1, 31; mad.wide.u32 unit, first, {STEP}, $0;"
+    found += f" mov.u32 first, 0; @p ld.global.u32 first, [unit+{_AT['slots']}]; sub.u32 first, $1, first;"
     return _lines(
         f"""
         .reg .pred p; .reg .u32 sm, cursor, first; .reg .u64 unit, now;

@@ -114,7 +114,7 @@ def _stop(buf: Any, eid: Any, tag: Any, tid: Any, max_events: Any, who: Who, tar
     word = word | unit.generation << Int32(24)
     limit = unit.limit if target is None else asm.only_warp(unit.limit, Int32(target))
     place = unit.place()
-    asm.record(unit.plan, (unit.buffer, limit, place, word, Int32(tid), eid))
+    asm.record(unit.plan, (unit.buffer, limit, place, word), payload=Int32(tid), begin=eid)
     # Who does not record, does not count either: another warp may be the target next time.
     place = place + Int32(1) if target is None else place + asm.one_if(limit)
     unit.advance(place)

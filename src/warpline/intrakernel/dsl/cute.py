@@ -42,10 +42,10 @@ CuTe DSL refuses calls through a module or an object (`ik.region(…)`), and con
 
 ## Overhead
 
-Per region two clock reads and one predicated 16-byte store: 7 instructions per pass of a loop on Hopper and Blackwell, 8 with a
-payload, a generation, the tag 0 or before Hopper; 8 registers (10 before Hopper); no atomics (one per warp in mode `claim`),
-branches or local memory. About 90 instructions at kernel entry, 20 at its end. Mode `smem` takes 8 bytes of shared memory per
-slot and warp, rounded up to 1 KiB. `bind(buffer, enabled=False)` compiles to the same machine code as a kernel without regions.
+Per region two clock reads and one predicated 16-byte store: 6 or 7 instructions per pass of a loop, 8 with a payload that is
+computed or 0, or with a generation; 8 registers; no atomics (one per warp in mode `claim`), branches or local memory. About
+90 instructions at kernel entry, 20 at its end. Mode `smem` takes 8 bytes of shared memory per slot and warp, rounded up to
+1 KiB. `bind(buffer, enabled=False)` compiles to the same machine code as a kernel without regions.
 
 ## What the compiler may move
 
@@ -192,17 +192,17 @@ def _record(prof: Profiler, tag: Any, payload: Any, begin: Any, *, crossing: boo
         return
     place = prof.cursor[0]
     is_mark = begin is None
-    begins = () if is_mark else (begin,)
     if plan.mode == "smem":
         word = plan.ring_word(tag, mark=is_mark, crossing=crossing, payload=payload is not None)
-        asm.ring_record(plan, (prof.ring, prof.limit, place, _word(word), *begins), mark=is_mark)
+        asm.ring_record(plan, (prof.ring, prof.limit, place, _word(word), *(() if is_mark else (begin,))), mark=is_mark)
         prof.cursor[0] = place + Int32(layout.RING_RECORD_BYTES)
         return
-    third = _word(plan.word(tag, mark=is_mark, crossing=crossing, payload=payload is not None))
+    # A word of 0 is made anew for each record, any other is kept in a register; without a generation its bits mean nothing.
+    third = _word(plan.word(tag, mark=is_mark, crossing=crossing, payload=payload is not None) or 1 << 24)
     if plan.generation:
         third = third | prof.generation
-    fourth = third if payload is None else _payload(payload)
-    asm.record(plan, (prof.buffer, prof.limit, place, third, fourth, *begins), mark=is_mark)
+    fourth = None if payload is None else _payload(payload)
+    asm.record(plan, (prof.buffer, prof.limit, place, third), payload=fourth, begin=begin)
     prof.cursor[0] = place + Int32(1)
 
 
