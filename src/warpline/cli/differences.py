@@ -19,6 +19,7 @@ _TITLES = {
     "step": "Steps",
     "gpu": "GPUs",
     "kernel": "Kernels",
+    "inside": "Inside kernels",
     "memory": "Copies and memsets",
     "graph": "CUDA graphs",
     "range": "NVTX ranges",

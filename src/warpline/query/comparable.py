@@ -91,20 +91,20 @@ class Steps:
 def kinds(report: Report, selection: Selection, steps: Steps, typical: int) -> Iterator[Rows]:
     """Yield each kind that there is something of, one in memory at a time. `typical`: the step whose launches are kept; -1: of all."""
     for kind in ("kernel", "memory", "graph"):
-        taking = _Taking(kind)
+        taking = Taking(kind)
         for table in (table for table, told in _GPU.items() if told[0] == kind and report.tables[table]):
             _gpu(report, selection, table, steps, typical, taking)
         if taking.codes:
             yield taking.rows()
     for table, (kind, names) in _HOST.items():
         if report.tables[table]:
-            taking = _Taking(kind)
+            taking = Taking(kind)
             _host(report, selection, table, names, steps, taking)
             if taking.codes:
                 yield taking.rows()
 
 
-class _Taking:
+class Taking:
     """Collects the pieces of one kind; `add` may run in several threads."""
 
     def __init__(self, kind: str) -> None:
@@ -148,7 +148,7 @@ class _Taking:
         return Rows(self.kind, list(self._known), code, length, step, self._first()[1])
 
 
-def _gpu(report: Report, selection: Selection, table: str, steps: Steps, typical: int, taking: _Taking) -> None:
+def _gpu(report: Report, selection: Selection, table: str, steps: Steps, typical: int, taking: Taking) -> None:
     _, named = _GPU[table]
     calls, launched = Calls(report), table != "um_events"
     columns = ["process", "start", "end", *([named] if named else []), *(["api"] if launched else [])]
@@ -169,7 +169,7 @@ def _gpu(report: Report, selection: Selection, table: str, steps: Steps, typical
             taking.launch(asked[kept], code[kept])
 
 
-def _host(report: Report, selection: Selection, table: str, names: tuple[str, ...], steps: Steps, taking: _Taking) -> None:
+def _host(report: Report, selection: Selection, table: str, names: tuple[str, ...], steps: Steps, taking: Taking) -> None:
     window = selection.window(report)
     reader, tell = Reader(table, window), {"nvtx_ranges": _range}.get(table, str)
 
@@ -197,7 +197,7 @@ def _asked(calls: Calls, api: pa.ChunkedArray, start: Times) -> Times:
     return asked
 
 
-def _coded(columns: Sequence[pa.ChunkedArray], count: int, name: Callable[..., str], taking: _Taking) -> Numbers:
+def _coded(columns: Sequence[pa.ChunkedArray], count: int, name: Callable[..., str], taking: Taking) -> Numbers:
     """Return the code of each row: `name` is called once for each combination of texts that occurs."""
     if not columns:
         return np.repeat(taking.numbers([name()]), count)

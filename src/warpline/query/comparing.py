@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from warpline.errors import MissingData
 from warpline.query.comparable import Rows, Steps, kinds
+from warpline.query.comparable_inside import KIND, inside
 from warpline.query.gpu_ops import busy
 from warpline.query.steps import base_name, steps
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from warpline.query.selection import Selection
 
 STEP = "step"
-KINDS = (STEP, "gpu", "kernel", "memory", "graph", "range", "api", "os")
+KINDS = (STEP, "gpu", "kernel", KIND, "memory", "graph", "range", "api", "os")
 _QUANTILES = {"p50": 0.5, "p95": 0.95}
 _NOTHING = Rows("", [], np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
 _FIGURES = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS mean, quantile_disc(length, 0.5)::BIGINT AS p50,
@@ -42,13 +44,13 @@ def figures(report: Report, selection: Selection, found: pa.Table | None) -> tup
 
     Columns: kind (one of KINDS), name, count, total, mean, p50, p95, max, min, deviation (ns; of a sample, null for one), and of its
     time in each of the steps `found` that had any: steps (how many), step_mean, step_variance (ns, ns²; 0 without steps). What belongs
-    to a step began in it, or was launched in it, in its process. The numbers behind the names of NVTX ranges are one name (`batch 7` is
-    `batch#`). `step` and `gpu` (busy and idle time of each GPU number, of all processes) have no steps. The kernels are the names of the
-    first ones that were launched in the step in the middle, or in all where there are no steps.
+    to a step began in it, or was launched in it (regions inside kernels: their kernel), in its process. The numbers behind the names of
+    NVTX ranges are one name (`batch 7` is `batch#`). `step` and `gpu` (busy and idle time of each GPU number, of all processes) have no
+    steps. The kernels are the names of the first ones that were launched in the step in the middle, or in all where there are no steps.
     """
     parts, order = _own(report, selection, found), list[str]()
     steps = Steps(found)
-    for rows in kinds(report, selection, steps, steps.count // 2):
+    for rows in chain(kinds(report, selection, steps, steps.count // 2), inside(report, selection, steps)):
         parts.append(_figures(rows, steps.count > 0))
         if rows.kind == "kernel":
             order = [rows.names[code] for code in rows.launched.tolist()]
