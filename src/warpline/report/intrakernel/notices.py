@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from warpline.report.intrakernel import merging
 from warpline.report.intrakernel.launches import Launches
 from warpline.report.intrakernel.merging import Merged
+from warpline.report.intrakernel.tally import Tally
 from warpline.spool import kernel_buffers
 from warpline.spool.notes import Note
-
-if TYPE_CHECKING:
-    from warpline.report.intrakernel.tables import Tally
 
 STORED = kernel_buffers.STORED
 _SOURCE = "intrakernel"

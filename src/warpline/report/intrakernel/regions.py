@@ -21,12 +21,12 @@ _KINDS = ("region", "mark", "asynchronous")
 
 @dataclass
 class Where:
-    """Where a launch's times belong: `offset` to be added, and the edges of its kernel, which nothing leaves."""
+    """Where times belong: `offset` to be added, and the edges of the kernel, which nothing leaves; of one launch, or of each unit."""
 
-    launch: int
-    offset: int
-    first: int
-    last: int
+    launch: int | Array
+    offset: int | Array
+    first: int | Array
+    last: int | Array
     tags: Mapping[int, str]
 
 
@@ -46,22 +46,23 @@ class Regions:
     _codes: dict[str, int] = field(default_factory=dict)  # of tags
 
     def add(self, found: Decoded, where: Where) -> None:
-        """Take what one piece of a launch holds."""
+        """Take what one piece of a launch holds, or several pieces that were decoded together."""
         units, events = found.units, found.events
         base = self.first + self._unit_rows
         self._unit_rows += len(units)
-        start, end = self._times(units, where)
+        start, end = _times(units, where, slice(None))
         columns = {name: units[name].astype(np.int64) for name in ("cta", "warp", "sm_begin", "sm_end", "events", "dropped")}
         number = np.arange(base, base + len(units), dtype=np.int64)
-        launch = np.full(len(units), where.launch, np.int64)
+        launch = np.zeros(len(units), np.int64) + where.launch
         self._units.append({**columns, "id": number, "launch": launch, "start": start, "end": end, "ended": units["ended"].copy()})
         if len(events):
-            events = events[np.lexsort((-events["end"], events["start"], events["unit"]))]
-            start, end = self._times(events, where)
+            events = events[_order(events)]
+            unit = events["unit"].astype(np.int64)
+            start, end = _times(events, where, unit)
             self._events.append(
                 {
-                    "launch": np.full(len(events), where.launch, np.int64),
-                    "unit": base + events["unit"].astype(np.int64),
+                    "launch": np.zeros(len(events), np.int64) + _of(where.launch, unit),
+                    "unit": base + unit,
                     "start": start,
                     "end": end,
                     "tag": self._tags(events["tag"], where.tags),
@@ -80,9 +81,6 @@ class Regions:
         if self._events:
             self.write("intrakernel_events", self._event_table(_joined(self._events)))
         self._units, self._events, self._waiting = [], [], 0
-
-    def _times(self, rows: Array, where: Where) -> tuple[Array, Array]:
-        return tuple(np.clip(rows[edge] + where.offset, where.first, where.last) for edge in ("start", "end"))
 
     def _tags(self, numbers: Array, names: Mapping[int, str]) -> Array:
         used, which = np.unique(numbers, return_inverse=True)
@@ -120,6 +118,21 @@ class Regions:
                 "payload": pa.array(rows["payload"], mask=flags & layout.HAS_PAYLOAD == 0),
             },
         )
+
+
+def _times(rows: Array, where: Where, unit: Array | slice) -> tuple[Array, Array]:
+    offset, first, last = (_of(value, unit) for value in (where.offset, where.first, where.last))
+    start, end = (np.minimum(np.maximum(rows[edge] + offset, first), last) for edge in ("start", "end"))
+    return start, end
+
+
+def _of(value: int | Array, unit: Array | slice) -> int | Array:
+    return value[unit] if isinstance(value, np.ndarray) else value
+
+
+def _order(events: Array) -> Array:
+    """Return rows by unit and start, of those that begin together the longer first."""
+    return np.lexsort((-events["end"], events["start"], events["unit"]))
 
 
 def _joined(parts: list[dict[str, Array]]) -> dict[str, Array]:

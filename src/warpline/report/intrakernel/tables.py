@@ -3,61 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warpline.errors import SpoolError
 from warpline.report import schema
 from warpline.report.chosen import LATEST, Spans, Times
 from warpline.report.cuda import names
 from warpline.report.intrakernel import matching, merging, notices
+from warpline.report.intrakernel.gather import Gather, Places
 from warpline.report.intrakernel.graphs import match_graphs
-from warpline.report.intrakernel.kept import Kept
 from warpline.report.intrakernel.launches import Launches, read_launches
 from warpline.report.intrakernel.merging import MERGED, Merged
-from warpline.report.intrakernel.regions import Regions, Where
+from warpline.report.intrakernel.regions import Regions
+from warpline.report.intrakernel.tally import Tally
 from warpline.report.threads import Threads
 from warpline.report.words import labelled
-from warpline.spool import intrakernel
-from warpline.spool.kernel_buffers import Pieces, tag_names
+from warpline.spool.kernel_buffers import tag_names
 from warpline.spool.notes import Note
 from warpline.spool.reader import SpoolFile
 
 Numbers = npt.NDArray[np.int64]
-_UNITS, _SAMPLE_BLOCKS, _KEEP = 16, 36, 48  # where they stand in the head of a buffer
-
-
-@dataclass
-class Tally:
-    """What was found in the buffers of all launches, one place for each launch."""
-
-    count: InitVar[int]
-    mode: list[str | None] = field(init=False)
-    clock: list[str | None] = field(init=False)
-    units: Numbers = field(init=False)
-    events: Numbers = field(init=False)
-    dropped: Numbers = field(init=False)
-    unended: Numbers = field(init=False)
-    needed: Numbers = field(init=False)
-    sampled: Numbers = field(init=False)
-    wanted: Numbers = field(init=False)  # slices that its warps asked for, where there were not so many
-    surplus: int = 0  # events beyond those that were asked for
-    garbled: int = 0
-    broken: int = 0  # pieces that are no buffers
-
-    def __post_init__(self, count: int) -> None:
-        self.mode, self.clock = [None] * count, [None] * count
-        for name in ("units", "events", "dropped", "unended", "needed", "sampled", "wanted"):
-            setattr(self, name, np.zeros(count, np.int64))
-
-    def units_lost(self, launches: Launches) -> Numbers:
-        """Return how many warps of each launch found no slice."""
-        wanted = np.maximum(launches.of_read("claimed"), self.wanted)
-        return np.asarray(np.maximum(wanted - launches.of_read("room"), 0))
 
 
 class IntrakernelTables:
@@ -119,47 +87,21 @@ class IntrakernelTables:
     def _regions(self, launches: Launches, kernels: dict[str, Numbers], merged: Merged) -> Tally:
         tally = Tally(len(launches))
         regions = Regions(self._process, self._first, self._write, self._clock)
-        pieces, names_of = self._spool.pieces, dict[int, dict[int, str]]()
-        blobs, tags, generations = launches.of_read("blob"), launches.of_read("tags"), launches.noted["generation"]
+        gather = Gather(self._places(launches, kernels, merged), regions, tally)
+        pieces = self._spool.pieces
+        blobs, generations = launches.of_read("blob"), launches.noted["generation"]
         for launch in np.flatnonzero(blobs).tolist():
-            text = int(tags[launch])
-            if text not in names_of:
-                names_of[text] = tag_names(self._spool.strings.get(text))
-            kernel = int(merged.kernel[launch])
-            edges = (int(kernels["start"][kernel]), int(kernels["end"][kernel])) if kernel >= 0 else (0, LATEST)
-            where = Where(self._first + launch, int(merged.offset[launch]), *edges, names_of[text])
-            self._launch(pieces, int(blobs[launch]), int(generations[launch]), launch, where, regions, tally)
+            gather.launch(pieces.of(int(blobs[launch])), launch, int(generations[launch]))
+        gather.flush()
         regions.flush()
         tally.broken += pieces.lost
         return tally
 
-    def _launch(self, pieces: Pieces, blob: int, generation: int, launch: int, where: Where, regions: Regions, tally: Tally) -> None:
-        kept = Kept()
-        for piece in pieces.of(blob):
-            try:
-                found = intrakernel.decode(piece, generation=generation)
-            except SpoolError:
-                tally.broken += 1
-                continue
-            head = piece[: _KEEP + 4].view("<u4")
-            tally.sampled[launch] = int(head[_SAMPLE_BLOCKS // 4])
-            tally.mode[launch], tally.clock[launch] = found.mode, found.clock
-            tally.units[launch] += len(found.units)
-            tally.dropped[launch] += found.dropped
-            tally.unended[launch] += found.unended
-            tally.needed[launch] = max(tally.needed[launch], found.needed_slots)
-            tally.garbled += found.garbled
-            if found.units_lost:
-                tally.wanted[launch] = found.units_lost + int(head[_UNITS // 4])
-            if keep := int(head[_KEEP // 4]):
-                kept.add(found, keep)
-            else:
-                tally.events[launch] += len(found.events)
-                regions.add(found, where)
-        for found in kept.pieces():
-            tally.events[launch] += len(found.events)
-            regions.add(found, where)
-        tally.surplus += kept.surplus
+    def _places(self, launches: Launches, kernels: dict[str, Numbers], merged: Merged) -> Places:
+        first, last = (np.append(kernels[edge], nowhere)[merged.kernel] for edge, nowhere in (("start", 0), ("end", LATEST)))
+        texts = launches.of_read("tags")
+        names_of = {text: tag_names(self._spool.strings.get(text)) for text in np.unique(texts).tolist()}
+        return Places(self._first + np.arange(len(launches)), merged.offset, first, last, texts, names_of)
 
     def _rows(self, launches: Launches, kernels: dict[str, Numbers], merged: Merged, tally: Tally) -> pa.Table:
         noted, strings, count = launches.noted, self._spool.strings, len(launches)
