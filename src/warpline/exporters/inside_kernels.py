@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 FEW_LAUNCHES = 32  # that have rows of their own; of more, those of a name and stream share theirs
 MOST_ROWS = 8_000  # warps beyond are left out: no viewer of traces shows so many
 LAUNCH = Kind(
-    "intrakernel_launches", "intrakernel_launch", "name", ("buffer_name", "generation", "units", "dropped", "uncertainty", "merged")
+    "intrakernel_launches",
+    "intrakernel_launch",
+    "name",
+    ("buffer_name", "generation", "units", "dropped", "offset", "uncertainty", "merged"),
 )
 REGION = Kind("intrakernel_events", "intrakernel", "tag", ("payload", "kind"))
 KINDS = (LAUNCH, REGION)

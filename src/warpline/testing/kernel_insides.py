@@ -45,6 +45,7 @@ class Launch:
     api: int | None = None
     device: int | None = 0
     stream: int | None = 7
+    offset: int = 0
     uncertainty: int = 800
 
 
@@ -128,7 +129,7 @@ def _launch(launch: Launch, key: int, process: int, origin: int, number: int) ->
         "mode": "slices",
         "clock": "globaltimer",
         "merged": "kernel" if has else "bracket",
-        "offset": 0,
+        "offset": launch.offset,
         "uncertainty": launch.uncertainty,
         "drift": 0.0,
         "dropped": 0,

@@ -64,6 +64,30 @@ def test_perfetto_keeps_payload_and_block(tmp_path: Path) -> None:
     assert "payload" not in notes["load"]
 
 
+def test_regions_that_all_cross_have_lanes_of_their_own(tmp_path: Path) -> None:
+    crossing = [Region(f"copy {number}", 4000 + 100 * number, 5000 + 100 * number, asynchronous=True) for number in range(4)]
+    decoded = perfetto(tmp_path, Launch("gemm", 3000, 20_000, [Warp(5, 1, 3, 3500, 10_000, crossing)]))
+    shown = {item.name: item for item in decoded.slices}
+    assert len({shown[region.tag].track for region in crossing}) == 4
+    assert [(shown[region.tag].start, shown[region.tag].end) for region in crossing] == [(r.start, r.end) for r in crossing]
+
+
+def test_perfetto_has_the_clock_of_the_gpu(tmp_path: Path) -> None:
+    """And says how exact it is: `offset` put to a time of the GPU gives that of the trace."""
+    offsets = (-1_000_000, -1_000_500, -990_000)
+    launches = [
+        Launch("gemm", 3_000 + 5_000 * number, 7_000 + 5_000 * number, [], offset=offset, uncertainty=700 + number)
+        for number, offset in enumerate(offsets)
+    ]
+    decoded = perfetto(tmp_path, *launches)
+    (clock,) = {key for pair in decoded.clocks for key in pair} - {1, 3}
+    assert clock >= 128
+    # The last one would let the GPU's clock go back.
+    assert [(pair[3], pair[clock]) for pair in decoded.clocks if clock in pair] == [(3_000, 1_003_000), (8_000, 1_008_500)]
+    notes = [item.notes for item in decoded.slices if item.name == "gemm" and "offset" in item.notes]
+    assert [(note["offset"], note["uncertainty"]) for note in notes] == [(offset, 700 + number) for number, offset in enumerate(offsets)]
+
+
 def test_blocks_at_once_and_without_a_kernel(tmp_path: Path) -> None:
     warps = [Warp(cta, 0, 0, 0, 1000, [Region("work", cta, 900 + cta)]) for cta in (0, 1)]
     decoded = perfetto(tmp_path, Launch("free", 0, 1000, warps, kernel=None, device=None))

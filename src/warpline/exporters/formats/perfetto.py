@@ -27,7 +27,9 @@
   ones, and those given at the end: `end payload`), unfinished, inherited, clipped: debug annotations.
 - What Perfetto has no field for (ranks, devices, diagnostics, which stream a track shows): attributes of the trace, so that importing it
   (`warpline import`) gives the same report again, but for what is lost.
-- Times: ns of CLOCK_MONOTONIC with snapshots of CLOCK_REALTIME, so that a trace of another recorder can be merged.
+- Times: ns of CLOCK_MONOTONIC with snapshots of CLOCK_REALTIME, so that a trace of another recorder can be merged. Where kernels
+  recorded inside, snapshots of the GPU's global timer, too (a clock of its own for each GPU of a process); how far it may be off
+  (`uncertainty`) and what it rests on (`merged`) are annotations of each launch.
 
 ## What is lost
 See LOSES. Nothing is rounded.
@@ -55,6 +57,7 @@ from warpline.exporters.cuda_events import events
 from warpline.exporters.cuda_tracks import CudaTracks
 from warpline.exporters.debug_annotations import NAMES, encoded
 from warpline.exporters.events import Events
+from warpline.exporters.gpu_clocks import gpu_clocks
 from warpline.exporters.gpu_counters import GpuCounters
 from warpline.exporters.inside_kernels import InsideTracks, inside_events
 from warpline.exporters.op_facts import OpFacts
@@ -89,6 +92,7 @@ LOSES: tuple[str, ...] = (
 _PACKET = 1
 _CLOCK_SNAPSHOT, _SEQUENCE, _INTERNED, _FLAGS, _DEFAULTS, _DESCRIPTOR = 6, 10, 12, 13, 59, 60
 _REALTIME, _MONOTONIC = 1, 3
+_FIRST_OWN_CLOCK, _OWN_CLOCKS = 128, (1 << 30) - 1  # of those that hold for the whole trace
 _CATEGORY, _NAME, _ANNOTATION, _TEXT = 1, 2, 3, 29
 _BYTES, _NS = 3, 1  # of CounterDescriptor.unit
 _MERGE_BY_KEY = 3
@@ -202,6 +206,11 @@ class _Writer:
             clocks = (message(1, number(1, clock), number(2, time)) for clock, time in ((_MONOTONIC, monotonic), (_REALTIME, realtime)))
             primary = number(2, _MONOTONIC) if index == 0 else b""
             self.file.write(message(_PACKET, message(_CLOCK_SNAPSHOT, *clocks, primary), number(_SEQUENCE, self.sequence)))
+        for index, (_, _, own, theirs) in enumerate(gpu_clocks(self.report)):
+            clock = _FIRST_OWN_CLOCK + (self.first_uuid + index & _OWN_CLOCKS)
+            for monotonic, gpu in zip(own.tolist(), theirs.tolist(), strict=True):
+                clocks = (message(1, number(1, one), number(2, time)) for one, time in ((_MONOTONIC, monotonic), (clock, gpu)))
+                self.file.write(message(_PACKET, message(_CLOCK_SNAPSHOT, *clocks), number(_SEQUENCE, self.sequence)))
         for name in NAMES:  # they have the numbers that the encoder knows them by
             self.notes.id(name)
         self._packet(number(_FLAGS, 1), message(_DEFAULTS, number(58, _MONOTONIC)), message(_INTERNED, *self.notes.take_new()))
