@@ -34,29 +34,35 @@ function proxied(address: string | undefined) {
   return { proxy: { "/api": { target: origin, changeOrigin: true, headers } } };
 }
 
-export default defineConfig({
-  base: "./",
-  server: proxied(process.env.WARPLINE_VIEW),
-  build: {
-    outDir: process.env.WARPLINE_WEB_OUT ?? BUNDLE,
-    emptyOutDir: true,
-    target: "es2022",
-    // The strict Content-Security-Policy knows no inline scripts, styles or data: fonts.
-    assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
-    reportCompressedSize: false,
-  },
-  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
-  plugins: [budget(process.env.WARPLINE_WEB_OUT ?? BUNDLE)],
-  test: {
-    pool: "threads",
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    restoreMocks: true,
-    // Making a document takes longer than most tests: those of .ts files have none, but for those that ask (`@vitest-environment happy-dom`).
-    projects: [
-      { extends: true, test: { name: "logic", environment: "node", include: ["src/**/*.test.ts"] } },
-      { extends: true, test: { name: "page", environment: "happy-dom", include: ["src/**/*.test.tsx"] } },
-    ],
-  },
+/** `--mode single`: in one piece, for the pages that `warpline view --export` writes. */
+export default defineConfig(({ mode }) => {
+  const isSingle = mode === "single";
+  const out = join(process.env.WARPLINE_WEB_OUT ?? BUNDLE, isSingle ? "single" : "");
+  return {
+    base: "./",
+    server: proxied(process.env.WARPLINE_VIEW),
+    build: {
+      outDir: out,
+      emptyOutDir: true,
+      target: "es2022",
+      // The strict Content-Security-Policy knows no inline scripts, styles or data: fonts.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
+      ...(isSingle ? { rolldownOptions: { output: { codeSplitting: false } } } : {}),
+    },
+    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    plugins: [budget(out)],
+    test: {
+      pool: "threads",
+      testTimeout: 60_000,
+      hookTimeout: 60_000,
+      restoreMocks: true,
+      // Making a document takes longer than most tests: those of .ts files have none, but for those that ask (`@vitest-environment happy-dom`).
+      projects: [
+        { extends: true, test: { name: "logic", environment: "node", include: ["src/**/*.test.ts"] } },
+        { extends: true, test: { name: "page", environment: "happy-dom", include: ["src/**/*.test.tsx"] } },
+      ],
+    },
+  };
 });

@@ -28,7 +28,7 @@ def write(reports: Sequence[Report], out: Path, progress: Callable[[str, float],
     """Write the page of reports that are open. Raises UsageError where it would be too large or the page is not built, OSError."""
     view = view_of(reports, progress)
     answers = dict(baked(Answers(view), progress))
-    page = single_page(bundle.files(), view.title, answers)
+    page = single_page(bundle.files(single=True), view.title, answers)
     if len(page) > MOST_BYTES:
         most = f"more than {MOST_BYTES / 1e6:.0f} MB are too many to send"
         raise UsageError(f"the page would have {len(page) / 1e6:,.1f} MB, and {most}. {INSTEAD}")

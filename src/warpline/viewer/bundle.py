@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).with_name("_bundle")
+SINGLE = "single"  # the same page, its script in one piece: for files of their own
 _KINDS = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -31,11 +32,13 @@ class File:
     kept: bool
 
 
-def files(folder: Path = FOLDER) -> dict[str, File]:
-    """Return the files of the page by path (`/`, `/assets/…`); `/` says what to do where it is not built."""
+def files(folder: Path = FOLDER, *, single: bool = False) -> dict[str, File]:
+    """Return the files of the page by path (`/`, `/assets/…`); `/` says what to do where it is not built. `single`: with one script alone."""
     found = {}
+    own = folder / SINGLE
+    folder = own if single else folder
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
-        if path.is_file() and path.suffix in _KINDS:
+        if path.is_file() and path.suffix in _KINDS and (single or own not in path.parents):
             name = path.relative_to(folder).as_posix()
             found["/" if name == "index.html" else f"/{name}"] = File(path.read_bytes(), _KINDS[path.suffix], name.startswith("assets/"))
     return found if "/" in found else {"/": File(NOT_BUILT.encode(), _KINDS[".html"], False)}

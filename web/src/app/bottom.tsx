@@ -1,13 +1,28 @@
 /** The panels below the timeline: their tabs are always there, what is open has a height that can be dragged. */
-import { signal } from "@preact/signals";
-import { kept } from "../base/dom";
+import { effect, signal } from "@preact/signals";
+import { kept, whenIdle } from "../base/dom";
 import { panels } from "../panels";
+import type { components } from "../panels/all";
 import { answered } from "../timeline/local";
 import { Guarded } from "./guarded";
-import { panel } from "./state";
+import { notice, panel } from "./state";
 
 const LEAST = 80;
 const height = signal(Number(kept.get("panel-height")) || usual());
+
+const shown = signal<typeof components | null>(null);
+
+effect(() => {
+  if (answered.value && shown.peek() === null) whenIdle(() => void load());
+});
+
+async function load(): Promise<void> {
+  try {
+    shown.value = (await import("../panels/all")).components;
+  } catch {
+    notice.value = "The panels could not be loaded. Is `warpline view` still running? Then reload the page.";
+  }
+}
 
 function usual(): number {
   return Math.min(Math.max(Math.round(window.innerHeight * 0.28), 160), 300);
@@ -20,13 +35,14 @@ function resize(to: number): void {
 
 export function Bottom() {
   const open = panels.find((one) => one.id === panel.value);
+  const Content = open === undefined ? undefined : shown.value?.[open.id];
   return (
     <section class="bottom" aria-label="Panels">
       {open !== undefined && <Grip />}
       <Tabs />
       {open !== undefined && (
         <div class="bottom-body" id="panel" role="tabpanel" aria-labelledby={`tab-${open.id}`} style={{ height: `${height.value}px` }}>
-          {answered.value && <Guarded key={open.id} what="This panel"><open.component /></Guarded>}
+          {Content !== undefined && <Guarded key={open.id} what="This panel"><Content /></Guarded>}
         </div>
       )}
     </section>

@@ -96,16 +96,22 @@ function Header({ row, rows, focusable }: { row: Row; rows: readonly Row[]; focu
         </button>
       )}
       {isAll && <button type="button" tabIndex={-1} class="tl-lanes" title="Show fewer lanes" aria-label="Show fewer lanes" onClick={() => toggleLanes(row)}>−</button>}
-      <span class="tl-tools">
-        <button
-          type="button" tabIndex={-1} class={`tl-tool${row.pinned ? " tl-on" : ""}`} title={row.pinned ? "Unpin (Shift+P)" : "Pin to the top (Shift+P)"}
-          aria-label={`${row.pinned ? "Unpin" : "Pin"} ${visible(node.name)}`} onClick={() => togglePin(row)}
-        >📌︎</button>
-        <button
-          type="button" tabIndex={-1} class="tl-tool" title="Hide (h)" aria-label={`Hide ${visible(node.name)}`} onClick={() => hide(row)}
-        >✕</button>
-      </span>
+      {rested.value && <Tools row={row} />}
     </div>
+  );
+}
+
+/** What is seen of a row that is pointed at: not before there is time to make it for all of them. */
+function Tools({ row }: { row: Row }) {
+  const name = visible(row.node.name);
+  return (
+    <span class="tl-tools">
+      <button
+        type="button" tabIndex={-1} class={`tl-tool tl-pin${row.pinned ? " tl-on" : ""}`} title={row.pinned ? "Unpin (Shift+P)" : "Pin to the top (Shift+P)"}
+        aria-label={`${row.pinned ? "Unpin" : "Pin"} ${name}`} onClick={() => togglePin(row)}
+      />
+      <button type="button" tabIndex={-1} class="tl-tool" title="Hide (h)" aria-label={`Hide ${name}`} onClick={() => hide(row)}>✕</button>
+    </span>
   );
 }
 

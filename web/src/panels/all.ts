@@ -1,0 +1,24 @@
+/** What the tabs show: read when the timeline is there, since it is half of all the code. */
+import type { ComponentType } from "preact";
+import { DiagnosticsPanel } from "./diagnostics/diagnostics";
+import { DiffPanel } from "./diff/diff";
+import { FindingsPanel } from "./findings/findings";
+import { FlamePanel } from "./flame/flame";
+import type { PanelId } from "./index";
+import { MemoryPanel } from "./memory/memory";
+import { SelectionPanel } from "./selection/selection";
+import { SqlPanel } from "./sql/sql";
+import { StatsPanel } from "./stats/stats";
+import { StepsPanel } from "./steps/steps";
+
+export const components: Record<PanelId, ComponentType> = {
+  findings: FindingsPanel,
+  stats: StatsPanel,
+  steps: StepsPanel,
+  flame: FlamePanel,
+  memory: MemoryPanel,
+  selection: SelectionPanel,
+  sql: SqlPanel,
+  diagnostics: DiagnosticsPanel,
+  diff: DiffPanel,
+};
