@@ -26,8 +26,9 @@ def blocks(page: Path, language: str) -> list[str]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder with the example in it, where `python` and `warpline` are ours."""
-    shutil.copy(ROOT / "examples" / "train.py", tmp_path)
+    """A folder with the examples in it, where `python` and `warpline` are ours."""
+    for example in ("train.py", "intrakernel_pipeline/pipeline.py", "intrakernel_pipeline/pipeline.cu"):
+        shutil.copy(ROOT / "examples" / example, tmp_path)
     (tmp_path / "bin").mkdir()
     for name, command in (("python", ""), ("warpline", "-m warpline")):
         path = tmp_path / "bin" / name
