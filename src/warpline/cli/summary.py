@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warpline.cli import cpu_summary, gpu_summary, windows
+from warpline.cli import cpu_summary, gpu_summary, inside_summary, windows
 from warpline.cli.tables import apart, printable, shorten
 from warpline.cli.words import counted, duration, short_path, size
 from warpline.report.writer import PROCESSES_PER_PART as PART
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LONGEST = 5
 # Few programs have them: silent otherwise.
 _WHERE_ANY = ("tasks", "payloads", "counters", "samples", "objects", "API calls", "kernels", "memcpys", "memsets", "graphs")
-_SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs", *cpu_summary.COUNTS)
+_SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs", "inside", *cpu_summary.COUNTS)
 _WIDTH = 79
 _HARD_SPACE = "\xa0"  # where a line must not be broken
 _LABEL = 10
@@ -65,6 +65,8 @@ def _gpus(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
     names = apart([name for _, name in kernels], _WIDTH - _LABEL - max((len(numbers) for numbers, _ in kernels), default=0))
     for index, (numbers, name) in enumerate(kernels):
         yield _line("" if index else "Kernels", numbers + names[name])
+    for index, text in enumerate(inside_summary.lines(report, part, _WIDTH - _LABEL)):
+        yield _line("" if index else "Inside", text)
     for label, text in (
         ("Copies", gpu_summary.copies(report, part)),
         ("Graphs", gpu_summary.graphs(report, part)),
@@ -97,6 +99,7 @@ def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
                    (SELECT count(*) FROM memcpys WHERE {part}) AS memcpys,
                    (SELECT count(*) FROM memsets WHERE {part}) AS memsets,
                    (SELECT count(*) FROM graphs WHERE {part}) AS graphs,
+                   (SELECT count(*) FROM intrakernel_launches WHERE {part}) AS inside,
                    (SELECT count(*) FROM nvtx_ranges WHERE clipped AND {part}) AS clipped,
                    (SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)) AS busiest
                    {others}"""

@@ -11,6 +11,7 @@ import pytest
 from warpline.cli.summary import summary
 from warpline.query import open as open_report
 from warpline.report.manifest import Manifest
+from warpline.testing.kernel_insides import Launch, launch_tables, pipeline
 from warpline.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
@@ -113,6 +114,26 @@ def test_a_recording_of_counters_alone_has_something_to_show(tmp_path: Path) -> 
     path = tmp_path / "run.warpline"
     text = "\n".join(_lines(path, timeline(path, "main~mem |1 2 3")))
     assert "warpline timeline" in text
+
+
+def test_what_kernels_recorded_inside_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.warpline"
+    launches = [
+        Launch(
+            "gemm" + "<long>" * 30 * (number == 6) + f"_{number}", at, at + 100 * number, list(pipeline(at, at + 100 * number)), kernel=None
+        )
+        for number in range(1, 8)
+        for at in range(0, 1000 * number, 1000)
+    ]
+    manifest = timeline(path, "main |[a ]", tables=launch_tables(launches))
+    lines = [line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in _lines(path, manifest)]
+    (first,) = (number for number, line in enumerate(lines) if line.startswith("Inside"))
+    records = 8 * (4 * 2 + 1 + 4 * 3 + 1)
+    assert lines[first].split() == ["Inside", "4.90", "us", "7", "x", "gemm_7:", f"{7 * records:,}", "records"]
+    assert "…" in lines[first + 1]
+    assert lines[first + 5].strip().startswith("and 2 more")
+    assert all(len(line) < 80 for line in lines[first : first + 6])
+    assert any("warpline timeline" in line for line in lines)
 
 
 def test_gpus_are_summed_up(tmp_path: Path) -> None:
