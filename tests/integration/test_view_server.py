@@ -12,7 +12,7 @@ import pytest
 
 from tests.viewing import PICTURE, Client, serving
 from warpline.testing.timeline import timeline
-from warpline.viewer import apart, limits
+from warpline.viewer import apart, limits, projecting
 
 pytestmark = pytest.mark.require("native")
 
@@ -343,3 +343,43 @@ def test_what_goes_wrong_in_that_process_is_told(client: Client, monkeypatch: py
     failed = client.api("stat/nvtx_pushpop_sum", report=0)
     assert failed.status == 400
     assert "without an answer" in failed.json["error"]
+
+
+def projected(client: Client) -> list[str]:
+    """Wait until nothing is computed any more; return the layers of all rows."""
+    known = "1"
+    while client.get("meta")["reports"][0]["growing"]:
+        known = ",".join(map(str, client.get("changed", known=known)))
+    nodes = client.get("tracks", report=0)
+    layers = []
+    while nodes:
+        node = nodes.pop()
+        nodes += node["children"]
+        layers += [node["track"]["layer"]] if "track" in node else []
+    return layers
+
+
+def test_ranges_on_the_gpu_of_a_large_report_come_later_from_a_process_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timeline(tmp_path / "run.warpline", PICTURE)
+    monkeypatch.setattr(projecting, "is_large", lambda report: True)
+    monkeypatch.setattr(projecting, "made", lambda report, cache: pytest.fail("this process computes them"))
+    with serving(tmp_path / "run.warpline") as own:
+        own.get("tracks", report=0)
+        assert projecting.LAYER in projected(own)
+        assert own.get("meta")["reports"][0]["generation"] == 2
+
+
+def test_a_report_is_shown_without_them_where_that_process_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    timeline(tmp_path / "run.warpline", PICTURE)
+    monkeypatch.setattr(projecting, "is_large", lambda report: True)
+    monkeypatch.setattr(apart, "__name__", "warpline.there_is_no_such_module")
+    with serving(tmp_path / "run.warpline") as own:
+        own.get("tracks", report=0)
+        layers = projected(own)
+    assert "kernels" in layers
+    assert projecting.LAYER not in layers
+    assert "NVTX ranges on the GPU are not shown" in caplog.text

@@ -156,7 +156,7 @@ class Follower:
                 fresh = Report.open(opened.report.path)
             if fresh.manifests != opened.report.manifests:
                 newer = Opened(number, fresh, cache=index_cache(), generation=opened.generation + 1)
-                newer.grown = self._news.tell
+                newer.grown, newer.projector = opened.grown, opened.projector
                 self._view.reports[number] = newer
                 self._news.tell()
             live = live or self._view.reports[number].live

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ _MOST_S = 1_800.0
 _NICE = 10  # a tenth of a core that others want, too
 _ERRORS = ("UsageError", "MissingData", "QueryError", "ReportError")
 _METHODS = frozenset(("findings", "steps", "stat", "flame"))
+_PROJECT = "project"
 
 
 class Apart:
@@ -42,6 +44,17 @@ class Apart:
 
     def ask(self, opened: Opened, method: str, *arguments: Any) -> Any:
         """Return what `Answers.METHOD(report, *arguments)` returns. Raises what that raises, QueryError where it takes too long."""
+        return self._ask(opened, method, arguments)
+
+    def project(self, opened: Opened) -> None:
+        """Index the NVTX ranges on the GPU, which takes 120 bytes of memory for each event of a process. Raises QueryError."""
+        try:
+            self._ask(opened, _PROJECT, ())
+        except errors.QueryError:
+            if not self._closed:
+                raise
+
+    def _ask(self, opened: Opened, method: str, arguments: Sequence[Any]) -> Any:
         cache = None if opened.cache is None else str(opened.cache)
         place = {"report": str(opened.report.path.resolve()), "number": opened.number, "cache": cache}
         question = {**place, "method": method, "arguments": arguments}
@@ -83,13 +96,17 @@ def _read(output: bytes) -> Any:
 
 def _answer(question: dict[str, Any]) -> dict[str, Any]:
     from warpline.query.report import Report
+    from warpline.viewer import projecting
     from warpline.viewer.answers import Answers, View
     from warpline.viewer.opened import Opened
 
     number, cache = question["number"], question["cache"]
     try:
         with Report.open(question["report"]) as report:
-            opened = Opened(number, report, cache=None if cache is None else Path(cache), projecting=False)
+            place = None if cache is None else Path(cache)
+            if question["method"] == _PROJECT:
+                return {"answer": projecting.made(report, place) is not None}
+            opened = Opened(number, report, cache=place, projecting=False)
             answers = Answers(View(report.name, [opened] * (number + 1)))
             return {"answer": getattr(answers, question["method"])(number, *question["arguments"])}
     except errors.WarplineError as error:
@@ -111,7 +128,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     _yield_to_the_page()
     question = json.load(sys.stdin)
-    if question["method"] not in _METHODS:
+    if question["method"] not in (*_METHODS, _PROJECT):
         raise SystemExit(2)
     sys.stdout.buffer.write(encoded(_answer(question)))
 

@@ -33,7 +33,7 @@ class File:
 
 
 def files(folder: Path = FOLDER, *, single: bool = False) -> dict[str, File]:
-    """Return the files of the page by path (`/`, `/assets/…`); `/` says what to do where it is not built. `single`: with one script alone."""
+    """Return the files of the page by path (`/`, `/assets/…`); `/` says what to do without. `single`: with one script alone."""
     found = {}
     own = folder / SINGLE
     folder = own if single else folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from warpline.errors import WarplineError
 from warpline.query.report import Report
 from warpline.viewer import limits, projecting
 from warpline.viewer.lanes import Lanes
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from warpline.viewer.counters import Counter
 
 Made = TypeVar("Made")
+_log = logging.getLogger(__name__)
 FIRST_COUNTER = 1 << 24  # tracks that are counters are numbered from here
 
 
@@ -44,6 +47,7 @@ class Opened:
     ) -> None:
         self.number, self.report, self.generation, self.first_generation = number, report, generation, generation
         self.grown: Callable[[], None] = lambda: None  # hears that there is more to see
+        self.projector: Callable[[Opened], object] | None = None  # writes what takes long to compute in another process
         self.live = bool(report.snapshots or report.waiting)
         self.growing = False  # rows are being computed that come later
         self.cache, self._progress, self._projecting = cache, progress, projecting
@@ -92,10 +96,16 @@ class Opened:
     def _project(self) -> None:
         """Compute what was left for later, and grow by it: tracks keep their numbers."""
         try:
-            lanes = self._with_projection(None)
+            index = None
+            if self.projector is not None:
+                self.projector(self)
+                index = projecting.found(self.report, self.cache)
+            lanes = self._with_projection(index)
             rows = self._rows(lanes)
             with self._lock:
                 self._made["every lane"], self._made["tree"] = lanes, rows
+        except WarplineError as error:  # all else is there
+            _log.warning("NVTX ranges on the GPU are not shown: %s", error)
         finally:
             self.growing = False
             self.generation += 1

@@ -100,12 +100,12 @@ class Server:
         answers = Answers(view)
         self.workers = Workers()
         self.news: News = News(answers)
-        for opened in view.reports:
-            opened.grown = self.news.tell
         self._door = door
         names = () if not door.remote else (socket.gethostname(), socket.getfqdn(), door.host)
         site = Site(answers, self.workers, pages, self.news)
         self._apart = site.apart
+        for opened in view.reports:
+            opened.grown, opened.projector = self.news.tell, self._apart.project
         app = Guard(site.app(), door.keys, names, remote=door.remote)
         config = uvicorn.Config(
             app,

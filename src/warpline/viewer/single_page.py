@@ -20,7 +20,7 @@ _BREAKS_OUT = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
 
 def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, bytes]) -> bytes:
-    """Return the page of `bundle.files(single=True)` with everything in it; `answers`: by the keys that `web/src/data/embedded.ts` asks for.
+    """Return the page of `files(single=True)` with everything in it; `answers`: by the keys that `web/src/data/embedded.ts` asks for.
 
     Answers are gzipped and in base64, so that no name of a report is ever read as HTML. Raises UsageError where the page is not built.
     """
