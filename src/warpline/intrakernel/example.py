@@ -36,7 +36,9 @@ def _choices(only: str | None) -> tuple[list[tuple[str, str, Any]], list[str]]:
         try:
             module = unit.load()
         except ImportError as error:
-            absent.append(f"{unit.id}: {error}")
+            absent.append(
+                f"{unit.id}: {error.name or error} is not installed" if isinstance(error, ModuleNotFoundError) else f"{unit.id}: {error}"
+            )
             continue
         for way, why in module.ways().items():
             if why is None:
@@ -94,6 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     there, absent = _choices(chosen.dsl)
     if not there:
         print("nothing here can run a kernel:", *absent, sep="\n  ", file=sys.stderr)
+        print(_advice(chosen.dsl), file=sys.stderr)
         return CaptureError.exit_code
     for way, language, module in there:
         what = f"{language} ({way})"
@@ -115,6 +118,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tell(what, found, chosen.out)
         return 0
     return 1
+
+
+def _advice(language: str | None) -> str:
+    """Say what to install: what the language says itself, or what is the least."""
+    if language is None:
+        return "A C++ compiler (g++ or clang++) is enough, without a GPU; so is Triton (pip install triton)."
+    return f"To install: {' '.join(catalog.find('intrakernel.dsl', language).sections['Install'].split())}"
 
 
 def tell(what: str, found: Decoded, path: str) -> None:

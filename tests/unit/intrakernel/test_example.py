@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from warpline import intrakernel as ik
+from warpline.catalog import units
 from warpline.errors import CaptureError
 from warpline.intrakernel import example
 from warpline.intrakernel.dsl import EXAMPLE_GRID, EXAMPLE_TAGS, EXAMPLE_TILES
@@ -110,4 +111,9 @@ def test_wrong_events_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_machine_without_any_language_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(example, "_choices", lambda only: ([], ["triton (gpu): triton is not installed"]))
     assert example.main([]) == 1
-    assert "triton is not installed" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "triton is not installed" in told
+    assert "A C++ compiler" in told
+    for unit in units("intrakernel.dsl"):
+        assert example.main(["--dsl", unit.id]) == 1
+        assert "To install: " in capsys.readouterr().err.splitlines()[-1]
