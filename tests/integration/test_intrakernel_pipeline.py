@@ -27,7 +27,7 @@ RULE = "intrakernel_starved_consumer"
 TILES, BLOCKS = 60, 2
 _CHANCES = 4  # a busy machine may hold the program up just while it waits for its first tile
 
-pytestmark = [pytest.mark.require("native", "g++"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.require("native", "g++"), pytest.mark.timeout(900)]
 
 
 def warpline(*words: str) -> str:
