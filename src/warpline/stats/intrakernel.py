@@ -1,9 +1,10 @@
-"""What stats of regions inside kernels share: where a launch ran, and what is missing."""
+"""What stats of regions inside kernels share: where a launch ran, what is missing, and how exact times are."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from warpline.stats.places import places
@@ -35,3 +36,13 @@ def missing(of: Launches) -> str:
     parts += [f"{lost:,} warps found no place in their buffer"] if lost else []
     parts += [f"only every {most}th block was recorded"] if (most := int(of.sample_blocks.max(initial=1))) > 1 else []
     return f"{'; '.join(parts)}." if parts else ""
+
+
+def exactness(of: Launches) -> str:
+    """Return a note about how well launches are placed in the report; empty where that is not known."""
+    known = of.uncertainty[of.uncertainty >= 0]
+    if not len(known):
+        return ""
+    typical, worst = int(np.median(known)), int(known.max())
+    more = f" (at worst {worst:,} ns)" if worst > typical else ""
+    return f"Beside the rest of the report a launch is known to {typical:,} ns{more}, all of it together; lengths do not depend on that."

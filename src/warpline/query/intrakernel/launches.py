@@ -22,7 +22,10 @@ _LABEL = "coalesce(name, buffer_name, 'buffer ' || buffer)"
 
 @dataclass(frozen=True, eq=False)
 class Launches:
-    """Launches by id, of those that were read. `group`: which of `groups` (process, device or -1, name) each belongs to."""
+    """Launches by id, of those that were read. `group`: which of `groups` (process, device or -1, name) each belongs to.
+
+    `uncertainty`: ns by which each may be off on the report's clock, as a whole; -1: not known.
+    """
 
     id: Numbers
     start: Numbers
@@ -33,6 +36,7 @@ class Launches:
     units_lost: Numbers
     needed_slots: Numbers
     sample_blocks: Numbers
+    uncertainty: Numbers
 
     def __len__(self) -> int:
         return len(self.id)
@@ -82,6 +86,7 @@ def launches(report: Report, selection: Selection) -> Launches:
     rows = report.sql(
         f"""SELECT id, "start", "end", process, coalesce(device, -1)::INTEGER AS device, {_LABEL} AS label, dropped, units_lost,
                    coalesce(needed_slots, 0)::BIGINT AS needed_slots, coalesce(sample_blocks, 1)::BIGINT AS sample_blocks,
+                   coalesce(uncertainty, -1)::BIGINT AS uncertainty,
                    stored AND units > 0 AS known
             FROM intrakernel_launches WHERE {during(report, selection)} ORDER BY id"""
     )
@@ -94,7 +99,7 @@ def launches(report: Report, selection: Selection) -> Launches:
     keys = list(zip(*(rows.column(name).to_pylist() for name in ("process", "device", "label")), strict=True))
     known: dict[tuple[int, int, str], int] = {}
     group = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
-    columns = ("id", "start", "end", "dropped", "units_lost", "needed_slots", "sample_blocks")
+    columns = ("id", "start", "end", "dropped", "units_lost", "needed_slots", "sample_blocks", "uncertainty")
     return Launches(group=group, groups=tuple(known), **{name: _numbers(rows, name) for name in columns})
 
 

@@ -5,7 +5,8 @@ How evenly each launch that recorded regions kept the SMs busy: waves of blocks,
 worked while others had nothing left to do.
 
 ## Columns
-- Launch: id in `intrakernel_launches`. Start (ns): from the begin of the report. Duration (ns): from the first begin to the last end.
+- Launch: id in `intrakernel_launches`. Start (ns): from the begin of the report. Uncertainty (ns): by how much all of it may be
+  off there. Duration (ns): from the first begin to the last end.
 - CTAs, SMs: blocks that recorded, and multiprocessors they ran on. CTAs/SM: most that one SM had at once.
 - Waves: CTAs / (SMs x CTAs/SM): 2.25 says that the third wave was a quarter full. Last Wave (%): how full that was.
 - CTA Avg, CTA Max (ns), CTA Max/Avg: length of a block; 1.0 is even.
@@ -35,7 +36,7 @@ import pyarrow as pa
 from warpline.query.intrakernel.balance import balance, ctas
 from warpline.query.intrakernel.launches import launches, units
 from warpline.stats.base import noted
-from warpline.stats.intrakernel import located, missing, names
+from warpline.stats.intrakernel import exactness, located, missing, names
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -57,6 +58,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
     columns = {
         "Launch": pa.array(found.id),
         "Start (ns)": pa.array(found.start - report.origin),
+        "Uncertainty (ns)": pa.array(found.uncertainty, mask=found.uncertainty < 0),
         "Duration (ns)": pa.array(even.span),
         "CTAs": pa.array(even.ctas),
         "SMs": pa.array(even.sms),
@@ -76,4 +78,4 @@ def table(report: Report, selection: Selection) -> pa.Table:
         "Kernel": names(found, found.group),
     }
     order = np.lexsort((found.id, -np.where(unknown, -1.0, even.lost)))
-    return noted(pa.table(columns).take(pa.array(order)), missing(found))
+    return noted(pa.table(columns).take(pa.array(order)), missing(found), exactness(found))

@@ -44,7 +44,7 @@ from warpline.query.intrakernel.roles import roles
 from warpline.query.intrakernel.sums import region_sums
 from warpline.stats.base import noted
 from warpline.stats.calls import one_of
-from warpline.stats.intrakernel import located, missing, names
+from warpline.stats.intrakernel import exactness, located, missing, names
 from warpline.stats.sums import block
 
 if TYPE_CHECKING:
@@ -94,4 +94,4 @@ def table(report: Report, selection: Selection, *, by: str = "kernel") -> pa.Tab
     elif title:
         columns[title] = pa.array(found.id[apart] if by == "launch" else apart)
     columns |= {"Kernel": names(found, group), "Tag": sums.column("tag"), "Kind": sums.column("kind")}
-    return noted(pa.table(columns), missing(found))
+    return noted(pa.table(columns), missing(found), exactness(found))

@@ -33,7 +33,7 @@ from warpline.errors import MissingData, UsageError
 from warpline.query.intrakernel.launches import launches
 from warpline.query.intrakernel.slices import active, at_once
 from warpline.stats.base import noted
-from warpline.stats.intrakernel import missing
+from warpline.stats.intrakernel import exactness, missing
 
 if TYPE_CHECKING:
     from warpline.query import Report, Selection
@@ -83,4 +83,4 @@ def table(report: Report, selection: Selection, *, launch: int = -1, slices: int
         "Kernel": pa.array([found.name(at)] * len(rows), pa.string()),
         "Tag": pa.array([row[1] for row in rows], pa.string()),
     }
-    return noted(pa.table(columns), missing(found))
+    return noted(pa.table(columns), missing(found), exactness(found))
