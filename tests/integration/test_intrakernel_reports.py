@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fake_cuda import FakeCuda, violations
-from tests.launching import environment, warpline
+from tests.launching import COMMAND, environment, warpline
 from tests.pieces import ROOT
 from warpline.query import open as open_report
 
@@ -218,6 +218,40 @@ def test_a_full_disk_loses_records_and_says_so(run: Run) -> None:
     said = run.codes
     assert "intrakernel-no-space" in said or "dropped-records" in said
     assert any(row["stored"] for row in run["intrakernel_launches"])
+
+
+def test_ranks_in_one_report(tmp_path: Path) -> None:
+    """Two launchers of one job: what each rank's kernels recorded lies inside the kernels of that rank."""
+    fake = FakeCuda()
+    running = []
+    for rank in range(2):
+        log, truth = tmp_path / f"log{rank}", tmp_path / f"truth{rank}"
+        job = {"SLURM_JOB_ID": "12", "SLURM_STEP_ID": "3", "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)}
+        backed = {"FAKE_CUDA_BACKED": "1", "WARPLINE_CUPTI": str(fake.cupti)}
+        env = environment(**fake.environment(log=log, truth=truth), **job, **backed)
+        command = [*COMMAND, "profile", "-o", "x", "--trace=cuda,nvtx", "--stats=false", sys.executable, str(PROGRAM)]
+        steps = ("many:3", "graph:replayed") if rank == 0 else ("launch:gemm",)
+        running.append(subprocess.Popen([*command, *steps], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True))
+    for one in running:
+        _, said = one.communicate(timeout=240)
+        assert one.returncode == 0, said
+    run = Run(tmp_path)
+    run.read(tmp_path / "x.warpline")
+    rank_of = {row["process"]: row["rank"] for row in run["processes"] if row["recorded"]}
+    stored = [row for row in run["intrakernel_launches"] if row["stored"]]
+    assert sorted((rank_of[row["process"]], row["name"]) for row in stored) == [
+        *((0, name) for name in ("replayed", "step0", "step1", "step2")),
+        (1, "gemm"),
+    ]
+    kernels = {row["id"]: row for row in run["kernels"]}
+    for row in stored:
+        kernel = kernels[row["kernel"]]
+        assert kernel["process"] == row["process"]
+        assert kernel["name"] == ("replayed1_kernel" if row["name"] == "replayed" else f"{row['name']}_kernel")
+        assert kernel["start"] <= row["start"] < row["end"] <= kernel["end"]
+    launches = {row["id"]: row for row in stored}
+    assert len(launches) == 5
+    assert {launches[row["launch"]]["process"] == row["process"] for row in run["intrakernel_events"]} == {True}
 
 
 def test_in_process_recording(tmp_path: Path) -> None:
