@@ -10,10 +10,12 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
+import sys
 import time
 from pathlib import Path
 
 from warpline import intrakernel
+from warpline.errors import WarplineError
 from warpline.intrakernel.device.cuda_kernels import GpuKernels, HostKernels, compile_gpu, gpu_compiler
 from warpline.intrakernel.driver import driver, why_no_device
 from warpline.intrakernel.dsl import cuda
@@ -66,13 +68,18 @@ def on_a_gpu(blocks: int, tiles: int, stages: int) -> tuple[intrakernel.Buffer, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--stages", type=int, default=1, help="buffers of a block (1)")
+    parser.add_argument("--stages", type=int, default=1, help="buffers of a block, 1 to 8 (1)")
     parser.add_argument("--blocks", type=int, default=2, help="blocks (2)")
     parser.add_argument("--tiles", type=int, default=60, help="tiles of a block (60)")
     parser.add_argument("--cpu", action="store_true", help="on the CPU, also where there is a GPU")
     chosen = parser.parse_args()
+    if not 1 <= chosen.stages <= 8 or min(chosen.blocks, chosen.tiles) < 1:
+        parser.error("1 to 8 stages, and at least one block and one tile")
     gpu = not chosen.cpu and why_no_device() is None and gpu_compiler() == "nvcc"
-    buffer, sums = (on_a_gpu if gpu else on_the_cpu)(chosen.blocks, chosen.tiles, chosen.stages)
+    try:
+        buffer, sums = (on_a_gpu if gpu else on_the_cpu)(chosen.blocks, chosen.tiles, chosen.stages)
+    except WarplineError as error:
+        sys.exit(f"pipeline.py: {error}")
     found = buffer.decode()
     print(f"{chosen.tiles} tiles a block with {chosen.stages} in flight: {(found.end - found.start) / 1e6:.3f} ms, sum {sum(sums):.3f}")
     for lost in found.losses():
