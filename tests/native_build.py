@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import subprocess
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -36,22 +34,6 @@ def _compile(folder: Path, compiler: str, words: Sequence[str], path: Path) -> P
     return out
 
 
-def _shipped() -> dict[str, list[str]]:
-    """The commands of `make native` that compile the agent, by source; none where it was not run."""
-    try:
-        listed = json.loads((ROOT / "build" / "dev" / "compile_commands.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    return {entry["file"]: shlex.split(entry["command"]) for entry in listed if "warpline_agent.dir" in entry["output"]}
-
-
-def _compile_as(command: list[str], out: Path) -> Path:
-    if not out.exists():
-        target = command.index("-o") + 1
-        subprocess.run([*ONCE, *command[:target], out, *command[target + 1 :]], check=True)
-    return out
-
-
 def objects(folder: Path, paths: Iterable[Path], compiler: str = "g++", words: Sequence[str] = ()) -> list[Path]:
     """Compile into `folder` what is not there yet, on all CPUs."""
     folder.mkdir(exist_ok=True)
@@ -62,18 +44,9 @@ def objects(folder: Path, paths: Iterable[Path], compiler: str = "g++", words: S
 AGENT = ("spool", "agent", "agent/hooks", "agent/python", "agent/sources", "agent/unwind")
 
 
-def build_agent(
-    out: Path, compiler: str = "g++", words: Sequence[str] = (), folder: Path | None = None, as_shipped: Collection[Path] = ()
-) -> Path:
-    """Build the agent library; `folder` keeps the objects, for other builds with the same compiler and words.
-
-    `as_shipped`: sources that are compiled as `make native` does it, without the words; where that was not run, with them.
-    """
-    folder = folder or out.with_suffix(".objects")
-    commands = _shipped()
-    plain = [path for path in as_shipped if str(path) in commands]
-    made = objects(folder, [path for path in sources(*AGENT) if path not in plain], compiler, words)
-    made += [_compile_as(commands[str(path)], folder / f"shipped-{path.parent.name}-{path.stem}.o") for path in plain]
+def build_agent(out: Path, compiler: str = "g++", words: Sequence[str] = (), folder: Path | None = None) -> Path:
+    """Build the agent library; `folder` keeps the objects, for other builds with the same compiler and words."""
+    made = objects(folder or out.with_suffix(".objects"), sources(*AGENT), compiler, words)
     subprocess.run([compiler, *_LINK, *words, *made, "-o", out], check=True)
     return out
 

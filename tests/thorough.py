@@ -12,13 +12,22 @@ THOROUGH = os.environ.get("WARPLINE_THOROUGH", "0") not in ("", "0")
 
 
 def examples(number: int) -> int:
-    """Return how many examples of `number` are tried: all, or a fifth, of few a few."""
-    return number if THOROUGH else max(min(number, 8), number // 5)
+    """Return how many examples of `number` are tried: all, or a tenth, of few a few."""
+    return number if THOROUGH else max(min(number, 8), number // 10)
 
 
 def alike(values: Iterable[Any], *kept: Any) -> list[Any]:
     """Return parameters for one test, of which only those that are kept run each time."""
-    return [
-        value if value in kept else pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.exhaustive)
-        for value in values
-    ]
+    return [value if value in kept else _exhaustive(value) for value in values]
+
+
+def _exhaustive(value: Any) -> Any:
+    if isinstance(value, type(pytest.param())):
+        return pytest.param(*value.values, marks=[*value.marks, pytest.mark.exhaustive], id=value.id)
+    return pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.exhaustive)
+
+
+def few(values: Iterable[Any], number: int = 1, *, step: int = 0) -> list[Any]:
+    """Return parameters for one test, of which only the first few run each time, or each `step`-th."""
+    listed = list(values)
+    return alike(listed, *(listed[::step] if step else listed[:number]))

@@ -25,11 +25,20 @@ def _name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+def _beginning(text: str) -> ast.Module:
+    """What stands before and in the first text in triple quotes; all of a module would take seconds for all of them."""
+    begin = text.find('"""')
+    try:
+        return ast.parse(text[: text.find('"""', begin + 3) + 3])
+    except SyntaxError:  # it is further down, in code
+        return ast.parse("")
+
+
 def test_a_module_says_what_it_is_in_one_line() -> None:
     """All in one test: a thousand would take longer."""
     found = {}
     for path in MODULES:
-        doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        doc = ast.get_docstring(_beginning(path.read_text(encoding="utf-8"))) or ""
         first, _, rest = doc.partition("\n")
         if not first.strip():
             found[_name(path)] = "has no module docstring"

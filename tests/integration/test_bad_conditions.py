@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.launching import COMMAND, environment, until, warpline
+from tests.thorough import few
 from warpline.query import open as open_report
 
 Target = Callable[..., Path]
@@ -196,7 +197,7 @@ def test_many_threads_with_one_range_each_take_little_room(how: str, tmp_path: P
     assert rows(report, "SELECT count(*)::INT AS n FROM diagnostics") == [(0,)]
 
 
-@pytest.mark.parametrize("mode", ["children", "children of threads"])
+@pytest.mark.parametrize("mode", few(["children", "children of threads"]))
 def test_many_children(mode: str, tmp_path: Path, target: Target) -> None:
     count = 200
     report, _ = profiled(tmp_path, "--keep-raw", target("nvtx_odd"), mode, str(count), out="failed 0\ndone\n")
@@ -296,7 +297,7 @@ def test_output_is_the_same_byte_for_byte_and_names_survive(tmp_path: Path) -> N
     assert "mein Prögramm.py" in rows(report, "SELECT command FROM processes")[0][0]
 
 
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGPROF])
+@pytest.mark.parametrize("number", few([signal.SIGPROF, signal.SIGUSR1]))
 def test_signals_of_the_program_reach_it(number: signal.Signals, tmp_path: Path, target: Target) -> None:
     """The agent takes no signal for itself: a program that uses one for its own purposes is not disturbed."""
     text = f"""

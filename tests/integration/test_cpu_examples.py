@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.launching import environment
+from tests.thorough import few
 from warpline.query import open as open_report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,7 +67,7 @@ def found(name: str, report: Any) -> bool:
     return bool(rows(report, "SELECT 1 FROM osrt WHERE name = 'recv' AND \"group\" = 'socket' AND range IS NOT NULL"))
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", few(PROGRAMS, 3))
 def test_the_mistake_is_seen(name: str, tmp_path: Path) -> None:
     assert PROGRAMS[name][1] in profile(tmp_path / "run", name)
     with open_report(tmp_path / "run.warpline") as report:
@@ -77,7 +78,7 @@ def test_the_mistake_is_seen(name: str, tmp_path: Path) -> None:
     assert any(line.strip().startswith(row) and line.replace(row, "").strip() for line in drawn), "\n".join(drawn)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", few(PROGRAMS))
 def test_the_fix_does_the_same_work(name: str, tmp_path: Path) -> None:
     assert PROGRAMS[name][1] in profile(tmp_path / "run", name, "--fix")
 

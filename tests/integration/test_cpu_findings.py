@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.launching import environment
+from tests.thorough import alike
 from warpline.query import Report, Selection
 from warpline.query import open as open_report
 from warpline.rules.base import Finding
@@ -100,7 +101,7 @@ def said(findings: tuple[Finding, ...]) -> str:
     return "; ".join(f"[{finding.severity}] {finding.rule}: {finding.title}" for finding in findings)
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", alike(FOUND, "lock_convoy", "slow_reader", "blocked_socket"))
 def test_the_mistake_is_found_and_costs_what_is_said(name: str, tmp_path: Path) -> None:
     wrong = []
     for chance in range(_CHANCES):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.launching import environment, warpline
+from tests.thorough import alike
 from warpline.query import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
@@ -39,7 +40,7 @@ def complaints(report: Path) -> list[str]:
     return [code for (code,) in rows(report, "SELECT code FROM diagnostics WHERE severity <> 'info' ORDER BY code")]
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", alike(LIBRARIES, "warpline.nvtx"))
 def test_a_hundred_thousand_names(library: str, tmp_path: Path) -> None:
     program = """
 for number in range(100_000):
@@ -52,7 +53,7 @@ for number in range(100_000):
     assert complaints(report) == []
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", alike(LIBRARIES, "warpline.nvtx"))
 def test_a_name_of_a_megabyte_is_cut_and_told(library: str, tmp_path: Path) -> None:
     _, report = record(tmp_path, "with nvtx.annotate('x' * (1 << 20)):\n    nvtx.mark('inside')\n", library=library)
     ((length, first),) = rows(report, "SELECT length(message)::INT, message[:10] FROM nvtx_ranges")
@@ -77,7 +78,7 @@ for name in ("nul\0inside", "\0", "half \ud800 surrogate", "\U0010ffff", "a\nb\t
     assert [message for (message,) in rows(report, "SELECT message FROM nvtx_marks ORDER BY start")] == said
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", alike(LIBRARIES, "warpline.nvtx"))
 def test_ten_thousand_ranges_within_each_other(library: str, tmp_path: Path) -> None:
     program = """
 from contextlib import ExitStack
@@ -128,7 +129,7 @@ with nvtx.annotate("last"):
     assert [code for code in complaints(report) if code != "unmatched-pops"] == []
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", alike(LIBRARIES, "warpline.nvtx"))
 def test_a_thousand_domains_and_five_thousand_categories(library: str, tmp_path: Path) -> None:
     program = """
 for number in range(1_000):

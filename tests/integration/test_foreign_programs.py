@@ -12,6 +12,7 @@ import pytest
 
 from tests.integration.conftest import in_site_packages
 from tests.launching import environment, warpline
+from tests.thorough import few
 from warpline.query import open as open_report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -278,7 +279,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.require("nvtx")
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", few(["fork", "spawn", "forkserver"], 2))
 def test_a_pool_of_processes(method: str, tmp_path: Path) -> None:
     (tmp_path / "pool.py").write_text(POOL)
     out, report = record(tmp_path, sys.executable, "-W", "ignore::DeprecationWarning", "pool.py", method)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.launching import environment
+from tests.thorough import few
 from warpline.query import Report, Selection
 from warpline.query import open as open_report
 from warpline.rules.judging import judge
@@ -128,7 +129,7 @@ def looked_at(folder: Path, planted: Planted) -> str:
         return ""
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", few(PLANTED, 2))
 def test_the_mistake_is_found_and_its_fix_is_right(name: str, tmp_path: Path) -> None:
     wrong = []
     for chance in range(_CHANCES):

@@ -17,6 +17,7 @@ import pytest
 
 from tests.capturing import Capture
 from tests.launching import until
+from tests.thorough import few
 from warpline.spool.directory import spool_files
 from warpline.spool.reader import SpoolFile
 
@@ -165,7 +166,7 @@ def test_without_reservation_a_kill_loses_the_last_moment_at_most(tmp_path: Path
             assert counts.last > before
 
 
-@pytest.mark.parametrize("mode", ["children", "children of threads"])
+@pytest.mark.parametrize("mode", few(["children", "children of threads"]))
 def test_without_reservation_processes_fork_and_record(mode: str, tmp_path: Path, target: Target) -> None:
     capture = Capture(tmp_path / "spool", open=True)
     assert run(capture, target("nvtx_odd"), mode, "40", **BUFFERED) == "failed 0\ndone\n"

@@ -11,8 +11,13 @@ import pytest
 
 from tests.native_build import NATIVE, build_spool_test, sources
 from tests.sanitizing import MEMORY, PATIENCE_S, WITHOUT_LEAKS
+from tests.thorough import few
 
 pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(1200)]  # an instrumented build on a busy machine
+
+
+# The last two are as long as the others together.
+WRITER = ["spool_test", "payload_test", "window_test", "buffers_test", "limits_test", "recorder_test", "wide_test"]
 
 
 @pytest.fixture(scope="module")
@@ -21,17 +26,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sanitized")
 
 
-@pytest.mark.parametrize("name", ["spool_test", "payload_test", "window_test", "buffers_test", "limits_test", "recorder_test", "wide_test"])
+@pytest.mark.parametrize("name", few(WRITER, 5))
 def test_the_spool_writer(name: str, folder: Path, tmp_path: Path) -> None:
     unit_tests(build_spool_test(folder / name, words=MEMORY, name=name, folder=folder / "memory"), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["cuda_records_test", "cuda_fields_test"])
+@pytest.mark.parametrize("name", few(["cuda_fields_test", "cuda_records_test"]))
 def test_the_records_of_cuda(name: str, folder: Path, tmp_path: Path) -> None:
     more = [path for path in sources("agent/sources") if path.stem.startswith("cuda")] + [NATIVE / "agent" / "hooks" / "cupti_calls.cpp"]
     unit_tests(build_spool_test(folder / name, words=MEMORY, name=name, folder=folder / "memory", more=more), tmp_path)
 
 
+@pytest.mark.exhaustive  # importers read traces with it all the time
 def test_the_reader_of_traces(folder: Path, tmp_path: Path) -> None:
     more = [path for path in sources("desk") if path.stem in ("json_text", "trace_events", "trace_fields", "trace_reader")]
     words = (*MEMORY, f"-I{NATIVE / 'desk'}")
@@ -48,6 +54,7 @@ def unit_tests(program: Path, folder: Path) -> None:
     assert done.stdout.endswith(" 0 failed\n")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="single steps are those of x86-64")
 def test_signal_handlers_between_any_two_instructions(tmp_path: Path) -> None:
     """Without a sanitizer, whose own instructions would be stepped through too."""

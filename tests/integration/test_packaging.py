@@ -63,7 +63,7 @@ def wheel(sdist: Path, environment: Path) -> Path:
 @pytest.fixture(scope="module")
 def installed(wheel: Path, environment: Path) -> Path:
     """The empty environment with the wheel and none of its dependencies."""
-    _run(environment / "python", "-m", "pip", "install", "--quiet", "--no-deps", wheel)
+    _run(environment / "python", "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps", wheel)
     assert len(_run(environment / "python", "-m", "pip", "list", "--format=freeze", "--exclude=pip", "--exclude=setuptools").split()) == 1
     return environment
 
@@ -73,7 +73,7 @@ def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`bin` of another environment, with the wheel and its dependencies."""
     folder = tmp_path_factory.mktemp("full")
     _run(sys.executable, "-m", "venv", folder)
-    _run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", wheel)
+    _run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile", wheel)
     return folder / "bin"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.launching import COMMAND, SRC, codes, environment, info, program, warpline
+from tests.thorough import few
 
 pytestmark = pytest.mark.require("native")
 
@@ -120,7 +121,7 @@ def test_what_cannot_start_is_said_and_leaves_no_report(words: tuple[str, ...], 
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("code", [0, 3, 255])
+@pytest.mark.parametrize("code", few([3, 0, 255]))
 def test_the_programs_exit_code_is_returned(code: int, tmp_path: Path) -> None:
     done = warpline("profile", "-o", "x", program(tmp_path / "p.py", f"sys.exit({code})"), cwd=tmp_path)
     assert done.returncode == code
@@ -170,7 +171,7 @@ def test_the_environment_is_passed_on_added_to_and_not_recorded(tmp_path: Path) 
         assert file.is_dir() or b"hunter2" not in file.read_bytes(), file
 
 
-@pytest.mark.parametrize("locale", [{}, {"LANG": "C"}, {"LC_CTYPE": "POSIX"}, {"LC_CTYPE": "C.UTF-8"}])
+@pytest.mark.parametrize("locale", few([{"LANG": "C"}, {}, {"LC_CTYPE": "POSIX"}, {"LC_CTYPE": "C.UTF-8"}]))
 def test_the_locale_is_the_callers(locale: dict[str, str], tmp_path: Path) -> None:
     """Python changes LC_CTYPE of the C locale for itself; programs sort and print by it."""
     env = {name: value for name, value in environment().items() if name != "LANG" and not name.startswith("LC_")} | locale
@@ -308,7 +309,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert done.returncode != 0
 
 
-@pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&-", ">&- 2>&- <&-", "2>/dev/full"])
+@pytest.mark.parametrize("redirection", few([">&- 2>&- <&-", "2>/dev/full", ">&-", "2>&-", "<&-"], 2))
 def test_missing_streams_do_not_matter(redirection: str, tmp_path: Path) -> None:
     text = "open('ran', 'w').close(); sys.exit(3)"
     line = f'"$@" {redirection}'

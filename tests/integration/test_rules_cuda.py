@@ -12,6 +12,7 @@ import pytest
 from tests.fake_cuda import FakeCuda
 from tests.integration.conftest import Target
 from tests.launching import environment, warpline
+from tests.thorough import few
 from warpline.query import Report, Selection
 from warpline.query import open as open_report
 from warpline.rules.base import Finding
@@ -48,7 +49,7 @@ def found(report: Report, rule: str) -> tuple[Finding, ...]:
     return judgement.findings
 
 
-@pytest.mark.parametrize("rule", PLANTED)
+@pytest.mark.parametrize("rule", few(PLANTED, 2))
 def test_a_mistake_and_its_twin(tmp_path: Path, target: Target, rule: str) -> None:
     mistake, twin = PLANTED[rule]
     with record(tmp_path / "mistake", target, mistake * STEPS) as report:

@@ -19,7 +19,8 @@ from tests.sanitizing import MEMORY, THREADS
 
 ROOT = NATIVE.parent
 PROGRAM = SOURCES / "nvtx_anything.py"
-pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(600)]  # an instrumented build on a busy machine
+# An instrumented build for each sanitizer, on a busy machine.
+pytestmark = [pytest.mark.exhaustive, pytest.mark.require("gcc", "native"), pytest.mark.timeout(600)]
 
 RUNTIMES: dict[tuple[str, ...], str] = {MEMORY: "libasan.so", THREADS: "libtsan.so"}
 # CPython keeps what it allocates until the very end, and its own allocator would hide what is used after it was freed.

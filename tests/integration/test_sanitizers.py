@@ -1,4 +1,4 @@
-"""The agent under the sanitizers: many threads, forks, odd input."""
+"""The agent under the sanitizers: many threads, forks, odd input. `make test` has what is below the agent (test_native_units.py)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 from tests import cuda_running as cuda
 from tests.capturing import Capture
 from tests.fake_cuda import FakeCuda, violations
-from tests.native_build import build_agent, build_target, sources
+from tests.native_build import build_agent, build_target
 from tests.sanitizing import MEMORY, PATIENCE_S, THREADS, WITHOUT_LEAKS
-from tests.thorough import THOROUGH
 from warpline.capture.agent import CudaSettings
 
-pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(1200)]  # an instrumented build on a busy machine
+# Two instrumented builds of the agent take as long as a fifth of the other tests.
+pytestmark = [pytest.mark.exhaustive, pytest.mark.require("gcc"), pytest.mark.timeout(1200)]
 
 RUNS = [
     (THREADS, "nvtx_storm", ["8", "20000"]),
@@ -37,12 +37,6 @@ RUNS = [
     (MEMORY, "nvtx_life", ["storm", "100", "2000", "alone"]),
 ]
 BY_HAND = [("busy", 12), ("restart", 3), ("fork", 2)]
-# What these programs never reach, as they are not Python and ask for no samples and no calls of the system, is left as it is shipped.
-IDLE = [
-    path
-    for path in sources("agent/python", "agent/sources")
-    if (path.parent.name == "python" or path.stem.startswith(("os_", "perf", "python_"))) and path.stem != "memory" and not THOROUGH
-]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +50,7 @@ def run(words: tuple[str, ...], name: str, arguments: list[str], folder: Path, *
     kind = "threads" if words is THREADS else "memory"
     agent, program = folder / f"agent-{kind}.so", folder / f"{name}-{kind}"
     if not agent.exists():
-        build_agent(agent, words=words, folder=folder / kind, as_shipped=IDLE)
+        build_agent(agent, words=words, folder=folder / kind)
     if not program.exists():
         build_target(name, program, words=words)
     environment = WITHOUT_LEAKS | {"NVTX_INJECTION64_PATH": str(agent)} | environment
@@ -114,7 +108,7 @@ def test_cuda(words: tuple[str, ...], version: str, folder: Path, tmp_path: Path
     kind = "threads" if words is THREADS else "memory"
     agent, program = folder / f"agent-{kind}.so", folder / f"cuda_program-{version}-{kind}"
     if not agent.exists():
-        build_agent(agent, words=words, folder=folder / kind, as_shipped=IDLE)
+        build_agent(agent, words=words, folder=folder / kind)
     build_target("cuda_program", program, words=(*words, *fake.words()))
     flags = cuda.TRACE | cuda.MEMORY | cuda.UM | cuda.EVENTS
     for number, script in enumerate(CUDA):

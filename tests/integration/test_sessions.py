@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.launching import COMMAND, alive, environment, info, until
+from tests.thorough import few
 from warpline.query import open as open_report
 
 pytestmark = pytest.mark.require("native")
@@ -387,7 +388,7 @@ def test_all_of_it_without_dependencies(launch: Callable[..., Launched], tmp_pat
     assert ranges(tmp_path / "x.warpline") == ["one", "three"]
 
 
-@pytest.mark.parametrize("words", ["start", "stop", "status", "sessions", "shutdown"])
+@pytest.mark.parametrize("words", few(["start", "stop", "status", "sessions", "shutdown"]))
 def test_the_commands_load_nothing_heavy(words: str, tmp_path: Path) -> None:
     code = f"""
         import sys

@@ -9,6 +9,7 @@ import pytest
 
 from tests.browsing import served, visiting
 from tests.launching import environment
+from tests.thorough import few
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -22,7 +23,7 @@ FILES: list[Any] = [
 pytestmark = [pytest.mark.require("browser"), pytest.mark.require("page")]
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", few(FILES, 3))
 def test_it_is_drawn_and_looked_at_closely(browser: Browser, tmp_path: Path, name: str) -> None:
     env = environment(XDG_CACHE_HOME=str(tmp_path / "cache"))
     with served(FOLDER / name, cwd=tmp_path, env=env) as server, visiting(browser, server.url) as visit:

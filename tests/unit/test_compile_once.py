@@ -13,7 +13,7 @@ import pytest
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "compile_once.py"
 Compile = Callable[..., subprocess.CompletedProcess[str]]
 
-pytestmark = pytest.mark.require("gcc")
+pytestmark = [pytest.mark.slow, pytest.mark.require("gcc")]
 
 
 @pytest.fixture
@@ -115,6 +115,7 @@ def test_versions_of_cmake_put_the_standard_in_different_places(compile_in: Comp
     assert len(calls.read_text().splitlines()) == 2
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_headers_of_the_library_are_compiled_once(calls: Path, compile_in: Compile, tmp_path: Path) -> None:
     """After a few files of C++: errors, what is listed and what is made are as without."""

@@ -283,6 +283,7 @@ def test_windows_of_commands_are_no_capture_ranges(make: Callable[..., _Directed
     assert director.finished.wait(PATIENCE_S)
 
 
+@pytest.mark.slow
 def test_a_spoilt_control_file_does_no_harm(make: Callable[..., _Directed]) -> None:
     director = make(delay=0.01, duration=0.5, max_size=1 << 20)
     director.begin()

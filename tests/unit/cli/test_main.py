@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.launching import COMMAND, environment
+from tests.thorough import few
 from warpline import catalog
 from warpline.cli.group import commands
 from warpline.cli.main import main
@@ -131,7 +132,7 @@ def _redirected(words: str, where: str, cwd: Path) -> subprocess.CompletedProces
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["--help", "stats run", "query run 'SELECT 1'"])
+@pytest.mark.parametrize("words", few(["--help", "stats run", "query run 'SELECT 1'"], 2))
 def test_output_that_nobody_takes(words: str, tmp_path: Path) -> None:
     timeline(tmp_path / "run.warpline", "main |[step ]")
     reading, writing = os.pipe()

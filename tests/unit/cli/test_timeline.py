@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tests.thorough import few
 from warpline.cli.group import commands
 from warpline.cli.timeline.axis import clock, ticks
 from warpline.cli.timeline.gauges import column_values
@@ -97,7 +98,7 @@ def draw(path: Path, *options: str) -> str:
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", few(PICTURES, 3))
 def test_it_looks_as_before(name: str, style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("COLORTERM", raising=False)

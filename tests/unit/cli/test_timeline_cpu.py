@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests import cpu_story
+from tests.thorough import few
 from warpline.cli.group import commands
 from warpline.query import open as open_report
 from warpline.query.cpu_occupancy import band_cells, cpu_threads
@@ -46,12 +47,12 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "run.warpline"
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", few(STYLES, 3))
 def test_it_looks_as_before(style: str, story: Path) -> None:
     assert draw(story, *STYLES[style]) == (GOLDEN / f"cpu-{style}.txt").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 140])
+@pytest.mark.parametrize("width", few([40, 60, 80, 140]))
 def test_no_line_is_too_long(width: int, story: Path) -> None:
     from rich.cells import cell_len
 

@@ -109,7 +109,7 @@ def same(first: Report, back: Report) -> None:
     assert first.origin + first.manifests[0].realtime_offset == back.origin + back.manifests[0].realtime_offset
 
 
-@pytest.mark.parametrize("seed", alike(range(12), 0, 5, 7))
+@pytest.mark.parametrize("seed", alike(range(12), 5))
 def test_every_fact_that_the_format_can_carry_comes_back(seed: int, tmp_path: Path) -> None:
     with open_report(nsys_reports.make(Random(seed), tmp_path)) as first, round_trip(first, tmp_path) as back:
         same(first, back)

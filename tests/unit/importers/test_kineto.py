@@ -422,6 +422,7 @@ def test_a_folder_of_ranks(tmp_path: Path) -> None:
         assert "rank3.json" in missing
 
 
+@pytest.mark.slow
 def test_what_an_import_needs_is_loaded_and_no_more(tmp_path: Path) -> None:
     write(tmp_path / "trace.json", [op("a", 0, 9), call("cudaLaunchKernel", 2, 3, 1), kernel("k", 4, 5, 1)])
     program = (

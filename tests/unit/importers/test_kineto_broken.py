@@ -121,6 +121,7 @@ def test_an_array_need_not_be_closed(tmp_path: Path) -> None:
     assert set(said(report)) == {"open-array"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ['"na"me"', '"na\n", me"', "{,", '"a" "b"', "'text'", "\\"])
 def test_the_events_around_a_broken_one_are_kept(damage: str, tmp_path: Path) -> None:
     text = json.dumps(TEN, indent=2).replace('"aten::op4"', damage)

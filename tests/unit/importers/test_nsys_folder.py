@@ -17,6 +17,7 @@ import pytest
 
 import warpline
 from tests.nsys_export import Export
+from tests.thorough import few
 from tests.unit.importers import cpu_story, story
 from tests.unit.stats import gpu_story
 from warpline.errors import NotAReport, ReportError
@@ -83,7 +84,7 @@ def same(one: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("name", few(STORIES))
 def test_the_same_report_as_of_the_sqlite_file(kind: str, name: str, tmp_path: Path) -> None:
     file = STORIES[name]().write(tmp_path / "run.sqlite")
     folder = split(file, tmp_path / f"run_{'pqt' if kind == 'parquet' else 'arw'}dir", kind)

@@ -163,6 +163,7 @@ def test_machines_processes_and_devices(era: Version, stories: Callable[[Version
     assert [name for name, source in report.manifests[0].sources.items() if source["on"]] == ["cuda", "nvtx", "osrt", "gpu_metrics"]
 
 
+@pytest.mark.slow
 @every_era
 def test_environments_and_output_stay_behind(era: Version, stories: Callable[[Version], Report]) -> None:
     report = stories(era)

@@ -14,6 +14,8 @@ from warpline.model import intrakernel_layout as layout
 from warpline.spool import intrakernel
 from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
 
+pytestmark = pytest.mark.slow
+
 WRAP = 1 << 32
 
 

@@ -73,6 +73,7 @@ def libcuda(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.require("gcc", "numpy")
 def test_buffers_live_on_devices_and_leave_contexts_as_they_were(libcuda: Path) -> None:
     import json

@@ -121,6 +121,7 @@ def test_what_is_given_is_what_arrives(record: Record, payload: str, expected: A
     assert one(record, payload) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("payload", "expected"),
     [
@@ -383,7 +384,14 @@ LARGE_ARRAYS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("payload", [*LARGE, *(pytest.param(text, marks=pytest.mark.require("numpy")) for text in LARGE_ARRAYS)])
+@pytest.mark.parametrize(
+    "payload",
+    [
+        *LARGE,
+        *(pytest.param(text, marks=pytest.mark.require("numpy")) for text in LARGE_ARRAYS[:2]),
+        *(pytest.param(text, marks=[pytest.mark.require("numpy"), pytest.mark.exhaustive]) for text in LARGE_ARRAYS[2:]),
+    ],
+)
 def test_of_large_payloads_only_the_beginning_is_read(record: Record, payload: str) -> None:
     setup = "import numpy" if "numpy" in payload else ""
     events = record(f"{setup}\n{MARK.format(payload)}", "mark")
@@ -397,6 +405,7 @@ def test_of_large_payloads_only_the_beginning_is_read(record: Record, payload: s
         assert (len(data["bytes"]) - 8 * len(shape)) % count == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.require("numpy")
 def test_what_json_has_of_large_payloads(record: Record) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.nvtx.conftest import decode, environment
 
-pytestmark = [pytest.mark.require("native"), pytest.mark.require("gcc")]
+pytestmark = [pytest.mark.slow, pytest.mark.require("native"), pytest.mark.require("gcc")]
 
 PROGRAM = """
 import sys

@@ -57,6 +57,7 @@ def recorded(path: Path, steps: int = 12) -> warpline.Report:
     return warpline.open(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stepped", [True, False])
 def test_figures_are_what_sql_gives(tmp_path: Path, stepped: bool) -> None:
     with recorded(tmp_path / "a.warpline") as report:

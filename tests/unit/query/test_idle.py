@@ -36,6 +36,7 @@ def joined(pieces: list[Truth]) -> list[Truth]:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_scene(tmp_path: Path, scene: str, seed: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.thorough import few
 from warpline.errors import MissingData
 from warpline.query import Report, Selection
 from warpline.query import open as open_report
@@ -71,7 +72,7 @@ def spans_of(report: Report, domain: str | None, time: tuple[int, int] | None, i
     return result
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", few(range(2)))
 @pytest.mark.parametrize("windowed", [False, True])
 def test_random_rows(seed: int, windowed: bool, tmp_path: Path) -> None:
     rng = random.Random(seed)

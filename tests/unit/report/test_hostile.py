@@ -80,6 +80,7 @@ def test_an_honest_report_answers(report: Path) -> None:
     assert ask_all(report) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.gpu_schedule import chaos
+from tests.thorough import few
 from warpline.query import Selection
 from warpline.query import open as open_report
 from warpline.rules.judging import judge
@@ -15,7 +16,7 @@ from warpline.testing.timeline import timeline
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4)))
 def test_chaos(tmp_path: Path, seed: int) -> None:
     with open_report(chaos(seed).write(tmp_path / "r.warpline")) as report:
         for window in [None, (0, 0), (0, 1), (100, 400), (399, 400), (10**9, 2 * 10**9)]:

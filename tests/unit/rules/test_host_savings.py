@@ -135,7 +135,7 @@ PROGRAMS: dict[str, tuple[Program, str]] = {
 }
 
 
-@pytest.mark.parametrize("seed", alike(range(6), 0, 1))
+@pytest.mark.parametrize("seed", alike(range(6), 0))
 @pytest.mark.parametrize("rule", PROGRAMS)
 def test_what_is_won_lies_between(tmp_path: Path, rule: str, seed: int) -> None:
     program, subject = PROGRAMS[rule]

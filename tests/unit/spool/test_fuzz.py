@@ -150,6 +150,7 @@ def test_the_seed_has_something_of_everything(tmp_path: Path) -> None:
     assert [row["data"] for row in tables["payloads"] if row["event_type"] == "range"][:3] == [None, b"one" * 8, bytes(range(16))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", range(0, len(VALID), 1021))
 def test_a_spool_cut_off(tmp_path: Path, size: int) -> None:
     survives(tmp_path, VALID[:size])

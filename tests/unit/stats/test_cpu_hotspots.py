@@ -49,6 +49,7 @@ def counted(report: Report, kind: str, wall: bool) -> list[Row]:
     return [row for row in report.table("samples").to_pylist() if row["kind"] == kind and (wall or row["on_cpu"])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "wall"), [("native", False), ("python", False), ("python", True)])
 @pytest.mark.parametrize("windowed", [False, True])
 def test_functions(report: Report, kind: str, wall: bool, windowed: bool) -> None:

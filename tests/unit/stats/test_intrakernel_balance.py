@@ -116,6 +116,7 @@ def test_a_launch_at_the_edge_of_the_selection_counts_with_the_share_inside(tmp_
     assert (finding.bound, finding.estimate) == (25, 25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_chance_against_one_nanosecond_after_the_other(tmp_path: Path, seed: int) -> None:
     story = chance(seed)

@@ -65,6 +65,7 @@ def test_without_waits_no_role_is_critical(tmp_path: Path) -> None:
     assert [(row["Awaited (ns)"], row["Critical"]) for row in rows] == [(None, ""), (None, "")]
 
 
+@pytest.mark.slow
 def test_overlap(tmp_path: Path) -> None:
     (roles,) = asked(tmp_path / "a", pipeline(), "intrakernel_overlap")
     assert (roles["First"], roles["Second"], roles["Both (ns)"]) == ("warp 0", "warps 4-5", 3 * 20)
@@ -108,6 +109,7 @@ def test_words() -> None:
     assert words("TMALoad_k2") == {"tma", "load", "k"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 18])
 @pytest.mark.parametrize("seed", range(4))
 def test_chance_against_one_nanosecond_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, at_once: int) -> None:

@@ -97,6 +97,7 @@ def test_a_filter_chooses_launches(report: Report) -> None:
         asked(report, Selection(time=(1500, 1600)))
 
 
+@pytest.mark.slow
 def test_what_is_not_there(tmp_path: Path, report: Report) -> None:
     with pytest.raises(UsageError, match="by=thread"):
         asked(report, by="thread")
@@ -115,6 +116,7 @@ def test_what_is_not_there(tmp_path: Path, report: Report) -> None:
         asked(marks)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), by=st.sampled_from(["kernel", "launch", "sm", "warp"]))
 def test_it_is_what_a_plain_reading_says(tmp_path_factory: pytest.TempPathFactory, seed: int, by: str) -> None:

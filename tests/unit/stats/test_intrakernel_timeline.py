@@ -48,6 +48,7 @@ def test_bad_options(tmp_path: Path) -> None:
         asked(tmp_path / "none", story)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_chance_against_one_nanosecond_after_the_other(tmp_path: Path, seed: int) -> None:
     story = chance(seed, launches=1)

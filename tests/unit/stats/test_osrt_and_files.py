@@ -57,6 +57,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return tell(tmp_path_factory.mktemp("calls"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("windowed", [False, True])
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 def test_osrt_sum(report: Report, selection: Selection, windowed: bool) -> None:

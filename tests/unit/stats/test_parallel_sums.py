@@ -99,6 +99,7 @@ def compare(rows: list[Row], keys: list[str], pairs: list[tuple[Any, ...]], *, t
     assert [row[total] for row in rows] == sorted((row[total] for row in rows), reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "keys", "count", "text"),
     [

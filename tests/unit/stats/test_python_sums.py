@@ -63,6 +63,7 @@ def sums(report: Report, selection: Selection, table: str, name: Any) -> dict[An
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 @pytest.mark.parametrize("by", ["module", "package"])
 def test_imports(report: Report, selection: Selection, by: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.thorough import few
 from tests.unit.stats.cpu_story import ORIGIN, Row, tell
 from warpline import catalog
 from warpline.errors import MissingData, UsageError
@@ -66,7 +67,7 @@ def tids(report: Report) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("windowed", [False, True])
-@pytest.mark.parametrize("selection", SELECTIONS, ids=str)
+@pytest.mark.parametrize("selection", few(SELECTIONS, 2), ids=str)
 def test_states(report: Report, selection: Selection, windowed: bool) -> None:
     asked = report.window(1) if windowed else report
     sums: dict[int, Counter[str]] = defaultdict(Counter)
@@ -102,7 +103,7 @@ def test_states_that_were_guessed_are_said(report: Report) -> None:
 
 
 @pytest.mark.parametrize("windowed", [False, True])
-@pytest.mark.parametrize("selection", SELECTIONS, ids=str)
+@pytest.mark.parametrize("selection", few(SELECTIONS, 2), ids=str)
 def test_the_lock(report: Report, selection: Selection, windowed: bool) -> None:
     asked = report.window(1) if windowed else report
     ids, rows = tids(asked), pieces(asked, selection, "gil")

@@ -15,6 +15,8 @@ from warpline.viewer import tree
 from warpline.viewer.answers import Answers, View
 from warpline.viewer.opened import Opened
 
+pytestmark = pytest.mark.slow
+
 PICTURE = """
     main     |[step                                    ]
     main:api |(cudaLaunchKernel#1)

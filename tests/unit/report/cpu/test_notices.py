@@ -26,6 +26,7 @@ CODES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, len(CODES) + 1))
 @pytest.mark.parametrize("name", [0, 1])
 def test_every_notice_is_a_sentence(tmp_path: Path, number: int, name: int) -> None:

@@ -159,6 +159,7 @@ def test_nothing_was_to_come_where_cuda_was_not_recorded(tmp_path: Path, wide: A
     assert not report(tmp_path, wide, texts=TEXTS, end_ns=0).notes(UNFLUSHED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "calls_end", "told", "more"),
     [

@@ -60,6 +60,7 @@ def test_other_files_and_versions_are_refused(tmp_path: Path, good: bytes) -> No
             LaneIndex(tmp_path / f"{number}.lanes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_broken_bytes_do_no_harm(tmp_path: Path, good: bytes, seed: int) -> None:
     rng = random.Random(seed)

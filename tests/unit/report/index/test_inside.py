@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 from tests.unit.report.index.test_layers import slices
 from warpline.report.index.inside import SLOTS
 from warpline.testing.kernel_insides import Launch, Region, Warp, launch_tables, pipeline
@@ -74,6 +76,7 @@ def test_blocks_of_one_sm_at_once_have_rows_of_their_own(tmp_path: Path) -> None
     assert sorted((lane, name) for lane, _, _, name in blocks) == [(0, "block 0"), (0, "block 2"), (1, "block 1"), (1, "block 3")]
 
 
+@pytest.mark.slow
 def test_many_blocks_need_few_rows_and_names(tmp_path: Path) -> None:
     report = written(tmp_path / "r.warpline", [Launch("gemm", 0, 9_000_000, list(pipeline(0, 9_000_000, blocks=5000, sms=8, tiles=1)))])
     assert len(tracks(report, "intrakernel_events")) == 16

@@ -56,6 +56,7 @@ def test_a_row_is_found_with_and_without_its_time(tmp_path: Path, ordered: bool)
         assert index.locate("kernels", 0, slices[0].row, slices[0].start + 10**9) is None
 
 
+@pytest.mark.slow
 def test_what_is_open_at_a_time(tmp_path: Path) -> None:
     slices = at_random(4, 2000)
     rng = random.Random(0)

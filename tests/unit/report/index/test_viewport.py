@@ -76,6 +76,7 @@ def test_every_slice_is_on_its_track_and_none_overlaps_another_of_its_lane(tmp_p
             assert all(one[0] <= other[0] and one[1] <= other[0] for one, other in itertools.pairwise(lane))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_a_view_holds_every_slice_and_says_what_is_true(tmp_path: Path, seed: int) -> None:
     slices = at_random(seed, 2000, tracks=1 + seed % 3)
@@ -131,6 +132,7 @@ def test_a_shifted_clock_moves_everything(tmp_path: Path) -> None:
         assert [track.begin + 10**9 for track in here.tracks] == [track.begin for track in there.tracks]
 
 
+@pytest.mark.slow
 def test_ten_thousand_tracks(tmp_path: Path) -> None:
     slices = [One("kernels", 0, number % 10_000, number * 3, number * 3 + 2, "x", number) for number in range(30_000)]
     with opened(tmp_path, slices, batch=15_000) as index:

@@ -97,6 +97,7 @@ def test_a_file_that_was_replaced_tells_nothing_and_that_is_said(library: Path) 
     assert "cannot be read any more" in said[1]
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("flags", ["-gdwarf-5", "-gdwarf-4", "-gdwarf-2", "-gdwarf-5 -gz=zlib"])
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
