@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from warpline.query import Report
 
 _MOST = 3
-# What is counted, and how; silent where there is none.
+# What is counted: the rows of which table, or what of them; silent where there is none.
 COUNTS = {
-    "Python samples": "SELECT coalesce(sum(count), 0) FROM samples WHERE kind = 'python' AND {part}",
-    "native samples": "SELECT coalesce(sum(count), 0) FROM samples WHERE kind = 'native' AND {part}",
-    "OS calls": "SELECT count(*) FROM osrt WHERE {part}",
-    "thread states": "SELECT count(*) FROM thread_states WHERE {part}",
-    "GIL holds": "SELECT coalesce(sum(holds), 0) FROM gil WHERE {part}",
-    "collections": "SELECT count(*) FROM gc WHERE {part}",
-    "imports": "SELECT count(*) FROM imports WHERE {part}",
-    "Python calls": "SELECT count(*) FROM python_calls WHERE {part}",
+    "Python samples": ("samples", "sum(count) FILTER (kind = 'python')"),
+    "native samples": ("samples", "sum(count) FILTER (kind = 'native')"),
+    "OS calls": ("osrt", ""),
+    "thread states": ("thread_states", ""),
+    "GIL holds": ("gil", "sum(holds)"),
+    "collections": ("gc", ""),
+    "imports": ("imports", ""),
+    "Python calls": ("python_calls", ""),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import textwrap
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,6 +21,24 @@ if TYPE_CHECKING:
 LONGEST = 5
 # Few programs have them: silent otherwise.
 _WHERE_ANY = ("tasks", "payloads", "counters", "samples", "objects", "API calls", "kernels", "memcpys", "memsets", "graphs")
+# The rows of which tables, or what of them.
+_COUNTS = {
+    "recorded": ("processes", "count(*) FILTER (recorded IS NOT FALSE)"),
+    "silent": ("processes", "count(*) FILTER (recorded IS FALSE)"),
+    "threads": ("threads", ""),
+    "ranges": ("nvtx_ranges", ""),
+    "marks": ("nvtx_marks", ""),
+    "tasks": ("tasks", ""),
+    "payloads": ("payloads", ""),
+    "counters": ("nvtx_counters", ""),
+    "samples": ("nvtx_counter_samples", ""),
+    "objects": ("nvtx_objects", ""),
+    "API calls": ("cuda_api", ""),
+    **{name: (name, "") for name in ("kernels", "memcpys", "memsets", "graphs")},
+    "inside": ("intrakernel_launches", ""),
+    "clipped": ("nvtx_ranges", "count(*) FILTER (clipped)"),
+    **cpu_summary.COUNTS,
+}
 _SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs", "inside", *cpu_summary.COUNTS)
 _WIDTH = 79
 _HARD_SPACE = "\xa0"  # where a line must not be broken
@@ -81,34 +99,22 @@ def _part(manifest: Manifest) -> str:
 
 
 def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
+    """Count, asking no more tables than have something to tell: each takes a few milliseconds."""
     part = _part(manifest)
-    others = "".join(f', ({query.format(part=part)}) AS "{name}"' for name, query in cpu_summary.COUNTS.items())
-    row: dict[str, Any] = report.sql(
-        f"""SELECT (SELECT count(*) FROM processes WHERE {part} AND recorded IS NOT FALSE) AS recorded,
-                   (SELECT count(*) FROM processes WHERE {part} AND recorded IS FALSE) AS silent,
-                   (SELECT count(*) FROM threads WHERE {part}) AS threads,
-                   (SELECT count(*) FROM nvtx_ranges WHERE {part}) AS ranges,
-                   (SELECT count(*) FROM nvtx_marks WHERE {part}) AS marks,
-                   (SELECT count(*) FROM tasks WHERE {part}) AS tasks,
-                   (SELECT count(*) FROM payloads WHERE {part}) AS payloads,
-                   (SELECT count(*) FROM nvtx_counters WHERE {part}) AS counters,
-                   (SELECT count(*) FROM nvtx_counter_samples WHERE {part}) AS samples,
-                   (SELECT count(*) FROM nvtx_objects WHERE {part}) AS objects,
-                   (SELECT count(*) FROM cuda_api WHERE {part}) AS "API calls",
-                   (SELECT count(*) FROM kernels WHERE {part}) AS kernels,
-                   (SELECT count(*) FROM memcpys WHERE {part}) AS memcpys,
-                   (SELECT count(*) FROM memsets WHERE {part}) AS memsets,
-                   (SELECT count(*) FROM graphs WHERE {part}) AS graphs,
-                   (SELECT count(*) FROM intrakernel_launches WHERE {part}) AS inside,
-                   (SELECT count(*) FROM nvtx_ranges WHERE clipped AND {part}) AS clipped,
-                   (SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)) AS busiest
-                   {others}"""
-    ).to_pylist()[0]
-    return {name: int(value) for name, value in row.items()}
+    facts = {name: 0 if what else manifest.rows(table) for name, (table, what) in _COUNTS.items()}
+    asked = {name: f"SELECT {what} FROM {table} WHERE {part}" for name, (table, what) in _COUNTS.items() if what and manifest.rows(table)}
+    facts["busiest"] = 0
+    if manifest.rows("nvtx_ranges"):
+        asked["busiest"] = f"SELECT max(n) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)"
+    if asked:
+        row = report.sql("SELECT " + ", ".join(f'({query}) AS "{name}"' for name, query in asked.items())).to_pylist()[0]
+        facts |= {name: int(value or 0) for name, value in row.items()}
+    return facts
 
 
 def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Iterator[str]:
-    rows = report.sql("SELECT * FROM capture_windows WHERE part = $part ORDER BY number", {"part": manifest.part}).to_pylist()
+    rows = [row for row in report.table("capture_windows").to_pylist() if row["part"] == manifest.part]
+    rows.sort(key=lambda row: row["number"])
     recorder = any(row["code"] == "keep-last" for row in report.table("diagnostics", ["code"]).to_pylist())
     if not windows.worth_telling(rows) and not (rows and recorder):  # what is missing then has to be said
         return
