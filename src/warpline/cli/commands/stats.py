@@ -61,7 +61,7 @@ Examples:
   warpline stats -r nvtx_pushpop_trace --filter-time 1s/1s500ms run
   warpline stats -r cuda_gpu_kern_sum:base run    kernels by function alone
   warpline stats --by rank -r temporal_breakdown,comm_comp_overlap run
-  warpline stats --by role -r intrakernel_sum run   regions inside kernels by role of the warps
+  warpline stats --by role -r intrakernel_sum run         by role of warps
 """,
 )
 @click.argument("report", type=ReportPath())
