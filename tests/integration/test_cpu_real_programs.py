@@ -79,6 +79,7 @@ def test_numpy(tmp_path: Path) -> None:
     assert min(found["osrt"], found["samples"], found["gil"], found["imports"]) > 0, found
 
 
+@pytest.mark.exhaustive
 def test_own_tests_of_python(tmp_path: Path) -> None:
     if importlib.util.find_spec("test.test_gc") is None:
         pytest.skip("this Python has no tests of its own")
@@ -98,6 +99,7 @@ def test_processes_and_threads(tmp_path: Path) -> None:
     assert found["processes"] >= 7
 
 
+@pytest.mark.exhaustive
 @pytest.mark.require("pip")
 def test_pip_install(tmp_path: Path) -> None:
     package = tmp_path / "package"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.launching import SRC, environment
+from tests.thorough import alike
 from tests.under_everything import both, counts, same
 from warpline.query import open as open_report
 
@@ -71,11 +72,12 @@ SERVERS = {
 }
 
 
+NEEDED = [pytest.param(name, marks=pytest.mark.require(name.partition(" ")[0])) for name in SERVERS]
 # Some versions of uvicorn end by the signal that they were told to end by.
 ENDS = {"uvicorn": ("ended 0\n", "ended -15\n")}
 
 
-@pytest.mark.parametrize("server", [pytest.param(name, marks=pytest.mark.require(name.partition(" ")[0])) for name in SERVERS])
+@pytest.mark.parametrize("server", alike(NEEDED, NEEDED[0], NEEDED[-1]))
 def test_a_server_of_python(server: str, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(APP, encoding="utf-8")
     (tmp_path / "load.py").write_text(LOAD, encoding="utf-8")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.launching import environment, warpline
+from tests.thorough import few
 from warpline.query import open as open_report
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "train.py"
@@ -64,7 +65,7 @@ def test_the_cure_takes_the_cause_away(tmp_path: Path) -> None:
     assert ("loader", "unpack", 2 * STEPS * 4) in rows(report, COUNTS)
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", few(["spawn", "fork", "forkserver"]))
 def test_its_workers_are_there_however_they_are_started(method: str, tmp_path: Path) -> None:
     _, report = train(tmp_path, "--epochs", "1", "--fix", "--start-method", method)
     scored = "SELECT sum(payload_int)::INT AS images, bool_or(p.primary) AS m FROM nvtx_ranges r JOIN processes p USING (process)"

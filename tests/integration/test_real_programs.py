@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from tests.launching import COMMAND, environment, info, until
+from tests.thorough import few
 from tests.torture.truth import alive_in
 from warpline.query import open as open_report
 
@@ -174,6 +175,7 @@ fresh/bin/tiny
     assert "No matching distribution found for nothing-like-it" in ended.err
 
 
+@pytest.mark.exhaustive
 @pytest.mark.require("stdlib-tests")
 def test_a_test_suite_of_pure_python(tmp_path: Path) -> None:
     """Some of CPython's own tests: of text, of children with every kind of environment and descriptors, of the system's calls."""
@@ -226,7 +228,7 @@ def _served(place: Path, number: int, *, profiled: bool) -> tuple[int, str, list
     return code, out.replace(str(port), "PORT"), [line for line in err.splitlines() if "GET /page" not in line]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("number", few([signal.SIGTERM, signal.SIGINT]), ids=["SIGTERM", "SIGINT"])
 def test_a_web_server_under_load(number: int, tmp_path: Path) -> None:
     """Thousands of threads, one per request, then a stop from the terminal or from a service manager."""
     work = tmp_path / "work"
