@@ -8,6 +8,7 @@ RECTANGLES = 20_000  # of a viewport: 36 bytes each, so that an answer stays bel
 TRACKS = 20_000  # that a request may name
 NAME = 96  # bytes of a name on the timeline; details have all of it
 NAMES = 200  # of a search
+COUNTED = 10_000  # hits of a search, up to which the place of one among them is told
 EVENTS = 1_000  # of a search, before and after
 CELL = 4_096  # characters of a cell
 TEXT = 100_000  # characters of a text in details

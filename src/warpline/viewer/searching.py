@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def search(opened: Opened, text: str, regex: bool, around: float, limit: int) -> dict[str, Any]:
     """Return `SearchAnswer`: events before and behind `around` (ns from the origin), `limit` of each. Raises UsageError."""
     if not text:
-        return {"total": 0, "names": [], "events": []}
+        return {"total": 0, "before": 0, "names": [], "events": []}
     lanes = opened.every_lane
     chosen = {id(index): names for index, names in lanes.search(text, regex)}
     sums: dict[tuple[str, str], int] = {}
@@ -35,9 +35,11 @@ def search(opened: Opened, text: str, regex: bool, around: float, limit: int) ->
     found = sorted(
         {(one.lane.number, one.depth, one.start, one.row): one for one in [*before, *behind]}.values(), key=lambda one: one.start
     )
+    total = sum(sums.values())
     most = sorted(sums.items(), key=lambda item: -item[1])[: limits.NAMES]
     return {
-        "total": sum(sums.values()),
+        "total": total,
+        "before": lanes.count(names, -limits.TIME, time, total) if total <= limits.COUNTED else None,
         "names": [{"layer": layer, "text": cut(name), "count": count} for (layer, name), count in most],
         "events": [located(opened, one) for one in found],
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpline import catalog
 from warpline.catalog import Unit
+from warpline.errors import MissingData
 from warpline.query.selection import Selection
 from warpline.viewer import limits
 from warpline.viewer.located import by_id, located
@@ -132,14 +133,17 @@ def findings(opened: Opened) -> dict[str, Any]:
 
 
 def steps(opened: Opened) -> dict[str, Any]:
-    """Return `Steps`: what each training step is made of. Raises MissingData where there are none."""
+    """Return `Steps`: what each training step is made of; where there are none, `note` says why."""
     from warpline.query.step_names import PARTS
     from warpline.query.step_parts import parts
     from warpline.query.steps import base_name
     from warpline.query.steps import steps as find
 
     with opened.asking() as report:
-        found = find(report, Selection()).slice(0, limits.ROWS)
+        try:
+            found = find(report, Selection()).slice(0, limits.ROWS)
+        except MissingData as error:
+            return {"name": "", "steps": [], "note": str(error)}
         taken = parts(report, found)
     host = taken.time.sum(axis=2).tolist()
     rows = [

@@ -212,6 +212,7 @@ def test_a_search_finds_names_and_their_events_in_both_directions(answers: Answe
     starts = [one["start"] for one in found["events"]]
     assert starts == sorted(starts)
     assert starts[0] < 20_000 < starts[1]
+    assert [answers.search(0, "load", False, time, 1)["before"] for time in (0, 20_000, 10**9)] == [0, 1, 2]
     assert answers.search(0, "^ge.m$", True, 0, 10)["total"] == 2
     assert answers.search(0, "ge.m", False, 0, 10)["total"] == 0
     assert answers.search(0, "", False, 0, 10)["total"] == 0
@@ -246,6 +247,14 @@ def test_steps_come_with_their_parts(answers: Answers) -> None:
     assert found["name"] == "step"
     assert [(one["number"], one["start"], one["end"]) for one in found["steps"]] == [(0, 0, 28_000), (1, 28_000, 56_000)]
     assert all(sum(one["parts"].values()) == 28_000 for one in found["steps"])
+
+
+def test_a_report_without_steps_says_so_in_the_answer(tmp_path: Path) -> None:
+    timeline(tmp_path / "run.warpline", "main |{task }")
+    with open_report(tmp_path / "run.warpline") as report:
+        found = Answers(view_of([report])).steps(0)
+    assert found["steps"] == []
+    assert "step" in found["note"]
 
 
 def test_at_finds_the_next_event_of_a_table(answers: Answers) -> None:

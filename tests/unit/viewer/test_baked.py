@@ -118,7 +118,7 @@ def test_too_many_events_are_refused_before_anything_is_computed(answers: Answer
 
 
 def test_a_page_that_is_too_large_is_refused_and_not_written(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "files", built)
+    monkeypatch.setattr(bundle, "files", lambda single: built())
     monkeypatch.setattr(view_page, "MOST_BYTES", 1000)
     with pytest.raises(UsageError, match=r"MB.*warpline view"):
         view_page.write([report], tmp_path / "page.html")
@@ -126,7 +126,7 @@ def test_a_page_that_is_too_large_is_refused_and_not_written(report: Report, tmp
 
 
 def test_the_page_is_written_whole(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "files", built)
+    monkeypatch.setattr(bundle, "files", lambda single: built())
     said: list[str] = []
     view_page.write([report], tmp_path / "page.html", lambda what, share: said.append(what))
     assert b'data-answer="levels/0"' in (tmp_path / "page.html").read_bytes()

@@ -202,7 +202,11 @@ def test_the_files_of_the_page_are_those_that_were_built(tmp_path: Path) -> None
     (tmp_path / "assets" / "x-1a2b.js").write_text("script")
     (tmp_path / "secret.txt").write_text("no")
     found = files(tmp_path)
+    (tmp_path / "single").mkdir()
+    (tmp_path / "single" / "index.html").write_text("page in one piece")
+    assert files(tmp_path) == found
     assert {path: file.kept for path, file in found.items()} == {"/": False, "/assets/x-1a2b.js": True}
+    assert files(tmp_path, single=True)["/"].content == b"page in one piece"
     assert b"make web" in files(tmp_path / "nothing")["/"].content
 
 

@@ -1,8 +1,8 @@
 /** What the colours mean, where they mean something: the kinds of work that these reports have. */
 import { useComputed } from "@preact/signals";
-import { kindOf } from "../timeline/draw/names";
-import { DARK, LIGHT } from "../timeline/draw/theme";
-import { css } from "../timeline/draw/rgb";
+import { kindOf } from "../base/names";
+import { DARK, LIGHT } from "../base/canvas";
+import { css } from "../base/rgb";
 import { isDark } from "../timeline/parts/dark";
 import type { TrackNode } from "../data/types";
 import { colorBy, trees } from "./state";

@@ -19,6 +19,8 @@ export interface Found {
   total: number;
   names: Set<string>;
   current: Located | null;
+  /** The place of `current` among all hits, the first is 1; null: not known. */
+  place: number | null;
 }
 
 export const source = signal<Source | null>(null);

@@ -90,7 +90,7 @@ export class Embedded implements Source {
     found.sort((a, b) => a.start - b.start);
     const middle = firstWhere(0, found.length, (at) => found[at]!.start >= from);
     const names = [...counts.values()].sort((a, b) => b.count - a.count);
-    return { total: found.length, names, events: found.slice(Math.max(middle - limit, 0), middle + limit) };
+    return { total: found.length, before: middle, names, events: found.slice(Math.max(middle - limit, 0), middle + limit) };
   }
 
   findings(report: number): Promise<Findings> {

@@ -212,6 +212,8 @@ export interface Findings {
 export interface SearchAnswer {
   /** Events of all hits in the report. */
   total: number;
+  /** Those that begin before `from`; null: too many to count. */
+  before: number | null;
   names: { layer: string; text: string; count: number }[];
   /** Around `from`, in order of time. */
   events: Located[];

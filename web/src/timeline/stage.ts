@@ -14,7 +14,7 @@ import { paintOverlay } from "./draw/overlay";
 import { DrawList } from "./draw/pack";
 import { Palette } from "./draw/palette";
 import { TextFit } from "./draw/text";
-import { DARK, LIGHT } from "./draw/theme";
+import { DARK, LIGHT } from "../base/canvas";
 import { isDark } from "./parts/dark";
 import { whenIdle } from "../base/dom";
 import { rowsBetween } from "./layout/rows";

@@ -1,7 +1,7 @@
 /** Paints boxes of flame graphs and tree maps; only text that fits, nothing that is not in sight. */
 import type { FlameNode } from "../../data/types";
 import { colors, css, filled, inkOn, mix } from "../parts/color";
-import { short } from "../../timeline/draw/names";
+import { short } from "../../base/names";
 
 export interface Rectangle {
   node: FlameNode;

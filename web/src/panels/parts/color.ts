@@ -1,8 +1,8 @@
 /** Colours of names in panels: the timeline's own, so that a name looks the same everywhere. */
 import { theme } from "../../app/state";
-import { hash, kindOf } from "../../timeline/draw/names";
-import { contrast, css, mix } from "../../timeline/draw/rgb";
-import { type CanvasTheme, DARK, LIGHT } from "../../timeline/draw/theme";
+import { hash, kindOf } from "../../base/names";
+import { contrast, css, mix } from "../../base/rgb";
+import { type CanvasTheme, DARK, LIGHT } from "../../base/canvas";
 
 /** Whether the page is dark now. */
 export function dark(): boolean {

@@ -11,7 +11,7 @@ test("Enter goes to the next hit, Shift+Enter back, Escape ends it", async () =>
   type(field, "kern");
   press(field, "Enter");
   await until(() => selected.value?.row === 1);
-  expect(place.textContent).toContain("4 hits");
+  expect(place.textContent).toContain("1 of 4");
   press(field, "Enter");
   await until(() => selected.value?.row === 2);
   press(field, "Enter", { shiftKey: true });

@@ -83,6 +83,7 @@ export function SearchBox() {
 function said(): string {
   if (searching.value) return "…";
   const state = found.value;
+  if (state !== null && state.place !== null) return `${count(state.place)} of ${count(state.total)}`;
   return state === null ? "" : state.total === 1 ? "1 hit" : `${count(state.total)} hits`;
 }
 

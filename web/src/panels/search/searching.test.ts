@@ -16,17 +16,19 @@ test("counts and names, nothing moves yet", async () => {
 test("next goes through all hits in order of time, also those that begin together, and begins anew", async () => {
   load(fake());
   await search("kern", false);
-  const rows: number[] = [];
+  const [rows, places]: [number[], (number | null)[]] = [[], []];
   for (let i = 0; i < 5; i++) {
     await step(false);
     rows.push(selected.value!.row);
+    places.push(found.value!.place);
   }
   expect(rows).toEqual([1, 2, 3, 4, 1]);
+  expect(places).toEqual([1, 2, 3, 4, 1]);
   expect(notice.value).toBe("Went on from the beginning.");
   await step(true);
   expect(selected.value!.row).toBe(4);
   await step(true);
-  expect(selected.value!.row).toBe(3);
+  expect([selected.value!.row, found.value!.place]).toEqual([3, 3]);
 });
 
 test("starts with what is seen", async () => {
@@ -40,16 +42,18 @@ test("starts with what is seen", async () => {
 test("two reports on one axis", async () => {
   const second = [located(9, 10, 5, "kernel", { report: 1 })];
   const first = fake();
-  load(fake({ search: async (report, ...rest) => (report === 0 ? first.search(0, ...rest) : { total: 1, names: [{ layer: "kernels", text: "kernel", count: 1 }], events: second }) }), 2);
+  load(fake({ search: async (report, ...rest) => (report === 0 ? first.search(0, ...rest) : { total: 1, before: rest[2] > 10 ? 1 : 0, names: [{ layer: "kernels", text: "kernel", count: 1 }], events: second }) }), 2);
   offsets.value = [0, 500];
   await search("kern", false);
   expect(found.value!.total).toBe(5);
-  const rows: number[] = [];
+  const [rows, places]: [number[], (number | null)[]] = [[], []];
   for (let i = 0; i < 5; i++) {
     await step(false);
     rows.push(selected.value!.row);
+    places.push(found.value!.place);
   }
   expect(rows).toEqual([1, 2, 3, 9, 4]);
+  expect(places).toEqual([1, 2, 3, 4, 5]);
 });
 
 test("nothing found, no pattern, a failure: said in words", async () => {
@@ -71,7 +75,7 @@ test("the newest search counts, whatever comes later", async () => {
   let answer: (() => void) | undefined;
   const quick = fake();
   load(fake({
-    search: (report, text, ...rest) => text === "slow" ? new Promise((done) => (answer = () => done({ total: 99, names: [], events: [] }))) : quick.search(report, text, ...rest),
+    search: (report, text, ...rest) => text === "slow" ? new Promise((done) => (answer = () => done({ total: 99, before: 0, names: [], events: [] }))) : quick.search(report, text, ...rest),
   }));
   const slow = search("slow", false);
   await search("kern", false);

@@ -23,7 +23,7 @@ export async function search(text: string, regex: boolean): Promise<void> {
     return;
   }
   if (regex && expression(text) === null) {
-    found.value = { text, regex, total: 0, names: new Set(), current: null };
+    found.value = { text, regex, total: 0, names: new Set(), current: null, place: null };
     notice.value = `“${text}” is no regular expression.`;
     return;
   }
@@ -34,7 +34,7 @@ export async function search(text: string, regex: boolean): Promise<void> {
     if (control.signal.aborted) return;
     names.value = joined(answers);
     const total = answers.reduce((sum, answer) => sum + answer.total, 0);
-    found.value = { text, regex, total, names: new Set(names.value.map((one) => one.text)), current: null };
+    found.value = { text, regex, total, names: new Set(names.value.map((one) => one.text)), current: null, place: null };
     notice.value = total === 0 ? `Nothing is called “${text}”.` : `${count(total)} hits.`;
   } catch (error) {
     if (!control.signal.aborted) notice.value = `The search failed: ${error instanceof Error ? error.message : String(error)}`;
@@ -51,16 +51,18 @@ export async function step(backward: boolean): Promise<void> {
   const control = (running = new AbortController());
   try {
     const from = state.current ?? hereSelected();
-    const time = from === null ? here() : axis(from);
-    let next = neighbour(await events(state, time, control.signal), from, time, backward);
+    let time = from === null ? here() : axis(from);
+    let hits = await around(state, time, control.signal);
+    let next = neighbour(hits.events, from, time, backward);
     if (next === null) {
       const whole = ends();
-      const start = backward ? whole.end : whole.begin;
-      next = neighbour(await events(state, start, control.signal), null, start, backward);
+      time = backward ? whole.end : whole.begin;
+      hits = await around(state, time, control.signal);
+      next = neighbour(hits.events, null, time, backward);
       if (next !== null) notice.value = backward ? "Went on from the end." : "Went on from the beginning.";
     }
     if (control.signal.aborted || next === null) return;
-    found.value = { ...state, current: next };
+    found.value = { ...state, current: next, place: place(next, hits, time) };
     select(next, true);
   } catch (error) {
     if (!control.signal.aborted) notice.value = `The search failed: ${error instanceof Error ? error.message : String(error)}`;
@@ -98,8 +100,23 @@ function ends(): { begin: number; end: number } {
   return { begin: Math.min(...all.map((one) => one.begin)), end: Math.max(...all.map((one) => one.end)) };
 }
 
-async function events(state: { text: string; regex: boolean }, time: number, control: AbortSignal): Promise<Located[]> {
-  return (await asked(state.text, state.regex, time, AROUND, control)).flatMap((answer) => answer.events);
+/** Hits around a time, and how many begin before it. */
+interface Hits {
+  events: Located[];
+  before: number | null;
+}
+
+async function around(state: { text: string; regex: boolean }, time: number, control: AbortSignal): Promise<Hits> {
+  const answers = await asked(state.text, state.regex, time, AROUND, control);
+  const before = answers.reduce<number | null>((sum, one) => (sum === null || one.before === null ? null : sum + one.before), 0);
+  return { events: answers.flatMap((answer) => answer.events), before };
+}
+
+/** The place of one of the hits around `time` among all: those told are next to each other. */
+export function place(hit: Located, { events, before }: Hits, time: number): number | null {
+  if (before === null) return null;
+  const told = events.filter((one) => axis(one) < time).length;
+  return before - told + events.filter((one) => ordered(one, hit) <= 0).length;
 }
 
 async function asked(text: string, regex: boolean, time: number, limit: number, control: AbortSignal): Promise<SearchAnswer[]> {

@@ -24,7 +24,7 @@ export function fake(more: Partial<Source> = {}): Source {
       const events = HITS.filter((one) => one.name.includes(text));
       const at = events.findIndex((one) => one.start >= from);
       const middle = at < 0 ? events.length : at;
-      return { total: events.length, names: events.length > 0 ? [{ layer: "kernels", text: "kernel", count: events.length }] : [], events: events.slice(Math.max(middle - limit, 0), middle + limit) };
+      return { total: events.length, before: middle, names: events.length > 0 ? [{ layer: "kernels", text: "kernel", count: events.length }] : [], events: events.slice(Math.max(middle - limit, 0), middle + limit) };
     },
     findings: async () => ({ findings: [], notJudged: [], silent: [] }),
     statList: async () => [{ name: "cuda_gpu_kern_sum", title: "CUDA GPU Kernel Summary", available: true }, { name: "mpi_event_sum", title: "MPI Event Summary", available: false }],

@@ -2,7 +2,7 @@
 import type { Axis } from "../layout/ticks";
 import { toPixel } from "../layout/scale";
 import { AXIS, type Frame, font } from "./frame";
-import { css } from "./rgb";
+import { css } from "../../base/rgb";
 
 export function paintAxis(frame: Frame, axis: Axis): void {
   const { context, ratio, width, scale, palette } = frame;

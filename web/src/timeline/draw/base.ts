@@ -9,7 +9,7 @@ import { INKS, LEVELS } from "./palette";
 import { packMarks } from "./points";
 import { paintPlot } from "./counters";
 import { trackPieces } from "./piece";
-import { css } from "./rgb";
+import { css } from "../../base/rgb";
 
 /** Labels of a frame at most: writing is what costs most on machines without a GPU. */
 const MOST_LABELS = 900;

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { rects } from "../testing";
 import { Lights } from "./lights";
 import { FULL, LEVELS, Palette } from "./palette";
-import { contrast, css, luminance, mix, rgb, seenOn } from "./rgb";
-import { DARK, LIGHT } from "./theme";
+import { contrast, css, luminance, mix, rgb, seenOn } from "../../base/rgb";
+import { DARK, LIGHT } from "../../base/canvas";
 
 const NONE = 0xffffffff;
 
@@ -71,7 +71,7 @@ describe("rgb", () => {
 
 describe("Lights", () => {
   const answer = rects([{ track: 1, start: 0, duration: 1, name: "gemm" }, { track: 1, start: 1, duration: 1, name: "x".repeat(80) }, { track: 1, start: 2, duration: 1, name: "relu" }]);
-  const found = { text: "", regex: false, total: 2, names: new Set(["gemm", "x".repeat(500)]), current: null };
+  const found = { text: "", regex: false, total: 2, names: new Set(["gemm", "x".repeat(500)]), current: null, place: null };
   it("lights hits, also those whose names were cut", () => {
     expect([...new Lights(new Palette(DARK), "name", found).lit(answer)!]).toEqual([1, 1, 0]);
   });

@@ -1,11 +1,11 @@
 /** Paints a counter's row: area, band, line, and what its top stands for. */
 import type { Row } from "../layout/rows";
 import { type Frame, type Window, font } from "./frame";
-import { hash } from "./names";
+import { hash } from "../../base/names";
 import { Boxes } from "./pack";
 import { packPlot, rangeOf, valueLabel } from "./plots";
 import { trackPieces } from "./piece";
-import { css, mix } from "./rgb";
+import { css, mix } from "../../base/rgb";
 
 const area = new Boxes();
 const band = new Boxes();

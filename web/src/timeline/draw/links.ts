@@ -2,10 +2,10 @@
 import type { Located } from "../../data/types";
 import { type Arrow, arrowBetween, bend, type Box, type Point, sideOf } from "../layout/arrows";
 import { time as durationLabel } from "../../base/format";
-import { short } from "./names";
+import { short } from "../../base/names";
 import { type Overlay, type Rectangle, rectangleOf } from "./overlay";
 import { AXIS, type Frame } from "./frame";
-import { css } from "./rgb";
+import { css } from "../../base/rgb";
 import { paintTag } from "./tag";
 
 /** More arrows than this are a tangle. */

@@ -8,7 +8,7 @@ import { time as durationLabel } from "../../base/format";
 import { timeLabel } from "../layout/ticks";
 import { AXIS, type Frame, type Window } from "./frame";
 import { type Target, paintArrows } from "./links";
-import { css } from "./rgb";
+import { css } from "../../base/rgb";
 import { paintTag } from "./tag";
 
 export interface Overlay {

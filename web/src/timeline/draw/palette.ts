@@ -1,8 +1,8 @@
 /** Shades: every colour that a frame may need, numbered, so that rectangles can be sorted by them; eight steps from the ground to full. */
 import type { ColorBy } from "../../app/state";
-import { alike, hash, kindOf, stateOf } from "./names";
-import { contrast, css, mix, seenOn } from "./rgb";
-import type { CanvasTheme } from "./theme";
+import { alike, hash, kindOf, stateOf } from "../../base/names";
+import { contrast, css, mix, seenOn } from "../../base/rgb";
+import type { CanvasTheme } from "../../base/canvas";
 
 /** Steps of a colour: the last is full, the first still seen. */
 export const LEVELS = 8;

@@ -1,6 +1,6 @@
 /** Names on the canvas. */
 import { describe, expect, it, vi } from "vitest";
-import { kindOf, short, shortest, stateOf } from "./names";
+import { kindOf, short, shortest, stateOf } from "../../base/names";
 import { TextFit } from "./text";
 
 describe("short", () => {

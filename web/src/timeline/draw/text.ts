@@ -1,5 +1,5 @@
 /** Text in boxes: widths measured once for each name, cut with an ellipsis where it does not fit. */
-import { short, shortest } from "./names";
+import { short, shortest } from "../../base/names";
 
 /** Names beyond this are measured by their beginning: nobody sees more. */
 const LONGEST = 160;

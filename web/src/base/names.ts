@@ -1,5 +1,5 @@
 /** Names as they are drawn: short forms of C++ signatures, hashes for colours, what kind of work a name is. */
-import { visible } from "../../base/text";
+import { visible } from "./text";
 
 /** Nobody sees more of a name on the canvas. */
 const LONGEST = 600;
