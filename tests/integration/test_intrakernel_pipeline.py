@@ -113,8 +113,7 @@ def test_what_the_guide_types_answers(twins: Twins) -> None:
 
 
 @pytest.mark.require("nvcc")
-@pytest.mark.parametrize("stages", [1, 3])
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize(("arch", "stages"), [("sm_80", 1), ("sm_90a", 3)])
 def test_it_compiles_for_gpus(tmp_path: Path, arch: str, stages: int) -> None:
     compiler, out = find_nvcc(), tmp_path / "out.ptx"
     assert compiler is not None
