@@ -13,8 +13,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +39,15 @@ WINDOW = (1600, 1100)  # 50 tracks high
 VISITS, MOVES = 7, 80
 _PATIENCE = 1_200_000  # ms
 _UI = "Perfetto UI"
+_EMPTY = "empty page"
+# What a browser needs at least: a page, its script, a canvas with a text and a box on it.
+_PAGE = (
+    b'<!doctype html><meta charset="utf-8"><style>body{font:12px system-ui,sans-serif}</style><p>0 events</p><canvas></canvas>'
+    b"<script type=module src=s.js></script>"
+)
+_SCRIPT = b"""const c = document.querySelector("canvas"); c.width = innerWidth; c.height = innerHeight - 100;
+requestAnimationFrame(() => { const d = c.getContext("2d"); d.font = "11px system-ui, sans-serif";
+  d.fillText("0 ms", 9, 20); d.fillRect(20, 30, 500, 16); performance.mark("first"); });"""
 
 
 def run(quick: bool) -> list[Row]:
@@ -63,7 +74,7 @@ def _rows(events: int, ours: dict[str, float], theirs: dict[str, float], *, prom
 
     return [
         row("first view, its index made", "index", "s", None),
-        row("navigation → first pixels", "first", "s", FIRST_S),
+        row("navigation → first pixels", "first", "s", FIRST_S, f"{_EMPTY}, one canvas, in the same browser: {ours['empty']:.2f} s"),
         row("frame of panning and zooming, p95", "frame", "ms", FRAME_MS, f"{ours['rectangles']:,.0f} rectangles drawn, p95"),
         row("from frame to frame meanwhile, p95", "between", "ms", None, "16.7 ms is every frame of the screen"),
         row("refine, p95", "refine", "ms", REFINE_MS),
@@ -83,11 +94,43 @@ def _ours(path: Path) -> dict[str, float]:
                 with visiting(browser, server.url, size=WINDOW) as visit:
                     firsts.append(visit.page.evaluate("performance.getEntriesByName('warpline:first')[0].startTime"))
             found["first"] = statistics.median(firsts) / 1e3
+            found["empty"] = _empty(browser)
             with visiting(browser, server.url, size=WINDOW) as visit:
                 found |= _moved(visit)
                 found["page"] = _memory_of_pages()
             found["memory"] = _peak(server.pid)
         return found
+
+
+class _Empty(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body, kind = (_SCRIPT, "text/javascript") if self.path == "/s.js" else (_PAGE, "text/html")
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+def _empty(browser: Browser) -> float:
+    """Return from when to when the smallest page takes, in seconds: what no page can be faster than."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Empty)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    firsts: list[float] = []
+    try:
+        for _ in range(VISITS):
+            context = browser.new_context(viewport={"width": WINDOW[0], "height": WINDOW[1]})
+            page = context.new_page()
+            page.goto(f"http://127.0.0.1:{server.server_port}/")
+            page.wait_for_function("() => performance.getEntriesByName('first').length > 0")
+            firsts.append(page.evaluate("performance.getEntriesByName('first')[0].startTime"))
+            context.close()
+    finally:
+        server.shutdown()
+    return statistics.median(firsts) / 1e3
 
 
 def _moved(visit: Visit) -> dict[str, float]:
