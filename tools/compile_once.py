@@ -10,15 +10,11 @@ same words (`tools/check_includes.py` sees to it that files name them all the sa
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
+
+# Taking an object that is there needs no more; what compiling needs is imported there: that takes as long as all the rest.
 
 KEPT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "build", "objects")
 PLACES = ("-I", "-isystem", "-iquote")  # what was found there counts, not where they are
@@ -76,7 +72,7 @@ class Compilation:
 
     def key(self) -> str:
         """What tells this compilation from others, headers aside."""
-        compiler = os.path.realpath(shutil.which(self.words[0]) or self.words[0])
+        compiler = _compiler(self.words[0])
         parts = [compiler, _state(compiler), os.path.basename(self.source), _contents(self.source), *self.rest]
         if any(word.startswith("-g") for word in self.rest):
             parts.append(os.path.abspath(self.source))  # debug information names it
@@ -114,6 +110,11 @@ class Compilation:
                 file.write(f"{self.target or self.out}: {names}\n")
 
 
+def _compiler(word: str) -> str:
+    places = [] if os.sep in word else [os.path.join(folder, word) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    return os.path.realpath(next((path for path in places if os.access(path, os.X_OK) and os.path.isfile(path)), word))
+
+
 def _state(path: str) -> str:
     status = os.stat(path)
     return f"{status.st_size} {status.st_mtime_ns}"
@@ -127,26 +128,36 @@ def _contents(path: str) -> str:
 
 
 def _entries(folder: str) -> list[tuple[dict[str, str], str]]:
+    """Objects that were made of one source: of which headers, and the file. A line each, with a header and its digest in turn behind it."""
     try:
-        with open(os.path.join(folder, "entries"), encoding="utf-8") as file:
-            return [(headers, name) for headers, name in json.load(file)]
+        with open(os.path.join(folder, "made"), encoding="utf-8") as file:
+            lines = [line.rstrip("\n").split("\t") for line in file]
     except (OSError, ValueError):
         return []
+    return [(dict(zip(words[1::2], words[2::2], strict=True)), words[0]) for words in lines if len(words) % 2]
 
 
 def _take(asked: Compilation, folder: str) -> bool:
     for headers, name in _entries(folder):
-        with contextlib.suppress(OSError, IndexError, ValueError):
+        try:
             here = {asked.found(spelled): digest for spelled, digest in headers.items()}
             if all(_contents(path) == digest for path, digest in here.items()):
-                shutil.copyfile(os.path.join(folder, name), asked.out)
+                with open(os.path.join(folder, name), "rb") as kept, open(asked.out, "wb") as out:
+                    out.write(kept.read())
                 os.utime(folder)
                 asked.write(list(here))
                 return True
+        except (OSError, IndexError, ValueError):
+            continue
     return False
 
 
 def _keep(asked: Compilation, folder: str, headers: list[str]) -> None:
+    import shutil
+    import tempfile
+
+    if any("\t" in path for path in headers):
+        return
     os.makedirs(folder, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".o", delete=False) as made:
         name = os.path.basename(made.name)
@@ -155,21 +166,26 @@ def _keep(asked: Compilation, folder: str, headers: list[str]) -> None:
     entry = ({asked.spelled(path): _contents(path) for path in headers}, name)
     entries = [entry, *_entries(folder)]
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=folder, delete=False) as file:
-        json.dump(entries[:VERSIONS], file)
-    os.replace(file.name, os.path.join(folder, "entries"))
+        for made_of, kept in entries[:VERSIONS]:
+            file.write("\t".join([kept, *(word for pair in made_of.items() for word in pair)]) + "\n")
+    os.replace(file.name, os.path.join(folder, "made"))
     for _, old in entries[VERSIONS:]:
-        with contextlib.suppress(OSError):
+        try:
             os.unlink(os.path.join(folder, old))
+        except OSError:
+            continue
 
 
 def run(words: list[str]) -> int:
     """Run a command of a compiler; the exit status."""
     asked = Compilation(words)
-    if not asked.plain:
-        return subprocess.run(words, check=False).returncode
-    folder = os.path.join(KEPT, asked.key())
-    if _take(asked, folder):
+    folder = os.path.join(KEPT, asked.key()) if asked.plain else ""
+    if folder and _take(asked, folder):
         return 0
+    import subprocess
+
+    if not folder:
+        return subprocess.run(words, check=False).returncode
     extra = []
     if not asked.listing:
         asked.listing = f"{asked.out}.d"
@@ -187,9 +203,11 @@ def run(words: list[str]) -> int:
 
 def _common(asked: Compilation) -> list[str]:
     """Words that make the compiler begin with COMMON, which it has compiled; none where that does not pay, or is being done."""
+    import subprocess
+
     if not asked.source.endswith(".cpp"):
         return []
-    compiler = os.path.realpath(shutil.which(asked.words[0]) or asked.words[0])
+    compiler = _compiler(asked.words[0])
     # Where headers of ours lie and what the command defines for them is nothing to the standard library.
     alike = [word for word in asked.rest if word not in PLACES and (word.startswith("-D_") or not word.startswith("-D"))]
     key = hashlib.sha256("\0".join([compiler, _state(compiler), *alike, *COMMON]).encode()).hexdigest()
@@ -216,10 +234,15 @@ def _common(asked: Compilation) -> list[str]:
 
 def _forget() -> None:
     """Once a day, remove what was not used for a week."""
+    import shutil
+    import time
+
     now, last = time.time(), os.path.join(KEPT, "last")
-    with contextlib.suppress(FileNotFoundError):
+    try:
         if now - os.stat(last).st_mtime < DAY_S:
             return
+    except FileNotFoundError:
+        pass
     with open(last, "w", encoding="utf-8"), os.scandir(KEPT) as folders:
         for folder in folders:
             if now - folder.stat().st_mtime > 7 * DAY_S:
