@@ -108,7 +108,7 @@ def write_page() -> None:
         if page is not None:  # a benchmark may have a better form for some of its rows
             first, rows = page(rows)
             parts += [first] if first else []
-        parts.append(table(rows))
+        parts += [table(rows)] if rows else []
     for name in names():
         piece = getattr(importlib.import_module(name), "NEEDS", None)
         if piece and not (HERE / "results" / f"{name}.json").exists():

@@ -13,7 +13,7 @@ from typing import Any
 
 import cutlass.cute as cute
 import cutlass.cute.runtime as runtime
-from cutlass import Float32, Int32
+from cutlass import Float32, Int32, Int64
 
 from warpline.intrakernel import allocate
 from warpline.intrakernel.dsl.cute import bind
@@ -36,6 +36,8 @@ def compiled(module: str, name: str, options: dict[str, Any]) -> Any:
     bound = {key: options.pop(key) for key in ("enabled", "generation") if key in options}
     prof = bind(allocate(device="cpu", **{"grid": 4, "warps": 4, "slots": 64, "tags": TAGS, **options}), **bound)
     kernels = importlib.import_module(f"tests.dsl.{module}")
+    if module == "cute_nuggets":  # these kernels take the buffer as a tensor
+        prof = runtime.make_fake_compact_tensor(Int64, (1024,))
     function = kernels.Pipeline() if name == "pipeline" else host(getattr(kernels, name))
     return cute.compile(function, runtime.make_fake_compact_tensor(Float32, (4096,)), Int32(8), prof, options="--keep-ptx --keep-cubin")
 

@@ -18,6 +18,7 @@ def main(folder: Path) -> None:
     buffer = allocate(grid=dsl.EXAMPLE_GRID, warps=4, slots=32, tags=dsl.EXAMPLE_TAGS, device="cpu")
     compiled = example.compiled(bind(buffer), options="--keep-ptx --keep-cubin")
     (entry,) = re.findall(r"\.entry (\w+)\(", compiled.__ptx__)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "example.cubin").write_bytes(compiled.__cubin__)
     signature = {"entry": entry, "grid": dsl.EXAMPLE_GRID, "block": 128, "parameters": [["address", 8], ["count", 4], ["prof", 8]]}
     (folder / "example.json").write_text(json.dumps(signature))

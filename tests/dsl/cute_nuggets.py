@@ -5,6 +5,7 @@ Writes FOLDER/<kernel>.ptx and .cubin for the architecture that CUTE_DSL_ARCH na
 
 # ruff: noqa: ANN001, ANN201, ANN202, ANN204, TID253
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, misc"
+import os
 import sys
 from pathlib import Path
 
@@ -80,6 +81,19 @@ def loops(output: cute.Tensor, prof_buf: cute.Tensor, max_events: Int32):
 
 
 @cute.kernel
+def loop(output: cute.Tensor, n: Int32, prof_buf: cute.Tensor):
+    """`loop` of `cute_kernels.py`, with a region of the reference design."""
+    tidx, _, _ = cute.arch.thread_idx()
+    bidx, _, _ = cute.arch.block_idx()
+    at = bidx * 128 + tidx
+    acc = output[at]
+    for i in cutlass.range(n, unroll=1):
+        with profile_region(prof_buf, 256, 1, bidx):
+            acc = acc + output[at + i] * acc
+    output[at] = acc
+
+
+@cute.kernel
 def warps(output: cute.Tensor, prof_buf: cute.Tensor, max_events: Int32):
     """One warp, a warp that is known only at run time, and all threads."""
     tidx, _, _ = cute.arch.thread_idx()
@@ -94,6 +108,18 @@ def warps(output: cute.Tensor, prof_buf: cute.Tensor, max_events: Int32):
         e = profile_start(prof_buf, max_events)
         output[tidx] = Float32(read_globaltimer())
         profile_stop(prof_buf, e, Int32(5), tidx, max_events)
+
+
+@cute.kernel
+def elected(output: cute.Tensor, prof_buf: cute.Tensor, max_events: Int32):
+    """Outside of `elect_one`, and by the lane that it picks."""
+    bidx, _, _ = cute.arch.block_idx()
+    e = elected_start(prof_buf, max_events)
+    with cute.arch.elect_one():
+        inner = elected_start(prof_buf, max_events)
+        output[bidx] = output[bidx] * 2.0
+        elected_stop(prof_buf, inner, Int32(TAG_INNER), bidx, max_events)
+    elected_stop(prof_buf, e, Int32(TAG_OUTER), bidx, max_events)
 
 
 @cute.kernel
@@ -115,7 +141,10 @@ def host(kernel):
 def main(folder: Path) -> None:
     """Compile all of them."""
     arguments = (make_fake_compact_tensor(Float32, (512,)), make_fake_compact_tensor(Int64, (1024,)), Int32(256))
-    for name, function in {"example": Example(), "limitation": host(limitation), "loops": host(loops), "warps": host(warps)}.items():
+    functions = {"example": Example(), "limitation": host(limitation), "loops": host(loops), "warps": host(warps)}
+    if os.environ["CUTE_DSL_ARCH"] != "sm_80":  # which has no elect_one
+        functions["elected"] = host(elected)
+    for name, function in functions.items():
         compiled = cute.compile(function, *arguments, options="--keep-ptx --keep-cubin")
         (folder / f"{name}.ptx").write_text(compiled.__ptx__.rstrip("\0"))
         (folder / f"{name}.cubin").write_bytes(compiled.__cubin__)

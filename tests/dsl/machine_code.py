@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from tests.pieces import LANGUAGES, find_library
@@ -39,8 +39,9 @@ def count(instructions: tuple[str, ...], pattern: str) -> int:
     return sum(re.search(pattern, text) is not None for text in instructions)
 
 
+@cache
 def read(cubin: Path) -> MachineCode:
-    """Disassemble a file of machine code that holds one kernel. The test requires `nvdisasm`."""
+    """Disassemble a file of machine code that holds one kernel, and is not written again. The test requires `nvdisasm`."""
     found = find_library(LANGUAGES["nvdisasm"])
     assert found is not None, "no environment has nvdisasm"
     plain = subprocess.run([found[1], "-c", cubin], capture_output=True, text=True, check=True).stdout

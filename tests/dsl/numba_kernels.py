@@ -113,11 +113,15 @@ def loop_payload(out: Any, count: Any, prof: Any) -> None:
     ik.finish(p)
 
 
-def loop_bare(out: Any, count: Any, prof: Any) -> None:
-    """The same without a word of recording."""
+def loop_literal(out: Any, count: Any, prof: Any) -> None:
+    """The same with a payload that is a literal."""
+    p = ik.profiler(prof)
     total = out[cuda.threadIdx.x]
     i = 0
     while total > 0:
+        t = ik.start(p)
         total = total * out[i] + total
         i += 1
+        ik.stop(p, t, "load", 7)
     out[cuda.threadIdx.x] = total
+    ik.finish(p)

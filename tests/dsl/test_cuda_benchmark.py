@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.dsl.compiled import nvcc
 from tests.dsl.decoded import told
-from tests.dsl.test_cuda_code import nvcc
 from tests.pieces import ROOT
 from warpline import intrakernel
 from warpline.intrakernel.device.cuda_kernels import HostKernels

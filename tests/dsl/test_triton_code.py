@@ -1,97 +1,49 @@
-"""What a region costs in Triton, in machine code that is compiled here: no atomics, no local memory, few instructions."""
+"""Regions of Triton kernels, compiled here: how many, in every shape of control flow, and what modes and clocks change."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
-from tests.dsl.languages import PATIENT, answer, run
-from tests.dsl.machine_code import MachineCode, count, read
+from tests.dsl.compiled import triton
+from tests.dsl.languages import PATIENT, answer
+from tests.dsl.machine_code import count
 from tests.pieces import ROOT
 
-pytestmark = [pytest.mark.require("triton", "nvdisasm"), PATIENT]
-PROGRAM = ROOT / "tests" / "dsl" / "triton_compile.py"
-CAPABILITIES = (80, 90, 100)  # Triton makes sm_80, sm_90a and sm_100a of them
-MOST, MOST_REGISTERS = 9, 8
+pytestmark = [pytest.mark.require("triton"), PATIENT]
 
 
-class Code(NamedTuple):
-    ptx: str
-    machine: MachineCode
-    cubin: bytes
-
-    @property
-    def loop(self) -> tuple[str, ...]:
-        """The loop that loads data."""
-        (found,) = [loop for loop in self.machine.loops if count(loop, r"\bLDG")]
-        assert count(found, r"\bLDG") == 1, "the loop was unrolled"
-        return found
+@pytest.mark.parametrize(
+    "arch", [pytest.param("sm_80", marks=pytest.mark.exhaustive), pytest.param("sm_100a", marks=pytest.mark.exhaustive)]
+)
+def test_each_region_is_two_timers_and_one_predicated_store_elsewhere(tmp_path: Path, arch: str) -> None:
+    check_everything(triton(tmp_path, arch, ("everything", {}))[0].ptx)
 
 
-def compiled(folder: Path, *cases: tuple[str, int, dict[str, Any]]) -> list[Code]:
-    """Compile (kernel, capability, options) each; a kernel of `triton_bare` is written `bare:name`."""
-    words = []
-    for kernel, capability, options in cases:
-        bare, _, name = kernel.rpartition(":")
-        words.append(f"triton_{bare or 'kernels'}:{name}:{capability}:{json.dumps(options)}")
-    run("triton", PROGRAM, folder, *words, TRITON_CACHE_DIR=str(folder / "cache"), TRITON_DISABLE_LINE_INFO="1")
-    return [
-        Code((folder / f"{number}.ptx").read_text(), read(folder / f"{number}.cubin"), (folder / f"{number}.cubin").read_bytes())
-        for number in range(len(cases))
-    ]
-
-
-@pytest.mark.parametrize("capability", CAPABILITIES)
-def test_a_region_costs_few_instructions_and_registers(tmp_path: Path, capability: int) -> None:
-    bare, plain, generation, payload, both = compiled(
-        tmp_path,
-        ("bare:loop", capability, {}),
-        ("loop", capability, {}),
-        ("loop", capability, {"generation": True}),
-        ("loop_payload", capability, {}),
-        ("loop_payload", capability, {"generation": True}),
-    )
-    for code in (plain, generation, payload, both):
-        assert count(code.loop, "CLOCK|TIMER") == 2
-        assert count(code.loop, r"^@!?P\d STG\.E\.\w+\.128") == 1
-        assert len(code.loop) - len(bare.loop) <= MOST, "\n".join(code.loop)
-        assert code.machine.registers - bare.machine.registers <= MOST_REGISTERS
-        assert not code.machine.count(r"\b(LDL|STL|CALL)\b|\bATOM")
-        assert count(code.loop, r"\bRED\b") == 0
-        # The SM is read once at the begin and once at the end, not for each region.
-        assert count(code.loop, "SMID") == 0
-
-
-@pytest.mark.parametrize("capability", CAPABILITIES)
-def test_each_region_is_two_timers_and_one_predicated_store(tmp_path: Path, capability: int) -> None:
-    (code,) = compiled(tmp_path, ("everything", capability, {}))
+def check_everything(ptx: str) -> None:
     # load, even, while, outer, inner; first and second by token; two marks
-    assert code.ptx.count("%globaltimer_lo") == 2 * 7 + 2
-    assert code.ptx.count("st.global.cs.v4.u32") == code.ptx.count("@p st.global.cs.v4.u32") == 7 + 2
-    assert not re.search(r"\batom|\.local\b|\bcall\b", code.ptx)
-    assert len(re.findall(r"@q red\.", code.ptx)) == len(re.findall(r"\bred\.", code.ptx)) == 1  # at the begin, of a unit without a slice
+    assert ptx.count("%globaltimer_lo") == 2 * 7 + 2
+    assert ptx.count("st.global.cs.v4.u32") == ptx.count("@p st.global.cs.v4.u32") == 7 + 2
+    assert not re.search(r"\batom|\.local\b|\bcall\b", ptx)
+    assert len(re.findall(r"@q red\.", ptx)) == len(re.findall(r"\bred\.", ptx)) == 1  # at the begin, of a unit without a slice
 
 
-def test_switched_off_it_is_the_code_of_a_kernel_without_regions(tmp_path: Path) -> None:
-    cases = [(name, capability, {"enabled": False}) for capability in CAPABILITIES for name in ("bare:loop", "loop")]
-    codes = compiled(tmp_path, *cases)
-    for bare, off in zip(codes[::2], codes[1::2], strict=True):
-        assert bare.ptx == off.ptx
-        assert bare.cubin == off.cubin
-
-
-def test_clock_and_modes_change_only_what_they_say(tmp_path: Path) -> None:
-    cycles, claim, ring, some = compiled(
+@pytest.mark.require("nvdisasm")
+def test_control_flow_clocks_and_modes(tmp_path: Path) -> None:
+    everything, cycles, claim, ring, some, plain, larger = triton(
         tmp_path,
-        ("loop", 80, {"clock": "clock"}),
-        ("loop", 90, {"mode": "claim"}),
-        ("loop", 90, {"mode": "smem", "slots": 64, "warps": 4}),
-        ("loop", 90, {"warps": [0, 2], "sample_blocks": 4}),
+        "sm_90a",
+        ("everything", {}),
+        ("loop", {"clock": "clock"}),
+        ("loop", {"mode": "claim"}),
+        ("loop", {"mode": "smem", "slots": 64, "warps": 4}),
+        ("loop", {"warps": [0, 2], "sample_blocks": 4}),
+        ("loop", {}),
+        ("loop", {"slots": 4096, "grid": 64}),
     )
+    check_everything(everything.ptx)
     assert len(re.findall(r"%clock;", cycles.ptx)) == 2
     assert "%globaltimer_lo" not in cycles.ptx
     assert len(re.findall(r"\batom\.global", claim.ptx)) == 1
@@ -100,11 +52,10 @@ def test_clock_and_modes_change_only_what_they_say(tmp_path: Path) -> None:
     assert count(ring.loop, r"^@!?P\d STS\.64") == 1
     assert count(ring.loop, "STG") == 0
     assert count(some.loop, "CLOCK|TIMER") == 2
-
-
-def test_a_larger_buffer_needs_no_new_kernel(tmp_path: Path) -> None:
-    small, large = compiled(tmp_path, ("loop", 90, {"slots": 8}), ("loop", 90, {"slots": 4096, "grid": 64}))
-    assert small.cubin == large.cubin
+    assert "rem.u32" in some.ptx
+    assert larger.cubin.read_bytes() == plain.cubin.read_bytes(), "a larger buffer needs no new kernel"
+    # The SM is read once at the begin and once at the end, not for each region.
+    assert count(plain.loop, "SMID") == 0
 
 
 def test_launches_compile_once_for_each_way_to_record() -> None:

@@ -1,6 +1,6 @@
-"""Compiles kernels of `triton_kernels.py` without a GPU: python triton_compile.py FOLDER CASE…, each `module:kernel:capability:options`.
+"""Compiles kernels of `triton_kernels.py` without a GPU: python triton_compile.py FOLDER CAPABILITY CASE….
 
-Writes FOLDER/<number>.ptx and .cubin; `options` are those of `allocate` and `bind`, as JSON.
+Writes FOLDER/<number>.ptx and .cubin; each case is `module:kernel:options`; `options` are those of `allocate` and `bind`, as JSON.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from warpline.intrakernel.dsl import triton as ik
 TAGS = ("load", "store", "inner", "outer", "even", "odd", "while", "first", "second")
 
 
-def main(folder: Path, cases: list[str]) -> None:
+def main(folder: Path, capability: str, cases: list[str]) -> None:
     """Compile each case."""
     for number, case in enumerate(cases):
-        module, kernel, capability, options = case.split(":", 3)
+        module, kernel, options = case.split(":", 2)
         wishes = json.loads(options)
         bound = {name: wishes.pop(name) for name in ("enabled", "generation") if name in wishes}
         prof = ik.bind(allocate(device="cpu", tags=TAGS, **wishes), **bound)
@@ -39,4 +39,4 @@ def main(folder: Path, cases: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])

@@ -109,3 +109,17 @@ def loop_payload(out, count, prof):
             total = total * tl.load(base + i * 128) + total
     tl.store(base, total)
     ik.finish(p)
+
+
+@triton.jit
+def loop_literal(out, count, prof):
+    """The same with a payload that is a literal."""
+    p = ik.profiler(prof)
+    base = out.to(tl.pointer_type(tl.float32)) + tl.arange(0, 128)
+    total = tl.zeros((128,), tl.float32)
+    for i in tl.range(0, count, loop_unroll_factor=1):
+        tl.debug_barrier()
+        with ik.region(p, "load", payload=7):
+            total = total * tl.load(base + i * 128) + total
+    tl.store(base, total)
+    ik.finish(p)

@@ -141,12 +141,12 @@ class GpuKernels:
         if status != 0:
             raise CaptureError(f"the CUDA driver refuses {call}: error {status}")
 
-    def launch(self, name: str, grid: Size, block: Size, *arguments: Any) -> None:
-        """Start the kernel in the default stream."""
+    def launch(self, name: str, grid: Size, block: Size, *arguments: Any, stream: int = 0) -> None:
+        """Start the kernel in a stream, by its handle; 0 is the default one."""
         addresses, values = _packed(arguments)
         function = ctypes.c_void_p()
         with driver.driver().using(self._context):
             self._do("cuModuleGetFunction", ctypes.byref(function), self._module, name.encode())
             sizes = [ctypes.c_uint(length) for length in (*_three(grid), *_three(block))]
-            self._do("cuLaunchKernel", function, *sizes, ctypes.c_uint(0), None, addresses, None)
+            self._do("cuLaunchKernel", function, *sizes, ctypes.c_uint(0), ctypes.c_void_p(stream), addresses, None)
         del values

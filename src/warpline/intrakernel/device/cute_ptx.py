@@ -84,8 +84,17 @@ def _number(plan: Plan) -> str:
         {numbered} ld.global.u32 x, [buf+{_AT["units"]}]; {_leave_unless("setp.lt.u32 p, number, x;")}"""
 
 
-def begin(plan: Plan, *, each_thread: bool = False) -> str:
-    """Find the unit of this warp (or of `each_thread`) and write the begin of its header.
+LANE_0, ELECTED, EACH = "lane 0", "elected", "each"
+_LEADS = {
+    LANE_0: f"mov.u32 x, %laneid; {_leave_unless('setp.eq.u32 p, x, 0;')}",
+    # The same lane is elected each time that the same lanes are there: it is also the one that a kernel's own elect_one picks.
+    ELECTED: f"activemask.b32 x; {_leave_unless('elect.sync _|p, x;')}",
+    EACH: "",
+}
+
+
+def begin(plan: Plan, *, leader: str = LANE_0) -> str:
+    """Find the unit of this warp (or of each thread) and write the begin of its header. `leader`: who records, a key of _LEADS.
 
     $0 u32 place of the first record, $1 u32 limit (place behind the last; 0: this thread does not record), $2 u32
     generation, $3 u64 buffer. With mode `smem` $1 is 1 where the thread records, $3 the ring's address in shared memory and
@@ -101,7 +110,7 @@ def begin(plan: Plan, *, each_thread: bool = False) -> str:
         .reg .b32 gen, cta, warp, place, number, x, y, sm, limit, first, room;
         {f".shared .align {_ALIGNED} .b8 wl_rings[{rings_bytes(plan)}];" if smem else ""}
         mov.u64 buf, {"$4" if smem else "$3"}; mov.u32 limit, 0;
-        {"" if each_thread else f"mov.u32 x, %laneid; {_leave_unless('setp.eq.u32 p, x, 0;')}"}
+        {_LEADS[leader]}
         ld.global.v4.u32 {{magic, size, mode, clock}}, [buf]; setp.eq.u32 p, magic, {layout.MAGIC};
         setp.eq.and.u32 p, mode, {layout.MODES.index(plan.mode)}, p;
         {_leave_unless(f"setp.eq.and.u32 p, clock, {layout.CLOCKS.index(plan.clock)}, p;")}

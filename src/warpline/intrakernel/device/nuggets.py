@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cutlass import Int32, Int64
 
 from warpline.intrakernel.device import cute_asm as asm
+from warpline.intrakernel.device import cute_ptx as ptx
 from warpline.intrakernel.device.nuggets_units import Who, unit_of
 from warpline.model import intrakernel_layout as layout
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 _FIRST_WARP = Who(warp=0)
 _EVERY_WARP = Who()
-_EVERY_THREAD = Who(each_thread=True)
+_ELECTED = Who(leader=ptx.ELECTED)
+_EVERY_THREAD = Who(leader=ptx.EACH)
 _FLAGS = (layout.HAS_PAYLOAD | layout.HAS_GENERATION) << 16
 
 
@@ -71,13 +73,13 @@ def warp_stop(buf: Any, eid: Any, tag: Any, tid: Any, max_events: Any, target_wa
 
 
 def elected_start(buf: Any, max_events: Any) -> Int32:
-    """Begin an event of each warp, by its lane 0."""
-    return _start(buf, max_events, _EVERY_WARP)
+    """Begin an event of each warp, by the lane that `elect_one` picks (before Hopper by lane 0); within `elect_one` or outside."""
+    return _start(buf, max_events, _ELECTED)
 
 
 def elected_stop(buf: Any, eid: Any, tag: Any, tid: Any, max_events: Any) -> None:
     """End it."""
-    _stop(buf, eid, tag, tid, max_events, _EVERY_WARP)
+    _stop(buf, eid, tag, tid, max_events, _ELECTED)
 
 
 def profile_start(buf: Any, max_events: Any) -> Int32:

@@ -22,21 +22,24 @@ from warpline.intrakernel.plan import Plan
 _ALL_WARPS = 32  # no CTA has more
 
 
+def _is_hopper() -> bool:
+    return bool(BaseDSL._get_dsl().get_arch_enum() >= Arch.sm_90)
+
+
 @dataclass(frozen=True)
 class Who:
-    """Which threads of a CTA have a unit: the leaders of all warps, of one, or every thread."""
+    """Which threads of a CTA have a unit: the leaders of all warps (lane 0, or the one that is elected), of one, or every thread."""
 
     warp: int | None = None
-    each_thread: bool = False
+    leader: str = ptx.LANE_0
 
     @property
     def plan(self) -> Plan:
         """How they record; the clock is the one that buffers of the device have."""
-        arch = BaseDSL._get_dsl().get_arch_enum()
         mask = 0 if self.warp is None else 1 << self.warp
         return Plan(
             mode="claim",
-            clock="globaltimer" if arch >= Arch.sm_90 else "clock",
+            clock="globaltimer" if _is_hopper() else "clock",
             generation=True,  # nothing ends these units but their last record
             warps=_ALL_WARPS if self.warp is None else 1,
             warp_mask=mask,
@@ -72,8 +75,10 @@ def unit_of(buffer: Any, who: Who) -> Unit:
     value = _value(buffer)
     block = _first_block(value)
     plan = who.plan
+    # Before Hopper nobody can be elected.
+    leader = ptx.LANE_0 if who.leader == ptx.ELECTED and not _is_hopper() else who.leader
     # The text tells prologues apart: of which parameter, for whom.
-    text = f"// warpline: parameter {value.arg_number}, {who}\n{ptx.begin(plan, each_thread=who.each_thread)}"
+    text = f"// warpline: parameter {value.arg_number}, {who}\n{ptx.begin(plan, leader=leader)}"
     operations = list(block.operations)
     for at, operation in enumerate(operations):
         if operation.operation.name == "llvm.inline_asm" and ir.StringAttr(operation.operation.attributes["asm_string"]).value == text:

@@ -36,7 +36,7 @@ imported, its simulator runs the same kernels on the host and they record into b
 
 ## Overhead
 
-Per region two clock reads and one predicated 16-byte store: 7 or 8 instructions per pass of a loop, 5 to 8 registers in a
+Per region two clock reads and one predicated 16-byte store: 7 to 9 instructions per pass of a loop, 5 to 8 registers in a
 small kernel. No local memory and no atomics, but for one per warp in mode `claim`, and where a launch has more warps than the
 buffer has places. `bind(buffer, enabled=False)` compiles to the same machine code as a kernel without regions.
 

@@ -1,0 +1,60 @@
+"""What one region adds to the machine code of a kernel, in each language and for each architecture: no GPU is needed for that.
+
+Instructions per pass of a loop that is not unrolled, and registers of the smallest kernel that has one. The reference design
+takes a slot by an atomic and stores four words for each event; under its names here (CuTe DSL) it claims a slice once per launch.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from harness import Row
+from tests.dsl import costs
+from tests.dsl.compiled import ARCHITECTURES
+from tests.pieces import missing
+
+NEEDS = "nvdisasm"
+NAMES = {"cute": "CuTe DSL", "cuda": "CUDA C++", "triton": "Triton", "numba": "Numba-CUDA"}
+WHAT = {**costs.WHAT, costs.REFERENCE: "an event of the reference design"}
+
+
+def run(quick: bool) -> list[Row]:
+    """Compile every case of every language whose compiler is here."""
+    found = []
+    for language, piece in costs.LANGUAGES.items():
+        if missing(piece):
+            continue
+        for arch in ARCHITECTURES[1:2] if quick else ARCHITECTURES:
+            with tempfile.TemporaryDirectory() as folder:
+                found += _rows(language, arch, Path(folder))
+    return found
+
+
+def _rows(language: str, arch: str, folder: Path) -> list[Row]:
+    codes = costs.codes(language, folder, arch)
+    # Not told from the loop that copies the ring.
+    joined = arch == "sm_80" and language == "cuda"
+    rows = []
+    for name, what in WHAT.items():
+        if name not in codes or (name == costs.RING and joined):
+            continue
+        cost = costs.cost(codes, name)
+        budget = 0 if name == costs.OFF else costs.INSTRUCTIONS[language].get(name)
+        note = f"{cost.registers} registers, {arch}"
+        rows.append(Row(f"{NAMES[language]}: {what}", cost.instructions, "instructions", budget=budget, budget_on="value", note=note))
+    return rows
+
+
+def page(rows: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
+    """One line per language and case, one column per architecture: instructions / registers."""
+    cells: dict[str, dict[str, str]] = {}
+    for row in rows:
+        registers, arch = re.fullmatch(r"(-?\d+) registers, (\w+)", row["note"]).groups()  # type: ignore[union-attr]
+        missed = " ✗ **missed**" if row["ok"] is False else ""
+        cells.setdefault(row["what"], {})[arch] = f"{row['value']:.0f} / {registers}{missed}"
+    lines = ["| instructions / registers | " + " | ".join(ARCHITECTURES) + " |", "|---|" + "--:|" * len(ARCHITECTURES)]
+    lines += ["| " + " | ".join((what, *(found.get(arch, "") for arch in ARCHITECTURES))) + " |" for what, found in cells.items()]
+    return "\n".join(lines), []
