@@ -92,11 +92,19 @@ def adopt(report: str | os.PathLike[str], spool: str | os.PathLike[str], name: s
     return pending
 
 
+def _notes(folder: Path) -> list[Path]:
+    """Return the files of notes in a folder, which goes while it is read when others finish the last of them."""
+    try:
+        return sorted(folder.glob("*.json"))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def listed(report: str | os.PathLike[str]) -> list[Pending]:
     """Return the unfinished recordings of a report, oldest name first; unreadable notes are left alone."""
     folder = Path(os.path.abspath(report)) / DIRECTORY
     found = []
-    for path in sorted(folder.glob("*.json")) if folder.is_dir() else []:
+    for path in _notes(folder):
         pending = read(path)
         if pending is not None:
             found.append(pending)
@@ -182,7 +190,7 @@ def jobs(report: str | os.PathLike[str]) -> set[str | None]:
     """Return the job ids of a report's parts and pending recordings; empty when there is no report."""
     found: set[str | None] = {pending.job for pending in listed(report)}
     folder = Path(report) / MANIFESTS
-    for path in folder.glob("*.json") if folder.is_dir() else []:
+    for path in _notes(folder):
         try:
             job = json.loads(untrusted.read(path, _LONGEST_MANIFEST)).get("job")
         except (OSError, ValueError, AttributeError, RecursionError):

@@ -199,3 +199,17 @@ def test_who_writes_a_spool_lives_or_does_not() -> None:
     assert pending.living_writer(Path(f"h-{os.getpid()}-{mine}.spool")) == os.getpid()
     assert pending.living_writer(Path(f"h-{os.getpid()}-{mine + 1}.spool")) is None
     assert pending.living_writer(Path("h-999999999-0.spool")) is None  # no process, which has no start time either
+
+
+def test_a_folder_of_notes_that_goes_while_it_is_read_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = pending.begin(tmp_path / "r.warpline", tmp_path / "spool")
+    scandir = os.scandir
+
+    def gone(path: str | os.PathLike[str]) -> object:
+        if Path(path).name == pending.DIRECTORY:
+            note.path.unlink(missing_ok=True)
+            Path(path).rmdir()
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", gone)
+    assert pending.listed(tmp_path / "r.warpline") == []
