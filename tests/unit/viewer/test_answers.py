@@ -179,6 +179,7 @@ def test_a_range_is_told_with_those_around_it_and_its_place_on_the_gpu(answers: 
     assert ("nvtx", "step") in {(link["relation"], link["name"]) for link in back["links"]}
 
 
+@pytest.mark.slow
 def test_every_event_of_every_row_has_details(answers: Answers) -> None:
     for node in tracks(answers).values():
         track = node["track"]
@@ -265,6 +266,7 @@ def test_at_finds_the_next_event_of_a_table(answers: Answers) -> None:
     assert answers.at(0, "nothing", 0) is None
 
 
+@pytest.mark.slow
 def test_every_stat_that_is_listed_as_there_has_an_answer_or_says_why_not(answers: Answers) -> None:
     listed = answers.stat_list(0)
     assert next(one["name"] for one in listed) == "nvtx_sum"
@@ -284,6 +286,7 @@ def test_rows_of_a_trace_lead_to_their_events(answers: Answers) -> None:
     assert [link["start"] for link in table["links"]] == [row[place] for row in table["rows"]]
 
 
+@pytest.mark.slow
 def test_findings_lead_to_their_evidence(answers: Answers) -> None:
     found = answers.findings(0)
     assert {"findings", "notJudged", "silent"} == set(found)
@@ -303,6 +306,7 @@ def test_there_is_no_difference_of_one_report(answers: Answers) -> None:
     assert answers.difference() is None
 
 
+@pytest.mark.slow
 def test_two_reports_are_compared_and_laid_on_each_other(report: Report, tmp_path: Path) -> None:
     timeline(tmp_path / "after.warpline", PICTURE, tick_ns=2000)
     with open_report(tmp_path / "after.warpline") as after:
