@@ -31,7 +31,7 @@ $(BUILD)/build.ninja: $(STAMP)
 	  -DCMAKE_INSTALL_MESSAGE=LAZY --log-level=WARNING && touch $@
 
 native: $(BUILD)/build.ninja ## build the agent and the libraries into src/
-	@$(BIN)/cmake --build $(BUILD) -- --quiet
+	@MAKEFLAGS= $(BIN)/cmake --build $(BUILD) -- --quiet
 	@$(BIN)/cmake --install $(BUILD) --prefix src >$(BUILD)/install.log
 	@$(PY) tools/web.py bundle --fetch
 
