@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LARGE = 2_000_000  # events: below, it is computed faster than a process starts
 _MOST_S = 1_800.0
-_NICE = 10  # a tenth of a core that others want, too
+_NICE = 15  # a thirtieth of a core that others want, too
 _ERRORS = ("UsageError", "MissingData", "QueryError", "ReportError")
 _METHODS = frozenset(("findings", "steps", "stat", "flame"))
 _PROJECT = "project"

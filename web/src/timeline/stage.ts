@@ -1,7 +1,7 @@
 /** Draws when something changed and at no other time: follows the signals, asks for data, paints two canvases within one frame. */
 import { effect, untracked } from "@preact/signals";
 import { colorBy, details, found, hovered, marks, meta, notice, offsets, ranges, selected, source, trees, view } from "../app/state";
-import type { Located, TrackNode } from "../data/types";
+import type { Located, Track, TrackNode } from "../data/types";
 import { measureFrame, measureRefine } from "./data/measures";
 import { correlated } from "./data/correlated";
 import { Loader } from "./data/loader";
@@ -42,6 +42,12 @@ function namesOf(all: readonly (readonly TrackNode[])[]): Map<string, Named> {
   };
   all.forEach(visit);
   return names;
+}
+
+/** The tracks of a report whose rows are on the screen, or not more than `near` CSS pixels beyond its edges. */
+function tracksOf(windows: readonly Window[], report: number, near: number): Map<number, Track> {
+  const rows = windows.flatMap((window) => rowsBetween(window.rows, window.top - window.shift - near, window.bottom - window.shift + near));
+  return new Map(rows.filter((row) => row.report === report).flatMap((row) => row.tracks.map((track) => [track.track, track] as const)));
 }
 
 type Mover = (elapsed: number) => boolean;
@@ -181,12 +187,13 @@ export class Stage {
     if (loader === null || wide <= 0) return;
     for (const report of meta.value?.reports ?? []) {
       const offset = offsets.value[report.report] ?? 0;
-      const rows = windows.flatMap((window) => rowsBetween(window.rows, window.top - window.shift - NEAR, window.bottom - window.shift + NEAR));
-      const tracks = new Map(rows.filter((row) => row.report === report.report).flatMap((row) => row.tracks.map((track) => [track.track, track] as const)));
-      if (tracks.size === 0) continue;
+      const tracks = tracksOf(windows, report.report, 0);
+      const near = tracksOf(windows, report.report, NEAR);
+      for (const track of tracks.keys()) near.delete(track);
+      if (tracks.size + near.size === 0) continue;
       loader.want({
         report: report.report, view: { begin: view.value.begin - offset, end: view.value.end - offset }, whole: { begin: report.begin, end: report.end },
-        width: wide, tracks: [...tracks.values()], generation: report.generation,
+        width: wide, tracks: [...tracks.values()], near: [...near.values()], generation: report.generation,
       });
     }
   }

@@ -6,7 +6,7 @@ import { rects, track } from "../testing";
 import { Loader, NEAR, OVER, type Wish, question, questionAhead } from "./loader";
 import { Store, cover, isFine, pieces } from "./tiles";
 
-const WISH: Wish = { report: 0, view: { begin: 400_000, end: 500_000 }, whole: { begin: 0, end: 1_000_000 }, width: 1000, tracks: [track(1), track(2, { kind: "counter" })], generation: 1 };
+const WISH: Wish = { report: 0, view: { begin: 400_000, end: 500_000 }, whole: { begin: 0, end: 1_000_000 }, width: 1000, tracks: [track(1), track(2, { kind: "counter" })], near: [], generation: 1 };
 
 function answer({ begin, end, tracks }: Pick<ViewportQuery, "begin" | "end" | "tracks">): Rects {
   return rects(tracks.map((one) => ({ track: one, start: begin, duration: (end - begin) / 2, name: "a", slices: 5 })), begin, end);
@@ -29,6 +29,17 @@ describe("question", () => {
     expect(question({ ...WISH, view: { begin: 2_000_000, end: 3_000_000 } }, new Store())).toBeNull();
     expect(question({ ...WISH, view: { begin: -500_000, end: 1_500_000 } }, new Store())).toMatchObject({ begin: 0, end: 1_000_000, isWhole: true });
   });
+  it("asks for rows beyond the edges when those that are seen are there", () => {
+    const store = new Store();
+    const wish = { ...WISH, tracks: [track(1)], near: [track(3)] };
+    expect(question(wish, store)).toMatchObject({ tracks: [1] });
+    store.addRects(answer({ begin: 390_000, end: 510_000, tracks: [1] }), 0, [1], 100, 1, false);
+    expect(question(wish, store)).toBeNull();
+    expect(questionAhead(wish, store)).toMatchObject({ begin: 390_000, end: 510_000, tracks: [3] });
+    store.addRects(answer({ begin: 390_000, end: 510_000, tracks: [3] }), 0, [3], 100, 1, false);
+    expect(questionAhead(wish, store)).toMatchObject({ end: 400_000, tracks: [1, 3] });
+  });
+
   it("asks only for tracks that lack something", () => {
     const store = new Store();
     store.addRects(answer({ begin: 300_000, end: 600_000, tracks: [1] }), 0, [1], 100, 1, false);

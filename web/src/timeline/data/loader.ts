@@ -11,7 +11,10 @@ export interface Wish {
   whole: Span;
   /** Pixels across the view. */
   width: number;
+  /** Those that are seen. */
   tracks: readonly Track[];
+  /** Those that scrolling would soon show. */
+  near: readonly Track[];
   generation: number;
 }
 
@@ -19,8 +22,8 @@ export interface Wish {
 export const NEAR = 0.1;
 export const OVER = 1;
 export const AHEAD = 0.35;
-/** Rectangles of an answer: of 50 tracks on the screen, and what lies around it, 8,000 are seen. 430 KB. */
-const MOST = 12_000;
+/** Rectangles of an answer, of which 8,000 are on the screen. 360 KB. */
+const MOST = 10_000;
 /** After a failure, ms. */
 const PAUSE = 2000;
 
@@ -39,27 +42,29 @@ type Parts = Pick<Store, "prefer">;
 export function question(wish: Wish, store: Parts): Question | null {
   const { begin, end } = wish.view;
   const over = (end - begin) * NEAR;
-  return lacking(wish, store, { begin, end }, { begin: begin - over, end: end + over });
+  return lacking(wish, wish.tracks, store, { begin, end }, { begin: begin - over, end: end + over });
 }
 
-/** What a pan would soon need: first what was before, then what comes after. */
+/** What scrolling or a pan would soon need: rows beyond the edges, then what was before, then what comes after. */
 export function questionAhead(wish: Wish, store: Parts): Question | null {
   const { begin, end } = wish.view;
   const width = end - begin;
+  const all = [...wish.tracks, ...wish.near];
   return (
-    lacking(wish, store, { begin: begin - width * AHEAD, end: begin }, { begin: begin - width * OVER, end: begin }) ??
-    lacking(wish, store, { begin: end, end: end + width * AHEAD }, { begin: end, end: end + width * OVER })
+    lacking(wish, wish.near, store, { begin, end }, { begin: begin - width * NEAR, end: end + width * NEAR }) ??
+    lacking(wish, all, store, { begin: begin - width * AHEAD, end: begin }, { begin: begin - width * OVER, end: begin }) ??
+    lacking(wish, all, store, { begin: end, end: end + width * AHEAD }, { begin: end, end: end + width * OVER })
   );
 }
 
 /** The question for `wanted`, where some of `needed` is not there yet. */
-function lacking(wish: Wish, store: Parts, needed: Span, wanted: Span): Question | null {
+function lacking(wish: Wish, tracks: readonly Track[], store: Parts, needed: Span, wanted: Span): Question | null {
   const { view, whole } = wish;
   const grain = (view.end - view.begin) / Math.max(wish.width, 1);
   const begin = Math.max(needed.begin, whole.begin);
   const end = Math.min(needed.end, whole.end);
   if (!(end > begin)) return null;
-  const without = wish.tracks.filter((one) => !store.prefer(wish.report, one.track, begin, end, grain, wish.generation));
+  const without = tracks.filter((one) => !store.prefer(wish.report, one.track, begin, end, grain, wish.generation));
   if (without.length === 0) return null;
   const from = Math.max(wanted.begin, whole.begin);
   const to = Math.min(wanted.end, whole.end);
