@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.websockets import WebSocket
 
-HEAD = struct.Struct("<II")
+_HEAD = struct.Struct("<II")
 _AT_ONCE = 8  # questions of one page; the next are read when one of them has its answer
 _NUMBER = (1 << 32) - 1
 _WRONG = 1003  # "unsupported data", RFC 6455
@@ -57,6 +57,6 @@ class Channel:
         name, _, query = question.partition("?")
         response = await self._ask(name, dict(parse_qsl(query, keep_blank_values=True)))
         try:
-            await socket.send_bytes(HEAD.pack(number, response.status_code) + bytes(response.body))
+            await socket.send_bytes(_HEAD.pack(number, response.status_code) + bytes(response.body))
         except (WebSocketDisconnect, RuntimeError):
             pass  # nobody waits any more

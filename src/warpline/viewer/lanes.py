@@ -147,7 +147,7 @@ class Lanes:
 
     def count(self, names: Chosen, begin: int, end: int, most: int) -> int:
         """Return how many events of the names that are chosen begin in [begin, end): at most `most` in each part."""
-        return sum(len(index.find(names(index), begin, end, most)) for index, _, _ in self._by_index(range(len(self.all))))
+        return sum(index.count(names(index), begin, end, most) for index, _, _ in self._by_index(range(len(self.all))))
 
     def locate(self, layer: str, process: int, row: int, start: int | None = None) -> Found | None:
         """Return where a row of a table lies; `start` (ns, the report's clock), where it is known, says where to look first."""

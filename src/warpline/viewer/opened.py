@@ -96,11 +96,12 @@ class Opened:
     def _project(self) -> None:
         """Compute what was left for later, and grow by it: tracks keep their numbers."""
         try:
-            index = None
-            if self.projector is not None:
+            if self.projector is None:
+                lanes = self._with_projection(None)
+            else:  # what another process could not write is not tried again in this one
                 self.projector(self)
                 index = projecting.found(self.report, self.cache)
-            lanes = self._with_projection(index)
+                lanes = self.lanes if index is None else self._with_projection(index)
             rows = self._rows(lanes)
             with self._lock:
                 self._made["every lane"], self._made["tree"] = lanes, rows

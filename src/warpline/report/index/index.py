@@ -172,6 +172,16 @@ class LaneIndex:
 
         `backward`: the last ones, last first.
         """
+        count, room = self._find(names, begin, end, limit, backward, tracks)
+        return room.hits(count, self.shift)
+
+    def count(self, names: Sequence[int] | npt.NDArray[Any], begin: int, end: int, limit: int) -> int:
+        """Return how many slices with one of the names begin in [begin, end), up to `limit`."""
+        return self._find(names, begin, end, limit, False, None)[0]
+
+    def _find(
+        self, names: Sequence[int] | npt.NDArray[Any], begin: int, end: int, limit: int, backward: bool, tracks: Sequence[int] | None
+    ) -> tuple[int, _Room]:
         mapped = self._open()
         wanted, asked = native.numbers(names), self._numbers(tracks)
         limit = max(min(limit, int(self.names.counts[wanted[wanted < len(self.names)]].sum())), 0)
@@ -179,7 +189,7 @@ class LaneIndex:
         what = native.address(wanted), len(wanted), _cut(begin - self.shift), _cut(end - self.shift)
         count = native.call("find", mapped.handle, *what, native.address(asked), len(asked), limit, int(backward), *room.places)
         mapped.trim()
-        return room.hits(count, self.shift)
+        return count, room
 
     def at(self, track: int, lane: int, time: int) -> Hit | None:
         """Return the slice of a lane that is open at a time, None where nothing is."""

@@ -30,6 +30,7 @@ def test_the_next_and_the_last_ones_of_a_name(tmp_path: Path, seed: int) -> None
                 starts = sorted(one.start for one in mine if begin <= one.start < end)
                 ahead, behind = index.find(names, begin, end, limit), index.find(names, begin, end, limit, backward=True)
                 assert [hit.start for hit in ahead] == starts[:limit]
+                assert index.count(names, begin, end, limit) == len(ahead)
                 assert [hit.start for hit in behind] == starts[::-1][:limit]
                 told = {(one.process, one.row): one for one in slices}
                 for hit in (*ahead, *behind):
