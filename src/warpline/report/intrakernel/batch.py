@@ -15,8 +15,10 @@ from warpline.spool.intrakernel import Decoded
 Array = npt.NDArray[Any]
 _SMALL = 1 << 18  # bytes; larger pieces are worth decoding by themselves
 _MOST = 1 << 20  # bytes of a batch
-_MODE, _CLOCK, _UNITS, _SLOTS, _STRIDE, _GENERATION, _KEEP, _WANTED = 2, 3, 4, 5, 6, 8, 12, 34  # words of a head
-_OWN_GENERATION, _CURSOR = 8, 28  # bytes of a unit's head
+_MODE, _UNITS, _SLOTS, _STRIDE, _GENERATION, _KEEP, _WANTED = (
+    layout.HEADER_WORDS[name] for name in ("mode", "units", "slots", "stride", "generation", "keep", "wanted")
+)
+_OWN_GENERATION, _CURSOR = layout.UNIT_PLACES["generation"], layout.UNIT_PLACES["cursor"]
 
 
 class Batch:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.errors import SpoolError
+from warpline.model.intrakernel_layout import HEADER_WORDS
 from warpline.report.intrakernel.batch import Batch
 from warpline.report.intrakernel.kept import Kept
 from warpline.report.intrakernel.regions import Regions, Where
@@ -17,7 +18,7 @@ from warpline.spool import intrakernel
 from warpline.spool.intrakernel import Decoded
 
 Numbers = npt.NDArray[np.int64]
-_UNITS, _SAMPLE_BLOCKS, _KEEP = 4, 9, 12  # words of the head of a buffer
+_UNITS, _SAMPLE_BLOCKS, _KEEP = (HEADER_WORDS[name] for name in ("units", "sample_blocks", "keep"))
 
 
 @dataclass
