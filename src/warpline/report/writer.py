@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -90,8 +92,11 @@ class PartWriter:
         """Finish every file, give it its name, and write the manifest: now the part exists. `snapshot`: as in the manifest."""
         tables = {}
         for name in TABLES:
-            self._writer(name).close()
-            self._files[name].flush()
+            if name in self._writers:
+                self._writers[name].close()
+                self._files[name].flush()
+            else:
+                self._open(name).write(_empty(name))
             if self._rows.get(name):  # an empty file is for other tools: forty trips to the disk are not worth its surviving a power cut
                 os.fsync(self._files[name].fileno())
             self._files.pop(name).close()
@@ -148,12 +153,15 @@ class PartWriter:
     def _writer(self, table: str) -> pq.ParquetWriter:
         writer = self._writers.get(table)
         if writer is None:
-            path = self._temporary(table)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._files[table] = open(path, "wb")  # noqa: SIM115 - closed by commit or abandon
-            writer = open_parquet(self._files[table], table)
+            writer = open_parquet(self._open(table), table)
             self._writers[table] = writer
         return writer
+
+    def _open(self, table: str) -> BinaryIO:
+        path = self._temporary(table)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._files[table] = open(path, "wb")  # noqa: SIM115 - closed by commit or abandon
+        return self._files[table]
 
 
 def open_parquet(file: BinaryIO | Path, table: str) -> pq.ParquetWriter:
@@ -171,6 +179,14 @@ def open_parquet(file: BinaryIO | Path, table: str) -> pq.ParquetWriter:
         column_encoding=dict.fromkeys(deltas, "DELTA_BINARY_PACKED") or None,
         write_statistics=[name for name in wanted.names if name in _STATISTICS] if large else True,
     )
+
+
+@cache
+def _empty(table: str) -> bytes:
+    """Return the file of a table without rows: most are, in each of the reports that a process makes."""
+    file = io.BytesIO()
+    open_parquet(file, table).close()
+    return file.getvalue()
 
 
 def write_part(
