@@ -136,6 +136,15 @@ void Leaf::times(int64_t *start, int64_t *duration) const {
   unpack(at_[kStart], width_of(node_.widths, kStart), size(), start);
   unpack(at_[kDuration], width_of(node_.widths, kDuration), size(), duration);
   const int64_t begin = cut(node_.begin);
+  constexpr uint32_t kNarrow =
+      4;  // bytes: values of so many need no cutting, except for starts at the end of all time
+  if (width_of(node_.widths, kStart) <= kNarrow && width_of(node_.widths, kDuration) <= kNarrow &&
+      begin <= kFar - int64_t{UINT32_MAX}) {
+    for (uint32_t i = 0; i < size(); ++i) {
+      start[i] += begin;
+    }
+    return;
+  }
   for (uint32_t i = 0; i < size(); ++i) {
     start[i] = cut(begin + cut(start[i]));
     duration[i] = duration[i] < 0 ? 0 : cut(duration[i]);

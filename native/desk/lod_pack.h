@@ -20,10 +20,26 @@ inline uint32_t packed_bytes(const Node &leaf) {
   return bytes;
 }
 
-inline uint64_t load(const uint8_t *at, uint32_t width, uint32_t index) {
-  uint64_t value = 0;
-  std::memcpy(&value, at + size_t{width} * index, width);  // little-endian
+template <typename Stored>
+uint64_t load_as(const uint8_t *at, uint32_t index) {
+  Stored value;
+  std::memcpy(&value, at + index * sizeof(Stored), sizeof(Stored));
   return value;
+}
+
+inline uint64_t load(const uint8_t *at, uint32_t width, uint32_t index) {
+  switch (width) {
+    case 0:
+      return 0;
+    case 1:
+      return at[index];
+    case 2:
+      return load_as<uint16_t>(at, index);
+    case 4:
+      return load_as<uint32_t>(at, index);
+    default:
+      return load_as<uint64_t>(at, index);
+  }
 }
 
 // Reads a leaf whose bytes have been checked to be there.

@@ -1,5 +1,7 @@
 #include "lod_viewport.h"
 
+#include "lod_grain.h"
+
 namespace warpline::desk::lod {
 namespace {
 
@@ -12,15 +14,9 @@ class Joining {
   Joining(int64_t begin, int64_t end, int64_t grain, std::vector<Piece> &out)
       : begin_(begin), end_(end), grain_(grain), out_(out) {}
 
-  bool joins(int64_t end) const {
-    return any_ && std::min(end, end_) - std::max(now_.begin, begin_) <= grain_;
-  }
-
   void add(const Piece &piece) {
-    if (!joins(piece.end)) {
-      put();
-      now_ = piece;
-      any_ = true;
+    if (!any_ || piece.end > reach_) {
+      begin(piece);
       return;
     }
     now_.end = std::max(now_.end, piece.end);
@@ -34,15 +30,16 @@ class Joining {
     }
   }
 
-  // One more slice, where it joins and is not the longest of them.
-  bool take(int64_t end, int64_t duration) {
-    if (!joins(end) || duration > now_.longest) {
-      return false;
+  // Slices [i, behind) of a leaf.
+  void add(const Leaf &leaf, const int64_t *start, const int64_t *duration, uint32_t i, uint32_t behind) {
+    if (any_) {
+      i = join(leaf, start, duration, i, behind);
     }
-    now_.end = std::max(now_.end, end);
-    now_.busy = plus(now_.busy, duration);
-    ++now_.slices;
-    return true;
+    while (i < behind) {
+      begin({start[i], start[i] + duration[i], duration[i], duration[i], leaf.name(i), leaf.row(i),
+             leaf.link(i), 1});
+      i = join(leaf, start, duration, i + 1, behind);
+    }
   }
 
   void put() {
@@ -53,9 +50,43 @@ class Joining {
   }
 
  private:
+  void begin(const Piece &piece) {
+    put();
+    now_ = piece;
+    any_ = true;
+    const int64_t from = std::max(piece.begin, begin_);
+    reach_ = end_ - from <= grain_ ? INT64_MAX : from + grain_;
+  }
+
+  // Joins slices as long as they are within reach; returns the first that is not.
+  uint32_t join(const Leaf &leaf, const int64_t *start, const int64_t *duration, uint32_t i,
+                uint32_t behind) {
+    const uint32_t first = i;
+    const int64_t reach = reach_;
+    int64_t last = now_.end, busy = now_.busy, longest = now_.longest;
+    uint32_t of = behind;
+    for (; i < behind && start[i] + duration[i] <= reach; ++i) {
+      last = std::max(last, start[i] + duration[i]);
+      busy = plus(busy, duration[i]);
+      of = duration[i] > longest ? i : of;
+      longest = std::max(longest, duration[i]);
+    }
+    now_.end = last;
+    now_.busy = busy;
+    now_.slices += i - first;
+    if (of != behind) {
+      now_.longest = longest;
+      now_.name = leaf.name(of);
+      now_.row = leaf.row(of);
+      now_.link = leaf.link(of);
+    }
+    return i;
+  }
+
   int64_t begin_, end_, grain_;
   std::vector<Piece> &out_;
   Piece now_{};
+  int64_t reach_ = 0;  // what ends until then joins
   bool any_ = false;
 };
 
@@ -99,17 +130,21 @@ class Drawing {
   bool meet(const Leaf &leaf) {
     std::array<int64_t, kLeaf> start, duration;
     leaf.times(start.data(), duration.data());
-    for (uint32_t i = 0; i < leaf.size(); ++i) {
+    uint32_t behind = leaf.size();
+    if (behind != 0 && start[0] >= begin_ && start[behind - 1] < end_) {
+      joining_.add(leaf, start.data(), duration.data(), 0, behind);
+      return true;
+    }
+    const auto shown = [&](uint32_t i) {
       const int64_t end = start[i] + duration[i];
-      if (start[i] >= end_) {
-        break;
+      return end > begin_ || (end == begin_ && start[i] >= begin_);
+    };
+    for (uint32_t i = 0; i < leaf.size() && start[i] < end_; i = behind) {
+      for (; i < leaf.size() && start[i] < end_ && !shown(i); ++i) {
       }
-      if (end < begin_ || (end == begin_ && start[i] < begin_)) {
-        continue;
+      for (behind = i; behind < leaf.size() && start[behind] < end_ && shown(behind); ++behind) {
       }
-      if (!joining_.take(end, duration[i])) {
-        joining_.add({start[i], end, duration[i], duration[i], leaf.name(i), leaf.row(i), leaf.link(i), 1});
-      }
+      joining_.add(leaf, start.data(), duration.data(), i, behind);
     }
     return true;
   }
@@ -151,7 +186,11 @@ void viewport(const Index &index, int64_t begin, int64_t end, int64_t grain, std
     }
   }
   limit = std::max<uint64_t>(limit, lanes.size());
-  out.grain = std::clamp<int64_t>(grain, 0, end - begin);
+  if (lanes.empty()) {
+    out.grain = std::clamp<int64_t>(grain, 0, end - begin);
+    return;
+  }
+  out.grain = starting_grain(index, lanes, begin, end, std::clamp<int64_t>(grain, 0, end - begin), limit);
   for (size_t lane = 0; lane < lanes.size();) {
     const auto first = static_cast<uint32_t>(out.pieces.size());
     const bool fits = Drawing(index, begin, end, out.grain, limit, out.pieces).draw(*lanes[lane]);

@@ -6,6 +6,7 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,28 @@ def test_more_rectangles_than_asked_for_are_joined(tmp_path: Path, limit: int) -
         view = index.viewport(slices[0].start, slices[-1].end, 1600, None, limit)
         assert len(view.start) <= max(limit, len(lanes))
         check(index, slices, view, lanes)
+
+
+@pytest.mark.parametrize("zoom", [1, 7, 60])
+def test_a_limit_that_is_not_reached_changes_nothing_and_one_that_is_costs_little(tmp_path: Path, zoom: int) -> None:
+    """Dense lanes beside one with few events that are far apart."""
+    length = 400_000
+    dense = [One("kernels", 0, track, 20 * at + track, 20 * at + 17, f"k{at % 7}", at) for at in range(length // 20) for track in range(2)]
+    sparse = [One("kernels", 0, 2, at, at + 30, "s", at) for at in range(0, length, 9_000)]
+    slices = [replace(one, row=row) for row, one in enumerate(sorted([*dense, *sparse], key=lambda one: one.start))]
+    with opened(tmp_path, slices, batch=1 << 20) as index:
+        begin, end = length // 3, length // 3 + length // zoom
+        whole = index.viewport(begin, end, 1600, None, 1 << 20)
+        count = len(whole.start)
+        for limit in (count, count + 1, 2 * count):
+            view = index.viewport(begin, end, 1600, None, limit)
+            assert view.grain == whole.grain
+            for name in ("runs", "start", "duration", "name", "row", "slices", "busy"):
+                assert np.array_equal(getattr(view, name), getattr(whole, name))
+        for limit in (count // 2, count // 30):
+            view = index.viewport(begin, end, 1600, None, limit)
+            assert limit / 3 < len(view.start) <= limit
+            assert view.slices.sum() == whole.slices.sum()
 
 
 def test_only_the_tracks_that_were_asked_for_are_there(tmp_path: Path) -> None:
