@@ -79,13 +79,16 @@ def test_the_first_capture_range_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "end", "windows", "inner"),
-    [
-        ("step@train", "repeat:2", 2, 2),
-        ("step@*", "repeat", 4, 4),
-        ("step", "none", 1, 4),
-        ("inner 2", "stop", 1, 1),
-        ("step@train", "repeat:2:sync", 2, 2),
-    ],
+    few(
+        [
+            ("step@train", "repeat:2", 2, 2),
+            ("step", "none", 1, 4),
+            ("step@*", "repeat", 4, 4),
+            ("inner 2", "stop", 1, 1),
+            ("step@train", "repeat:2:sync", 2, 2),
+        ],
+        2,
+    ),
 )
 def test_capture_ranges(pattern: str, end: str, windows: int, inner: int, tmp_path: Path) -> None:
     words = ("-c", "nvtx", "-p", pattern, "--capture-range-end", end)
@@ -231,12 +234,15 @@ def test_a_program_that_ends_within_the_delay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [
-        (("-c", "nvtx", "-p", "Step"), "no NVTX range called 'Step' in the default domain began"),
-        (("-c", "nvtx", "-p", "inne 0@train"), "Names like it that were seen: 'inner 0'"),
-        (("-c", "nvtx", "-p", "epoch@*"), "no NVTX range called 'epoch' in any domain began"),
-        (("-c", "cudaProfilerApi"), "no process of the program called cudaProfilerStart"),
-    ],
+    few(
+        [
+            (("-c", "nvtx", "-p", "Step"), "no NVTX range called 'Step' in the default domain began"),
+            (("-c", "nvtx", "-p", "inne 0@train"), "Names like it that were seen: 'inner 0'"),
+            (("-c", "nvtx", "-p", "epoch@*"), "no NVTX range called 'epoch' in any domain began"),
+            (("-c", "cudaProfilerApi"), "no process of the program called cudaProfilerStart"),
+        ],
+        step=3,
+    ),
 )
 def test_a_capture_range_that_never_comes_is_told(words: Sequence[str], said: str, tmp_path: Path) -> None:
     done = _profile(tmp_path, *words, _program(tmp_path / "p", "steps(2); sys.exit(7)"))
@@ -248,12 +254,15 @@ def test_a_capture_range_that_never_comes_is_told(words: Sequence[str], said: st
 
 @pytest.mark.parametrize(
     ("words", "names"),
-    [
-        (("--nvtx-domain-include", "train"), {"step@train"}),
-        (("--nvtx-domain-exclude", "default"), {"step@train"}),
-        (("--nvtx-domain-exclude=train",), {"step", "inner 0", "between"}),
-        (("--nvtx-domain-include=default,other",), {"step", "inner 0", "between"}),
-    ],
+    few(
+        [
+            (("--nvtx-domain-include", "train"), {"step@train"}),
+            (("--nvtx-domain-exclude", "default"), {"step@train"}),
+            (("--nvtx-domain-exclude=train",), {"step", "inner 0", "between"}),
+            (("--nvtx-domain-include=default,other",), {"step", "inner 0", "between"}),
+        ],
+        step=2,
+    ),
 )
 def test_domains(words: Sequence[str], names: set[str], tmp_path: Path) -> None:
     done = _profile(tmp_path, *words, _program(tmp_path / "p", "steps(1)"))
@@ -310,7 +319,7 @@ def test_windows_from_python_are_nothing_elsewhere(tmp_path: Path) -> None:
     assert len(_ranges(tmp_path)) == 10
 
 
-@pytest.mark.parametrize("words", [("--delay", "60"), (), ("--duration", "0.1")])
+@pytest.mark.parametrize("words", few([("--delay", "60"), (), ("--duration", "0.1")], 2))
 def test_ctrl_c_is_for_the_program_in_every_state(words: Sequence[str], tmp_path: Path) -> None:
     text = """
 signal.signal(signal.SIGINT, lambda number, frame: (steps(1), sys.exit(9)))

@@ -67,7 +67,7 @@ def found(name: str, report: Any) -> bool:
     return bool(rows(report, "SELECT 1 FROM osrt WHERE name = 'recv' AND \"group\" = 'socket' AND range IS NOT NULL"))
 
 
-@pytest.mark.parametrize("name", few(PROGRAMS, 3))
+@pytest.mark.parametrize("name", few(PROGRAMS, 2))
 def test_the_mistake_is_seen(name: str, tmp_path: Path) -> None:
     assert PROGRAMS[name][1] in profile(tmp_path / "run", name)
     with open_report(tmp_path / "run.warpline") as report:

@@ -101,7 +101,7 @@ def said(findings: tuple[Finding, ...]) -> str:
     return "; ".join(f"[{finding.severity}] {finding.rule}: {finding.title}" for finding in findings)
 
 
-@pytest.mark.parametrize("name", alike(FOUND, "lock_convoy", "slow_reader", "blocked_socket"))
+@pytest.mark.parametrize("name", alike(FOUND, "lock_convoy", "blocked_socket"))
 def test_the_mistake_is_found_and_costs_what_is_said(name: str, tmp_path: Path) -> None:
     wrong = []
     for chance in range(_CHANCES):

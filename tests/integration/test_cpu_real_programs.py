@@ -90,6 +90,7 @@ def test_own_tests_of_python(tmp_path: Path) -> None:
     assert counts(report)["imports"] > 0
 
 
+@pytest.mark.exhaustive
 def test_processes_and_threads(tmp_path: Path) -> None:
     (tmp_path / "mix.py").write_text(MIX, encoding="utf-8")
     bare, with_us, report = both(tmp_path, sys.executable, "mix.py")

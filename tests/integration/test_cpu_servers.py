@@ -77,7 +77,7 @@ NEEDED = [pytest.param(name, marks=pytest.mark.require(name.partition(" ")[0])) 
 ENDS = {"uvicorn": ("ended 0\n", "ended -15\n")}
 
 
-@pytest.mark.parametrize("server", alike(NEEDED, NEEDED[0], NEEDED[-1]))
+@pytest.mark.parametrize("server", alike(NEEDED, NEEDED[0]))
 def test_a_server_of_python(server: str, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(APP, encoding="utf-8")
     (tmp_path / "load.py").write_text(LOAD, encoding="utf-8")

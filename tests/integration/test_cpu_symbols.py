@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.launching import environment, warpline
+from tests.thorough import few
 from warpline.query import open as open_report
 
 SOURCE = """\
@@ -41,7 +42,7 @@ pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
-@pytest.mark.parametrize("stripped", [False, True])
+@pytest.mark.parametrize("stripped", few([True, False]))
 def test_samples_name_functions_and_lines(tmp_path: Path, stripped: bool) -> None:
     (tmp_path / "hot.c").write_text(SOURCE)
     program = tmp_path / "hot"

@@ -12,7 +12,7 @@ import pytest
 from tests.fake_cuda import VERSIONS, FakeCuda, truth, violations
 from tests.integration.conftest import Target
 from tests.launching import environment, warpline
-from tests.thorough import alike
+from tests.thorough import alike, few
 from warpline.query import open as open_report
 
 pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(300)]
@@ -262,7 +262,7 @@ def test_all_calls_on_request(tmp_path: Path, target: Target) -> None:
     assert "cudaGetLastError" in {row["name"] for row in found.tables["cuda_api"]}
 
 
-@pytest.mark.parametrize("version", ["12.4", "13.4"])
+@pytest.mark.parametrize("version", few(["13.4", "12.4"]))
 def test_fork_before_cuda(version: str, tmp_path: Path, target: Target) -> None:
     """Both processes start CUDA for themselves: each has its kernels, under its own pid."""
     words = ["fork_both", "kernel:both:3000:1:4", "device_sync"]

@@ -14,6 +14,7 @@ from tests.fake_cuda import FakeCuda
 from tests.fake_nvml import fake_nvml
 from tests.integration.conftest import SOURCES
 from tests.launching import environment, warpline
+from tests.thorough import few
 from warpline.query import Report
 from warpline.query import open as open_report
 
@@ -164,7 +165,7 @@ print("CUDA_INJECTION64_PATH" in os.environ)
 """
 
 
-@pytest.mark.parametrize("when", ["early", "late"])
+@pytest.mark.parametrize("when", few(["early", "late"]))
 def test_a_program_that_records_itself_records_its_cuda_too(when: str, programs: Path, tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text(_ITSELF)
     env = environment(**FakeCuda().environment(TRUTH="/dev/null"))
@@ -176,7 +177,9 @@ def test_a_program_that_records_itself_records_its_cuda_too(when: str, programs:
     assert ("cupti-converted" in _codes(report)) == (when == "early")
 
 
-@pytest.mark.parametrize("options", ["-c cudaProfilerApi --capture-range-end=stop-shutdown", "--duration 1 --cuda-flush-interval 20000"])
+@pytest.mark.parametrize(
+    "options", few(["-c cudaProfilerApi --capture-range-end=stop-shutdown", "--duration 1 --cuda-flush-interval 20000"])
+)
 def test_a_program_that_is_killed_after_its_window_loses_nothing_of_it(programs: Path, tmp_path: Path, options: str) -> None:
     script = ["kernel:warm:1000:1", "sync:1", "start", "kernel:within:1000:1:7", "sync:1", "stop", "sleep:20000"]
     command = ["profile", "-q", "-o", "x", *options.split(), "--kill", "sigterm", str(programs / "program"), *script]

@@ -98,7 +98,7 @@ with nvtx.annotate("after"):
     assert complaints(report) == []
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", alike(LIBRARIES, "nvtx"))
 def test_pops_that_match_nothing(library: str, tmp_path: Path) -> None:
     program = """
 import threading
@@ -191,7 +191,7 @@ print("ran")
     assert complaints(report) == []
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", alike(LIBRARIES, "warpline.nvtx"))
 def test_threads_that_still_annotate_while_python_ends(library: str, tmp_path: Path) -> None:
     program = """
 import threading, time

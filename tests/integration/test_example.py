@@ -73,6 +73,7 @@ def test_its_workers_are_there_however_they_are_started(method: str, tmp_path: P
 
 
 @pytest.mark.require("nvtx")
+@pytest.mark.exhaustive
 def test_with_pypi_nvtx_it_is_the_same_program(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     text = EXAMPLE.read_text(encoding="utf-8")

@@ -12,10 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.launching import environment
+from warpline.cli.group import commands
 
 ROOT = Path(__file__).resolve().parents[2]
+ASKING = ("analyze", "diff", "export", "info", "query", "stats", "timeline")
 GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(900)]
@@ -49,6 +52,18 @@ def type_in(command: str, place: Path) -> str:
     return done.stdout
 
 
+def ask(command: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Run a command that asks a report, without starting one more Python for it; whether it is one."""
+    words = shlex.split(command, comments=True)
+    if words[:1] != ["warpline"] or words[1] not in ASKING or re.search(r"[|&;<>$*]", command):
+        return False
+    with monkeypatch.context() as moved:
+        moved.chdir(place)
+        done = CliRunner().invoke(commands, words[1:])
+    assert done.exit_code == 0, f"$ {command}\n{done.output}"
+    return True
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Path], None]:
     """Runs the recording that a guide begins with; where another began with the same, its files are taken."""
@@ -66,14 +81,16 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Path], 
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
-def test_the_commands_and_programs_of_a_guide_run(page: Path, place: Path, recorded: Callable[[str, Path], None]) -> None:
-    commands = re.findall(r"^\$ (.+)$", "".join(blocks(page, "console")), flags=re.MULTILINE)
+def test_the_commands_and_programs_of_a_guide_run(
+    page: Path, place: Path, recorded: Callable[[str, Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = re.findall(r"^\$ (.+)$", "".join(blocks(page, "console")), flags=re.MULTILINE)
     programs = blocks(page, "python")
-    assert commands or programs
-    for number, command in enumerate(commands):
+    assert typed or programs
+    for number, command in enumerate(typed):
         if number == 0 and command.startswith("warpline profile "):
             recorded(command, place)
-        else:
+        elif not ask(command, place, monkeypatch):
             type_in(command, place)
     for program in programs:
         (place / "block.py").write_text(program, encoding="utf-8")

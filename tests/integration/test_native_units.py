@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sanitized")
 
 
-@pytest.mark.parametrize("name", few(WRITER, 5))
+@pytest.mark.parametrize("name", few(WRITER, 4))
 def test_the_spool_writer(name: str, folder: Path, tmp_path: Path) -> None:
     unit_tests(build_spool_test(folder / name, words=MEMORY, name=name, folder=folder / "memory"), tmp_path)
 

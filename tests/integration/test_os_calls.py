@@ -41,7 +41,7 @@ def _named(rows: Rows, *names: str) -> Rows:
     return [row for row in rows if row["name"] in names]
 
 
-@pytest.mark.parametrize("step", alike(STEPS, "files", "locks", "cancelled", "signals", "children"))
+@pytest.mark.parametrize("step", alike(STEPS, "files", "locks", "signals"))
 def test_a_program_behaves_as_it_does_alone(target: Target, tmp_path: Path, step: str) -> None:
     alone = subprocess.run([target("os_calls"), step, tmp_path], capture_output=True, text=True, check=False, timeout=60)
     assert alone.returncode == 0, alone.stderr

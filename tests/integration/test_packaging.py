@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import launching
+from tests.launching import COMMAND
 from tests.native_build import sharing_objects
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,6 +121,7 @@ def test_its_agent_loads_without_dependencies(installed: Path, tmp_path: Path) -
     assert Path(path).is_relative_to(installed.parent)
 
 
+@pytest.mark.exhaustive
 def test_the_command_works_with_dependencies(full: Path, tmp_path: Path) -> None:
     """Everything that the metadata names is enough: stats over a recording made and read in this environment."""
     assert _run(full / "warpline", "--version", cwd=tmp_path).startswith("warpline ")
@@ -128,10 +131,10 @@ def test_the_command_works_with_dependencies(full: Path, tmp_path: Path) -> None
     assert re.search(r",3,.*step", table)
 
 
-def test_it_records_without_dependencies_and_the_report_is_finished_elsewhere(installed: Path, full: Path, tmp_path: Path) -> None:
+def test_it_records_without_dependencies_and_the_report_is_finished_elsewhere(installed: Path, tmp_path: Path) -> None:
     printed = _run(installed / "warpline", "profile", "-o", "run", installed / "python", "-c", _PROGRAM, cwd=tmp_path)
     assert printed == "done\n"
-    table = _run(full / "warpline", "stats", "-r", "nvtx_sum", "-f", "csv", "run.warpline", cwd=tmp_path)
+    table = _run(*COMMAND, "stats", "-r", "nvtx_sum", "-f", "csv", "run.warpline", cwd=tmp_path, env=launching.environment())
     assert re.search(r",3,.*step", table)
 
 

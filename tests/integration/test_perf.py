@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.launching import COMMAND, environment, warpline
+from tests.thorough import few
 from warpline.query import open as open_report
 
 Target = Callable[..., Path]
@@ -84,7 +85,7 @@ needs_perf = pytest.mark.skipif("not may_sample()", reason="the kernel gives no 
 
 @needs_perf
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="stacks come from unwind tables there")
-@pytest.mark.parametrize("words", [("-fomit-frame-pointer",), ("-fno-omit-frame-pointer",)])
+@pytest.mark.parametrize("words", few([("-fomit-frame-pointer",), ("-fno-omit-frame-pointer",)]))
 def test_known_calls_are_among_the_samples(words: tuple[str, ...], target: Target, tmp_path: Path) -> None:
     with profile(tmp_path, target("perf_work", *words), "calls") as report:
         seen = stacks(report)
@@ -129,7 +130,7 @@ def test_python_stands_among_the_native_frames(tmp_path: Path) -> None:
 
 @needs_perf
 @pytest.mark.skipif("not (may_sample(kernel=True) and shows_addresses())", reason="the kernel shows nothing of itself here")
-@pytest.mark.parametrize("words", [(), ("-b", "fp")])
+@pytest.mark.parametrize("words", few([(), ("-b", "fp")]))
 def test_time_in_the_kernel_has_its_frames(words: tuple[str, ...], target: Target, tmp_path: Path) -> None:
     with profile(tmp_path, *words, target("perf_work", "-O1", "-fno-omit-frame-pointer"), "reads") as report:
         frames = {row["frame"]: row for row in report.table("frames").to_pylist()}
@@ -155,7 +156,7 @@ def test_time_in_the_kernel_has_its_frames(words: tuple[str, ...], target: Targe
 
 
 @needs_perf
-@pytest.mark.parametrize("mode", ["auto", "fp", "none"])
+@pytest.mark.parametrize("mode", few(["auto", "fp", "none"]))
 def test_what_the_kernel_hides_is_not_recorded(mode: str, target: Target, tmp_path: Path) -> None:
     """Even root, without the right to see addresses."""
     without = ("setpriv", "--bounding-set=-syslog")
@@ -204,7 +205,7 @@ def test_states_tell_who_slept_and_who_waited_for_a_cpu(target: Target, tmp_path
 
 
 @needs_perf
-@pytest.mark.parametrize("what", ["threads", "libraries", "forks", "exec"])
+@pytest.mark.parametrize("what", few(["libraries", "exec", "threads", "forks"], 2))
 def test_programs_that_make_it_hard(what: str, target: Target, tmp_path: Path) -> None:
     with profile(tmp_path, target("perf_work", "-O1"), what) as report:
         assert any("innermost_work" in stack for stack in stacks(report))

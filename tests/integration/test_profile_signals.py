@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.launching import COMMAND, alive, codes, environment, heard, info, program, start_profile, until, warpline
+from tests.thorough import few
 
 pytestmark = pytest.mark.require("native")
 
@@ -69,7 +70,7 @@ sys.exit(5)
     return program(path, text)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+@pytest.mark.parametrize("number", few([signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV]))
 def test_a_killed_program_is_128_plus_the_signal(number: signal.Signals, tmp_path: Path) -> None:
     path = program(tmp_path / "p.py", f"nvtx.push_range('open'); os.kill(os.getpid(), {int(number)})")
     done = warpline("profile", "-o", "x", path, cwd=tmp_path)
@@ -82,7 +83,7 @@ def test_a_killed_program_is_128_plus_the_signal(number: signal.Signals, tmp_pat
 
 @pytest.mark.parametrize(
     "number",
-    [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT, signal.SIGUSR1, signal.SIGWINCH, signal.SIGRTMIN + 2],
+    few([signal.SIGTERM, signal.SIGINT, signal.SIGRTMIN + 2, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGWINCH], 3),
 )
 def test_a_signal_to_the_launcher_reaches_the_program_once(number: int, tmp_path: Path) -> None:
     launcher = start_profile(tmp_path, program(tmp_path / "p.py", COUNTING + READY + UNTIL_SIGNALLED))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.launching import COMMAND, environment, info, program, warpline
-from tests.thorough import alike
+from tests.thorough import alike, few
 from tests.under_everything import EVERYTHING
 from warpline.query import open as open_report
 
@@ -94,7 +94,7 @@ print("rank", rank, compute())
 """
 
 
-@pytest.mark.parametrize("mpi", MPI)
+@pytest.mark.parametrize("mpi", few(MPI))
 @pytest.mark.parametrize("around", alike([True, False], True), ids=["around mpirun", "in each rank"])
 def test_the_cpu_side_of_ranks(around: bool, mpi: str, tmp_path: Path) -> None:
     script = program(tmp_path / "rank.py", RANK + BUSY)
@@ -117,7 +117,7 @@ def test_the_cpu_side_of_ranks(around: bool, mpi: str, tmp_path: Path) -> None:
             assert {row["rank"] for row in opened.sql(asking).to_pylist()} == {0, 1}, table
 
 
-@pytest.mark.parametrize("mpi", MPI)
+@pytest.mark.parametrize("mpi", few(MPI))
 def test_a_launcher_in_each_rank(mpi: str, tmp_path: Path) -> None:
     script = program(tmp_path / "rank.py", RANK)
     warpline("profile", "-q", "-o", "x", "true", cwd=tmp_path)
@@ -139,7 +139,7 @@ def test_a_launcher_in_each_rank(mpi: str, tmp_path: Path) -> None:
     assert len(info(tmp_path / "x.warpline")["parts"]) == 2
 
 
-@pytest.mark.parametrize("mpi", MPI)
+@pytest.mark.parametrize("mpi", few(MPI))
 def test_a_rank_is_killed(mpi: str, tmp_path: Path) -> None:
     kill = "if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
     result = run(
@@ -181,7 +181,7 @@ JOBS = {
 }
 
 
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("job", few(JOBS))
 def test_ranks_that_meet_in_one_report_and_end_together(job: str, tmp_path: Path) -> None:
     common, rank, local = JOBS[job]
     script = program(tmp_path / "rank.py", RANK + MEET.replace("COUNT", "3"))

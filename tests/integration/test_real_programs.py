@@ -154,6 +154,7 @@ def _wheel(folder: Path) -> None:
 
 
 @pytest.mark.require("pip")
+@pytest.mark.exhaustive
 def test_pip_installs_into_a_fresh_environment(tmp_path: Path) -> None:
     line = """
 set -e

@@ -49,7 +49,7 @@ def found(report: Report, rule: str) -> tuple[Finding, ...]:
     return judgement.findings
 
 
-@pytest.mark.parametrize("rule", few(PLANTED, 2))
+@pytest.mark.parametrize("rule", few(PLANTED))
 def test_a_mistake_and_its_twin(tmp_path: Path, target: Target, rule: str) -> None:
     mistake, twin = PLANTED[rule]
     with record(tmp_path / "mistake", target, mistake * STEPS) as report:

@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.thorough import few
+
 ROOT = Path(__file__).resolve().parents[2]
 Toy = Callable[..., tuple[int, str]]
 
@@ -49,7 +51,7 @@ def toy(tmp_path: Path, tool: ModuleType, capfd: pytest.CaptureFixture[str], mon
     return run
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", few(["0", "2"]))
 def test_what_fails_once_is_told_and_passes(toy: Toy, workers: str) -> None:
     text = """
 def test_good(): pass

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.thorough import few
 from tests.viewing import PICTURE, Client, serving
 from warpline.testing.timeline import timeline
 from warpline.viewer import apart, limits, projecting
@@ -325,7 +326,7 @@ def test_many_long_questions_are_refused_in_words_and_viewports_go_on(client: Cl
 
 
 @pytest.mark.parametrize(
-    "path", ["findings?report=0", "steps?report=0", "stat/nvtx_sum?report=0", "flame?report=0&kind=kernels&begin=0&end=9000"]
+    "path", few(["steps?report=0", "findings?report=0", "stat/nvtx_sum?report=0", "flame?report=0&kind=kernels&begin=0&end=9000"])
 )
 def test_a_large_report_is_asked_in_a_process_of_its_own(client: Client, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     here = client.ask(f"/api/1/{path}")

@@ -92,7 +92,7 @@ def some(reports: dict[str, Any], name: str) -> Iterator[tuple[str, ...]]:
     return (words for at, words in enumerate(COMMANDS) if THOROUGH or (at + number) % 3 == 0)
 
 
-@pytest.mark.parametrize("name", few(BROKEN, 3))
+@pytest.mark.parametrize("name", few(BROKEN, 2))
 def test_a_broken_report_is_an_error_of_ours_at_most(name: str, tmp_path: Path) -> None:
     picture, options = BROKEN[name]
     timeline(tmp_path / "r.warpline", picture, **options)
@@ -100,7 +100,7 @@ def test_a_broken_report_is_an_error_of_ours_at_most(name: str, tmp_path: Path) 
         run(tmp_path / "r.warpline", words)
 
 
-@pytest.mark.parametrize("name", few(ODD, 3))
+@pytest.mark.parametrize("name", few(ODD, 2))
 def test_what_is_odd_is_shown(name: str, tmp_path: Path) -> None:
     picture, options = ODD[name]
     timeline(tmp_path / "r.warpline", picture, **options)

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from tests.gpu_schedule import chaos
 from tests.kernel_story import chance as chance_inside
+from tests.thorough import few
 from warpline.cli.group import commands
 from warpline.errors import UsageError
 from warpline.testing.timeline import timeline
@@ -67,7 +68,7 @@ def test_the_tables_are_printed(report: str, tmp_path: Path) -> None:
 SUMS = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_gpu_sum")
 
 
-@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("name", few(SUMS))
 def test_sums_of_gpus_are_kept_apart_by_it(report: str, name: str) -> None:
     operation = "Name" if name == "cuda_gpu_kern_sum" else "Operation"
     count = "Count" if "mem" in name else "Instances"

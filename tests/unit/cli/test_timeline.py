@@ -98,7 +98,7 @@ def draw(path: Path, *options: str) -> str:
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("name", few(PICTURES, 3))
+@pytest.mark.parametrize("name", few(PICTURES, 2))
 def test_it_looks_as_before(name: str, style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("COLORTERM", raising=False)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.real_recordings import some
 from tests.unit.exporters.perfetto_trace import decode
 from warpline import catalog
 from warpline.cli.gpu_summary import copies
@@ -19,7 +20,7 @@ from warpline.query.gpu_occupancy import gpu_rows, utilization
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys"
 _LACKING = pytest.mark.skip(reason=f"the exports of real GPUs are not here ({FOLDER})")
-REAL: list[Any] = [path.name for path in sorted(FOLDER.glob("*.sqlite"))] or [pytest.param("real ones", marks=_LACKING)]
+REAL: list[Any] = some(path.name for path in sorted(FOLDER.glob("*.sqlite"))) or [pytest.param("real ones", marks=_LACKING)]
 CATEGORIES = {
     "cuda_kernel": ["CUPTI_ACTIVITY_KIND_KERNEL"],
     "cuda_memcpy": ["CUPTI_ACTIVITY_KIND_MEMCPY"],

@@ -38,6 +38,7 @@ COUNTERS = "SELECT t.name, c.value FROM counter c JOIN counter_track t ON c.trac
 
 
 @pytest.mark.parametrize("kind", ["perfetto", "chrome"])
+@pytest.mark.slow
 def test_perfetto_reads_what_the_tables_say(kind: str, tmp_path: Path) -> None:
     timeline(tmp_path / "run.warpline", PICTURE, origin=0)
     report = open_report(tmp_path / "run.warpline")

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
+from tests.real_recordings import some
 from warpline.importers.importing import import_file
 from warpline.query import Report
 from warpline.query import open as open_report
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "kineto"
 TRACES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.json.gz"))
-every_trace = pytest.mark.parametrize("name", TRACES or ["none"])
+every_trace = pytest.mark.parametrize("name", some(TRACES) or ["none"])
 pytestmark = pytest.mark.skipif(not TRACES, reason=f"the traces of real GPUs are not here ({FOLDER})")
 
 KERNELS = {
@@ -115,6 +116,7 @@ def test_operations_have_shapes_and_what_is_around_them(name: str, both: Both) -
     assert wrong.column("n").to_pylist() == [0]
 
 
+@pytest.mark.slow
 def test_the_pass_back_knows_where_it_came_from(both: Both) -> None:
     if not (FOLDER / "tracelens_mi300_resnet_actckpt.json.gz").exists():
         pytest.skip("the trace is not here")
@@ -128,6 +130,7 @@ def test_the_pass_back_knows_where_it_came_from(both: Both) -> None:
     assert pairs <= set(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
 
+@pytest.mark.slow
 def test_collectives_of_the_mi300(both: Both) -> None:
     if not (FOLDER / "tracelens_mi300_resnet_actckpt.json.gz").exists():
         pytest.skip("the trace is not here")

@@ -17,6 +17,7 @@ import pytest
 
 import warpline
 from tests.nsys_export import Export
+from tests.real_recordings import some
 from tests.thorough import few
 from tests.unit.importers import cpu_story, story
 from tests.unit.stats import gpu_story
@@ -94,8 +95,9 @@ def test_the_same_report_as_of_the_sqlite_file(kind: str, name: str, tmp_path: P
     same(tmp_path / "a.warpline", tmp_path / "b.warpline")
 
 
-@pytest.mark.parametrize("file", REAL or [pytest.param(Path("none"), marks=LACKING)], ids=lambda path: path.name)
-def test_real_ones(file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", some(path.name for path in REAL) or [pytest.param("none", marks=LACKING)])
+def test_real_ones(name: str, tmp_path: Path) -> None:
+    file = FOLDER / name
     folder = split(file, tmp_path / "run_pqtdir", "parquet", 5000)
     import_file(file, tmp_path / "a.warpline")
     import_file(folder, tmp_path / "b.warpline")

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
+from tests.real_recordings import some
 from warpline.importers.importing import import_file
 from warpline.query import Report
 from warpline.query import open as open_report
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys"
 EXPORTS = sorted(FOLDER.glob("*.sqlite"))
-every_export = pytest.mark.parametrize("name", [path.name for path in EXPORTS] or ["none"])
+every_export = pytest.mark.parametrize("name", some(path.name for path in EXPORTS) or ["none"])
 pytestmark = pytest.mark.skipif(not EXPORTS, reason=f"the exports of real GPUs are not here ({FOLDER})")
 
 # What the importer promises, said a second time as SQL: table of the report, its columns, and a query on the original with the same rows.

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.thorough import few
 from tests.unit.stats.cpu_story import LENGTH, ORIGIN, THREADS, tell
 from warpline.query import Report
 from warpline.query import open as open_report
@@ -136,7 +137,7 @@ def kind_at(rows: dict[str, list[dict[str, Any]]], time: int, begin: int, end: i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4), 2))
 def test_every_moment_of_random_reports(tmp_path: Path, seed: int) -> None:
     report = tell(tmp_path, seed=seed, rows=60, python_calls=[])
     rng = random.Random(seed)

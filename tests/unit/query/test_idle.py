@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.gpu_schedule import SCENES, Scenes, Schedule, Truth, chaos
+from tests.thorough import few
 from warpline.query import Report, Selection
 from warpline.query import open as open_report
 from warpline.query.idle import CAUSES, Per, idle
@@ -38,7 +39,7 @@ def joined(pieces: list[Truth]) -> list[Truth]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3)))
 def test_a_scene(tmp_path: Path, scene: str, seed: int) -> None:
     schedule = Schedule()
     stage = Scenes(schedule, random.Random(seed), device=0)
@@ -50,7 +51,7 @@ def test_a_scene(tmp_path: Path, scene: str, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 3))
 def test_generated_schedules(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     schedule = Schedule()
@@ -145,7 +146,7 @@ def _why(now: int, opened: int, closed: int, row: dict, calls: dict, synchronous
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4), 2))
 def test_each_nanosecond(tmp_path: Path, seed: int) -> None:
     schedule = chaos(seed)
     report = open_report(schedule.write(tmp_path / "r.warpline"))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.thorough import few
 from tests.unit.report.test_intrakernel_tables import BUFFER, GPU, TAGS, TEXTS, note, read, report
 from warpline.report.intrakernel import batch
 from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
@@ -40,7 +41,7 @@ def _piece(dice: random.Random, begin: int, generation: int, keep: int) -> bytes
     return data[:200] if 0.33 < odd < 0.36 else data[:-90] if 0.36 < odd < 0.4 else data
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few(range(6), 2))
 def test_together_as_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     dice = random.Random(seed)
     monkeypatch.setattr(batch, "_MOST", 3000)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.thorough import few
 from tests.unit.rules.asking import ORIGIN, US, ask, costs, drawn, not_judged, one
 
 pytestmark = pytest.mark.slow
@@ -227,14 +228,15 @@ def test_data_loader_by_the_names_of_ranges(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["enumerate(DataLoader)#_Iter.__next__", "data_loading", "fetch-data", "load_batch", "train/data_loader", "wait_for_data"]
+    "name",
+    few(["enumerate(DataLoader)#_Iter.__next__", "data_loading", "fetch-data", "load_batch", "train/data_loader", "wait_for_data"], 2),
 )
 def test_data_loader_knows_many_names(tmp_path: Path, name: str) -> None:
     report = ms(tmp_path, LOADER, extra={"next_batch": {"message": name}})
     assert one(report, "data_loader").subject == name
 
 
-@pytest.mark.parametrize("name", ["load", "target_data", "forget_batch", "forward", "overload_data", "upload"])
+@pytest.mark.parametrize("name", few(["load", "target_data", "forget_batch", "forward", "overload_data", "upload"], 2))
 def test_data_loader_leaves_other_names(tmp_path: Path, name: str) -> None:
     assert ask(ms(tmp_path, LOADER, extra={"next_batch": {"message": name}}), "data_loader") == []
 

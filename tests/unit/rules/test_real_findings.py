@@ -59,6 +59,7 @@ def length(spans: Spans) -> int:
     return sum(end - start for start, end in alone(spans, []))
 
 
+@pytest.mark.slow
 def test_a_model_that_is_moved_to_the_gpu_layer_by_layer(tmp_path: Path) -> None:
     name = "nsys/h100_2gpu_1s.sqlite"
     found = finding(tmp_path, name, "transfers_not_overlapped")
@@ -73,6 +74,7 @@ def test_a_model_that_is_moved_to_the_gpu_layer_by_layer(tmp_path: Path) -> None
     assert found.severity == "high"
 
 
+@pytest.mark.slow
 def test_a_value_that_is_moved_to_the_gpu_in_every_step(tmp_path: Path) -> None:
     name = "nsys/mfu_2gpu_before.sqlite"
     found = finding(tmp_path, name, "unneeded_sync")
@@ -98,6 +100,7 @@ def test_a_value_that_is_moved_to_the_gpu_in_every_step(tmp_path: Path) -> None:
     assert found.estimate == most
 
 
+@pytest.mark.slow
 def test_ranks_that_wait_in_an_all_to_all(tmp_path: Path) -> None:
     found = finding(tmp_path, "kineto/dlrm_8ranks", "collective_skew")
     begins: dict[tuple[str, int], list[int]] = {}

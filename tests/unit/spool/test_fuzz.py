@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples
+from tests.thorough import examples, few
 from tests.unit.spool.decoding import decode, decode_all
 from tests.unit.spool.test_golden import golden
 from warpline.errors import SpoolError
@@ -151,7 +151,7 @@ def test_the_seed_has_something_of_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", range(0, len(VALID), 1021))
+@pytest.mark.parametrize("size", few(range(0, len(VALID), 1021), step=4))
 def test_a_spool_cut_off(tmp_path: Path, size: int) -> None:
     survives(tmp_path, VALID[:size])
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples
+from tests.thorough import examples, few
 from tests.unit.spool.decoding import decode, decode_all
 from tests.unit.spool.oracle import Tasked, parents
 from warpline.testing import spool_writer as sw
@@ -66,7 +66,7 @@ def test_parents_agree_with_the_oracle(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rows_per_slice", [64, 1000, 1 << 20])
+@pytest.mark.parametrize("rows_per_slice", few([64, 1 << 20, 1000], 2))
 def test_many_tasks_in_slices(tmp_path: Path, rows_per_slice: int) -> None:
     """Requests that overlap, each a task with a child range and a sync call; the loop around them all."""
     ranges = [Tasked(0, 100_000, 1)]

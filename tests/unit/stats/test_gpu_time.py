@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.gpu_schedule import Schedule, chaos
+from tests.thorough import few
 from warpline import catalog
 from warpline.errors import MissingData, UsageError
 from warpline.query import Report, Selection
@@ -216,7 +217,7 @@ def placed(row: Row, stream: bool) -> tuple[int, ...]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["device", "stream"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3)))
 def test_parts_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
     schedule = chaos(seed)
     report = open_report(schedule.write(tmp_path / "r.warpline"))
@@ -271,7 +272,7 @@ def test_overlap_of_random_schedules(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["device", "stream", "process"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3)))
 def test_queues_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
     schedule = chaos(80 + seed)
     report = open_report(schedule.write(tmp_path / "r.warpline"))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.gpu_truth import Gpu, of_kineto, of_nsys
+from tests.real_recordings import some
 from warpline import catalog
 from warpline.importers.importing import import_file
 from warpline.query import Report, Selection
@@ -17,14 +18,14 @@ from warpline.query import open as open_report
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data"
 _LACKING = pytest.mark.skip(reason=f"the recordings of real GPUs are not here ({FOLDER})")
-FILES: list[Any] = [
+FILES: list[Any] = some(
     path.relative_to(FOLDER).as_posix()
     for path in (
         *sorted(FOLDER.glob("nsys/*.sqlite")),
         *sorted(FOLDER.glob("kineto/*.json.gz")),
         *FOLDER.glob("kineto/dlrm_8ranks/rank0.*"),
     )
-] or [pytest.param("real ones", marks=_LACKING)]
+) or [pytest.param("real ones", marks=_LACKING)]
 Row = dict[str, Any]
 
 

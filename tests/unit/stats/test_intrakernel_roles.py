@@ -11,6 +11,7 @@ import pytest
 
 import warpline.query.intrakernel.blocks as blocks
 from tests.kernel_story import Story, chance
+from tests.thorough import few
 from warpline import catalog
 from warpline.errors import MissingData
 from warpline.query import Selection
@@ -111,7 +112,7 @@ def test_words() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 18])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4)))
 def test_chance_against_one_nanosecond_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, at_once: int) -> None:
     monkeypatch.setattr(blocks, "_AT_ONCE", at_once)
     story = chance(seed, launches=2, ctas=3)

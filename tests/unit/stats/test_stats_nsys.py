@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.real_recordings import some
 from tests.unit.stats import gpu_story
 from warpline import catalog
 from warpline.errors import MissingData
@@ -26,7 +27,7 @@ from warpline.query import open as open_report
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys"
 MADE_UP = {"made up 2.9": (2, 9), "made up 3.30": (3, 30)}
 _LACKING = pytest.mark.skip(reason=f"the exports of real GPUs are not here ({FOLDER})")
-REAL: list[Any] = [path.name for path in sorted(FOLDER.glob("*.sqlite"))] or [pytest.param("real ones", marks=_LACKING)]
+REAL: list[Any] = some(path.name for path in sorted(FOLDER.glob("*.sqlite"))) or [pytest.param("real ones", marks=_LACKING)]
 
 Original = Callable[..., list[tuple[Any, ...]]]
 Row = dict[str, Any]

@@ -17,6 +17,7 @@ import { TextFit } from "./draw/text";
 import { DARK, LIGHT } from "../base/canvas";
 import { isDark } from "./parts/dark";
 import { whenIdle } from "../base/dom";
+import { center } from "./input/hits";
 import { rowsBetween } from "./layout/rows";
 import { scaleOf } from "./layout/scale";
 import { answered, arrivals, focusedEvent, layout, overviewed, pinnedScroll, places, pointer, rested, scroll, size } from "./local";
@@ -185,6 +186,8 @@ export class Stage {
     const loader = this.#loader;
     const wide = Math.round(size.value.width * size.value.ratio);
     if (loader === null || wide <= 0) return;
+    const { begin, end } = view.value;
+    const at = center();
     for (const report of meta.value?.reports ?? []) {
       const offset = offsets.value[report.report] ?? 0;
       const tracks = tracksOf(windows, report.report, 0);
@@ -192,7 +195,7 @@ export class Stage {
       for (const track of tracks.keys()) near.delete(track);
       if (tracks.size + near.size === 0) continue;
       loader.want({
-        report: report.report, view: { begin: view.value.begin - offset, end: view.value.end - offset }, whole: { begin: report.begin, end: report.end },
+        report: report.report, view: { begin: begin - offset, end: end - offset }, at: at - offset, whole: { begin: report.begin, end: report.end },
         width: wide, tracks: [...tracks.values()], near: [...near.values()], generation: report.generation,
       });
     }

@@ -3,10 +3,10 @@ import { describe, expect, it, vi } from "vitest";
 import type { Source } from "../../data/source";
 import type { Rects, ViewportQuery } from "../../data/types";
 import { rects, track } from "../testing";
-import { Loader, NEAR, OVER, type Wish, question, questionAhead } from "./loader";
+import { Loader, NEAR, OVER, type Question, type Wish, question, questionAhead } from "./loader";
 import { Store, cover, isFine, pieces } from "./tiles";
 
-const WISH: Wish = { report: 0, view: { begin: 400_000, end: 500_000 }, whole: { begin: 0, end: 1_000_000 }, width: 1000, tracks: [track(1), track(2, { kind: "counter" })], near: [], generation: 1 };
+const WISH: Wish = { report: 0, view: { begin: 400_000, end: 500_000 }, whole: { begin: 0, end: 1_000_000 }, width: 1000, tracks: [track(1), track(2, { kind: "counter" })], near: [], generation: 1, at: 450_000 };
 
 function answer({ begin, end, tracks }: Pick<ViewportQuery, "begin" | "end" | "tracks">): Rects {
   return rects(tracks.map((one) => ({ track: one, start: begin, duration: (end - begin) / 2, name: "a", slices: 5 })), begin, end);
@@ -18,11 +18,23 @@ describe("question", () => {
     expect(asked).toMatchObject({ begin: 400_000 - NEAR * 100_000, end: 500_000 + NEAR * 100_000, tracks: [1], plots: [2], isWhole: false });
     expect((asked.end - asked.begin) / asked.width).toBeCloseTo(100);
     const store = new Store();
-    const before = questionAhead(WISH, store)!;
-    expect(before).toMatchObject({ begin: 400_000 - OVER * 100_000, end: 400_000 });
-    store.addRects(answer(before), 0, [1], 100, 1, false);
-    store.addPlots([], before, 0, [2], 100, 1, false);
-    expect(questionAhead(WISH, store)).toMatchObject({ begin: 500_000, end: 500_000 + OVER * 100_000 });
+    const give = (one: Question): void => {
+      const grain = (one.end - one.begin) / one.width;
+      store.addRects(answer(one), 0, one.tracks, grain, 1, one.isWhole);
+      store.addPlots([], one, 0, one.plots, grain, 1, one.isWhole);
+    };
+    give(asked);
+    const ahead = (wish: Wish): Question => {
+      const one = questionAhead(wish, store)!;
+      give(one);
+      return one;
+    };
+    expect(ahead(WISH)).toMatchObject({ begin: 400_000 - OVER * 100_000, end: 400_000, tracks: [1], plots: [2] });
+    expect(ahead(WISH)).toMatchObject({ begin: 500_000, end: 500_000 + OVER * 100_000 });
+    // What zooming in at 420,000 would show.
+    expect(ahead({ ...WISH, at: 420_000 })).toMatchObject({ begin: 405_000, end: 465_000, width: 1200 });
+    expect(questionAhead({ ...WISH, at: 420_000 }, store)).toBeNull();
+    expect(question({ ...WISH, view: { begin: 410_000, end: 460_000 } }, store)).toBeNull();
   });
   it("never asks beyond the recording", () => {
     expect(question({ ...WISH, view: { begin: -200_000, end: 50_000 } }, new Store())).toMatchObject({ begin: 0, end: 75_000 });
@@ -40,6 +52,16 @@ describe("question", () => {
     expect(questionAhead(wish, store)).toMatchObject({ end: 400_000, tracks: [1, 3] });
   });
 
+  it("asks for finer data before zooming on makes what is there too coarse", () => {
+    const store = new Store();
+    const wish = { ...WISH, tracks: [track(1)] };
+    store.addRects(answer({ begin: 200_000, end: 700_000, tracks: [1] }), 0, [1], 100, 1, false);
+    const nearer = (share: number): Wish => ({ ...wish, view: { begin: 450_000 - 50_000 * share, end: 450_000 + 50_000 * share } });
+    expect(questionAhead(nearer(0.9), store)).toMatchObject({ begin: 423_000, end: 477_000 });
+    expect(question(nearer(0.7), store)).toBeNull();
+    expect(questionAhead(nearer(0.7), store)).toMatchObject({ begin: 408_000, end: 492_000 });
+    expect(question(nearer(0.6), store)).not.toBeNull();
+  });
   it("asks only for tracks that lack something", () => {
     const store = new Store();
     store.addRects(answer({ begin: 300_000, end: 600_000, tracks: [1] }), 0, [1], 100, 1, false);
@@ -92,8 +114,14 @@ describe("Loader", () => {
     expect([waiting[3]!.query.begin, waiting[3]!.query.end]).toEqual([201_000, 202_000]);
     waiting[3]!.give();
     await vi.waitFor(() => expect(loader.busy).toBe(false), 60_000);
-    expect(loader.want(at(200_000))).toBe(false);
-    expect(waiting.length).toBe(4);
+    // Then what is nearer.
+    const middle = { ...at(200_000), at: 200_500 };
+    expect(loader.want(middle)).toBe(true);
+    expect([waiting[4]!.query.begin, waiting[4]!.query.end]).toEqual([200_200, 200_800]);
+    waiting[4]!.give();
+    await vi.waitFor(() => expect(loader.busy).toBe(false), 60_000);
+    expect(loader.want(middle)).toBe(false);
+    expect(waiting.length).toBe(5);
   });
   it("gives up what was asked ahead for what is waited for", async () => {
     const asked: { query: ViewportQuery; signal: AbortSignal | undefined }[] = [];
@@ -115,6 +143,50 @@ describe("Loader", () => {
     expect(asked[1]!.signal!.aborted).toBe(true);
     await vi.waitFor(() => expect(loader.busy).toBe(false), 60_000);
     expect(asked.at(-1)!.query.begin).toBe(499_900);
+  });
+  it("waits for what was asked ahead where that does, and counts from when it was lacking", async () => {
+    const waiting: { query: ViewportQuery; signal: AbortSignal | undefined; give: () => void }[] = [];
+    const source = {
+      viewport: (query: ViewportQuery, signal?: AbortSignal) => new Promise<Rects>((resolve) => waiting.push({ query, signal, give: () => resolve(answer(query)) })),
+      plots: () => Promise.resolve([]),
+    };
+    const now = vi.spyOn(performance, "now").mockReturnValue(0);
+    const came = vi.fn();
+    const loader = new Loader(source as unknown as Source, new Store(), { came, failed: (error) => expect.fail(error.message) });
+    const at = (share: number): Wish => ({ ...WISH, tracks: [track(1)], view: { begin: 450_000 - 50_000 * share, end: 450_000 + 50_000 * share } });
+    loader.want(at(1));
+    now.mockReturnValue(30);
+    waiting[0]!.give();
+    await vi.waitFor(() => expect(loader.busy).toBe(false), 60_000);
+    expect(came).toHaveBeenLastCalledWith(0);
+    // Asked ahead: still fine enough.
+    now.mockReturnValue(100);
+    loader.want(at(0.7));
+    now.mockReturnValue(150);
+    loader.want(at(0.6));
+    expect(waiting.length).toBe(2);
+    expect(waiting[1]!.signal!.aborted).toBe(false);
+    waiting[1]!.give();
+    await vi.waitFor(() => expect(came).toHaveBeenLastCalledWith(150), 60_000);
+    loader.close();
+    now.mockRestore();
+  });
+  it("goes on counting where the view has moved on before the answer came", async () => {
+    const gives: (() => void)[] = [];
+    const source = { viewport: (query: ViewportQuery) => new Promise<Rects>((resolve) => gives.push(() => resolve(answer(query)))), plots: () => Promise.resolve([]) };
+    const now = vi.spyOn(performance, "now").mockReturnValue(10);
+    const came = vi.fn();
+    const loader = new Loader(source as unknown as Source, new Store(), { came, failed: (error) => expect.fail(error.message) });
+    loader.want({ ...WISH, tracks: [track(1)] });
+    now.mockReturnValue(20);
+    loader.want({ ...WISH, tracks: [track(1)], view: { begin: 0, end: 100_000 } });
+    gives[0]!();
+    await vi.waitFor(() => expect(gives.length).toBe(2), 60_000);
+    expect(came).toHaveBeenLastCalledWith(null);
+    gives[1]!();
+    await vi.waitFor(() => expect(loader.busy).toBe(false), 60_000);
+    expect(came).toHaveBeenLastCalledWith(10);
+    now.mockRestore();
   });
   it("says what failed, and does not hammer", async () => {
     const source = { viewport: vi.fn(() => Promise.reject(new Error("gone"))), plots: vi.fn(() => Promise.resolve([])) };
@@ -152,8 +224,19 @@ describe("tiles", () => {
     expect(store.get(0, 1)![0]!.grain).toBe(4);
     expect(store.prefer(0, 1, 350, 650, 1, 1)).toBe(false);
     for (let at = 0; at < 20; at += 1) add(at * 10, at * 10 + 9, 0.1);
-    expect(store.get(0, 1)!.length).toBeLessThanOrEqual(9);
+    expect(store.get(0, 1)!.length).toBeLessThanOrEqual(11);
     expect(store.get(0, 1)!.at(-1)!.isWhole).toBe(true);
+  });
+  it("keeps what the view needs, however many others are like it", () => {
+    const store = new Store();
+    const add = (begin: number, grain: number): void => store.addRects(answer({ begin, end: begin + 100, tracks: [1] }), 0, [1], grain, 1, false);
+    add(0, 1.01);
+    for (let at = 1; at < 40; at += 1) {
+      add(at * 1000, 1);
+      expect(store.prefer(0, 1, at * 1000, at * 1000 + 100, 1, 1)).toBe(true);
+      expect(store.has(0, 1, 0, 100, 1, 1)).toBe(true);
+    }
+    expect(store.get(0, 1)!.length).toBeLessThanOrEqual(11);
   });
   it("forgets what an older generation said once the newer one says it", () => {
     const store = new Store();
@@ -171,7 +254,7 @@ describe("tiles", () => {
     expect(cover([], 0, 1)).toBe(false);
   });
   it("does for a view at the same grain", () => {
-    const tile = { begin: 0, end: 100, grain: 1, generation: 1, isWhole: false, lanes: [], plot: null };
+    const tile = { begin: 0, end: 100, grain: 1, generation: 1, isWhole: false, lanes: [], plot: null, used: 0 };
     expect(isFine(tile, 1, 1)).toBe(true);
     expect(isFine(tile, 0.1, 1)).toBe(false);
     expect(isFine(tile, 1, 2)).toBe(false);

@@ -12,6 +12,8 @@ export interface Tile {
   /** Runs by lane. */
   lanes: (Run | undefined)[];
   plot: Plot | null;
+  /** When somebody last needed it: a count that grows. */
+  used: number;
 }
 
 /** The one to draw from first; where it does not reach the next one, and so on. */
@@ -24,13 +26,16 @@ export interface Piece {
   tile: Tile;
 }
 
+/** Rectangles that are joined over so many pixels do. */
+export const SLACK = 1.6;
 /** Tiles of a track that are kept beside the whole one: zooming back and forth needs no new answers. */
-const KEPT = 8;
+const KEPT = 10;
 /** What would fill less than this part of the view is not worth a piece of its own. */
 const CRUMB = 1 / 200;
 
 export class Store {
   readonly #tracks = new Map<string, Tile[]>();
+  #uses = 0;
 
   static key(report: number, track: number): string {
     return `${report}/${track}`;
@@ -40,13 +45,21 @@ export class Store {
     return this.#tracks.get(Store.key(report, track));
   }
 
-  /** Do the tiles that are fine enough cover a stretch of time? Puts them first, the coarsest of them before the others. */
-  prefer(report: number, track: number, begin: number, end: number, grain: number, generation: number): boolean {
-    const key = Store.key(report, track);
-    const tiles = this.#tracks.get(key) ?? [];
-    const able = tiles.filter((one) => isFine(one, grain, generation));
+  /** Do the tiles that are fine enough cover a stretch of time? `slack`: pixels that their rectangles may be joined over. */
+  has(report: number, track: number, begin: number, end: number, grain: number, generation: number, slack = SLACK): boolean {
+    const able = (this.get(report, track) ?? []).filter((one) => isFine(one, grain, generation, slack) && one.begin <= end && one.end >= begin);
     if (!cover(able, begin, end)) return false;
-    this.#tracks.set(key, [...able.sort((a, b) => b.grain - a.grain), ...tiles.filter((one) => !isFine(one, grain, generation))]);
+    this.#uses += 1;
+    for (const one of able) one.used = this.#uses;
+    return true;
+  }
+
+  /** The same for what is to be drawn: puts them first, the one made for pixels most like these before the others. */
+  prefer(report: number, track: number, begin: number, end: number, grain: number, generation: number): boolean {
+    if (!this.has(report, track, begin, end, grain, generation)) return false;
+    const tiles = this.get(report, track)!;
+    const able = tiles.filter((one) => isFine(one, grain, generation)).sort((a, b) => unlike(a, grain) - unlike(b, grain));
+    this.#tracks.set(Store.key(report, track), [...able, ...tiles.filter((one) => !isFine(one, grain, generation))]);
     return true;
   }
 
@@ -54,7 +67,7 @@ export class Store {
   addRects(rects: Rects, report: number, tracks: readonly number[], grain: number, generation: number, isWhole: boolean): void {
     const joined = rects.slices.some((count) => count > 1);
     const { begin, end } = rects;
-    const made = new Map<number, Tile>(tracks.map((track) => [track, { begin, end, grain: joined ? grain : 0, generation, isWhole, lanes: [], plot: null }]));
+    const made = new Map<number, Tile>(tracks.map((track) => [track, { begin, end, grain: joined ? grain : 0, generation, isWhole, lanes: [], plot: null, used: 0 }]));
     for (const { track, lane, first, count } of rects.lanes) {
       const tile = made.get(track);
       if (tile !== undefined) tile.lanes[lane] = { rects, first, count };
@@ -65,7 +78,7 @@ export class Store {
   addPlots(plots: readonly Plot[], span: { begin: number; end: number }, report: number, tracks: readonly number[], grain: number, generation: number, isWhole: boolean): void {
     const given = new Map(plots.map((plot) => [plot.track, plot]));
     const { begin, end } = span;
-    for (const track of tracks) this.#put(report, track, { begin, end, grain, generation, isWhole, lanes: [], plot: given.get(track) ?? null });
+    for (const track of tracks) this.#put(report, track, { begin, end, grain, generation, isWhole, lanes: [], plot: given.get(track) ?? null, used: 0 });
   }
 
   #put(report: number, track: number, tile: Tile): void {
@@ -73,9 +86,12 @@ export class Store {
     const others = (this.#tracks.get(key) ?? []).filter(
       (one) => (one.generation === tile.generation || one.isWhole) && !(one.isWhole && tile.isWhole) && !covers(tile, one),
     );
-    // The whole one stays, however long ago it was asked for.
-    const recent = others.filter((one) => !one.isWhole).slice(0, KEPT - 1);
-    this.#tracks.set(key, [tile, ...recent, ...others.filter((one) => one.isWhole)]);
+    this.#uses += 1;
+    tile.used = this.#uses;
+    // The whole one stays, however long ago it was needed.
+    const rest = others.filter((one) => !one.isWhole).sort((a, b) => b.used - a.used);
+    const unneeded = new Set(rest.slice(KEPT - 1));
+    this.#tracks.set(key, [tile, ...others.filter((one) => !one.isWhole && !unneeded.has(one)), ...others.filter((one) => one.isWhole)]);
   }
 
   /** Forgets a track: its number means another one now. */
@@ -86,6 +102,11 @@ export class Store {
   clear(): void {
     this.#tracks.clear();
   }
+}
+
+/** How many times wider or narrower than `grain` the pixels of a tile are. */
+function unlike(tile: Tile, grain: number): number {
+  return Math.min(Math.max(tile.grain / grain, grain / tile.grain), Number.MAX_VALUE);
 }
 
 /** Is there nothing in `b` that `a` does not say at least as finely? */
@@ -117,8 +138,8 @@ export function tileAt(tiles: Tiles | undefined, time: number): Tile | undefined
 }
 
 /** Does a tile do for a view whose pixels are `grain` ns wide? */
-export function isFine(tile: Tile, grain: number, generation: number): boolean {
-  return tile.generation === generation && tile.grain <= grain * 1.6;
+export function isFine(tile: Tile, grain: number, generation: number, slack = SLACK): boolean {
+  return tile.generation === generation && tile.grain <= grain * slack;
 }
 
 /** Is each moment between two times within one of the tiles? */

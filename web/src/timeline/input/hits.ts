@@ -7,7 +7,7 @@ import { type Window, windowAt } from "../draw/frame";
 import { type Hit, edgesAround, hit, laneAt, rowAt, runAt } from "../layout/hit";
 import type { Row } from "../layout/rows";
 import { scaleOf, toTime } from "../layout/scale";
-import { size } from "../local";
+import { pointer, size } from "../local";
 import type { Located } from "../../data/types";
 import { snap } from "../layout/navigate";
 
@@ -23,6 +23,12 @@ export interface Under {
 
 export function timeAt(x: number): number {
   return toTime(scaleOf(view.value, size.value.width), x);
+}
+
+/** Where keys zoom: at the pointer, else in the middle. */
+export function center(): number {
+  const at = pointer.peek();
+  return at === null ? (view.value.begin + view.value.end) / 2 : timeAt(at.x);
 }
 
 export function under(store: Store, windows: readonly Window[], x: number, y: number): Under {

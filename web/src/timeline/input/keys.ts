@@ -8,7 +8,7 @@ import { located } from "../data/located";
 import type { Row } from "../layout/rows";
 import { focusedRow, layout, places, pointer, size } from "../local";
 import type { Stage } from "../stage";
-import { timeAt, under } from "./hits";
+import { center, under } from "./hits";
 import { addMark, go, scrollBy } from "./pointer";
 import { hide, toggleLanes, toggleOpen, togglePin } from "./reorder";
 
@@ -17,11 +17,6 @@ const TAP = { pan: 0.1, zoom: 0.82, scroll: 60 };
 const HELD = { pan: 1.1, zoom: 0.12, scroll: 900 };
 
 type Motion = { kind: "pan" | "scroll"; way: 1 | -1 } | { kind: "zoom"; way: 1 | -1 };
-
-function center(): number {
-  const at = pointer.value;
-  return at === null ? (view.value.begin + view.value.end) / 2 : timeAt(at.x);
-}
 
 function apply(motion: Motion, amount: { pan: number; zoom: number; scroll: number }): void {
   if (motion.kind === "pan") go(panBy(view.value, motion.way * amount.pan));

@@ -12,7 +12,7 @@ const ANSWER = rects([
   { track: 1, lane: 1, start: 110, duration: 20, name: "d" },
 ]);
 const RUN = { rects: ANSWER, first: 0, count: 3 };
-const TILE = { begin: 0, end: 1000, grain: 1, generation: 0, isWhole: true, plot: null, lanes: [RUN, { rects: ANSWER, first: 3, count: 1 }] };
+const TILE = { begin: 0, end: 1000, grain: 1, generation: 0, isWhole: true, plot: null, used: 0, lanes: [RUN, { rects: ANSWER, first: 3, count: 1 }] };
 const TILES: Tiles = [TILE];
 const ROW = layOut([[node("x", { track: track(1, { lanes: 2 }) })]], new Set(), []).main.rows[0]!;
 

@@ -44,10 +44,9 @@ async function load(): Promise<Overview[]> {
   );
 }
 
-function paint(canvas: HTMLCanvasElement): void {
-  const { width, ratio } = size.value;
-  canvas.width = Math.max(Math.round(width * ratio), 1);
-  canvas.height = Math.round(HEIGHT * ratio);
+/** How busy both sides were, which no pan and no zoom changes. */
+function paintStrips(canvas: HTMLCanvasElement): void {
+  const { ratio } = size.value;
   const context = canvas.getContext("2d", { alpha: false })!;
   const theme = isDark.value ? DARK : LIGHT;
   context.fillStyle = css(theme.raised);
@@ -77,6 +76,21 @@ function paint(canvas: HTMLCanvasElement): void {
     context.fillStyle = css(theme.ink);
     context.fillText(name, 4 * ratio, bottom - room + ratio);
   });
+}
+
+function fit(canvas: HTMLCanvasElement): void {
+  const { width, ratio } = size.value;
+  canvas.width = Math.max(Math.round(width * ratio), 1);
+  canvas.height = Math.round(HEIGHT * ratio);
+}
+
+function paint(canvas: HTMLCanvasElement, strips: HTMLCanvasElement): void {
+  const { ratio } = size.value;
+  const context = canvas.getContext("2d", { alpha: false })!;
+  const theme = isDark.value ? DARK : LIGHT;
+  context.drawImage(strips, 0, 0);
+  const whole = everything();
+  const perNs = canvas.width / Math.max(whole.end - whole.begin, 1);
   const x = (time: number): number => Math.round((time - whole.begin) * perNs);
   context.fillStyle = theme.accent;
   for (const range of ranges.value) context.fillRect(x(range.begin), 0, Math.max(x(range.end) - x(range.begin), 1), Math.round(3 * ratio));
@@ -152,6 +166,21 @@ export function Minimap() {
   useEffect(() => {
     let asked = 0;
     let newest = 0;
+    let isNew = true;
+    const strips = document.createElement("canvas");
+    const soon = (): void => {
+      if (asked === 0) asked = requestAnimationFrame(draw);
+    };
+    const draw = (): void => {
+      asked = 0;
+      if (canvas.current === null) return;
+      if (isNew) {
+        isNew = false;
+        for (const one of [canvas.current, strips]) fit(one);
+        paintStrips(strips);
+      }
+      paint(canvas.current, strips);
+    };
     const ends = [
       listen(canvas.current!),
       effect(() => {
@@ -162,13 +191,13 @@ export function Minimap() {
         void load().then((all) => number === newest && (overviews.value = all), () => undefined).finally(() => (overviewed.value = true));
       }),
       effect(() => {
-        void [overviews.value, view.value, size.value, ranges.value, marks.value, offsets.value, isDark.value];
-        if (asked === 0) {
-          asked = requestAnimationFrame(() => {
-            asked = 0;
-            if (canvas.current !== null) paint(canvas.current);
-          });
-        }
+        void [overviews.value, meta.value, size.value, offsets.value, isDark.value];
+        isNew = true;
+        soon();
+      }),
+      effect(() => {
+        void [view.value, ranges.value, marks.value];
+        soon();
       }),
     ];
     return () => {
