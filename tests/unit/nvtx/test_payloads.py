@@ -80,70 +80,78 @@ def _decode(known: dict[int, Event], schema: int, data: bytes, at: int) -> tuple
     return values, base + found["size"] if found["size"] >= 0 else at
 
 
+def marking(payloads: list[str]) -> str:
+    """A program with a mark for each payload: a process for each would be most of what tests take."""
+    return "\n".join(["import warpline.nvtx as nvtx", *(f"nvtx.mark('x', payload={payload})" for payload in payloads)])
+
+
+def values(record: Record, payloads: list[str], setup: str = "", **extra: str) -> list[Any]:
+    """What the extended payloads of marks say."""
+    events = record(f"{setup}\n{marking(payloads)}", **extra)
+    marks = [event for event in events if event["event"] == "mark"]
+    assert [mark["payload_type"] for mark in marks] == [EXTENDED] * len(payloads)
+    return [value(events, data) for mark in marks for data in mark["payloads"]]
+
+
 def one(record: Record, payload: str, setup: str = "", **extra: str) -> Any:
     """What a mark's extended payload says."""
-    events = record(f"{setup}\n{MARK.format(payload)}", **extra)
-    (mark,) = [event for event in events if event["event"] == "mark"]
-    assert mark["payload_type"] == EXTENDED
-    (payload_data,) = mark["payloads"]
-    return value(events, payload_data)
+    (found,) = values(record, [payload], setup, **extra)
+    return found
 
 
-@pytest.mark.parametrize(
-    ("payload", "expected"),
-    [
-        ("True", {"value": True}),
-        ("False", {"value": False}),
-        ("'héllo'", {"str": "héllo"}),
-        ("''", {"str": ""}),
-        ("1.5 - 2j", {"real": 1.5, "imag": -2.0}),
-        ("[1, 2, -3]", {"length": 3, "values": [1, 2, -3]}),
-        ("(2**63, 1)", {"length": 2, "values": [2**63, 1]}),
-        ("(1, 2.5)", {"length": 2, "values": [1.0, 2.5]}),
-        ("[True, False]", {"length": 2, "values": [True, False]}),
-        ("[1j]", {"length": 1, "values": [{"real": 0.0, "imag": 1.0}]}),
-        ("[nvtx.uint32(7)]", {"length": 1, "values": [7]}),
-        ("[]", {"length": 0, "values": []}),
-        ("range(0, 9, 4)", {"length": 3, "values": [0, 4, 8]}),
-        ("range(10**12)", {"start": 0, "stop": 10**12, "step": 1}),
-        ("b'ab\\0'", {"length": 3, "values": [b"a", b"b", b"\0"]}),
-        ("b''", {"length": 0, "values": []}),
-        ("bytearray(b'x')", {"length": 1, "values": [b"x"]}),
-        ("memoryview(b'abcd')[::2]", {"length": 2, "values": [b"a", b"c"]}),
-        ("__import__('array').array('f', [1, 2])", {"length": 2, "values": [1.0, 2.0]}),
-        ("(__import__('ctypes').c_int16 * 2)(5, -6)", {"length": 2, "values": [5, -6]}),
-        ("{'i': 1, 'f': 2.5, 's': 'x', 'b': True}", {"i": 1, "f": 2.5, "b": True, "s": "x"}),
-        ("{'a': 1j, 'b': 2**63, 'c': nvtx.float32(0.5)}", {"a": {"real": 0.0, "imag": 1.0}, "b": 2**63, "c": 0.5}),
-        ("{'one': 'a', 'two': '', 'three': 'c'}", {"one": "a", "two": "", "three": "c"}),
-    ],
-)
-def test_what_is_given_is_what_arrives(record: Record, payload: str, expected: Any) -> None:
-    assert one(record, payload) == expected
+ARRIVES = [
+    ("True", {"value": True}),
+    ("False", {"value": False}),
+    ("'héllo'", {"str": "héllo"}),
+    ("''", {"str": ""}),
+    ("1.5 - 2j", {"real": 1.5, "imag": -2.0}),
+    ("[1, 2, -3]", {"length": 3, "values": [1, 2, -3]}),
+    ("(2**63, 1)", {"length": 2, "values": [2**63, 1]}),
+    ("(1, 2.5)", {"length": 2, "values": [1.0, 2.5]}),
+    ("[True, False]", {"length": 2, "values": [True, False]}),
+    ("[1j]", {"length": 1, "values": [{"real": 0.0, "imag": 1.0}]}),
+    ("[nvtx.uint32(7)]", {"length": 1, "values": [7]}),
+    ("[]", {"length": 0, "values": []}),
+    ("range(0, 9, 4)", {"length": 3, "values": [0, 4, 8]}),
+    ("range(10**12)", {"start": 0, "stop": 10**12, "step": 1}),
+    ("b'ab\\0'", {"length": 3, "values": [b"a", b"b", b"\0"]}),
+    ("b''", {"length": 0, "values": []}),
+    ("bytearray(b'x')", {"length": 1, "values": [b"x"]}),
+    ("memoryview(b'abcd')[::2]", {"length": 2, "values": [b"a", b"c"]}),
+    ("__import__('array').array('f', [1, 2])", {"length": 2, "values": [1.0, 2.0]}),
+    ("(__import__('ctypes').c_int16 * 2)(5, -6)", {"length": 2, "values": [5, -6]}),
+    ("{'i': 1, 'f': 2.5, 's': 'x', 'b': True}", {"i": 1, "f": 2.5, "b": True, "s": "x"}),
+    ("{'a': 1j, 'b': 2**63, 'c': nvtx.float32(0.5)}", {"a": {"real": 0.0, "imag": 1.0}, "b": 2**63, "c": 0.5}),
+    ("{'one': 'a', 'two': '', 'three': 'c'}", {"one": "a", "two": "", "three": "c"}),
+]
+
+
+def test_what_is_given_is_what_arrives(record: Record) -> None:
+    assert values(record, [payload for payload, _ in ARRIVES]) == [expected for _, expected in ARRIVES]
+
+
+JSON = [
+    ("{'a': None}", {"a": None}),
+    ("{'a': {'b': [1, 'x']}}", {"a": {"b": [1, "x"]}}),
+    ("{1: 2}", {"1": 2}),
+    ("{}", {}),
+    ("{'a': 'nul\\0', 'b': 'lone\\udc80'}", {"a": "nul\0", "b": "lone\udc80"}),
+    ("{'a': 2**70}", {"a": 2**70}),
+    ("['a', None]", ["a", None]),
+    ("[[1, 2], [3]]", [[1, 2], [3]]),
+    ("[float('nan'), 'x', float('-inf')]", ["nan", "x", "-inf"]),
+    ("(2**70,)", [2**70]),
+    ("{3}", [3]),
+    ("{'d': b'x', 'p': __import__('pathlib').PurePosixPath('/p')}", {"d": "x", "p": "/p"}),
+    ("{(1, 2): 3}", {"(1, 2)": 3}),
+    ("{str(i): i for i in range(100)}", {str(i): i for i in range(100)}),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("payload", "expected"),
-    [
-        ("{'a': None}", {"a": None}),
-        ("{'a': {'b': [1, 'x']}}", {"a": {"b": [1, "x"]}}),
-        ("{1: 2}", {"1": 2}),
-        ("{}", {}),
-        ("{'a': 'nul\\0', 'b': 'lone\\udc80'}", {"a": "nul\0", "b": "lone\udc80"}),
-        ("{'a': 2**70}", {"a": 2**70}),
-        ("['a', None]", ["a", None]),
-        ("[[1, 2], [3]]", [[1, 2], [3]]),
-        ("[float('nan'), 'x', float('-inf')]", ["nan", "x", "-inf"]),
-        ("(2**70,)", [2**70]),
-        ("{3}", [3]),
-        ("{'d': b'x', 'p': __import__('pathlib').PurePosixPath('/p')}", {"d": "x", "p": "/p"}),
-        ("{(1, 2): 3}", {"(1, 2)": 3}),
-        ("{str(i): i for i in range(100)}", {str(i): i for i in range(100)}),
-    ],
-)
-def test_what_no_schema_can_say_is_json(record: Record, payload: str, expected: Any) -> None:
-    text = one(record, payload)["json"]
-    assert json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON")) == expected
+def test_what_no_schema_can_say_is_json(record: Record) -> None:
+    texts = [arrived["json"] for arrived in values(record, [payload for payload, _ in JSON])]
+    assert [json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON")) for text in texts] == [told for _, told in JSON]
 
 
 @pytest.mark.slow
@@ -162,71 +170,68 @@ Named = namedtuple("Named", "x y")
     assert one(record, "UserDict(k=3)", setup) == {"k": 3}
 
 
-@pytest.mark.parametrize(
-    ("payload", "kind", "expected"),
-    [
-        ("nvtx.uint64(7)", 1, 7),
-        ("nvtx.int64(-7)", 2, -7),
-        ("nvtx.float64(7)", 3, 7.0),
-        ("nvtx.uint32(2**32-1)", 4, 2**32 - 1),
-        ("nvtx.int32(-7)", 5, -7),
-        ("nvtx.float32(0.5)", 6, 0.5),
-    ],
-)
-def test_typed_numbers_keep_their_type(record: Record, payload: str, kind: int, expected: float) -> None:
-    (mark,) = record(MARK.format(payload), "mark")
-    assert (mark["payload_type"], mark["payload"]) == (kind, expected)
+TYPED = [
+    ("nvtx.uint64(7)", 1, 7),
+    ("nvtx.int64(-7)", 2, -7),
+    ("nvtx.float64(7)", 3, 7.0),
+    ("nvtx.uint32(2**32-1)", 4, 2**32 - 1),
+    ("nvtx.int32(-7)", 5, -7),
+    ("nvtx.float32(0.5)", 6, 0.5),
+]
+
+
+def test_typed_numbers_keep_their_type(record: Record) -> None:
+    marks = record(marking([payload for payload, _, _ in TYPED]), "mark")
+    assert [(mark["payload_type"], mark["payload"]) for mark in marks] == [(kind, number) for _, kind, number in TYPED]
+
+
+SCALARS = [
+    ("np.int64(-1)", 2, -1),
+    ("np.uint64(2**63)", 1, 2**63),
+    ("np.float64(0.5)", 3, 0.5),
+    ("np.int32(-2)", 5, -2),
+    ("np.uint32(3)", 4, 3),
+    ("np.float32(0.25)", 6, 0.25),
+    ("np.int8(-4)", 5, -4),
+    ("np.uint16(5)", 4, 5),
+    ("np.float16(2)", 6, 2.0),
+    ("np.array(6)", 2, 6),
+]
 
 
 @pytest.mark.slow
 @pytest.mark.require("numpy")
-@pytest.mark.parametrize(
-    ("payload", "kind", "expected"),
-    [
-        ("np.int64(-1)", 2, -1),
-        ("np.uint64(2**63)", 1, 2**63),
-        ("np.float64(0.5)", 3, 0.5),
-        ("np.int32(-2)", 5, -2),
-        ("np.uint32(3)", 4, 3),
-        ("np.float32(0.25)", 6, 0.25),
-        ("np.int8(-4)", 5, -4),
-        ("np.uint16(5)", 4, 5),
-        ("np.float16(2)", 6, 2.0),
-        ("np.array(6)", 2, 6),
-    ],
-)
-def test_numpy_scalars_keep_their_width(record: Record, payload: str, kind: int, expected: float) -> None:
-    (mark,) = record("import numpy as np\n" + MARK.format(payload), "mark")
-    assert (mark["payload_type"], mark["payload"]) == (kind, expected)
+def test_numpy_scalars_keep_their_width(record: Record) -> None:
+    marks = record("import numpy as np\n" + marking([payload for payload, _, _ in SCALARS]), "mark")
+    assert [(mark["payload_type"], mark["payload"]) for mark in marks] == [(kind, number) for _, kind, number in SCALARS]
+
+
+ARRAYS = [
+    ("np.arange(5, dtype='i4')[::2]", {"length": 3, "values": [0, 2, 4]}),
+    ("np.arange(6.0).reshape(2, 3)", {"shape": [2, 3], "values": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]}),
+    ("np.arange(6).reshape(2, 3).T", {"shape": [3, 2], "values": [0, 3, 1, 4, 2, 5]}),
+    ("np.arange(3, dtype='>u2')", {"length": 3, "values": [0, 1, 2]}),
+    ("np.zeros((0, 3))", {"shape": [0, 3], "values": []}),
+    ("np.ones((1,) * 9)", {"length": 1, "values": [1.0]}),
+    ("np.array([True, False])", {"length": 2, "values": [True, False]}),
+    ("np.bool_(True)", {"value": True}),
+    ("np.array([1j], dtype='c8')", {"length": 1, "values": [{"real": 0.0, "imag": 1.0}]}),
+    ("np.array(['ab', 'c'])", {"length": 2, "values": [{"str": "ab"}, {"str": "c"}]}),
+    ("np.array([b'ab', b'c'])", {"length": 2, "values": [{"bytes": [b"a", b"b"]}, {"bytes": [b"c", b"\0"]}]}),
+    ("np.str_('x')", {"str": "x"}),
+    ("np.array(['1970-01-03'], dtype='M8[D]')", {"length": 1, "values": [{"datetime64[D]": 2}]}),
+    ("np.array((1.5, [1, 2], (3, 4)), dtype=[('x', 'f8'), ('a', 'u4', 2), ('s', [('p', 'i8'), ('q', 'i1')])])",
+     {"x": 1.5, "a": [1, 2], "s": {"p": 3, "q": 4}}),
+    ("np.array([(1, 'é')], dtype=[('n', 'u1'), ('t', 'U3')])", {"length": 1, "values": [{"n": 1, "t": "é"}]}),
+    ("[np.array((1,), dtype=[('x', 'i8')])] * 2", {"length": 2, "values": [{"x": 1}, {"x": 1}]}),
+    ("{'a': np.int32(1), 'b': np.float32(2)}", {"a": 1, "b": 2.0}),
+]  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.require("numpy")
-@pytest.mark.parametrize(
-    ("payload", "expected"),
-    [
-        ("np.arange(5, dtype='i4')[::2]", {"length": 3, "values": [0, 2, 4]}),
-        ("np.arange(6.0).reshape(2, 3)", {"shape": [2, 3], "values": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]}),
-        ("np.arange(6).reshape(2, 3).T", {"shape": [3, 2], "values": [0, 3, 1, 4, 2, 5]}),
-        ("np.arange(3, dtype='>u2')", {"length": 3, "values": [0, 1, 2]}),
-        ("np.zeros((0, 3))", {"shape": [0, 3], "values": []}),
-        ("np.ones((1,) * 9)", {"length": 1, "values": [1.0]}),
-        ("np.array([True, False])", {"length": 2, "values": [True, False]}),
-        ("np.bool_(True)", {"value": True}),
-        ("np.array([1j], dtype='c8')", {"length": 1, "values": [{"real": 0.0, "imag": 1.0}]}),
-        ("np.array(['ab', 'c'])", {"length": 2, "values": [{"str": "ab"}, {"str": "c"}]}),
-        ("np.array([b'ab', b'c'])", {"length": 2, "values": [{"bytes": [b"a", b"b"]}, {"bytes": [b"c", b"\0"]}]}),
-        ("np.str_('x')", {"str": "x"}),
-        ("np.array(['1970-01-03'], dtype='M8[D]')", {"length": 1, "values": [{"datetime64[D]": 2}]}),
-        ("np.array((1.5, [1, 2], (3, 4)), dtype=[('x', 'f8'), ('a', 'u4', 2), ('s', [('p', 'i8'), ('q', 'i1')])])",
-         {"x": 1.5, "a": [1, 2], "s": {"p": 3, "q": 4}}),
-        ("np.array([(1, 'é')], dtype=[('n', 'u1'), ('t', 'U3')])", {"length": 1, "values": [{"n": 1, "t": "é"}]}),
-        ("[np.array((1,), dtype=[('x', 'i8')])] * 2", {"length": 2, "values": [{"x": 1}, {"x": 1}]}),
-        ("{'a': np.int32(1), 'b': np.float32(2)}", {"a": 1, "b": 2.0}),
-    ],
-)  # fmt: skip
-def test_numpy_arrays_of_any_dtype_arrive(record: Record, payload: str, expected: Any) -> None:
-    assert one(record, payload, "import numpy as np") == expected
+def test_numpy_arrays_of_any_dtype_arrive(record: Record) -> None:
+    assert values(record, [payload for payload, _ in ARRAYS], "import numpy as np") == [expected for _, expected in ARRAYS]
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.real_recordings import some
 from warpline import catalog
 from warpline.errors import MissingData
 from warpline.importers.importing import import_file
@@ -20,11 +21,11 @@ from warpline.query.critical import build, path
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data"
 _LACKING = pytest.mark.skip(reason=f"the recordings of real GPUs are not here ({FOLDER})")
-TRACES: list[Any] = [
-    file
+TRACES: list[Any] = some(
+    file.name
     for name in ("hta_df_index_resolver", "tracelens_h100_qwen15_05b", "tracelens_mi300_resnet_actckpt")
     for file in FOLDER.glob(f"kineto/{name}.json.gz")
-] or [pytest.param("real ones", marks=_LACKING)]
+) or [pytest.param("real ones", marks=_LACKING)]
 EXPORTS: list[Any] = sorted(FOLDER.glob("nsys/*2gpu*.sqlite"))[:1] or [pytest.param("real ones", marks=_LACKING)]
 Row = dict[str, Any]
 
@@ -33,6 +34,7 @@ class Real:
     """A trace as a report, and its complete events."""
 
     def __init__(self, file: Path, folder: Path) -> None:
+        self.file = file
         import_file(file, folder / "run.warpline")
         self.report: Report = open_report(folder / "run.warpline")
         with gzip.open(file, "rt", encoding="utf-8") as opened:
@@ -46,9 +48,9 @@ class Real:
         return [event for event in self.events if event.get("cat") in categories]
 
 
-@pytest.fixture(scope="module", params=TRACES, ids=lambda file: Path(str(file)).name)
+@pytest.fixture(scope="module", params=TRACES)
 def real(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Real:
-    return Real(request.param, tmp_path_factory.mktemp("real"))
+    return Real(FOLDER / "kineto" / request.param, tmp_path_factory.mktemp("real"))
 
 
 def test_steps_are_those_of_the_profiler(real: Real) -> None:
@@ -109,19 +111,15 @@ def test_memory_is_what_the_allocator_said(real: Real) -> None:
 
 
 def _instants(real: Real) -> list[Row]:
-    file = next(file for file in TRACES if isinstance(file, Path) and file.name.split(".")[0] in _origin(real))
-    with gzip.open(file, "rt", encoding="utf-8") as opened:
+    with gzip.open(real.file, "rt", encoding="utf-8") as opened:
         return [event for event in json.load(opened)["traceEvents"] if event.get("ph") == "i"]
-
-
-def _origin(real: Real) -> str:
-    return " ".join(str(manifest) for manifest in real.report.manifests)
 
 
 def test_the_critical_path_is_whole(real: Real) -> None:
     _whole(real.report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", EXPORTS, ids=lambda file: Path(str(file)).name)
 def test_the_critical_path_of_an_export_is_whole(file: Path, tmp_path: Path) -> None:
     import_file(file, tmp_path / "run.warpline")

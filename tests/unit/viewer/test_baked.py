@@ -18,6 +18,7 @@ from warpline.flows import view_page
 from warpline.flows.viewing import view_of
 from warpline.query import Report
 from warpline.query import open as open_report
+from warpline.testing.timeline import timeline
 from warpline.viewer import baked as module
 from warpline.viewer import bundle
 from warpline.viewer.answers import Answers
@@ -117,12 +118,13 @@ def test_too_many_events_are_refused_before_anything_is_computed(answers: Answer
         next(baked(answers))
 
 
-def test_a_page_that_is_too_large_is_refused_and_not_written(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_is_too_large_is_refused_and_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline(tmp_path / "run.warpline", "main |[step]")
     monkeypatch.setattr(bundle, "files", lambda single: built())
     monkeypatch.setattr(view_page, "MOST_BYTES", 1000)
-    with pytest.raises(UsageError, match=r"MB.*warpline view"):
+    with pytest.raises(UsageError, match=r"MB.*warpline view"), open_report(tmp_path / "run.warpline") as report:
         view_page.write([report], tmp_path / "page.html")
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["run.warpline"]
 
 
 def test_the_page_is_written_whole(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
