@@ -147,9 +147,9 @@ class Profiler {
 
   // Fields are read where they are needed, which takes few registers: a small kernel would feel more.
   WARPLINE_DEVICE void open(u64 header, u32 rings) {
-    if (machine::load1(header) != layout::kBufferMagic ||
-        (machine::load1(header + 4) & 0xFFFF) != layout::kVersion)
-      return;
+    const u64 head = machine::load2(header);
+    if (static_cast<u32>(head) != layout::kBufferMagic || (head >> 32 & 0xFFFF) != layout::kVersion) return;
+    if (machine::load1(header + 16) == 0) return;
 
     u32 cta = machine::linear_cta();
     const u32 every = machine::load1(header + 36);
@@ -166,14 +166,14 @@ class Profiler {
       index = machine::count(up_to_ours) - 1;
     }
 
-    const u32 warps = machine::load1(header + 28), units = machine::load1(header + 16);
-    if (index >= warps || units == 0) return;
+    const u32 warps = machine::load1(header + 28);
+    if (index >= warps) return;
     const u32 mode = machine::load1(header + 8);
     const bool ours =
         index < rings && is_mine(mode) && (RingSlots == 0 || machine::load1(header + 20) == RingSlots);
     u64 unit = layout::kMismatch;
     if (ours) unit = claims(mode) ? machine::claim(header + 128) : u64{cta} * warps + index;
-    if (unit >= units) {
+    if (unit >= machine::load1(header + 16)) {
       // Of claims the counter itself says how many.
       if (!ours || !claims(mode))
         machine::raise(header + 136, u64{machine::load1(header + 32)} << 32 | static_cast<u32>(unit + 1));
