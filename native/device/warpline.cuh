@@ -147,51 +147,54 @@ class Profiler {
 
   // Fields are read where they are needed, which takes few registers: a small kernel would feel more.
   WARPLINE_DEVICE void open(u64 header, u32 rings) {
-    const u64 head = machine::load2(header);
+    const u64 head = machine::load2<layout::kMagicAt>(header);
     if (static_cast<u32>(head) != layout::kBufferMagic || (head >> 32 & 0xFFFF) != layout::kVersion) return;
-    if (machine::load1(header + 16) == 0) return;
+    if (machine::load1<layout::kUnitsAt>(header) == 0) return;
 
     u32 cta = machine::linear_cta();
-    const u32 every = machine::load1(header + 36);
+    const u32 every = machine::load1<layout::kEveryAt>(header);
     if (every > 1) {
       const u32 sampled = cta / every;
       if (sampled * every != cta) return;
       cta = sampled;
     }
     u32 index = machine::warp_in_cta();
-    const u64 mask = machine::load2(header + 40);
+    const u64 mask = machine::load2<layout::kMaskAt>(header);
     if (mask != 0) {
       const u64 up_to_ours = index < 64 ? mask << (63 - index) : 0;
       if (static_cast<long long>(up_to_ours) >= 0) return;
       index = machine::count(up_to_ours) - 1;
     }
 
-    const u32 warps = machine::load1(header + 28);
+    const u32 warps = machine::load1<layout::kWarpsAt>(header);
     if (index >= warps) return;
-    const u32 mode = machine::load1(header + 8);
-    const bool ours =
-        index < rings && is_mine(mode) && (RingSlots == 0 || machine::load1(header + 20) == RingSlots);
+    const u32 mode = machine::load1<layout::kModeAt>(header);
+    const bool ours = index < rings && is_mine(mode) &&
+                      (RingSlots == 0 || machine::load1<layout::kSlotsAt>(header) == RingSlots);
+    ring_ += index * RingSlots * layout::kRingRecord;
     u64 unit = layout::kMismatch;
-    if (ours) unit = claims(mode) ? machine::claim(header + 128) : u64{cta} * warps + index;
-    if (unit >= machine::load1(header + 16)) {
+    if (ours) unit = claims(mode) ? machine::claim<layout::kClaimedAt>(header) : u64{cta} * warps + index;
+    if (unit >= machine::load1<layout::kUnitsAt>(header)) {
       // Of claims the counter itself says how many.
       if (!ours || !claims(mode))
-        machine::raise(header + 136, u64{machine::load1(header + 32)} << 32 | static_cast<u32>(unit + 1));
+        machine::raise<layout::kWantedAt>(
+            header, u64{machine::load1<layout::kGenerationAt>(header)} << 32 | static_cast<u32>(unit + 1));
       return;
     }
-    if (machine::load1(header + 12) != Clock) machine::store(header + 12, Clock);  // whatever was expected
-    const u32 first = static_cast<u32>(unit) * (machine::load1(header + 24) / layout::kRecord) + kFirst;
+    if (machine::load1<layout::kClockAt>(header) != Clock)
+      machine::store(header + layout::kClockAt, Clock);  // whatever was expected
+    const u32 first =
+        static_cast<u32>(unit) * (machine::load1<layout::kStrideAt>(header) / layout::kRecord) + kFirst;
     const u64 slice = header + u64{first} * layout::kRecord;
     if constexpr (RingSlots != 0) {
       records_ = slice;
       limit_ = RingSlots;
-      ring_ += index * RingSlots * layout::kRingRecord;
     } else {
       records_ = header;
       cursor_ = first;
-      limit_ = first + machine::load1(header + 20);
+      limit_ = first + machine::load1<layout::kSlotsAt>(header);
     }
-    describe(machine::load1(header + 32), slice - layout::kUnitHeader);
+    describe(machine::load1<layout::kGenerationAt>(header), slice - layout::kUnitHeader);
   }
 
   WARPLINE_DEVICE void describe(u32 generation, u64 slice) {
@@ -243,7 +246,8 @@ class Profiler {
     u64 slice = records_ - layout::kUnitHeader;
     u32 wanted = cursor_ / layout::kRingRecord;
     if constexpr (RingSlots == 0) {
-      const u32 first = limit_ - machine::load1(records_ + 20);  // read again: no register for it until here
+      const u32 first =
+          limit_ - machine::load1<layout::kSlotsAt>(records_);  // read again: no register for it until here
       slice += u64{first} * layout::kRecord;
       wanted = cursor_ - first;
     }

@@ -283,23 +283,27 @@ inline void store(u64 where, u64 value) {
 inline void store(u64 where, u32 value) {
   put(where, value);
 }
-inline u32 load1(u64 where) {
-  return get<u32>(where);
+template <u32 At>
+u32 load1(u64 header) {
+  return get<u32>(header + At);
 }
-inline u64 load2(u64 where) {
-  return get<u64>(where);
+template <u32 At>
+u64 load2(u64 header) {
+  return get<u64>(header + At);
 }
 inline u64 global_address(void *where) {
   return reinterpret_cast<u64>(where);
 }
 
-inline u32 claim(u64 counter) {
-  const u32 before = load1(counter);
-  put(counter, before + 1);
+template <u32 At>
+u32 claim(u64 header) {
+  const u32 before = load1<At>(header);
+  put(header + At, before + 1);
   return before;
 }
-inline void raise(u64 where, u64 value) {
-  put(where, std::max(load2(where), value));
+template <u32 At>
+void raise(u64 header, u64 value) {
+  put(header + At, std::max(load2<At>(header), value));
 }
 
 template <u32 Clock, bool HasPayload, bool IsMark>
@@ -325,7 +329,7 @@ RingAddress ring_address(Array &array) {
   return reinterpret_cast<u64>(&array);
 }
 inline u64 ring_read(RingAddress ring, u32 offset) {
-  return load2(ring + offset);
+  return get<u64>(ring + offset);
 }
 
 // The lanes of the warp that meet here: those that are not gone.

@@ -19,6 +19,11 @@ constexpr u32 kUnitHeader = 64;
 constexpr u32 kRecord = 16;
 constexpr u32 kRingRecord = 8;
 
+// Fields of the buffer's head.
+constexpr u32 kMagicAt = 0, kModeAt = 8, kClockAt = 12, kUnitsAt = 16, kSlotsAt = 20, kStrideAt = 24,
+              kWarpsAt = 28;
+constexpr u32 kGenerationAt = 32, kEveryAt = 36, kMaskAt = 40, kClaimedAt = 128, kWantedAt = 136;
+
 // What a record's word holds above its 16 bits of tag.
 constexpr u32 kMark = 1u << 16;
 constexpr u32 kByToken = 2u << 16;

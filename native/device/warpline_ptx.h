@@ -103,25 +103,24 @@ WARPLINE_DEVICE void record(u64 records, u32 &cursor, u32 limit, u32 begin, u32 
 #undef WARPLINE_ASM
 }
 
-// A ring is never full: `limit` only says whether this lane records at all. Rings are aligned to their size. The end is read
-// under the predicate: of a value that every lane reads, and that is not stored as it is, ptxas makes a slow read per warp (S2UR).
-#define WARPLINE_RING_RECORD(clock)                                  \
-  asm volatile(                                                      \
-      "{\n\t"                                                        \
-      ".reg .pred leads;\n\t.reg .u32 took, slot;\n\t"               \
-      "setp.ne.u32 leads, %1, 0;\n\t"                                \
-      "@leads mov.u32 took, " clock                                  \
-      ";\n\t"                                                        \
-      "sub.u32 took, took, %3;\n\t"                                  \
-      "min.u32 took, took, 0xFFFFFF;\n\t"                            \
-      "or.b32 took, took, %4;\n\t"                                   \
-      "and.b32 slot, %0, %5;\n\t"                                    \
-      "or.b32 slot, slot, %2;\n\t"                                   \
-      "@leads st.shared.v2.u32 [slot], {%3, took};\n\t"              \
-      "add.u32 %0, %0, 8;\n\t"                                       \
-      "}"                                                            \
-      : "+r"(cursor)                                                 \
-      : "r"(limit), "r"(ring), "r"(begin), "r"(word), "n"(Bytes - 1) \
+// A ring is never full: `limit` only says whether this lane records at all. Rings are aligned to their size. Of a %clock whose low
+// word is read by every lane, and not stored as it is, ptxas makes a slow read per warp (S2UR).
+#define WARPLINE_RING_RECORD(clock)                                    \
+  asm volatile(                                                        \
+      "{\n\t"                                                          \
+      ".reg .pred leads;\n\t.reg .u32 took, slot;\n\t.reg .u64 c;\n\t" \
+      "setp.ne.u32 leads, %1, 0;\n\t" clock                            \
+      ";\n\t"                                                          \
+      "sub.u32 took, took, %3;\n\t"                                    \
+      "min.u32 took, took, 0xFFFFFF;\n\t"                              \
+      "or.b32 took, took, %4;\n\t"                                     \
+      "and.b32 slot, %0, %5;\n\t"                                      \
+      "or.b32 slot, slot, %2;\n\t"                                     \
+      "@leads st.shared.v2.u32 [slot], {%3, took};\n\t"                \
+      "add.u32 %0, %0, 8;\n\t"                                         \
+      "}"                                                              \
+      : "+r"(cursor)                                                   \
+      : "r"(limit), "r"(ring), "r"(begin), "r"(word), "n"(Bytes - 1)   \
       : "memory")
 
 using RingAddress = u32;
@@ -133,9 +132,9 @@ WARPLINE_DEVICE RingAddress ring_address(Array &array) {
 template <u32 Clock, u32 Bytes>
 WARPLINE_DEVICE void ring_record(RingAddress ring, u32 &cursor, u32 limit, u32 begin, u32 word) {
   if constexpr (Clock == 0) {
-    WARPLINE_RING_RECORD("%%globaltimer_lo");
+    WARPLINE_RING_RECORD("mov.u32 took, %%globaltimer_lo");
   } else {
-    WARPLINE_RING_RECORD("%%clock");
+    WARPLINE_RING_RECORD("mov.u64 c, %%clock64;\n\tcvt.u32.u64 took, c");
   }
 }
 
@@ -164,14 +163,16 @@ WARPLINE_DEVICE u32 count(u64 bits) {
   return static_cast<u32>(__popcll(bits));
 }
 
-WARPLINE_DEVICE u32 claim(u64 counter) {
+template <u32 At>
+WARPLINE_DEVICE u32 claim(u64 header) {
   u32 before;
-  asm volatile("atom.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+  asm volatile("atom.global.add.u32 %0, [%1+%2], 1;" : "=r"(before) : "l"(header), "n"(At) : "memory");
   return before;
 }
 
-WARPLINE_DEVICE void raise(u64 where, u64 value) {
-  asm volatile("red.global.max.u64 [%0], %1;" ::"l"(where), "l"(value) : "memory");
+template <u32 At>
+WARPLINE_DEVICE void raise(u64 header, u64 value) {
+  asm volatile("red.global.max.u64 [%0+%1], %2;" ::"l"(header), "n"(At), "l"(value) : "memory");
 }
 
 // Written once and not read on the device: past the caches that the kernel's own data wants.
@@ -191,28 +192,18 @@ WARPLINE_DEVICE u64 global_address(void *where) {
   return __cvta_generic_to_global(where);
 }
 
-// Each happens where it stands: values that are loaded early would take registers.
-struct Words {
-  u32 a, b, c, d;
-};
-WARPLINE_DEVICE Words load4(u64 where) {
-  Words words;
-  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(words.a), "=r"(words.b), "=r"(words.c), "=r"(words.d)
-               : "l"(where)
-               : "memory");
-  return words;
-}
-
-WARPLINE_DEVICE u64 load2(u64 where) {
-  u64 value;
-  asm volatile("ld.global.u64 %0, [%1];" : "=l"(value) : "l"(where) : "memory");
+// A field of the head. It happens where it stands: values that are loaded early would take registers, as would addresses of fields.
+template <u32 At>
+WARPLINE_DEVICE u32 load1(u64 header) {
+  u32 value;
+  asm volatile("ld.global.u32 %0, [%1+%2];" : "=r"(value) : "l"(header), "n"(At) : "memory");
   return value;
 }
 
-WARPLINE_DEVICE u32 load1(u64 where) {
-  u32 value;
-  asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(where) : "memory");
+template <u32 At>
+WARPLINE_DEVICE u64 load2(u64 header) {
+  u64 value;
+  asm volatile("ld.global.u64 %0, [%1+%2];" : "=l"(value) : "l"(header), "n"(At) : "memory");
   return value;
 }
 

@@ -79,13 +79,13 @@ def begin(plan: Plan, pointer: str) -> str:
         f"selp.s32 %wl_left, slots, {_NOBODY}, p;",
         "shl.b32 %wl_gen, gen, 24;" if plan.generation else "",
         f"mad.lo.u32 %wl_ring, place, {plan.ring_slots * layout.RING_RECORD_BYTES}, %wl_ring;" if ring else "",
-        # Pairs, and the clocks last: registers that only the begin needs would count for the whole kernel.
-        f"mov.u32 x, {layout.UNIT_MAGIC:#x}; mov.u32 y, {layout.VERSION}; @p st.global.v2.u32 [%wl_at+-{_UNIT}], {{x, y}};",
+        # Pairs, and clocks and constants last: registers that only the begin needs would count for the whole kernel.
         f"@p st.global.v2.u32 [%wl_at+-{_UNIT - 8}], {{gen, cta}};",
         f"mov.u32 x, %smid; @p st.global.v2.u32 [%wl_at+-{_UNIT - 16}], {{warp, x}};",
         f"mov.u64 z, 0; @p st.global.u64 [%wl_at+-{_UNIT - 24}], z; @p st.global.u64 [%wl_at+-{_UNIT - 40}], z;",
         f"@p st.global.u64 [%wl_at+-{_UNIT - 56}], z; mov.u64 t, %globaltimer; @p st.global.u64 [%wl_at+-{_UNIT - 32}], t;",
-        f"mov.u64 t, %clock64; @p st.global.u64 [%wl_at+-{_UNIT - 48}], t; }}",
+        f"mov.u64 t, %clock64; @p st.global.u64 [%wl_at+-{_UNIT - 48}], t;",
+        f"mov.u32 x, {layout.UNIT_MAGIC:#x}; mov.u32 y, {layout.VERSION}; @p st.global.v2.u32 [%wl_at+-{_UNIT}], {{x, y}}; }}",
     ]
     return " ".join(filter(None, lines))
 
@@ -111,8 +111,10 @@ def _ring_end(plan: Plan, word: int, start: str | None) -> str:
     length = (
         f"sub.u32 d, t, {start}; min.u32 d, d, {layout.RING_LONGEST:#x}; or.b32 d, d, {word:#x};" if start else f"mov.u32 d, {word:#x};"
     )
+    # Of a %clock whose low word is read, and not stored as it is, the assembler makes a slow read per warp (S2UR).
+    stamp = "mov.u64 c, %clock64; cvt.u32.u64 t, c;" if plan.clock == "clock" else f"mov.u32 t, {_TIMERS[plan.clock]};"
     return (
-        f"{{ .reg .pred p; .reg .u32 t, d, a; mov.u32 t, {_TIMERS[plan.clock]}; {length} setp.gt.s32 p, %wl_left, 0;"
+        f"{{ .reg .pred p; .reg .u32 t, d, a; .reg .u64 c; {stamp} {length} setp.gt.s32 p, %wl_left, 0;"
         f" and.b32 a, %wl_used, {mask:#x}; add.u32 a, a, %wl_ring; @p st.shared.v2.u32 [a], {{{start or 't'}, d}};"
         f" add.u32 %wl_used, %wl_used, {layout.RING_RECORD_BYTES}; }}"
     )
