@@ -1,4 +1,4 @@
-"""What a region inside a CUDA C++ kernel costs on a GPU: ns per region beside the reference design, and how much a matrix product slows.
+"""What a region inside a CUDA C++ kernel costs on a GPU: ns beside the reference design, how much a matrix product and a huge grid slow.
 
 Not yet run on a GPU: the kernels are tested on the CPU and compiled for GPUs (tests/dsl/test_cuda_benchmark.py).
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import statistics
-import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from _intrakernel_gpu import NS_BUDGET, SLOT_BYTES, slowdown, slowdown_row
 from harness import Row
 from warpline import intrakernel
 from warpline.intrakernel.buffers import Buffer
@@ -23,7 +24,6 @@ NEEDS = "gpu"  # a piece of tests/pieces.py
 SOURCE = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
 RING = 64
 BLOCKS, THREADS = 64, 256
-NS_BUDGET, SLOWER_BUDGET = 40.0, 1.02
 
 
 class Device:
@@ -50,9 +50,9 @@ class Device:
 
 
 def run(quick: bool) -> list[Row]:
-    """Measure the timer, the loops and the product."""
-    device = Device()
-    return [*timer(device), *regions(device, 2_000 if quick else 20_000), *product(device, 5 if quick else 25)]
+    """Measure the timer, the loops, the product and the grid."""
+    device, rounds = Device(), 5 if quick else 25
+    return [*timer(device), *regions(device, 2_000 if quick else 20_000), *product(device, rounds), *grid(device, rounds)]
 
 
 def timer(device: Device) -> list[Row]:
@@ -75,7 +75,7 @@ def regions(device: Device, count: int) -> list[Row]:
         cases[f"a region, {clock}"] = ("region", device.kernels(other), other)
     cases["a region with payload and generation"] = ("payload", device.kernels(slices, generation=True), slices)
     cases["a region into a ring in shared memory"] = ("ring", device.kernels(ring), ring)
-    cases["an event of the reference design"] = ("reference", cases["nothing"][1], device.zeros(8 * (4 * 65536 + 8)))
+    cases["an event of the reference design"] = ("reference", cases["nothing"][1], device.zeros(SLOT_BYTES))
     values: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(7):
         for name, (kernel, kernels, into) in cases.items():
@@ -96,17 +96,25 @@ def product(device: Device, rounds: int, n: int = 4096) -> list[Row]:
     grid = (n // 128, n // 128)
     buffer = intrakernel.allocate(grid, warps=8, slots=n // 16 * 8, device="cuda", library="cuda")
     on, off = device.kernels(buffer), device.kernels(buffer, enabled=False)
-    times: dict[str, list[float]] = {"on": [], "off": []}
-    for number in range(rounds + 1):
-        for name, kernels in (("on", on), ("off", off)):
-            device.words(c, 1)
-            began = time.perf_counter()
-            for _ in range(5):
-                kernels.launch("multiply", grid, 256, a, b, c, n, buffer)
-            device.words(c, 1)
-            if number:  # the first round warms up
-                times[name].append((time.perf_counter() - began) / 5 * 1e3)
-    slower = statistics.median(one / other for one, other in zip(times["on"], times["off"], strict=True))
-    bare = statistics.median(times["off"])
-    note = f"{n} x {n} x {n}, fp32, {len(times['on'])} rounds of 5"
-    return [Row("matrix product with 8 regions per tile", bare * slower, "ms", "without", bare, SLOWER_BUDGET, note=note)]
+
+    def launch(kernels: GpuKernels) -> None:
+        kernels.launch("multiply", grid, 256, a, b, c, n, buffer)
+
+    found = slowdown(partial(launch, on), partial(launch, off), lambda: device.words(c, 1), rounds=rounds)
+    note = f"{n} x {n} x {n}, fp32, {rounds} rounds of 5"
+    return [slowdown_row("matrix product with 8 regions per tile", found, note)]
+
+
+def grid(device: Device, rounds: int, blocks: int = 1_000_000) -> list[Row]:
+    """What one region and the begin and end of a unit add to each of a million blocks of one warp, which do next to nothing else."""
+    buffer = intrakernel.allocate(blocks, slots=1, device="cuda", library="cuda")
+    x, took = device.zeros(4 * blocks * 32), device.zeros(8 * blocks)
+    on, off = device.kernels(buffer), device.kernels(buffer, enabled=False)
+
+    def launch(kernels: GpuKernels) -> None:
+        kernels.launch("region", blocks, 32, x, took, 1, buffer)
+
+    bare, slower = slowdown(partial(launch, on), partial(launch, off), lambda: device.words(took, 1), rounds=rounds)
+    found = buffer.decode()
+    note = f"{len(found.units):,} units, {len(found.events):,} regions, {found.dropped} dropped; {bare:.3g} ms without"
+    return [Row(f"{blocks:,} blocks of one warp with a region each", bare * (slower - 1) / blocks * 1e6, "ns/block", note=note)]

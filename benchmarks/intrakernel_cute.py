@@ -1,0 +1,80 @@
+"""What a region inside a CuTe DSL kernel costs on a GPU: ns beside the reference design, in the same run.
+
+Where the machine has no CuTe DSL, the kernels come compiled: WARPLINE_CUBINS names a folder, made elsewhere by
+`CUTE_DSL_ARCH=sm_90a PYTHONPATH=src:benchmarks python benchmarks/_intrakernel_cute_kernels.py FOLDER/sm_90a`.
+Not yet run on a GPU: the kernels are compiled for GPUs (tests/dsl/test_cute_benchmark.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from _intrakernel_gpu import BARE, FULL, REFERENCE, REGION, RING, SLOT_BYTES, per_pass, region_rows
+from harness import Row
+from intrakernel_cuda import Device
+from tests.pieces import missing
+from warpline import intrakernel
+from warpline.intrakernel.device.cuda_kernels import GpuKernels
+from warpline.intrakernel.driver import driver
+
+NEEDS = "gpu"  # a piece of tests/pieces.py
+BLOCKS, THREADS, RING_SLOTS = 64, 128, 64  # as _intrakernel_cute_kernels has them
+KERNELS = Path(__file__).with_name("_intrakernel_cute_kernels.py")
+
+
+def architecture() -> str:
+    """The first device's, as CuTe DSL names it."""
+    major, minor = driver().capability(0)
+    return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
+
+
+def carried() -> Path:
+    """The folder of kernels that were compiled elsewhere; there may be none."""
+    return Path(os.environ.get("WARPLINE_CUBINS", "build/gpu/cubins")) / architecture()
+
+
+def lacks() -> str | None:
+    """Say what is not here; None where the kernels are, or can be made."""
+    if (carried() / "cost.json").exists() or not (reason := missing("cutlass-dsl")):
+        return None
+    return f"{reason}, and {carried()} has no kernels of it"
+
+
+def run(quick: bool) -> list[Row]:
+    """Ns that a region adds to a pass of a loop that does next to nothing, in all warps of 64 blocks."""
+    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as made:
+        folder = carried()
+        if not (folder / "cost.json").exists():
+            from tests.dsl.languages import run as run_program
+
+            folder = Path(made)
+            run_program("cutlass-dsl", KERNELS, folder, CUTE_DSL_ARCH=architecture())
+        return measured(folder, 2_000 if quick else 20_000)
+
+
+def measured(folder: Path, count: int) -> list[Row]:
+    """Time the kernels of `folder`."""
+    device, entries = Device(), json.loads((folder / "cost.json").read_text(encoding="utf-8"))
+    out, slots = device.zeros(4 * BLOCKS * THREADS), device.zeros(SLOT_BYTES)
+    # The kernels were compiled for ns.
+    shape: dict[str, Any] = {"grid": BLOCKS, "warps": THREADS // 32, "library": "cuda", "clock": "globaltimer"}
+    buffer = intrakernel.allocate(**shape, slots=2 * count)
+    ring = intrakernel.allocate(**shape, slots=RING_SLOTS, mode="smem")
+    into: dict[str, Any] = {BARE: buffer, REGION: buffer, FULL: buffer, RING: ring, REFERENCE: slots}
+    loaded = {name: GpuKernels((folder / entries[name]["file"]).read_bytes(), buffer.pointer) for name in into}
+
+    def launch(passes: int, name: str) -> None:
+        words = (out, passes, into[name])
+        if name in (BARE, REFERENCE):
+            loaded[name].launch(entries[name]["entry"], BLOCKS, THREADS, *words)
+        else:
+            with into[name].launch("loop"):
+                loaded[name].launch(entries[name]["entry"], BLOCKS, THREADS, *words)
+
+    found = per_pass({name: partial(launch, name=name) for name in into}, lambda: device.words(out, 1), count)
+    return region_rows("CuTe DSL", found)

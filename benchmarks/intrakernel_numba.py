@@ -1,0 +1,51 @@
+"""What a region inside a Numba-CUDA kernel costs on a GPU: ns beside the reference design, in the same run.
+
+Not yet run on a GPU: the kernels are compiled for GPUs (tests/dsl/test_numba_benchmark.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from _intrakernel_gpu import BARE, FULL, REFERENCE, REGION, RING, SLOT_BYTES, per_pass, region_rows
+from harness import Row
+from warpline import intrakernel
+
+NEEDS = "gpu"  # a piece of tests/pieces.py
+BLOCKS, WARPS = 64, 4
+
+
+def lacks() -> str | None:
+    """Say what this interpreter has not; None where all is there."""
+    return None if find_spec("numba") and find_spec("numba_cuda") else "the Python package numba-cuda is not installed"
+
+
+def run(quick: bool) -> list[Row]:
+    """Ns that a region adds to a pass of a loop that does next to nothing, in all warps of 64 blocks."""
+    from numba import cuda
+
+    import _intrakernel_numba_kernels as kernels
+    from warpline.intrakernel.dsl.numba import bind
+
+    count = 2_000 if quick else 20_000
+    out, slots = cuda.device_array(BLOCKS * WARPS * 32, "float32"), cuda.device_array(SLOT_BYTES // 8, "int64")
+    shape: dict[str, Any] = {"grid": BLOCKS, "warps": WARPS, "tags": kernels.TAGS, "library": "numba"}
+    buffer = intrakernel.allocate(**shape, slots=2 * count)
+    ring = intrakernel.allocate(**shape, slots=64, mode="smem")
+    loop, payload, reference = (cuda.jit(function) for function in (kernels.loop, kernels.payload, kernels.reference))
+
+    def ours(passes: int, kernel: Any, into: Any, **wishes: bool) -> None:
+        with into.launch("loop"):
+            kernel[BLOCKS, 32 * WARPS](out, passes, bind(into, **wishes))
+
+    cases: dict[str, Callable[[int], object]] = {
+        BARE: partial(ours, kernel=loop, into=buffer, enabled=False),
+        REGION: partial(ours, kernel=loop, into=buffer),
+        FULL: partial(ours, kernel=payload, into=buffer, generation=True),
+        RING: partial(ours, kernel=loop, into=ring),
+        REFERENCE: lambda passes: reference[BLOCKS, 32 * WARPS](out, passes, slots.device_ctypes_pointer.value),
+    }
+    return region_rows("Numba-CUDA", per_pass(cases, cuda.synchronize, count))

@@ -1,0 +1,22 @@
+"""The Numba-CUDA kernels that `benchmarks/intrakernel_numba.py` times on a GPU, compiled for one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.dsl.compiled import FOLDER
+from tests.dsl.languages import PATIENT, run
+
+pytestmark = [pytest.mark.require("numba-cuda"), PATIENT]
+
+
+def test_they_compile_for_a_gpu(tmp_path: Path) -> None:
+    run("numba-cuda", FOLDER / "numba_benchmark.py", tmp_path, "90")
+    found = {path.stem: path.read_text() for path in tmp_path.glob("*.ptx")}
+    for name in ("loop", "payload"):
+        assert found[name].count("%globaltimer_lo") == 2 * found[name].count("st.global.cs.v4.u32") > 0
+    assert "%globaltimer" not in found["off"]
+    # Copies of the loop's body, each with an event.
+    assert found["reference"].count("%globaltimer") == 2 * found["reference"].count("atom.global.add.u64") > 0
