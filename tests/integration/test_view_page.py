@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -38,6 +39,20 @@ def test_what_was_recorded_is_there_at_once(visit: Visit) -> None:
     for name in ("rank 0: python", "main", "NVTX", "CUDA API", "GPU 0", "Stream 7", "loss"):
         assert visit.row(name).count() == 1, name
     assert visit.page.evaluate("performance.getEntriesByName('warpline:first').length") == 1
+
+
+def test_the_second_visit_asks_first_for_the_picture(visit: Visit) -> None:
+    visit.page.reload()
+    visit.settled()
+    asked: list[str] = visit.page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
+    questions = [url for url in map(urlsplit, asked) if url.path.startswith("/api/")]
+    assert questions[0].path == "/api/1/viewport"
+    assert not {"/api/1/meta", "/api/1/tracks"} & {url.path for url in questions}  # they came with the page
+    assert visit.row("NVTX").count() == 1
+    # How wide the timeline would be was guessed: all of the recording, and a little air.
+    canvas = visit.page.locator(".tl-body").bounding_box()
+    assert canvas is not None
+    assert int(parse_qs(questions[0].query)["width"][0]) == pytest.approx(canvas["width"], rel=0.05)
 
 
 @pytest.mark.parametrize(("key", "narrower"), [("w", True), ("s", False)])

@@ -18,6 +18,7 @@ from warpline.errors import MissingData, QueryError, UsageError, WarplineError
 from warpline.viewer import limits
 from warpline.viewer.answers import Answers, Outdated
 from warpline.viewer.apart import Apart
+from warpline.viewer.arriving import arriving
 from warpline.viewer.channel import Channel
 from warpline.viewer.guard import TooLong
 from warpline.viewer.parameters import Parameters
@@ -65,7 +66,10 @@ class Site:
         routes.append(Route(f"{API}/sql", self._sql, methods=["POST"]))
         routes.append(Route(f"{API}/changed", _told(self._changed)))
         routes.append(WebSocketRoute(f"{API}/channel", Channel(partial(self._over_channel, quick)).serve))
-        routes += [Route(path, _page(file)) for path, file in self._pages.items()]
+        routes += [
+            Route(path, self._start(file) if path == "/" and not isinstance(file, Path) else _page(file))
+            for path, file in self._pages.items()
+        ]
         return Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
 
     def _quick_questions(self) -> dict[str, _Ask]:
@@ -99,6 +103,13 @@ class Site:
             "steps": lambda p: self._computed("steps", p.whole("report")),
             "difference": lambda p: answers.difference,
         }
+
+    def _start(self, file: File) -> _Endpoint:
+        async def endpoint(request: Request) -> Response:
+            page = await self._workers.quick(lambda: arriving(file.content, self._answers))
+            return Response(page, headers={"content-type": file.kind})
+
+        return _told(endpoint)
 
     def _quick(self, ask: _Ask) -> _Endpoint:
         return _told(lambda request: self._quickly(ask, request.query_params))

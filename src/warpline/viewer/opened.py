@@ -139,6 +139,12 @@ class Opened:
         """The rows, as `TrackNode` of the page has them."""
         return self._once("tree", lambda: self._rows(self.every_lane))
 
+    @property
+    def tree_now(self) -> list[dict[str, Any]] | None:
+        """The same, None while nobody has asked for it yet."""
+        found: list[dict[str, Any]] | None = self._made.get("tree")
+        return found
+
     def _rows(self, lanes: Lanes) -> list[dict[str, Any]]:
         tree = Tree(self.number, self.origin, self.places)
         for lane in lanes.all:

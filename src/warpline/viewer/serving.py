@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import socket
 import sys
@@ -9,7 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warpline.errors import UsageError
+from warpline.errors import UsageError, WarplineError
 from warpline.viewer import limits
 from warpline.viewer.guard import Guard, Keys
 
@@ -127,8 +128,15 @@ class Server:
         )
         self._server = uvicorn.Server(config)
 
+    def _warm(self) -> None:
+        """Make the rows before the browser comes; what goes wrong here is told to whoever asks."""
+        with contextlib.suppress(WarplineError):
+            for opened in self.view.reports:
+                _ = opened.tree
+
     def run(self) -> None:
         """Serve until Ctrl-C or SIGTERM; in the main thread, else until `stop`."""
+        threading.Thread(target=self._warm, name="warm", daemon=True).start()
         try:
             self._server.run(sockets=[self._door.listening])
         except KeyboardInterrupt:

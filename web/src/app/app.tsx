@@ -4,25 +4,44 @@ import { useEffect } from "preact/hooks";
 import type { Source } from "../data/source";
 import { Details } from "../panels";
 import { Timeline } from "../timeline";
+import { begin } from "../timeline/early";
+import { type Size, headerWidth } from "../timeline/local";
 import { follow } from "./address";
 import { boot, stage } from "./boot";
-import { Bottom } from "./bottom";
+import { Bottom, height } from "./bottom";
 import { Guarded } from "./guarded";
 import { Help } from "./help";
 import { listen } from "./keys";
 import { addPageKeys } from "./shortcuts";
-import { meta } from "./state";
+import { meta, panel } from "./state";
 import { Status } from "./status";
 import { followTheme } from "./theme";
 import { Toolbar } from "./toolbar";
 
-/** Opens the reports of a source and shows them in an element. */
-export function open(from: Source, place: Element): void {
+/** Opens the reports of a source and shows them in an element. `isThere`: the source has its first answers, the page is laid out once, with them. */
+export function open(from: Source, place: Element, isThere = false): void {
   followTheme(document.documentElement);
   addPageKeys();
   listen(window);
-  void boot(from, () => follow(window));
-  render(<App />, place);
+  const show = (): void => render(<App />, place);
+  if (!isThere) {
+    void boot(from, () => follow(window));
+    show();
+    return;
+  }
+  let begun = Promise.resolve();
+  const placed = (): void => {
+    follow(window);
+    begun = begin(guess());
+  };
+  void boot(from, placed).then(() => begun).then(show);
+}
+
+/** How large the timeline will be in this window, nearly: the details at its right, toolbar, tabs and status line are what they are at first. */
+function guess(): Size {
+  const beside = headerWidth.value + 317;
+  const above = 125 + (panel.value === null ? 0 : height.value);
+  return { width: Math.max(window.innerWidth - beside, 0), height: Math.max(window.innerHeight - above, 0), ratio: window.devicePixelRatio || 1 };
 }
 
 function App() {

@@ -8,7 +8,8 @@ import { Guarded } from "./guarded";
 import { notice, panel } from "./state";
 
 const LEAST = 80;
-const height = signal(Number(kept.get("panel-height")) || usual());
+/** Of the open panel, CSS pixels. */
+export const height = signal(Number(kept.get("panel-height")) || usual());
 
 const shown = signal<typeof components | null>(null);
 

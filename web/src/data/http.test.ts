@@ -12,7 +12,7 @@ function answering(body: unknown, status = 200) {
   return asked;
 }
 
-const http = () => new Http("http://127.0.0.1:1/api/1/");
+const http = () => new Http(null, "http://127.0.0.1:1/api/1/");
 
 describe("addresses", () => {
   it("names tracks as runs", () => {

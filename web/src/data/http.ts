@@ -2,6 +2,7 @@
 import { whenIdle } from "../base/dom";
 import { Aside } from "./aside";
 import { decodePlots, decodeRects } from "./decode";
+import type { First } from "./first";
 import type { Source, Span } from "./source";
 import type {
   Alike, Difference, EventDetails, EventRef, Failure, Findings, Flame, Located, Meta, Plot, Rects, SearchAnswer, Selected, StatInfo, Steps, Table,
@@ -23,18 +24,27 @@ export class Refused extends Error {
 export class Http implements Source {
   readonly #base: URL;
   readonly #aside: Aside;
+  /** Answers that came with the page: good for the first time that they are asked for. */
+  #meta: Meta | null;
+  readonly #trees: Map<number, TrackNode[]>;
 
-  constructor(base: string | URL = new URL("api/1/", document.baseURI), aside = new Aside()) {
+  constructor(first: First | null = null, base: string | URL = new URL("api/1/", document.baseURI), aside = new Aside()) {
     this.#base = new URL(base);
     this.#aside = aside;
+    this.#meta = first?.meta ?? null;
+    this.#trees = new Map(first?.tracks.entries());
   }
 
-  meta(): Promise<Meta> {
-    return this.#json("meta");
+  async meta(): Promise<Meta> {
+    const known = this.#meta;
+    this.#meta = null;
+    return known ?? this.#json("meta");
   }
 
-  tracks(report: number): Promise<TrackNode[]> {
-    return this.#json("tracks", { report });
+  async tracks(report: number): Promise<TrackNode[]> {
+    const known = this.#trees.get(report);
+    this.#trees.delete(report);
+    return known ?? this.#json("tracks", { report });
   }
 
   async viewport(query: ViewportQuery, signal?: AbortSignal): Promise<Rects> {

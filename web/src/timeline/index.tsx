@@ -2,7 +2,6 @@
 import { effect } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hidden, meta } from "../app/state";
-import { kept } from "../base/dom";
 import { count } from "../base/format";
 import { follow } from "./input/follow";
 import { listenKeys } from "./input/keys";
@@ -26,8 +25,6 @@ export function Timeline() {
 
   // Not after the first paint: data may come before that.
   useLayoutEffect(() => {
-    const width = Number(kept.get("headers"));
-    if (width >= 120 && width <= 800) headerWidth.value = width;
     const made = new Stage(base.current!, over.current!);
     const measure = (): void => {
       const box = body.current!.getBoundingClientRect();

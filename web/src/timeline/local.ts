@@ -1,6 +1,7 @@
 /** What only the timeline knows: sizes, scroll, pointer, keyboard focus; and the rows, worked out from what everybody knows. */
 import { computed, signal } from "@preact/signals";
 import { filter, groupBy, hidden, meta, order, pinned, toggled, trees } from "../app/state";
+import { kept } from "../base/dom";
 import type { Located, TrackNode } from "../data/types";
 import { type Layout, layOut, own, rootKey } from "./layout/rows";
 import { Places } from "./layout/places";
@@ -29,7 +30,12 @@ export const rested = signal(false);
 export const arrivals = signal(0);
 /** The strip above has what it shows. */
 export const overviewed = signal(false);
-export const headerWidth = signal(260);
+export const headerWidth = signal(keptWidth());
+
+function keptWidth(): number {
+  const width = Number(kept.get("headers"));
+  return width >= 120 && width <= 800 ? width : 260;
+}
 
 /** The trees with ids that are unique over reports; a report's name stands above where there are two. */
 export const ownTrees = computed<TrackNode[][]>(() => {

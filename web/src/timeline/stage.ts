@@ -1,11 +1,13 @@
 /** Draws when something changed and at no other time: follows the signals, asks for data, paints two canvases within one frame. */
 import { effect, untracked } from "@preact/signals";
 import { colorBy, details, found, hovered, marks, meta, notice, offsets, ranges, selected, source, trees, view } from "../app/state";
-import type { Located, Track, TrackNode } from "../data/types";
+import type { Located, TrackNode } from "../data/types";
 import { measureFrame, measureRefine } from "./data/measures";
 import { correlated } from "./data/correlated";
-import { Loader } from "./data/loader";
+import { Loader, type LoaderEvents } from "./data/loader";
 import { Store } from "./data/tiles";
+import { wishesFor } from "./data/wishes";
+import { taken } from "./early";
 import { paintBase } from "./draw/base";
 import { type Frame, type Window, font, windowsOf } from "./draw/frame";
 import { Lights } from "./draw/lights";
@@ -17,13 +19,10 @@ import { TextFit } from "./draw/text";
 import { DARK, LIGHT } from "../base/canvas";
 import { isDark } from "./parts/dark";
 import { whenIdle } from "../base/dom";
-import { center } from "./input/hits";
 import { rowsBetween } from "./layout/rows";
 import { scaleOf } from "./layout/scale";
 import { answered, arrivals, focusedEvent, layout, overviewed, pinnedScroll, places, pointer, rested, scroll, size } from "./local";
 
-/** Rows so far beyond the edges are asked for, too. CSS pixels. */
-const NEAR = 200;
 /** After a failure, ms: a little more than the loader pauses. */
 const RETRY = 2100;
 
@@ -45,16 +44,10 @@ function namesOf(all: readonly (readonly TrackNode[])[]): Map<string, Named> {
   return names;
 }
 
-/** The tracks of a report whose rows are on the screen, or not more than `near` CSS pixels beyond its edges. */
-function tracksOf(windows: readonly Window[], report: number, near: number): Map<number, Track> {
-  const rows = windows.flatMap((window) => rowsBetween(window.rows, window.top - window.shift - near, window.bottom - window.shift + near));
-  return new Map(rows.filter((row) => row.report === report).flatMap((row) => row.tracks.map((track) => [track.track, track] as const)));
-}
-
 type Mover = (elapsed: number) => boolean;
 
 export class Stage {
-  readonly store = new Store();
+  readonly store: Store;
   readonly #base: CanvasRenderingContext2D;
   readonly #over: CanvasRenderingContext2D;
   readonly #list = new DrawList();
@@ -76,6 +69,8 @@ export class Stage {
   mover: Mover | null = null;
 
   constructor(base: HTMLCanvasElement, over: HTMLCanvasElement) {
+    let early = taken(source.peek());
+    this.store = early?.store ?? new Store();
     this.#base = base.getContext("2d", { alpha: false })!;
     this.#over = over.getContext("2d")!;
     this.#ends.push(
@@ -97,24 +92,28 @@ export class Stage {
       }),
       effect(() => {
         this.#loader?.close();
-        this.store.clear();
         const from = source.value;
-        this.#loader =
-          from === null
-            ? null
-            : new Loader(from, this.store, {
-                came: (since) => {
-                  answered.value = true;
-                  arrivals.value += 1;
-                  this.#since = since ?? this.#since;
-                  this.touch();
-                },
-                failed: (error) => {
-                  notice.value = error.message;
-                  this.touch();
-                  setTimeout(() => this.touch(), RETRY);
-                },
-              });
+        const events: LoaderEvents = {
+          came: (since) => {
+            answered.value = true;
+            arrivals.value += 1;
+            this.#since = since ?? this.#since;
+            this.touch();
+          },
+          failed: (error) => {
+            notice.value = error.message;
+            this.touch();
+            setTimeout(() => this.touch(), RETRY);
+          },
+        };
+        if (early !== null) {
+          this.#loader = early.loader;
+          this.#loader.events = events;
+          early = null;
+        } else {
+          this.store.clear();
+          this.#loader = from === null ? null : new Loader(from, this.store, events);
+        }
         this.touch();
       }),
       effect(() => {
@@ -124,7 +123,7 @@ export class Stage {
         this.touch();
       }),
       effect(() => {
-        void [view.value, layout.value, scroll.value, pinnedScroll.value, meta.value, offsets.value];
+        void [size.value, view.value, layout.value, scroll.value, pinnedScroll.value, meta.value, offsets.value];
         // The server looks for the first data while the page makes its rows.
         if (!answered.peek() && source.peek() !== null) untracked(() => this.#want(this.windows()));
         this.touch();
@@ -184,21 +183,7 @@ export class Stage {
 
   #want(windows: readonly Window[]): void {
     const loader = this.#loader;
-    const wide = Math.round(size.value.width * size.value.ratio);
-    if (loader === null || wide <= 0) return;
-    const { begin, end } = view.value;
-    const at = center();
-    for (const report of meta.value?.reports ?? []) {
-      const offset = offsets.value[report.report] ?? 0;
-      const tracks = tracksOf(windows, report.report, 0);
-      const near = tracksOf(windows, report.report, NEAR);
-      for (const track of tracks.keys()) near.delete(track);
-      if (tracks.size + near.size === 0) continue;
-      loader.want({
-        report: report.report, view: { begin: begin - offset, end: end - offset }, at: at - offset, whole: { begin: report.begin, end: report.end },
-        width: wide, tracks: [...tracks.values()], near: [...near.values()], generation: report.generation,
-      });
-    }
+    if (loader !== null) for (const wish of wishesFor(windows)) loader.want(wish);
   }
 
   readonly #paint = (now: number): void => {

@@ -131,7 +131,8 @@ interface Running {
 export class Loader {
   readonly #source: Source;
   readonly #store: Store;
-  readonly #events: LoaderEvents;
+  /** Who hears of it: another one from now on, where it is handed over. */
+  events: LoaderEvents;
   readonly #running = new Map<number, Running>();
   readonly #next = new Map<number, Wish>();
   /** Since when what is seen of a report is not all there, or not fine enough. */
@@ -142,7 +143,7 @@ export class Loader {
   constructor(source: Source, store: Store, events: LoaderEvents) {
     this.#source = source;
     this.#store = store;
-    this.#events = events;
+    this.events = events;
   }
 
   /** Takes the newest wish of a report; an older one that was not asked yet is forgotten. Returns whether something is on its way. */
@@ -187,7 +188,7 @@ export class Loader {
         if (control.signal.aborted) continue;
         // A server that is gone is not asked a hundred times a second.
         this.#paused = performance.now() + PAUSE;
-        this.#events.failed(error instanceof Error ? error : new Error(String(error)));
+        this.events.failed(error instanceof Error ? error : new Error(String(error)));
       } finally {
         this.#running.delete(report);
       }
@@ -197,7 +198,7 @@ export class Loader {
   /** Where the view has moved on and still lacks something, somebody still waits. */
   #came(wish: Wish): void {
     const isThere = question(wish, this.#store) === null;
-    this.#events.came(isThere ? (this.#since.get(wish.report) ?? null) : null);
+    this.events.came(isThere ? (this.#since.get(wish.report) ?? null) : null);
     if (isThere) this.#since.delete(wish.report);
   }
 

@@ -1,0 +1,70 @@
+"""The page brings its first answers where they are there, as data that no name breaks out of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.viewing import PICTURE
+from warpline.flows.viewing import view_of
+from warpline.query import open as open_report
+from warpline.testing.timeline import timeline
+from warpline.viewer import arriving as module
+from warpline.viewer.answers import Answers
+from warpline.viewer.arriving import arriving
+from warpline.viewer.bundle import NOT_BUILT
+
+PAGE = b'<!doctype html><html><body><div id="app"></div></body></html>\n'
+
+
+class Blocks(HTMLParser):
+    """What an HTML parser finds: elements, and the text of scripts."""
+
+    def __init__(self, page: bytes) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.feed(page.decode())
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attributes)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.elements and self.elements[-1][0] == "script":
+            self.scripts[-1] += data
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Iterator[Answers]:
+    path = tmp_path / "run.warpline"
+    timeline(path, PICTURE)
+    with open_report(path) as found:
+        yield Answers(view_of([found]))
+
+
+def test_it_comes_with_what_was_made(answers: Answers) -> None:
+    assert arriving(PAGE, answers) == PAGE  # nobody waits for rows that are still to be made
+    tree = answers.tracks(0)
+    answers.view.title = title = '</script><!--<script>alert(1)</script>\u2028"é\ud800'
+    page = arriving(PAGE, answers)
+    blocks = Blocks(page)
+    assert [tag for tag, _ in blocks.elements] == ["html", "body", "div", "script"]
+    assert blocks.elements[-1][1] == {"type": "application/json", "id": "first"}
+    assert page.count(b"</script") == 1
+    first = json.loads(blocks.scripts[0])
+    assert first["meta"] == {**answers.meta(), "title": title}
+    assert first["tracks"] == json.loads(json.dumps([tree]))
+
+
+def test_it_comes_alone_where_that_is_too_much_or_there_is_no_page(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers.tracks(0)
+    assert arriving(NOT_BUILT.encode(), answers) == NOT_BUILT.encode()
+    assert arriving(PAGE, answers) != PAGE
+    monkeypatch.setattr(module, "_MOST", 100)
+    assert arriving(PAGE, answers) == PAGE
