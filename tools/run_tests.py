@@ -19,8 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 MOST = 5  # failures that get a second chance
 FAILED, NO_TESTS = 1, 5  # pytest's exit statuses
+MEMORY = "/dev/shm"
+ROOM = 4 << 30  # bytes that must be free there
 
-_UNIT = ["-n", "auto", "--maxprocesses=4", "--dist", "worksteal", "tests/unit", "tests/conformance"]
+# Thousands of small reports: each goes with its test, unless that fails.
+_FORGET = ["-o", "tmp_path_retention_policy=failed"]
+_UNIT = ["-n", "auto", "--maxprocesses=4", "--dist", "worksteal", *_FORGET, "tests/unit", "tests/conformance"]
 # Files side by side, those first that take longest: most of their time they wait for programs. JOBS=0: one after the other.
 _INTEGRATION = (
     f"-n {os.environ.get('JOBS', '3')} --dist loadfile --no-loadscope-reorder tests --ignore=tests/unit --ignore=tests/conformance".split()
@@ -41,6 +45,8 @@ def run(words: list[str]) -> tuple[int, list[str]]:
         print(*words[1:-2], flush=True)
         # pytest keeps the assertions that it has rewritten
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        if "tests/unit" in words and _in_memory():
+            kept.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
         status = subprocess.run(words, env=kept).returncode
         failed = _failed(Path(folder)) if status == FAILED else []
         # A file that could not be read is no test that failed by chance.
@@ -52,6 +58,15 @@ def run(words: list[str]) -> tuple[int, list[str]]:
         if status != 0 or _passed(again) < len(failed):
             return status or FAILED, []
         return 0, failed
+
+
+def _in_memory() -> bool:
+    """Whether there is room for what unit tests write, which a disk would take minutes to forget, and programs built there may run."""
+    try:
+        state = os.statvfs(MEMORY)
+    except OSError:
+        return False
+    return os.access(MEMORY, os.W_OK) and state.f_bavail * state.f_frsize >= ROOM and not state.f_flag & os.ST_NOEXEC
 
 
 def _failed(folder: Path) -> list[str]:
