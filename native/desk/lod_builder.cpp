@@ -10,7 +10,7 @@ namespace warpline::desk::lod {
 
 namespace {
 
-constexpr size_t kBlock = 1 << 12;           // rows
+constexpr size_t kBlock = 1 << 13;           // rows
 constexpr size_t kEnough = size_t{1} << 23;  // bytes of nodes that go out together
 
 uint64_t mix(uint64_t value) {
@@ -133,13 +133,15 @@ uint32_t Builder::name_at(const Batch &batch, uint64_t row) {
 void Builder::add(const Batch &batch) {
   seen_.assign(batch.texts_count, {});
   const std::vector<uint32_t> order = order_of(batch);
-  // Some rows at a time, track by track: what belongs to a track is then at hand.
-  std::vector<uint32_t> tracks(kBlock), rows(kBlock), sorted(kBlock);
+  // Some rows at a time, track by track: what belongs to a track is then at hand. Columns are read from end to end; to jump
+  // about in them would take longer than all else.
+  std::vector<uint32_t> tracks(kBlock);
+  std::vector<Row> sorted(kBlock);
   for (uint64_t first = 0; first < batch.rows; first += kBlock) {
     const size_t count = std::min<uint64_t>(kBlock, batch.rows - first);
+    const auto at = [&](size_t i) { return order.empty() ? first + i : order[first + i]; };
     for (size_t i = 0; i < count; ++i) {
-      rows[i] = order.empty() ? static_cast<uint32_t>(first + i) : order[first + i];
-      tracks[i] = track_of(key_of(batch, rows[i]));
+      tracks[i] = track_of(key_of(batch, at(i)));
     }
     place_.resize(tracks_.size());
     met_.clear();
@@ -153,19 +155,19 @@ void Builder::add(const Batch &batch) {
       behind += std::exchange(place_[track], behind);
     }
     for (size_t i = 0; i < count; ++i) {
-      sorted[place_[tracks[i]]++] = rows[i];
+      sorted[place_[tracks[i]]++] = row_of(batch, at(i));
     }
-    size_t at = 0;
+    size_t next = 0;
     for (const uint32_t track : met_) {
-      for (; at < place_[track]; ++at) {
-        add_row(batch, sorted[at], tracks_[track]);
+      for (; next < place_[track]; ++next) {
+        put(tracks_[track], sorted[next].slice, sorted[next].depth, sorted[next].task);
       }
       place_[track] = 0;
     }
   }
 }
 
-void Builder::add_row(const Batch &batch, uint64_t i, Track &track) {
+Builder::Row Builder::row_of(const Batch &batch, uint64_t i) {
   Slice slice{};
   slice.start = cut(batch.start[i]);
   const int64_t end = batch.end == nullptr ? slice.start : cut(batch.end[i]);
@@ -173,13 +175,15 @@ void Builder::add_row(const Batch &batch, uint64_t i, Track &track) {
   slice.name = name_at(batch, i);
   slice.row =
       static_cast<uint32_t>(batch.id == nullptr ? batch.first_row + i : static_cast<uint64_t>(batch.id[i]));
-  slice.link = batch.link == nullptr ? kNone : link_of(batch.link[i], track.key.keys[0]);
+  slice.link = batch.link == nullptr
+                   ? kNone
+                   : link_of(batch.link[i], batch.keys[0] == nullptr ? -1 : batch.keys[0][i]);
   NameRecord &record = names[slice.name];
   record.first = std::min(record.first, slice.start);
   record.last = std::max(record.last, slice.start);
   ++record.count;
   const int32_t depth = batch.depth == nullptr ? 0 : batch.depth[i];
-  put(track, slice, depth < 0 ? 0 : static_cast<uint32_t>(depth), batch.task == nullptr ? -1 : batch.task[i]);
+  return {slice, depth < 0 ? 0 : static_cast<uint32_t>(depth), batch.task == nullptr ? -1 : batch.task[i]};
 }
 
 void Builder::put(Track &track, const Slice &slice, uint32_t depth, int64_t task) {

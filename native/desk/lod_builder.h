@@ -82,6 +82,11 @@ class Builder {
     uint64_t events = 0;
     bool ordered = true, nested = true, rows_ascend = true;
   };
+  struct Row {
+    Slice slice;
+    uint32_t depth;
+    int64_t task;
+  };
   struct Slot {
     uint64_t hash = 0;
     uint32_t track = kNone;
@@ -97,7 +102,7 @@ class Builder {
   uint32_t name_at(const Batch &batch, uint64_t row);
   uint32_t name_of(uint32_t text, uint32_t color);
   std::vector<uint32_t> order_of(const Batch &batch);
-  void add_row(const Batch &batch, uint64_t row, Track &track);
+  Row row_of(const Batch &batch, uint64_t row);
   void put(Track &track, const Slice &slice, uint32_t depth, int64_t task);
   void flush(Lane &lane);
   void sort_again(Track &track, const uint8_t *file, uint64_t size);

@@ -59,14 +59,17 @@ class Rows:
         self._columns = [name for name in dict.fromkeys(wanted) if name in there]
 
     def __iter__(self) -> Iterator[pa.Table]:
-        """Yield the row groups, the next one read ahead in a thread."""
+        """Yield the row groups, the next one read and made ahead in a thread."""
         with ThreadPoolExecutor(1) as pool:
             ahead: Future[pa.Table] | None = None
             for number in range(self._file.num_row_groups + 1):
                 ready = ahead
-                ahead = pool.submit(self._read, number) if number < self._file.num_row_groups else None
+                ahead = pool.submit(self._load, number) if number < self._file.num_row_groups else None
                 if ready is not None:
-                    yield self._made(ready.result())
+                    yield ready.result()
+
+    def _load(self, number: int) -> pa.Table:
+        return self._made(self._read(number))
 
     def read_all(self) -> None:
         """Read every row group and make nothing of it: what `benchmarks/lod.py` compares with."""
