@@ -21,13 +21,13 @@ _PAGE = """<!doctype html>
 <p>This page gives the trace to the Perfetto UI at <code>{ui}</code>, from browser window to browser window: it is not uploaded.</p>
 <p><button id="open" data-ui="{ui}" data-title="{title}">Open in Perfetto</button></p>
 <p id="state" role="status">Reading the trace …</p></main>
-<script src="/perfetto.js"></script></html>
+<script type="module" src="/perfetto.js"></script></html>
 """
 _STYLE = """:root { font: 16px/1.5 system-ui, sans-serif; } main { max-width: 40rem; margin: 4rem auto; padding: 0 1rem; }
 button { font: inherit; padding: .5rem 1rem; } h1 { overflow-wrap: anywhere; }
 """
-_SCRIPT = """// Sends the trace to the Perfetto UI: PING until it answers PONG, then the buffer.
-"use strict";
+_SCRIPT = """// Sends the trace to the Perfetto UI: PING until it answers PONG, then the buffer. A module: a function of this page that is called
+// like one of the window's must not take its place.
 const button = document.getElementById("open");
 const state = document.getElementById("state");
 const ui = button.dataset.ui;
@@ -37,7 +37,7 @@ const trace = fetch("%s").then((answer) => {
 });
 const say = (text) => { state.textContent = text; };
 
-async function open() {
+async function handOver() {
   const other = window.open(ui);
   if (other === null) {
     say("The browser did not allow a new window: press the button.");
@@ -57,8 +57,8 @@ async function open() {
   window.addEventListener("message", hear);
 }
 
-button.addEventListener("click", open);
-trace.then(() => { say("Ready."); return open(); }).catch((error) => say(String(error)));
+button.addEventListener("click", handOver);
+trace.then(() => { say("Ready."); return handOver(); }).catch((error) => say(String(error)));
 """
 
 
