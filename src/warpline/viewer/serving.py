@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import getpass
 import socket
 import sys
@@ -10,7 +9,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warpline.errors import UsageError, WarplineError
+from warpline.errors import UsageError
 from warpline.viewer import limits
 from warpline.viewer.guard import Guard, Keys
 
@@ -87,9 +86,12 @@ def listen(host: str = LOCAL, port: int = 0, *, allow_remote: bool = False) -> D
 
 
 class Server:
-    """Serves a view behind a door. `run` returns when it is interrupted, or after `stop`."""
+    """Serves a view behind a door. `run` returns when it is interrupted, or after `stop`.
 
-    def __init__(self, door: Door, view: View, pages: Mapping[str, File | Path]) -> None:
+    `ahead`: whether the rows are made at once; they are there before the browser is, mostly.
+    """
+
+    def __init__(self, door: Door, view: View, pages: Mapping[str, File | Path], *, ahead: bool = True) -> None:
         # Taken together, these take a fifth of a second to load: the address is printed before.
         import uvicorn
 
@@ -97,7 +99,7 @@ class Server:
         from warpline.viewer.app import News, Site
         from warpline.viewer.workers import Workers
 
-        self.view = view
+        self.view, self._ahead = view, ahead
         answers = Answers(view)
         self.workers = Workers()
         self.news: News = News(answers)
@@ -128,15 +130,10 @@ class Server:
         )
         self._server = uvicorn.Server(config)
 
-    def _warm(self) -> None:
-        """Make the rows before the browser comes; what goes wrong here is told to whoever asks."""
-        with contextlib.suppress(WarplineError):
-            for opened in self.view.reports:
-                _ = opened.tree
-
     def run(self) -> None:
         """Serve until Ctrl-C or SIGTERM; in the main thread, else until `stop`."""
-        threading.Thread(target=self._warm, name="warm", daemon=True).start()
+        if self._ahead:
+            self.workers.begin(lambda: [opened.tree for opened in self.view.reports])
         try:
             self._server.run(sockets=[self._door.listening])
         except KeyboardInterrupt:
@@ -149,6 +146,11 @@ class Server:
     def stop(self) -> None:
         """End `run`, soon; from any thread."""
         self._server.should_exit = True
+
+    @property
+    def busy(self) -> bool:
+        """Whether threads compute what may take seconds: they cannot be interrupted, and Python ends badly under them."""
+        return self.workers.busy or any(opened.growing for opened in self.view.reports)
 
     @property
     def started(self) -> bool:

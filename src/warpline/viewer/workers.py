@@ -55,6 +55,10 @@ class Workers:
         except (asyncio.TimeoutError, TimeoutError):
             raise Busy("this takes long, and goes on: ask again in a while") from None
 
+    def begin(self, work: Work) -> None:
+        """Do what nobody waits for yet; what goes wrong is for whoever asks for the same."""
+        self._submit(self._heavy, work)
+
     def _submit(self, pool: ThreadPoolExecutor, work: Work) -> Future[Any]:
         with self._lock:
             if self._waiting >= limits.WAITING:
@@ -70,7 +74,7 @@ class Workers:
 
     @property
     def busy(self) -> bool:
-        """Whether something is being computed that a request asked for."""
+        """Whether something is being computed that may take seconds."""
         return self._waiting > 0
 
     def close(self) -> None:

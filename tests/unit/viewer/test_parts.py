@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -234,8 +235,6 @@ def test_heavy_answers_are_computed_once_and_errors_again() -> None:
 
 
 def test_what_takes_too_long_goes_on_and_is_there_when_asked_again() -> None:
-    import threading
-
     workers, go = Workers(), threading.Event()
 
     async def ask() -> None:
@@ -248,9 +247,25 @@ def test_what_takes_too_long_goes_on_and_is_there_when_asked_again() -> None:
     workers.close()
 
 
-def test_no_more_wait_than_can_be_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    import threading
+def test_what_nobody_waits_for_yet_is_told_as_busy_and_fails_alone() -> None:
+    """A server that ends meanwhile must not end Python under a thread that computes."""
+    workers, go = Workers(), threading.Event()
+    ended = threading.Event()
 
+    def work() -> None:
+        go.wait(60)
+        ended.set()
+        raise UsageError("for whoever asks for the same")
+
+    workers.begin(work)
+    assert workers.busy
+    go.set()
+    assert ended.wait(60)
+    assert asyncio.run(workers.heavy("key", lambda: 5)) == 5
+    workers.close()
+
+
+def test_no_more_wait_than_can_be_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "WAITING", 3)
     workers, go = Workers(), threading.Event()
 

@@ -103,7 +103,7 @@ def command(
                 pages = stack.enter_context(handed_over(shown[0], perfetto_ui, progress))
         else:
             pages = dict(bundle.files())
-        server = Server(door, view_of(shown), pages)
+        server = Server(door, view_of(shown), pages, ahead=not handing_over)
         if follow:
             follower = Follower(server.view, server.news, _refreshed)
             follower.start()
@@ -113,7 +113,7 @@ def command(
         # A viewport has to take the interpreter from the rules or a stat several times before it is answered: not 5 ms each time.
         sys.setswitchinterval(_SWITCH_S)
         server.run()
-        if server.workers.busy:  # computations that nobody waits for any more, which cannot be interrupted
+        if server.busy:  # nobody waits for that any more
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
