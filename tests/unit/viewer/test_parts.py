@@ -197,7 +197,7 @@ def test_the_page_for_perfetto_has_no_script_of_its_own() -> None:
     found = pages('<img src=x>"', "https://ui.perfetto.dev")
     assert b"<img" not in found["/"].content
     assert found["/"].content.count(b"<script") == 1
-    assert b'<script src="/perfetto.js"></script>' in found["/"].content
+    assert b'<script type="module" src="/perfetto.js"></script>' in found["/"].content
 
 
 def test_the_files_of_the_page_are_those_that_were_built(tmp_path: Path) -> None:
