@@ -26,8 +26,8 @@ _PAGE = """<!doctype html>
 _STYLE = """:root { font: 16px/1.5 system-ui, sans-serif; } main { max-width: 40rem; margin: 4rem auto; padding: 0 1rem; }
 button { font: inherit; padding: .5rem 1rem; } h1 { overflow-wrap: anywhere; }
 """
-_SCRIPT = """// Sends the trace to the Perfetto UI: PING until it answers PONG, then the buffer. A module: a function of this page that is called
-// like one of the window's must not take its place.
+_SCRIPT = """// Sends the trace to the Perfetto UI: PING until it answers PONG, then the buffer.
+// A module: a function of this page that is called like one of the window's must not take its place.
 const button = document.getElementById("open");
 const state = document.getElementById("state");
 const ui = button.dataset.ui;
