@@ -326,7 +326,11 @@ def test_many_long_questions_are_refused_in_words_and_viewports_go_on(client: Cl
 
 
 @pytest.mark.parametrize(
-    "path", few(["steps?report=0", "findings?report=0", "stat/nvtx_sum?report=0", "flame?report=0&kind=kernels&begin=0&end=9000"])
+    "path",
+    [
+        "alike?report=0&table=kernels&process=0&row=0",
+        *few(["steps?report=0", "findings?report=0", "stat/nvtx_sum?report=0", "flame?report=0&kind=kernels&begin=0&end=9000"]),
+    ],
 )
 def test_a_large_report_is_asked_in_a_process_of_its_own(client: Client, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     here = client.ask(f"/api/1/{path}")
@@ -334,6 +338,18 @@ def test_a_large_report_is_asked_in_a_process_of_its_own(client: Client, monkeyp
     there = client.ask(f"/api/1/{path}&again=1")
     assert here.status == there.status == 200
     assert here.json == there.json
+
+
+def test_two_large_reports_are_compared_in_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline(tmp_path / "one.warpline", PICTURE)
+    timeline(tmp_path / "other.warpline", PICTURE, tick_ns=2_000)
+    with serving(tmp_path / "one.warpline", tmp_path / "other.warpline") as own:
+        here = own.get("difference")
+        monkeypatch.setattr(apart, "LARGE", 0)
+        assert own.get("difference", again=1) == here
+        assert here["tables"]
+        monkeypatch.setattr(apart, "__name__", "warpline.there_is_no_such_module")
+        assert own.api("difference", again=2).status == 400
 
 
 def test_what_goes_wrong_in_that_process_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

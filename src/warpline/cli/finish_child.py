@@ -17,6 +17,7 @@ from warpline.cli.unfinished import leave_for_later
 from warpline.cli.words import counted, short_path
 from warpline.errors import WarplineError
 from warpline.handover import pending
+from warpline.handover.priority import step_back
 
 _LINE = 300
 
@@ -24,7 +25,7 @@ _LINE = 300
 def main(request: Mapping[str, Any]) -> None:
     """Finish the recording that `request` names, and print as JSON what was found."""
     without_pandas()
-    os.nice(5)
+    step_back(5)
     note = pending.read(Path(request["note"]))
     late: list[str] = []
     said: list[str] = []

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import signal
 import sys
 from collections.abc import Mapping
@@ -13,6 +11,7 @@ from typing import Any
 
 from warpline.errors import WarplineError
 from warpline.handover import pending
+from warpline.handover.priority import step_back
 
 # Of the summary: what recording costs is measured at the end; where the report is depends on who reads it.
 _LEFT_OUT, _LAST = "On ", "Report"
@@ -21,7 +20,7 @@ _LEFT_OUT, _LAST = "On ", "Report"
 def main(request: Mapping[str, Any]) -> None:
     """Write a snapshot of the recording whose note `request` names, and print as JSON how it went."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the launcher blocks all of them
-    _be_modest()
+    step_back(10, first_to_go=True)  # the program comes first, also where memory gets short
     said: list[str] = []
     lines: list[str] = []
     try:
@@ -58,10 +57,3 @@ def _snapshot(path: Path) -> list[str]:
             if text and not text.startswith(_LEFT_OUT):
                 lines.append(line)
     return lines
-
-
-def _be_modest() -> None:
-    """The program comes first, also where memory gets short."""
-    os.nice(10)
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")

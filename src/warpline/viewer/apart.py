@@ -6,8 +6,8 @@ python -m warpline.viewer.apart    reads one question from stdin as JSON, writes
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -17,17 +17,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline import errors
+from warpline.handover.priority import step_back
 from warpline.viewer.plain import encoded
+from warpline.viewer.projecting import LAYER
 
 if TYPE_CHECKING:
+    from warpline.query.report import Report
+    from warpline.viewer.answers import View
     from warpline.viewer.opened import Opened
 
 LARGE = 2_000_000  # events: below, it is computed faster than a process starts
 _MOST_S = 1_800.0
 _NICE = 15  # a thirtieth of a core that others want, too
 _ERRORS = ("UsageError", "MissingData", "QueryError", "ReportError")
-_METHODS = frozenset(("findings", "steps", "stat", "flame"))
-_PROJECT = "project"
+_METHODS = frozenset(("findings", "steps", "stat", "flame", "alike"))
+_PROJECT, _DIFFERENCE = "project", "difference"
 
 
 class Apart:
@@ -38,26 +42,31 @@ class Apart:
         self._lock = threading.Lock()
         self._closed = False
 
-    def wanted(self, opened: Opened, method: str) -> bool:
-        """Whether a question is better asked in another process."""
-        return method in _METHODS and sum(lane.events for lane in opened.lanes.all) > LARGE
+    def wanted(self, opened: Opened, method: str, *arguments: Any) -> bool:
+        """Whether a question is better asked in another process: not about rows that only this one has computed."""
+        return method in _METHODS and not (method == "alike" and arguments[0] == LAYER) and _events(opened) > LARGE
 
     def ask(self, opened: Opened, method: str, *arguments: Any) -> Any:
         """Return what `Answers.METHOD(report, *arguments)` returns. Raises what that raises, QueryError where it takes too long."""
-        return self._ask(opened, method, arguments)
+        return self._ask([opened], method, arguments)
+
+    def difference(self, view: View) -> Any:
+        """Return how two reports differ: of large ones, from another process. Raises what `View.compare` raises, and QueryError."""
+        compare = view.compare
+        if compare is None or sum(map(_events, view.reports)) <= LARGE:
+            return None if compare is None else compare(view.reports)
+        return self._ask(view.reports, _DIFFERENCE, (compare.__module__, compare.__qualname__))
 
     def project(self, opened: Opened) -> None:
         """Index the NVTX ranges on the GPU, which takes 120 bytes of memory for each event of a process. Raises QueryError."""
         try:
-            self._ask(opened, _PROJECT, ())
+            self._ask([opened], _PROJECT, ())
         except errors.QueryError:
             if not self._closed:
                 raise
 
-    def _ask(self, opened: Opened, method: str, arguments: Sequence[Any]) -> Any:
-        cache = None if opened.cache is None else str(opened.cache)
-        place = {"report": str(opened.report.path.resolve()), "number": opened.number, "cache": cache}
-        question = {**place, "method": method, "arguments": arguments}
+    def _ask(self, reports: Sequence[Opened], method: str, arguments: Sequence[Any]) -> Any:
+        question = {"reports": [_place(opened) for opened in reports], "method": method, "arguments": arguments}
         with self._lock:
             if self._closed:
                 raise errors.QueryError("the server is being ended")
@@ -94,41 +103,51 @@ def _read(output: bytes) -> Any:
     return answer["answer"]
 
 
+def _events(opened: Opened) -> int:
+    return sum(lane.events for lane in opened.lanes.all)
+
+
+def _place(opened: Opened) -> dict[str, Any]:
+    cache = None if opened.cache is None else str(opened.cache)
+    return {"path": str(opened.report.path.resolve()), "number": opened.number, "cache": cache}
+
+
 def _answer(question: dict[str, Any]) -> dict[str, Any]:
     from warpline.query.report import Report
-    from warpline.viewer import projecting
-    from warpline.viewer.answers import Answers, View
-    from warpline.viewer.opened import Opened
 
-    number, cache = question["number"], question["cache"]
     try:
-        with Report.open(question["report"]) as report:
-            place = None if cache is None else Path(cache)
-            if question["method"] == _PROJECT:
-                return {"answer": projecting.made(report, place) is not None}
-            opened = Opened(number, report, cache=place, projecting=False)
-            answers = Answers(View(report.name, [opened] * (number + 1)))
-            return {"answer": getattr(answers, question["method"])(number, *question["arguments"])}
+        with contextlib.ExitStack() as stack:
+            reports = [stack.enter_context(Report.open(place["path"])) for place in question["reports"]]
+            return {"answer": _answered(question, reports)}
     except errors.WarplineError as error:
         kind = next((name for name in _ERRORS if isinstance(error, getattr(errors, name))), "QueryError")
         return {"error": kind, "text": str(error)}
 
 
-def _yield_to_the_page() -> None:
-    """Compute beside the server and the browser, not before them: whoever opened the page is looking around meanwhile."""
-    if hasattr(os, "sched_setscheduler"):
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-    if hasattr(os, "nice"):
-        os.nice(_NICE)
+def _answered(question: dict[str, Any], reports: Sequence[Report]) -> Any:
+    from warpline.viewer import projecting
+    from warpline.viewer.answers import Answers, View
+    from warpline.viewer.opened import Opened
+
+    method, arguments = question["method"], question["arguments"]
+    caches = [None if place["cache"] is None else Path(place["cache"]) for place in question["reports"]]
+    if method == _PROJECT:
+        return projecting.made(reports[0], caches[0]) is not None
+    numbers = [place["number"] for place in question["reports"]]
+    sides = [Opened(number, report, cache=cache, projecting=False) for number, report, cache in zip(numbers, reports, caches, strict=True)]
+    if method == _DIFFERENCE:
+        module, name = arguments
+        return getattr(importlib.import_module(module), name)(sides)
+    answers = Answers(View(reports[0].name, [sides[0]] * (numbers[0] + 1)))
+    return getattr(answers, method)(numbers[0], *arguments)
 
 
 def main() -> None:
     """Answer one question."""
     warnings.simplefilter("ignore")
-    _yield_to_the_page()
+    step_back(_NICE, batch=True)  # whoever opened the page is looking around meanwhile
     question = json.load(sys.stdin)
-    if question["method"] not in (*_METHODS, _PROJECT):
+    if question["method"] not in (*_METHODS, _PROJECT, _DIFFERENCE):
         raise SystemExit(2)
     sys.stdout.buffer.write(encoded(_answer(question)))
 

@@ -96,12 +96,12 @@ class Site:
     def _heavy_questions(self) -> dict[str, _Ask]:
         answers = self._answers
         return {
-            "alike": lambda p: _call(answers.alike, *_event(p)),
+            "alike": lambda p: self._computed("alike", *_event(p)),
             "findings": lambda p: self._computed("findings", p.whole("report")),
             "selected": lambda p: _call(answers.selected, p.whole("report"), *_span(p), p.numbers("tracks")),
             "flame": lambda p: self._computed("flame", p.whole("report"), p.text("kind"), *p.span()),
             "steps": lambda p: self._computed("steps", p.whole("report")),
-            "difference": lambda p: answers.difference,
+            "difference": lambda p: _call(self.apart.difference, answers.view),
         }
 
     def _start(self, file: File) -> _Endpoint:
@@ -162,7 +162,7 @@ class Site:
 
         def work() -> Any:
             opened = self._answers.view.report(report)
-            if self.apart.wanted(opened, method):
+            if self.apart.wanted(opened, method, *arguments):
                 return self.apart.ask(opened, method, *arguments)
             return getattr(self._answers, method)(report, *arguments)
 

@@ -21,7 +21,7 @@ import pytest
 from warpline.errors import UsageError
 from warpline.report.index import Names, Viewport
 from warpline.report.index.layout import NAME
-from warpline.viewer import apart, limits
+from warpline.viewer import limits
 from warpline.viewer.binary import Rects, short
 from warpline.viewer.bundle import files
 from warpline.viewer.counters import Counter, Where
@@ -283,6 +283,6 @@ def test_no_more_wait_than_can_be_answered(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="this system has no scheduling classes")
 def test_processes_of_heavy_questions_leave_the_cores_to_the_page() -> None:
-    text = "import os; from warpline.viewer import apart; apart._yield_to_the_page(); print(os.nice(0), os.sched_getscheduler(0))"
-    said = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
-    assert (int(said[0]), int(said[1])) == (min(os.nice(0) + apart._NICE, 19), os.SCHED_BATCH)
+    text = "from warpline.handover.priority import step_back; step_back(15, batch=True); print(os.nice(0), os.sched_getscheduler(0))"
+    said = subprocess.run([sys.executable, "-c", f"import os; {text}"], capture_output=True, text=True, check=True).stdout.split()
+    assert (int(said[0]), int(said[1])) == (min(os.nice(0) + 15, 19), os.SCHED_BATCH)
