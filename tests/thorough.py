@@ -17,7 +17,7 @@ def examples(number: int) -> int:
 
 
 def alike(values: Iterable[Any], *kept: Any) -> list[Any]:
-    """Return parameters for one test, of which only those that are kept run each time."""
+    """Return parameters for one test, of which only those that are kept run each time. A value that is a tuple: in a `pytest.param`."""
     return [value if value in kept else _exhaustive(value) for value in values]
 
 

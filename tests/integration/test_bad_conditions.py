@@ -161,7 +161,7 @@ def test_limits_of_the_program_cost_ranges_not_signals(limit: str, tmp_path: Pat
     assert why in " ".join(said.split())
 
 
-@pytest.mark.parametrize("limit", few([("nofile", "4"), ("fsize", "4096"), ("fsize", "0"), ("as", "16777216")], 2))
+@pytest.mark.parametrize("limit", few(map(pytest.param, [("nofile", "4"), ("fsize", "4096"), ("fsize", "0"), ("as", "16777216")]), 2))
 def test_limits_from_the_start(limit: tuple[str, str], tmp_path: Path, target: Target) -> None:
     limited: list[str | Path] = ["prlimit", f"--{limit[0]}={limit[1]}", target("nvtx_odd"), "_exit"]
     if shutil.which("prlimit") is None or subprocess.run(limited, check=False, capture_output=True).returncode != 5:

@@ -319,7 +319,7 @@ def test_windows_from_python_are_nothing_elsewhere(tmp_path: Path) -> None:
     assert len(_ranges(tmp_path)) == 10
 
 
-@pytest.mark.parametrize("words", few([("--delay", "60"), (), ("--duration", "0.1")], 2))
+@pytest.mark.parametrize("words", few(map(pytest.param, [("--delay", "60"), (), ("--duration", "0.1")]), 2))
 def test_ctrl_c_is_for_the_program_in_every_state(words: Sequence[str], tmp_path: Path) -> None:
     text = """
 signal.signal(signal.SIGINT, lambda number, frame: (steps(1), sys.exit(9)))

@@ -85,7 +85,7 @@ needs_perf = pytest.mark.skipif("not may_sample()", reason="the kernel gives no 
 
 @needs_perf
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="stacks come from unwind tables there")
-@pytest.mark.parametrize("words", few([("-fomit-frame-pointer",), ("-fno-omit-frame-pointer",)]))
+@pytest.mark.parametrize("words", few(map(pytest.param, [("-fomit-frame-pointer",), ("-fno-omit-frame-pointer",)])))
 def test_known_calls_are_among_the_samples(words: tuple[str, ...], target: Target, tmp_path: Path) -> None:
     with profile(tmp_path, target("perf_work", *words), "calls") as report:
         seen = stacks(report)
@@ -130,7 +130,7 @@ def test_python_stands_among_the_native_frames(tmp_path: Path) -> None:
 
 @needs_perf
 @pytest.mark.skipif("not (may_sample(kernel=True) and shows_addresses())", reason="the kernel shows nothing of itself here")
-@pytest.mark.parametrize("words", few([(), ("-b", "fp")]))
+@pytest.mark.parametrize("words", few(map(pytest.param, [(), ("-b", "fp")])))
 def test_time_in_the_kernel_has_its_frames(words: tuple[str, ...], target: Target, tmp_path: Path) -> None:
     with profile(tmp_path, *words, target("perf_work", "-O1", "-fno-omit-frame-pointer"), "reads") as report:
         frames = {row["frame"]: row for row in report.table("frames").to_pylist()}
