@@ -47,7 +47,7 @@ def test_tensors_of_torch() -> None:
     assert found["made"] == ["torch.int64", "cpu", True]
     # Two slots were too few, and the larger buffer is of torch, too.
     assert found["grown"] == [5, 5 * BLOCKS * WARPS, 0, "Tensor"]
-    assert set(found["x"]) >= {16.0 * 16.0}
+    assert set(found["x"]) == {16.0**3}
     assert "gradient" in found["gradient"] or "grad" in found["gradient"]
     assert "one piece" in found["steps"]
     assert "64 bytes" in found["small"]
@@ -55,17 +55,17 @@ def test_tensors_of_torch() -> None:
 
 @pytest.mark.require("jax")
 def test_arrays_of_jax_are_nobodys_to_write() -> None:
-    assert answer("jax", "jax", JAX_PLATFORMS="cpu")["refused"] != "taken"
+    assert answer("jax", "jax", JAX_PLATFORMS="cpu")["refused"].startswith("JAX shares")
 
 
 @pytest.mark.require("pytorch")
 def test_the_hosts_half_of_the_reference_designs_example() -> None:
     found = answer("pytorch", "nuggets")
     assert found["tensor"] == ["Tensor", "torch.int64"]
-    assert sorted(found["events"]) == sorted([tag, cta] for cta in range(BLOCKS) for tag in EACH * WARPS)
+    assert sorted(found["events"]) == sorted([tag, cta] for cta in range(BLOCKS) for tag in EACH)  # of warp 0, as there
     assert found["same"] is True
     assert found["overflow"] == 0
-    assert found["shown"] == sorted(EACH * BLOCKS * WARPS)
+    assert found["shown"] == sorted(EACH * BLOCKS)
     assert found["old"] == [["outer", 1_000, 500, 7], ["inner", 1_600, 300, 7]]
     assert set(found["output"]) == {16.0}
 

@@ -114,9 +114,11 @@ def adopt(array: Any, least: int) -> Memory:
     """Use memory that somebody else has made: of torch, CuPy, Numba, cuda-python, NumPy, or a writable buffer.
 
     It is found by `__cuda_array_interface__`, DLPack or the buffer protocol. UsageError where it has none of them, is
-    smaller than `least` bytes, read-only, or not in one piece.
+    smaller than `least` bytes, read-only (as JAX's arrays are), or not in one piece.
     """
     kind = f"{type(array).__module__}.{type(array).__name__}"
+    if kind.startswith(("jax.", "jaxlib.")):  # says nothing of it: neither of its protocols does
+        raise UsageError("JAX shares the memory of its arrays, and nobody may write into it: leave `memory` out")
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
         found = _from_interface(array, interface, kind)

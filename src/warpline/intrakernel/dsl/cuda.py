@@ -44,7 +44,7 @@ nvcc takes the same options; `torch.utils.cpp_extension.load_inline` has `extra_
 
 Per region two clock reads and one predicated 16-byte store: 7 instructions per pass of a loop (8 with a payload that is a
 literal: it has a register to be put into, as the tag has), at most 8 with a payload and the launch's generation; 8 registers
-in the smallest kernel (10 with a generation or a ring), none in larger ones, whose own top is as wide. No atomics (one per
+in the smallest kernel (10 with a ring), none in larger ones, whose own top is as wide. No atomics (one per
 warp in mode `claim`), no local memory. The top of the kernel reads the buffer's head, the end writes 40 bytes. With
 `-DWARPLINE_INTRAKERNEL_OFF` or `warpline::Profiler<false>` the machine code is what it is without regions.
 
