@@ -102,6 +102,23 @@ def jax() -> Any:
     return {"refused": refused(jnp.zeros(SIZE // 4, jnp.int32))}
 
 
+def streams() -> Any:
+    """Handles of streams, of those packages that are here; none needs a device."""
+    from warpline.intrakernel.memory import handle_of
+
+    found = {}
+    if find_spec("cupy"):
+        import cupy  # type: ignore[import-not-found, unused-ignore]
+
+        found["cupy"] = handle_of(cupy.cuda.ExternalStream(1234))
+    if find_spec("cuda"):
+        from cuda.bindings import driver  # type: ignore[import-not-found, unused-ignore]
+        from cuda.core import Stream  # type: ignore[import-not-found, unused-ignore]
+
+        found |= {"bindings": handle_of(driver.CUstream(1234)), "core": handle_of(Stream.from_handle(1234))}
+    return found
+
+
 def nuggets() -> Any:
     """The host's half of the reference design's example, on the CPU: what `prof.tensor` is, decoding and the trace."""
     import torch as package

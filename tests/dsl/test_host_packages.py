@@ -58,6 +58,13 @@ def test_arrays_of_jax_are_nobodys_to_write() -> None:
     assert answer("jax", "jax", JAX_PLATFORMS="cpu")["refused"].startswith("JAX shares")
 
 
+@pytest.mark.parametrize("piece", [pytest.param(name, marks=pytest.mark.require(name)) for name in ("cupy", "cuda-bindings")])
+def test_streams_of_packages_have_handles(piece: str) -> None:
+    found = answer(piece, "streams") if piece in LIBRARIES else run_for_answer(piece, FOLDER / "host_packages.py", "streams")
+    assert set(found) >= ({"cupy"} if piece == "cupy" else {"bindings", "core"})
+    assert set(found.values()) == {1234}
+
+
 @pytest.mark.require("pytorch")
 def test_the_hosts_half_of_the_reference_designs_example() -> None:
     found = answer("pytorch", "nuggets")
