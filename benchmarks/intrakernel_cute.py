@@ -1,14 +1,12 @@
 """What a region inside a CuTe DSL kernel costs on a GPU: ns beside the reference design, in the same run.
 
-Where the machine has no CuTe DSL, the kernels come compiled: WARPLINE_CUBINS names a folder, made elsewhere by
-`CUTE_DSL_ARCH=sm_90a PYTHONPATH=src:benchmarks python benchmarks/_intrakernel_cute_kernels.py FOLDER/sm_90a`.
+Where the machine has no CuTe DSL, tools/cubins.py has compiled the kernels elsewhere.
 Not yet run on a GPU: the kernels are compiled for GPUs (tests/dsl/test_cute_benchmark.py).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import Any
 from _intrakernel_gpu import BARE, FULL, REFERENCE, REGION, RING, SLOT_BYTES, per_pass, region_rows
 from harness import Row
 from intrakernel_cuda import Device
-from tests.pieces import missing
+from tests.pieces import cubins, missing
 from warpline import intrakernel
 from warpline.intrakernel.device.cuda_kernels import GpuKernels
 from warpline.intrakernel.driver import driver
@@ -33,22 +31,18 @@ def architecture() -> str:
     return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
 
 
-def carried() -> Path:
-    """The folder of kernels that were compiled elsewhere; there may be none."""
-    return Path(os.environ.get("WARPLINE_CUBINS", "build/gpu/cubins")) / architecture()
-
-
 def lacks() -> str | None:
     """Say what is not here; None where the kernels are, or can be made."""
-    if (carried() / "cost.json").exists() or not (reason := missing("cutlass-dsl")):
+    if not (reason := missing("cutlass-dsl")):
         return None
-    return f"{reason}, and {carried()} has no kernels of it"
+    folder = cubins(KERNELS.stem, architecture())
+    return None if (folder / "cost.json").exists() else f"{reason}, and {folder} has no kernels of it"
 
 
 def run(quick: bool) -> list[Row]:
     """Ns that a region adds to a pass of a loop that does next to nothing, in all warps of 64 blocks."""
     with tempfile.TemporaryDirectory(prefix="warpline-bench-") as made:
-        folder = carried()
+        folder = cubins(KERNELS.stem, architecture())
         if not (folder / "cost.json").exists():
             from tests.dsl.languages import run as run_program
 

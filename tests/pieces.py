@@ -74,6 +74,11 @@ def find_nvcc() -> str | None:
     return next(iter(found), None)
 
 
+def cubins(program: str, arch: str) -> Path:
+    """Where kernels of CuTe DSL lie that a program compiled for a GPU elsewhere (tools/cubins.py); there may be none."""
+    return Path(os.environ.get("WARPLINE_CUBINS", ROOT / "build" / "gpu" / "cubins")) / arch / program
+
+
 LIBRARIES = {
     "nccl": "nvidia/nccl/lib/libnccl.so.2",
     "cublas": "nvidia/*/lib/libcublas.so.*",

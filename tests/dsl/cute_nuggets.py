@@ -1,6 +1,6 @@
 """Kernels written for the reference design, with nothing changed but where they import from: python cute_nuggets.py FOLDER.
 
-Writes FOLDER/<kernel>.ptx and .cubin for the architecture that CUTE_DSL_ARCH names: `example` travels to a GPU without the package.
+Writes FOLDER/<kernel>.ptx and .cubin for the architecture that CUTE_DSL_ARCH names. tests/gpu launches `example` without the package.
 """
 
 # ruff: noqa: ANN001, ANN201, ANN202, ANN204, TID253

@@ -1,21 +1,19 @@
 """A kernel of CuTe DSL records on a GPU: compiled where the package is, launched by the driver alone. Not yet run on a GPU.
 
-Where the machine has a GPU but not the package, name a folder in WARPLINE_CUBINS and put into it what was made elsewhere:
-`CUTE_DSL_ARCH=sm_90a python tests/dsl/cute_cubin.py FOLDER/sm_90a`, and cute_nuggets.py likewise.
+Where the machine has a GPU but not the package, tools/cubins.py has made them elsewhere.
 """
 
 from __future__ import annotations
 
 import ctypes
 import json
-import os
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.dsl.languages import run
-from tests.pieces import ROOT, missing
+from tests.pieces import ROOT, cubins, missing
 from warpline.intrakernel import allocate, dsl
 from warpline.intrakernel.device.cuda_kernels import GpuKernels
 from warpline.intrakernel.driver import driver
@@ -28,7 +26,7 @@ def carried(tmp_path: Path, program: str, file: str) -> Path:
     """The folder that has `file`: what was made elsewhere, or is made here; else the test is skipped."""
     major, minor = driver().capability(0)
     arch = f"sm_{major}{minor}" + ("a" if major >= 9 else "")
-    folder = Path(os.environ.get("WARPLINE_CUBINS", tmp_path)) / arch
+    folder = cubins(Path(program).stem, arch)
     if not (folder / file).exists():
         if reason := missing("cutlass-dsl"):
             pytest.skip(f"{reason}, and {folder} has no cubin of it")
