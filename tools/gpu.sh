@@ -1,5 +1,6 @@
 #!/bin/sh
 # Runs tests/gpu, and the benchmarks that need a GPU, with the machine's own Python packages and tools and without a network.
+# CuTe DSL is seldom there: `python tools/cubins.py` compiles its kernels elsewhere, into build/gpu/cubins.
 # usage: gpu.sh PYTHON WHEELS [pytest arguments]   WHEELS: folder of wheels to install what is missing from, or ""
 set -eu
 python=$1 wheels=$2
