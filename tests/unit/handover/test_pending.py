@@ -211,5 +211,6 @@ def test_a_folder_of_notes_that_goes_while_it_is_read_has_none(tmp_path: Path, m
             Path(path).rmdir()
         return scandir(path)
 
-    monkeypatch.setattr(os, "scandir", gone)
-    assert pending.listed(tmp_path / "r.warpline") == []
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", gone)
+        assert pending.listed(tmp_path / "r.warpline") == []
