@@ -6,7 +6,8 @@ namespace {
 
 constexpr uint64_t kEach =
     2;  // begins looked at for each rectangle of a lane, at least where there are so many
-constexpr double kStep = 1.05;  // the grain grows by so much at least
+constexpr double kStep = 1.02;  // the grain grows by so much at least
+constexpr double kRoom = 0.95;  // of the limit, for what was estimated
 
 // When nodes of a lane begin that have slices in the view: those of the highest level with `enough` of them, or the leaves.
 void sample(const LaneView &lane, int64_t begin, int64_t end, uint64_t enough, std::vector<int64_t> &out) {
@@ -31,8 +32,10 @@ void sample(const LaneView &lane, int64_t begin, int64_t end, uint64_t enough, s
   }
 }
 
-// Two slices that begin further apart than the grain are never in one rectangle.
-uint64_t at_least(std::span<const int64_t> begins, std::span<const size_t> lanes, int64_t grain) {
+// Two slices that begin further apart than the grain are never in one rectangle: there are so many at least. `likely`: a rectangle
+// ends within a node, where the next one begins; half a node earlier is the best guess.
+uint64_t count_of(std::span<const int64_t> begins, std::span<const size_t> lanes, int64_t grain,
+                  bool likely) {
   uint64_t count = 0;
   size_t at = 0;
   for (const size_t behind : lanes) {
@@ -40,8 +43,10 @@ uint64_t at_least(std::span<const int64_t> begins, std::span<const size_t> lanes
       continue;
     }
     ++count;
-    for (int64_t last = begins[at++]; at < behind; ++at) {
-      const bool apart = begins[at] - last > grain;
+    int64_t last = begins[at];
+    const int64_t half = likely ? (begins[behind - 1] - last) / static_cast<int64_t>(2 * (behind - at)) : 0;
+    for (++at; at < behind; ++at) {
+      const bool apart = begins[at] - last > grain - half;
       last = apart ? begins[at] : last;
       count += apart ? 1 : 0;
     }
@@ -60,10 +65,16 @@ int64_t starting_grain(const Index &index, std::span<const LaneRecord *const> la
     sample(index.view(*lane), begin, end, kEach * (limit / lanes.size() + 1), begins);
     behind.push_back(begins.size());
   }
-  for (uint64_t count = at_least(begins, behind, grain); count > limit && grain < end - begin;
-       count = at_least(begins, behind, grain)) {
-    const double wider = std::max(kStep, static_cast<double>(count) / static_cast<double>(limit));
-    const double wanted = static_cast<double>(std::max<int64_t>(grain, 1)) * wider;
+  if (count_of(begins, behind, grain, false) <= limit) {
+    return grain;
+  }
+  const double room = kRoom * static_cast<double>(limit);
+  while (grain < end - begin) {
+    const auto count = static_cast<double>(count_of(begins, behind, grain, true));
+    if (count <= room) {
+      break;
+    }
+    const double wanted = static_cast<double>(std::max<int64_t>(grain, 1)) * std::max(kStep, count / room);
     grain = static_cast<int64_t>(
         std::clamp(wanted, static_cast<double>(grain + 1), static_cast<double>(end - begin)));
   }
