@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.thorough import few
-from tests.viewing import PICTURE, Client, serving
+from tests.viewing import PATIENCE_S, PICTURE, Client, serving
 from warpline.testing.timeline import timeline
 from warpline.viewer import apart, limits, projecting
 
@@ -311,6 +314,49 @@ def test_two_hundred_clients_at_once_are_all_answered(client: Client) -> None:
     with ThreadPoolExecutor(200) as pool:
         found = set(pool.map(one, range(200)))
     assert found == {(200, 200)}
+
+
+SQL = "POST /api/1/sql HTTP/1.1\r\nhost: 127.0.0.1\r\ncookie: COOKIE\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"
+
+
+@pytest.mark.parametrize("said", ["", "GET / HT", SQL])
+def test_who_begins_a_request_and_does_not_go_on_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    timeline(tmp_path / "run.warpline", PICTURE)
+    with serving(tmp_path / "run.warpline") as own:
+        monkeypatch.setattr(limits, "REQUEST_S", 0.2)
+        with socket.create_connection(("127.0.0.1", own.door.port), PATIENCE_S) as slow:
+            slow.sendall(said.replace("COOKIE", own.cookie).encode())
+            with contextlib.suppress(ConnectionResetError):
+                while slow.recv(1 << 16):
+                    pass
+
+
+def test_silent_connections_keep_nobody_out(client: Client) -> None:
+    with contextlib.ExitStack() as stack:
+        for number in range(200):
+            silent = stack.enter_context(socket.create_connection(("127.0.0.1", client.door.port), PATIENCE_S))
+            silent.sendall(b"GET / HTTP/1.1\r\nhost:"[: number % 23])
+        for _ in range(5):
+            assert client.api("viewport", report=0, begin=0, end=60_000, width=400, tracks="0-30").status == 200
+
+
+def test_a_report_that_is_removed_or_replaced_meanwhile_is_told(tmp_path: Path) -> None:
+    """What is open stays open; what is read again is told, or read anew."""
+    path = tmp_path / "run.warpline"
+    timeline(path, PICTURE)
+    viewport = {"report": 0, "begin": 0, "end": 60_000, "width": 400, "tracks": "0-30"}
+    with serving(path) as own:
+        before = own.get("viewport", **viewport)
+        shutil.rmtree(path)
+        assert own.get("viewport", **viewport) == before
+        for name in ("findings", "stat/nvtx_sum"):
+            gone = own.api(name, report=0)
+            assert gone.status == 500
+            assert "cannot read" in gone.json["error"]
+        timeline(path, PICTURE, tick_ns=3_000)
+        assert own.get("viewport", **viewport) == before
+        assert own.get("stat/nvtx_pushpop_sum", report=0)["rows"]
+        assert own.get("meta")["reports"]
 
 
 def test_many_long_questions_are_refused_in_words_and_viewports_go_on(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

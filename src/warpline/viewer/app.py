@@ -251,6 +251,9 @@ async def _safely(path: str, answer: Awaitable[Response]) -> Response:
     except tuple(kind for kind, _ in _STATUS) as error:
         status = next(status for kind, status in _STATUS if isinstance(error, kind))
         return _failure(status, str(error) or "the request is too long")
+    except OSError as error:
+        what = f"cannot read {error.filename or 'the report'}: {error.strerror or type(error).__name__}"
+        return _failure(500, f"{what}\nWas the report moved or removed? Then open it anew.")
     except Exception as error:  # a mistake of ours: the page goes on, and whoever started the server sees where it was
         _log.exception("%s failed", path)
         return _failure(500, f"this went wrong in the server: {type(error).__name__}")

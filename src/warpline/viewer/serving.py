@@ -97,6 +97,7 @@ class Server:
 
         from warpline.viewer.answers import Answers
         from warpline.viewer.app import News, Site
+        from warpline.viewer.impatience import Impatient
         from warpline.viewer.workers import Workers
 
         self.view, self._ahead = view, ahead
@@ -113,7 +114,7 @@ class Server:
         config = uvicorn.Config(
             app,
             loop="asyncio",
-            http="h11",
+            http=Impatient,
             ws="wsproto",
             ws_max_size=limits.BODY,
             ws_per_message_deflate=False,  # what is sent stays on this machine, or goes through ssh
