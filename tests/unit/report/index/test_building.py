@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -94,6 +96,33 @@ def test_where_the_report_cannot_be_written_it_goes_to_the_cache(report: Path, t
     for cache in (None, report / "index"):
         with pytest.raises(ReportError, match="cannot write the index"):
             opened(report, cache)
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from warpline.errors import ReportError
+from warpline.report.index import LaneIndex
+from warpline.report.store import open_store
+store = open_store(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), -1))  # as on a full disk, writing more fails
+try:
+    LaneIndex.open(store, store.parts[0], Path(sys.argv[2]))
+except ReportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits of files")
+@pytest.mark.parametrize("room", [0, 256, 1000])
+def test_a_disk_that_gets_full_is_told_and_nothing_is_left(report: Path, tmp_path: Path, room: int) -> None:
+    words = [sys.executable, "-c", FULL, str(report), str(tmp_path / "cache"), str(room)]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "cannot write the index" in said
+    assert "there is no room for it" in said
+    assert [path for folder in (report / "index", tmp_path / "cache") for path in folder.glob("*")] == []
+    with opened(report) as index:
+        assert len(index.names)
 
 
 def test_finishing_makes_it(tmp_path: Path, always: None) -> None:
