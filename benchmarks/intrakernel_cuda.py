@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import statistics
 from collections import Counter
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,12 +75,16 @@ def regions(device: Device, count: int) -> list[Row]:
         other = intrakernel.allocate(**shape, slots=count, clock=clock)
         cases[f"a region, {clock}"] = ("region", device.kernels(other), other)
     cases["a region with payload and generation"] = ("payload", device.kernels(slices, generation=True), slices)
+    claimed = intrakernel.allocate(**shape, slots=count, mode="claim")
+    cases["a region in a slice that was claimed"] = ("region", device.kernels(claimed), claimed)
     cases["a region into a ring in shared memory"] = ("ring", device.kernels(ring), ring)
     cases["an event of the reference design"] = ("reference", cases["nothing"][1], device.zeros(SLOT_BYTES))
     values: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(7):
         for name, (kernel, kernels, into) in cases.items():
-            kernels.launch(kernel, BLOCKS, THREADS, x, took, count, into)
+            # A buffer whose slices are claimed begins anew for each launch.
+            with into.launch(kernel) if isinstance(into, Buffer) else nullcontext():
+                kernels.launch(kernel, BLOCKS, THREADS, x, took, count, into)
             values[name].append(statistics.median(device.words(took, BLOCKS)) / count)
     best = {name: min(found) for name, found in values.items()}
     peer = best["an event of the reference design"] - best["nothing"]

@@ -96,6 +96,7 @@ def test_the_benchmark_itself_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = benchmark.regions(device, 20)
     assert [row.what for row in rows if row.budget] == ["a region, globaltimer", "a region, clock"]
     assert all(row.peer_value is not None for row in rows)
+    assert len(rows) == 5
     product = benchmark.product(device, 1, n=128)[0]
     assert product.value > 0
     assert product.budget == 1.02

@@ -21,6 +21,7 @@ def test_they_compile_for_a_gpu(tmp_path: Path, capability: str) -> None:
     assert found["loop"].count("%globaltimer_lo") == found["payload"].count("%globaltimer_lo") == 2
     assert found["reference"].count("atom.global.add.u64") == 1
     assert found["reference"].count("%globaltimer") == 2
+    assert "globaltimer" not in found["scoped"]
     # Eight regions for each tile, and the compiler still loads tiles ahead of those that are worked on.
     assert found["attention"].count("%globaltimer_lo") == 2 * len(TAGS)
     for what in ("cp.async", "wgmma.mma" if capability == "90" else "mma.sync"):

@@ -22,6 +22,7 @@ from warpline.intrakernel.dsl.triton import bind
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import _intrakernel_proton as proton
 import _intrakernel_triton_kernels as kernels
 
 
@@ -53,6 +54,7 @@ def compile_all(folder: Path, capability: int) -> None:
     save("loop", kernels.loop, numbers, {"PAYLOAD": False}, on)
     save("payload", kernels.loop, numbers, {"PAYLOAD": True}, on)
     save("reference", kernels.reference, {**numbers, "slots": "i64"}, {})
+    save("scoped", proton.scoped, numbers, {})  # without Proton's session a scope is nothing
     shape = {"KIND": tl.float16, "WIDTH": 64, "ROWS": 128, "COLUMNS": 64}
     words = {**dict.fromkeys(("q", "k", "v", "out"), "*fp16"), "length": "i32", "scale": "fp32"}
     buffer = allocate(device="cpu", warps=4, tags=kernels.ATTENTION_TAGS)
