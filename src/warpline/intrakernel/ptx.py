@@ -162,7 +162,13 @@ def _linear(name: str, at: str, of: str) -> str:
 
 def _revision() -> int:
     """A number that changes with the text above, for compilers that keep what they compiled."""
-    plans = (Plan(), Plan(generation=True, warp_mask=5, sample_blocks=2), Plan(mode="claim"), Plan(mode="smem", ring_slots=8))
+    plans = (
+        Plan(),
+        Plan(generation=True, warp_mask=5, sample_blocks=2),
+        Plan(mode="claim"),
+        Plan(mode="smem", ring_slots=8),
+        Plan(mode="smem", ring_slots=8, clock="clock"),
+    )
     texts = [text for plan in plans for text in (now(plan), begin(plan, "$0"), end(plan, 1, "$0", None), finish(plan))]
     return zlib.crc32("".join(texts).encode())
 

@@ -35,9 +35,10 @@ imported, the interpreter runs the same kernels on the host and they record into
 
 ## Overhead
 
-Per region two clock reads and one predicated 16-byte store: 7 to 9 instructions per pass of a loop. 2 to 6 registers in a
-small kernel; a pipelined GEMM with three regions took 4 to 12 more. No local memory and no atomics, but for one per warp in
-mode `claim`, and where a launch has more warps than the buffer has places. About 70 instructions for a whole kernel.
+Per region two clock reads and one predicated 16-byte store: 7 to 9 instructions per pass of a loop. 2 to 8 registers in a
+small kernel; a pipelined GEMM with three regions took 4 to 12 more, attention with eight in each pass 2 to 36: regions keep
+apart what the compiler would have mixed. No local memory and no atomics, but for one per warp in mode `claim`, and where a
+launch has more warps than the buffer has places. About 70 instructions for a whole kernel.
 `bind(buffer, enabled=False)` compiles to the same machine code as a kernel without regions.
 
 ## What the compiler may move
