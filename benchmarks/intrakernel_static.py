@@ -52,7 +52,7 @@ def _rows(language: str, arch: str, folder: Path) -> list[Row]:
             continue
         cost = costs.cost(codes, name)
         what = OURS if name == costs.REFERENCE and language == "cute" else what
-        budget = 0 if name == costs.OFF else costs.INSTRUCTIONS[language].get(name)
+        budget = None if name == costs.REFERENCE else costs.promised(language, name)
         note = f"{cost.registers} registers, {arch}"
         rows.append(Row(f"{NAMES[language]}: {what}", cost.instructions, "instructions", budget=budget, budget_on="value", note=note))
     return rows

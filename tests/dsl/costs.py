@@ -49,7 +49,13 @@ _DEFINES: dict[str, tuple[str, ...]] = {
     REFERENCE: ("RECORD=2",),
 }
 
-# The promise is 7 without and 9 with a payload that is computed, or a generation; 9 for Triton and Numba; what holds is less.
+
+def promised(language: str, name: str) -> int:
+    """Instructions that a region may add."""
+    return 0 if name == OFF else 7 if language in ("cute", "cuda") and name in (REGION, LITERAL) else 9
+
+
+# What holds: less than promised mostly, and more in two cases.
 INSTRUCTIONS = {
     "cute": {REGION: 7, LITERAL: 7, PAYLOAD: 8, GENERATION: 8, BOTH: 9, RING: 9},
     # Two stamps, bounds, address, cursor, tag, literal, store: each is an instruction. To keep tag and literal in registers takes two more.
