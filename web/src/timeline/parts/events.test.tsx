@@ -46,6 +46,17 @@ it("lists what came after it was asked for, as text", async () => {
   expect(place.querySelector("b")).toBeNull();
 });
 
+it("never has the events of the row that one has left", async () => {
+  await arrive();
+  store.addRects(rects([{ track: 2, start: 10, duration: 5, name: "other" }]), 0, [2], 1, 1, true);
+  trees.value = [[node("p", { process: 3, track: track(1) }), node("q", { process: 3, track: track(2) })]];
+  await act(() => void (focusedRow.value = "q"));
+  // At once: nobody rests between going to a row and into its events.
+  expect(options()).toEqual(["other, 5 ns from 10 ns"]);
+  await act(() => void (focusedRow.value = "nowhere"));
+  expect(options()).toEqual([]);
+});
+
 it("is walked with arrow keys, and stays where one is when more comes", async () => {
   await arrive();
   const list = place.querySelector<HTMLElement>("[role=listbox]")!;

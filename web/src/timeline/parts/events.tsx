@@ -24,19 +24,30 @@ function isOne(a: Listed, b: Listed | undefined): boolean {
   return b !== undefined && a.event.track === b.event.track && a.event.lane === b.event.lane && a.event.row === b.event.row;
 }
 
+/** A walk through the events of a row. */
+interface Walk {
+  of: string | null;
+  list: Listed[];
+  at: number;
+}
+
 export function Events({ stage }: { stage: Stage | null }) {
-  const [{ list, at }, set] = useState<{ list: Listed[]; at: number }>({ list: [], at: 0 });
   const key = focusedRow.value;
+  const [made, set] = useState<Walk>({ of: key, list: [], at: 0 });
+  // Of another row: whoever goes on by keys must not select its events.
+  const { list, at }: Omit<Walk, "of"> = made.of === key ? made : { list: [], at: 0 };
   const row = [...layout.value.pinned.rows, ...layout.value.main.rows].find((one) => one.key === key);
   const { begin, end } = view.value;
   const came = arrivals.value;
   useEffect(() => {
-    const refresh = later(() => {
+    const make = (): void => {
       const offset = row === undefined ? 0 : (offsets.value[row.report] ?? 0);
       const next = stage === null || row === undefined ? [] : biggest(stage.store, row, { begin: begin - offset, end: end - offset });
       // Whoever stands on an event stays on it.
-      set((before) => ({ list: next, at: Math.max(next.findIndex((one) => isOne(one, before.list[before.at])), 0) }));
-    }, REST);
+      set((before) => ({ of: key, list: next, at: Math.max(next.findIndex((one) => isOne(one, before.list[before.at])), 0) }));
+    };
+    if (made.of !== key) return make();
+    const refresh = later(make, REST);
     refresh();
     return refresh.cancel;
   }, [stage, key, begin, end, came]);
@@ -44,7 +55,7 @@ export function Events({ stage }: { stage: Stage | null }) {
   const go = (index: number): void => {
     const one = list[Math.min(Math.max(index, 0), list.length - 1)];
     if (one === undefined) return;
-    set({ list, at: list.indexOf(one) });
+    set({ of: key, list, at: list.indexOf(one) });
     focusedEvent.value = one.event;
     reveal(one.event.start + (offsets.value[one.event.report] ?? 0), one.event.duration);
   };
