@@ -210,9 +210,10 @@ def test_everything_is_reached_by_keys_alone(visit: Visit) -> None:
     else:
         pytest.fail("no number of Tabs leads to the tracks")
     for _ in range(40):
-        if page.evaluate("document.activeElement?.getAttribute('aria-label')?.startsWith('NVTX')"):
+        if page.evaluate("(window.before = document.activeElement).getAttribute('aria-label')?.startsWith('NVTX')"):
             break
         page.keyboard.press("ArrowDown")
+        visit.until("() => document.activeElement !== window.before")  # the focus follows when the page has drawn its rows
     page.keyboard.press("ArrowRight")
     visit.until("() => document.activeElement?.getAttribute('role') === 'listbox' && document.querySelector('#tl-event-0') !== null")
     page.keyboard.press("ArrowDown")
