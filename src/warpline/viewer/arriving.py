@@ -15,12 +15,12 @@ _MOST = 2 << 20  # bytes; rows of thousands of ranks come after the page
 
 def arriving(page: bytes, answers: Answers) -> bytes:
     """Return `page` with `Meta` and the rows of all reports as JSON; as it is while a report is being opened, or where that is too much."""
-    meta = answers.meta()  # first: a report that is opened anew meanwhile is told as older than its rows, and asked for again
-    trees = [opened.tree_now for opened in answers.view.reports]
     before, end, after = page.rpartition(_END)
-    if not end or any(tree is None for tree in trees):
+    # Nobody waits for the page: while indexes are being made, or where they cannot be, it asks by itself and says what it hears.
+    if not end or any(opened.tree_now is None for opened in answers.view.reports):
         return page
-    first = encoded({"meta": meta, "tracks": trees})
+    meta = answers.meta()  # before the rows: those that come meanwhile are told as older than they are, and asked for again
+    first = encoded({"meta": meta, "tracks": [opened.tree_now for opened in answers.view.reports]})
     if len(first) > _MOST:
         return page
     # The only character that could end the element, or begin a comment in it.

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.viewing import PICTURE
+from warpline.errors import ReportError
 from warpline.flows.viewing import view_of
 from warpline.query import open as open_report
 from warpline.testing.timeline import timeline
@@ -46,6 +47,17 @@ def answers(tmp_path: Path) -> Iterator[Answers]:
     timeline(path, PICTURE)
     with open_report(path) as found:
         yield Answers(view_of([found]))
+
+
+def test_it_comes_alone_where_a_report_cannot_be_shown(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(report: object) -> None:
+        raise ReportError("it would fill the memory")
+
+    monkeypatch.setattr("warpline.viewer.opened.weigh", refuse)
+    assert arriving(PAGE, answers) == PAGE
+    with pytest.raises(ReportError, match="fill the memory"):  # the page asks for them, and says why there are none
+        answers.tracks(0)
+    assert arriving(PAGE, answers) == PAGE
 
 
 def test_it_comes_with_what_was_made(answers: Answers) -> None:
