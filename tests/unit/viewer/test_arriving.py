@@ -60,6 +60,21 @@ def test_it_comes_alone_where_a_report_cannot_be_shown(answers: Answers, monkeyp
     assert arriving(PAGE, answers) == PAGE
 
 
+def test_it_comes_alone_where_a_report_changes_meanwhile(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers.tracks(0)
+    (opened,) = answers.view.reports
+    meta = answers.meta
+
+    def late() -> object:
+        opened.generation += 1
+        return meta()
+
+    monkeypatch.setattr(answers, "meta", late)
+    assert arriving(PAGE, answers) == PAGE
+    monkeypatch.undo()
+    assert arriving(PAGE, answers) != PAGE
+
+
 def test_it_comes_with_what_was_made(answers: Answers) -> None:
     assert arriving(PAGE, answers) == PAGE  # nobody waits for rows that are still to be made
     tree = answers.tracks(0)
