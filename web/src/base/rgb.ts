@@ -8,6 +8,11 @@ export function css(color: number): string {
   return `#${(color & 0xffffff).toString(16).padStart(6, "0")}`;
 }
 
+/** The four bytes of an opaque pixel as one number; little-endian, as every machine with a browser is. */
+export function pixel(color: number): number {
+  return (0xff000000 | ((color & 0xff) << 16) | (color & 0xff00) | ((color >> 16) & 0xff)) >>> 0;
+}
+
 /** `share` of `a`, the rest `b`. */
 export function mix(a: number, b: number, share: number): number {
   const channel = (shift: number): number => Math.round(((a >> shift) & 255) * share + ((b >> shift) & 255) * (1 - share)) << shift;

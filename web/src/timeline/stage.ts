@@ -15,6 +15,7 @@ import type { Target } from "./draw/links";
 import { paintOverlay } from "./draw/overlay";
 import { DrawList } from "./draw/pack";
 import { Palette } from "./draw/palette";
+import { Pixels } from "./draw/pixels";
 import { TextFit } from "./draw/text";
 import { DARK, LIGHT } from "../base/canvas";
 import { isDark } from "./parts/dark";
@@ -51,6 +52,7 @@ export class Stage {
   readonly #base: CanvasRenderingContext2D;
   readonly #over: CanvasRenderingContext2D;
   readonly #list = new DrawList();
+  readonly #pixels = new Pixels();
   readonly #ends: (() => void)[] = [];
   #fit!: TextFit;
   #lights!: Lights;
@@ -176,8 +178,8 @@ export class Stage {
     const wide = Math.round(width * ratio);
     return {
       context: this.#base, ratio, width: wide, height: Math.round(height * ratio), view: view.value, scale: scaleOf(view.value, wide),
-      windows: this.windows(), palette: this.#lights.palette, lights: this.#lights, fit: this.#fit, list: this.#list, store: this.store, meta: meta.value,
-      offsets: offsets.value,
+      windows: this.windows(), palette: this.#lights.palette, lights: this.#lights, fit: this.#fit, list: this.#list, pixels: this.#pixels, store: this.store,
+      meta: meta.value, offsets: offsets.value,
     };
   }
 

@@ -1,4 +1,4 @@
-/** Paints rows: grounds, grid, rectangles by shade, counters, then text. */
+/** Paints rows: grounds, grid, rectangles and counters as pixels, then text. */
 import { ticksOf } from "../layout/ticks";
 import { type Row, laneTop, rowsBetween } from "../layout/rows";
 import { toPixel } from "../layout/scale";
@@ -7,39 +7,39 @@ import { AXIS, type Frame, type Window, font } from "./frame";
 import { type DrawList, addBusy, levelOf, packRun } from "./pack";
 import { INKS, LEVELS } from "./palette";
 import { packMarks } from "./points";
-import { paintPlot } from "./counters";
+import { paintPlot, paintTop } from "./counters";
 import { trackPieces } from "./piece";
-import { css } from "../../base/rgb";
+import { css, rgb } from "../../base/rgb";
 
 /** Labels of a frame at most: writing is what costs most on machines without a GPU. */
 const MOST_LABELS = 900;
 
 export function paintBase(frame: Frame): void {
-  const { context, width, height, ratio, palette } = frame;
-  context.fillStyle = css(palette.theme.ground);
-  context.fillRect(0, 0, width, height);
-  const axis = ticksOf(frame.view, width / ratio);
-  for (const window of frame.windows) paintWindow(frame, window, axis.ticks.map((tick) => ({ x: Math.round(toPixel(frame.scale, tick.time)), strong: tick.label !== "" })));
+  const axis = ticksOf(frame.view, frame.width / frame.ratio);
+  const grid = axis.ticks.filter((tick) => tick.label !== "").map((tick) => Math.round(toPixel(frame.scale, tick.time)));
+  for (const window of frame.windows) paintWindow(frame, window, grid);
   paintAxis(frame, axis);
 }
 
-function paintWindow(frame: Frame, window: Window, grid: { x: number; strong: boolean }[]): void {
-  const { context, ratio, width, list, palette } = frame;
+function paintWindow(frame: Frame, window: Window, grid: readonly number[]): void {
+  const { context, ratio, width, height, list, palette, pixels } = frame;
   const top = Math.round(window.top * ratio);
   const bottom = Math.round(window.bottom * ratio);
+  const rows = rowsBetween(window.rows, window.top - window.shift, window.bottom - window.shift);
+  pixels.within(width, height, top, bottom);
+  paintGrounds(frame, window, rows, grid);
+  list.clear();
+  for (const row of rows) packRow(frame, window, row);
+  pixels.paint(list, palette);
+  const counters = rows.filter((row) => row.style === "counter");
+  for (const row of counters) paintPlot(frame, window, row);
+  pixels.show(context);
   context.save();
   context.beginPath();
   context.rect(0, top, width, bottom - top);
   context.clip();
-  context.fillStyle = css(palette.theme.ground);
-  context.fillRect(0, top, width, bottom - top);
-  const rows = rowsBetween(window.rows, window.top - window.shift, window.bottom - window.shift);
-  paintGrounds(frame, window, rows, grid);
-  list.clear();
-  for (const row of rows) packRow(frame, window, row);
-  paintList(frame, list);
   paintLabels(frame, list);
-  for (const row of rows) if (row.style === "counter") paintPlot(frame, window, row);
+  for (const row of counters) paintTop(frame, window, row);
   context.restore();
   if (window.top > AXIS || frame.windows.length === 1) return;
   // The pinned rows end with a line that is seen over what scrolls below it.
@@ -47,23 +47,23 @@ function paintWindow(frame: Frame, window: Window, grid: { x: number; strong: bo
   context.fillRect(0, bottom - Math.round(2 * ratio), width, Math.round(2 * ratio));
 }
 
-function paintGrounds(frame: Frame, window: Window, rows: readonly Row[], grid: { x: number; strong: boolean }[]): void {
-  const { context, ratio, width, palette } = frame;
+function paintGrounds(frame: Frame, window: Window, rows: readonly Row[], grid: readonly number[]): void {
+  const { ratio, width, pixels, palette } = frame;
   const { theme } = palette;
-  context.fillStyle = css(theme.raised);
-  for (const row of rows) if (row.style === "group") context.fillRect(0, Math.round((row.y + window.shift) * ratio), width, Math.round(row.height * ratio));
   const top = Math.round(window.top * ratio);
   const bottom = Math.round(window.bottom * ratio);
-  context.fillStyle = theme.faintRule;
-  for (const line of grid) if (line.strong) context.fillRect(line.x, top, 1, bottom - top);
-  for (const row of rows) context.fillRect(0, Math.round((row.y + row.height + window.shift) * ratio) - 1, width, 1);
+  const faint = rgb(theme.faintRule);
+  pixels.fill(theme.ground, 0, top, width, bottom - top);
+  for (const row of rows) if (row.style === "group") pixels.fill(theme.raised, 0, Math.round((row.y + window.shift) * ratio), width, Math.round(row.height * ratio));
+  for (const x of grid) pixels.fill(faint, x, top, 1, bottom - top);
+  for (const row of rows) pixels.fill(faint, 0, Math.round((row.y + row.height + window.shift) * ratio) - 1, width, 1);
   paintOutside(frame, top, bottom, rows, window);
 }
 
 /** Before and after the recording there is nothing to be seen, which is not the same as nothing having run. */
 function paintOutside(frame: Frame, top: number, bottom: number, rows: readonly Row[], window: Window): void {
-  const { context, ratio, width, palette } = frame;
-  context.fillStyle = palette.theme.hatch;
+  const { ratio, width, palette, pixels } = frame;
+  const hatch = rgb(palette.theme.hatch);
   const reports = frame.meta?.reports ?? [];
   for (const report of reports) {
     const own = reports.length === 1 ? null : rows.filter((row) => row.report === report.report);
@@ -71,10 +71,9 @@ function paintOutside(frame: Frame, top: number, bottom: number, rows: readonly 
     const from = own === null ? top : Math.max(Math.round((own[0]!.y + window.shift) * ratio), top);
     const to = own === null ? bottom : Math.min(Math.round((own.at(-1)!.y + own.at(-1)!.height + window.shift) * ratio), bottom);
     const offset = frame.offsets[report.report] ?? 0;
-    const begin = Math.round(toPixel(frame.scale, report.begin + offset));
-    const end = Math.round(toPixel(frame.scale, report.end + offset));
-    if (begin > 0) context.fillRect(0, from, Math.min(begin, width), to - from);
-    if (end < width) context.fillRect(Math.max(end, 0), from, width - Math.max(end, 0), to - from);
+    pixels.fill(hatch, 0, from, Math.round(toPixel(frame.scale, report.begin + offset)), to - from);
+    const end = Math.max(Math.round(toPixel(frame.scale, report.end + offset)), 0);
+    pixels.fill(hatch, end, from, width - end, to - from);
   }
 }
 
@@ -106,10 +105,10 @@ function packRow(frame: Frame, window: Window, row: Row): void {
 
 /** Nothing is known yet, which must not look like nothing having run. */
 function paintWaiting(frame: Frame, y: number, height: number): void {
-  const { context, ratio, width, palette } = frame;
-  context.fillStyle = palette.theme.hatch;
+  const { ratio, width, palette, pixels } = frame;
+  const hatch = rgb(palette.theme.hatch);
   const step = Math.round(12 * ratio);
-  for (let x = 0; x < width; x += step) context.fillRect(x, y, step >> 1, height);
+  for (let x = 0; x < width; x += step) pixels.fill(hatch, x, y, step >> 1, height);
 }
 
 /** A closed group: how busy what is below it was, column by column. */
@@ -137,16 +136,6 @@ function packSummary(frame: Frame, window: Window, row: Row): void {
     if (level >= 0) list.add(color * LEVELS + level, from, y, column - from, height);
     from = column;
     level = next;
-  }
-}
-
-export function paintList(frame: Pick<Frame, "context" | "palette">, list: DrawList): void {
-  const { context, palette } = frame;
-  for (const shade of list.used) {
-    context.fillStyle = palette.fill(shade);
-    const boxes = list.boxes(shade);
-    const { data, length } = boxes;
-    for (let at = 0; at < length; at += 4) context.fillRect(data[at]!, data[at + 1]!, data[at + 2]!, data[at + 3]!);
   }
 }
 

@@ -14,21 +14,27 @@ const line = new Boxes();
 export function paintPlot(frame: Frame, window: Window, row: Row): void {
   const track = row.node.track;
   if (track === undefined) return;
-  const { context, ratio, palette } = frame;
+  const { pixels, palette } = frame;
   const { theme } = palette;
-  const range = rangeOf(track);
-  const y = Math.round((row.y + window.shift + 3) * ratio);
-  const height = Math.round((row.height - 6) * ratio);
+  const place = { ...placeOf(frame, window, row), range: rangeOf(track) };
   for (const boxes of [area, band, line]) boxes.length = 0;
   for (const piece of trackPieces(frame, row.report, track)) {
     if (piece.tile.plot === null) continue;
-    packPlot(area, band, line, piece.tile.plot, frame.scale, frame.offsets[row.report] ?? 0, piece.from, piece.to, { y, height, range });
+    packPlot(area, band, line, piece.tile.plot, frame.scale, frame.offsets[row.report] ?? 0, piece.from, piece.to, place);
   }
   const color = theme.fills[hash(row.node.name) % theme.fills.length]!;
   for (const [boxes, share] of [[area, 0.22], [band, 0.5], [line, theme.dark ? 1 : 0.85]] as const) {
-    context.fillStyle = css(mix(share > 0.8 && !theme.dark ? mix(color, theme.ink, 0.7) : color, theme.ground, share));
-    for (let at = 0; at < boxes.length; at += 4) context.fillRect(boxes.data[at]!, boxes.data[at + 1]!, boxes.data[at + 2]!, boxes.data[at + 3]!);
+    pixels.fillAll(mix(share > 0.8 && !theme.dark ? mix(color, theme.ink, 0.7) : color, theme.ground, share), boxes);
   }
+}
+
+/** What the top of a counter's row stands for, over what is painted there. */
+export function paintTop(frame: Frame, window: Window, row: Row): void {
+  const track = row.node.track;
+  if (track === undefined) return;
+  const { context, ratio, palette } = frame;
+  const { theme } = palette;
+  const { y } = placeOf(frame, window, row);
   context.font = font(ratio, 10);
   context.textBaseline = "top";
   context.textAlign = "right";
@@ -40,4 +46,9 @@ export function paintPlot(frame: Frame, window: Window, row: Row): void {
   context.globalAlpha = 1;
   context.fillStyle = theme.quiet;
   context.fillText(words, frame.width - Math.round(3 * ratio), y + Math.round(ratio));
+}
+
+/** Pixels of the canvas. */
+function placeOf({ ratio }: Frame, window: Window, row: Row): { y: number; height: number } {
+  return { y: Math.round((row.y + window.shift + 3) * ratio), height: Math.round((row.height - 6) * ratio) };
 }

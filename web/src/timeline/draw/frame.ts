@@ -7,6 +7,7 @@ import type { Scale } from "../layout/scale";
 import type { Lights } from "./lights";
 import type { DrawList } from "./pack";
 import type { Palette } from "./palette";
+import type { Pixels } from "./pixels";
 import type { TextFit } from "./text";
 
 /** Height of the time axis, CSS pixels. */
@@ -37,6 +38,7 @@ export interface Frame {
   lights: Lights;
   fit: TextFit;
   list: DrawList;
+  pixels: Pixels;
   store: Store;
   meta: Meta | null;
   offsets: readonly number[];

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { scaleOf } from "../layout/scale";
 import { type Slice, rects } from "../testing";
-import { DrawList, type LaneStyle, addBusy, firstAfter, packRun } from "./pack";
+import { DrawList, FIELDS, type LaneStyle, addBusy, firstAfter, packRun } from "./pack";
 import { DIM, FULL, LEVELS } from "./palette";
 
 const STYLE: LaneStyle = { y: 7, height: 16, colors: Uint16Array.of(0, 1, 2, 3), byLink: null, lit: null, point: 0, labels: 20 };
@@ -13,9 +13,9 @@ function packed(slices: Slice[], more: { style?: Partial<LaneStyle>; begin?: num
   const width = more.width ?? 1000;
   const scale = scaleOf({ begin: more.begin ?? 0, end: more.end ?? 1000 }, width);
   packRun(list, { rects: answer, first: 0, count: slices.length }, scale, more.offset ?? 0, more.from ?? 0, more.to ?? width, { ...STYLE, ...more.style });
-  const boxes = list.used.flatMap((shade) => {
-    const { data, length } = list.boxes(shade);
-    return Array.from({ length: length / 4 }, (_, at) => ({ shade, x: data[at * 4]!, y: data[at * 4 + 1]!, width: data[at * 4 + 2]!, height: data[at * 4 + 3]! }));
+  const boxes = Array.from({ length: list.rectangles }, (_, at) => {
+    const [x, y, wide, height, shade] = list.data.subarray(at * FIELDS, (at + 1) * FIELDS);
+    return { shade: shade!, x: x!, y: y!, width: wide!, height: height! };
   });
   return { list, boxes: boxes.toSorted((a, b) => a.x - b.x) };
 }
@@ -84,9 +84,12 @@ describe("packRun", () => {
   it("forgets the last frame", () => {
     const { list } = packed([{ track: 1, start: 10, duration: 50, name: "a" }]);
     list.clear();
-    expect([list.rectangles, list.used.length, list.labels.length]).toEqual([0, 0, 0]);
-    list.add(FULL, 1, 2, 3, 4);
-    expect(list.boxes(FULL).length).toBe(4);
+    expect([list.rectangles, list.labels.length]).toEqual([0, 0]);
+  });
+  it("grows", () => {
+    const list = new DrawList();
+    for (let at = 0; at < 5000; at += 1) list.add(at, at, 2, 3, 4);
+    expect([...list.data.subarray(4999 * FIELDS, 5000 * FIELDS)]).toEqual([4999, 2, 3, 4, 4999]);
   });
 });
 

@@ -1,4 +1,4 @@
-/** From columns of slices to rectangles in whole pixels, sorted by shade: all arithmetic of a frame, and no drawing. */
+/** From columns of slices to rectangles in whole pixels, lane by lane: all arithmetic of a frame, and no drawing. */
 import { firstWhere } from "../../data/cut";
 import type { Rects } from "../../data/types";
 import { type Scale, toPixel } from "../layout/scale";
@@ -35,36 +35,39 @@ export interface Label {
   shade: number;
 }
 
-/** What a frame draws; kept from frame to frame so that nothing is allocated while one pans. */
+/** Numbers of a rectangle in a list: x, y, width, height, shade. */
+export const FIELDS = 5;
+
+/** What a window of a frame draws; kept from frame to frame so that nothing is allocated while one pans. */
 export class DrawList {
-  readonly #shades: (Boxes | undefined)[] = [];
-  /** Shades with rectangles in this frame. */
-  readonly used: number[] = [];
-  readonly labels: Label[] = [];
+  data = new Int32Array(FIELDS * 1024);
   rectangles = 0;
+  readonly labels: Label[] = [];
 
   clear(): void {
-    for (const shade of this.used) this.#shades[shade]!.length = 0;
-    this.used.length = 0;
-    this.labels.length = 0;
     this.rectangles = 0;
+    this.labels.length = 0;
   }
 
-  boxes(shade: number): Boxes {
-    return this.#shades[shade]!;
-  }
-
-  /** Makes the last rectangle of a shade wider. */
-  widen(shade: number, by: number): void {
-    const boxes = this.#shades[shade]!;
-    boxes.data[boxes.length - 2] = boxes.data[boxes.length - 2]! + by;
+  /** Makes the last rectangle wider. */
+  widen(by: number): void {
+    const at = (this.rectangles - 1) * FIELDS + 2;
+    this.data[at] = this.data[at]! + by;
   }
 
   add(shade: number, x: number, y: number, width: number, height: number): void {
-    let boxes = this.#shades[shade];
-    if (boxes === undefined) this.#shades[shade] = boxes = new Boxes();
-    if (boxes.length === 0) this.used.push(shade);
-    boxes.push(x, y, width, height);
+    const at = this.rectangles * FIELDS;
+    if (at === this.data.length) {
+      const grown = new Int32Array(this.data.length * 2);
+      grown.set(this.data);
+      this.data = grown;
+    }
+    const { data } = this;
+    data[at] = x;
+    data[at + 1] = y;
+    data[at + 2] = width;
+    data[at + 3] = height;
+    data[at + 4] = shade;
     this.rectangles += 1;
   }
 }
@@ -132,7 +135,7 @@ export function packRun(list: DrawList, run: Run, scale: Scale, offset: number, 
     const shade = color * LEVELS + level;
     const drawn = width > 3 && end <= to ? width - 1 : width;
     // Where there is no gap between them two of a shade are one.
-    if (shade === before && left === edge) list.widen(shade, drawn);
+    if (shade === before && left === edge) list.widen(drawn);
     else list.add(shade, left, style.y, drawn, style.height);
     before = shade;
     edge = left + drawn;

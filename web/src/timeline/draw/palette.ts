@@ -1,7 +1,7 @@
 /** Shades: every colour that a frame may need, numbered, so that rectangles can be sorted by them; eight steps from the ground to full. */
 import type { ColorBy } from "../../app/state";
 import { alike, hash, kindOf, stateOf } from "../../base/names";
-import { contrast, css, mix, seenOn } from "../../base/rgb";
+import { contrast, css, mix, pixel, seenOn } from "../../base/rgb";
 import type { CanvasTheme } from "../../base/canvas";
 
 /** Steps of a colour: the last is full, the first still seen. */
@@ -21,7 +21,7 @@ export class Palette {
   readonly theme: CanvasTheme;
   readonly #colors: number[] = [];
   readonly #numbers = new Map<number, number>();
-  readonly #fills: (string | undefined)[] = [];
+  readonly #pixels: (number | undefined)[] = [];
   readonly #inks: (0 | 1 | undefined)[] = [];
 
   constructor(theme: CanvasTheme) {
@@ -43,9 +43,9 @@ export class Palette {
     return this.#colors.length - 1;
   }
 
-  /** The fill of a shade, `number * LEVELS + level`. */
-  fill(shade: number): string {
-    return (this.#fills[shade] ??= css(this.solid(shade)));
+  /** A pixel of a shade, `number * LEVELS + level`. */
+  pixel(shade: number): number {
+    return (this.#pixels[shade] ??= pixel(this.solid(shade)));
   }
 
   solid(shade: number): number {
