@@ -104,8 +104,8 @@ docs-check: native # it imports the package, which is whole then
 bench: native ## measure, write docs/performance.md; fails when a budget is missed
 	@$(PY) benchmarks/run.py $(ARGS)
 
-gpu: ## tests that need a CUDA device, with this machine's own Python packages and no network (WHEELS=folder for more)
-	@sh tools/gpu.sh "$(PYTHON)" "$(WHEELS)" $(ARGS)
+gpu: ## what needs a CUDA device, with this machine's own Python packages and no network (ARGS=--list, WHEELS=folder for more)
+	@"$(PYTHON)" tools/gpu.py --wheels "$(WHEELS)" $(ARGS)
 
 wheels: $(STAMP) ## sdist and wheel into dist/, checked and installed once
 	@$(PY) tools/wheels.py

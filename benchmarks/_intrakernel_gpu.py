@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from harness import Row
 
@@ -60,6 +60,19 @@ def per_pass(
             if number:
                 least[name, passes] = min(least[name, passes], clock() - began)
     return {name: (least[name, 2 * count] - least[name, count]) / count for name in cases}
+
+
+def one_by_one(*parts: Callable[[], Iterable[Row]]) -> Iterator[Row]:
+    """The rows of all parts as they come; a part that fails does not keep the later ones from running, and is raised at the end."""
+    failed = []
+    for part in parts:
+        try:
+            yield from part()
+        except Exception as error:
+            failed.append(error)
+    if failed:
+        told = "; ".join(f"{type(error).__name__}: {error}" for error in failed)
+        raise RuntimeError(f"{len(failed)} of {len(parts)} parts failed: {told}") from failed[0]
 
 
 def region_rows(language: str, found: Mapping[str, float], *, note: str = "") -> list[Row]:

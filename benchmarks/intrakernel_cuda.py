@@ -8,12 +8,13 @@ from __future__ import annotations
 import ctypes
 import statistics
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from _intrakernel_gpu import NS_BUDGET, SLOT_BYTES, slowdown, slowdown_row
+from _intrakernel_gpu import NS_BUDGET, SLOT_BYTES, one_by_one, slowdown, slowdown_row
 from harness import Row
 from warpline import intrakernel
 from warpline.intrakernel.buffers import Buffer
@@ -50,10 +51,11 @@ class Device:
             return list((ctypes.c_uint64 * count).from_buffer(driver().read(memory.value or 0, 8 * count)))
 
 
-def run(quick: bool) -> list[Row]:
+def run(quick: bool) -> Iterator[Row]:
     """Measure the timer, the loops, the product and the grid."""
     device, rounds = Device(), 5 if quick else 25
-    return [*timer(device), *regions(device, 2_000 if quick else 20_000), *product(device, rounds), *grid(device, rounds)]
+    loops = partial(regions, device, 2_000 if quick else 20_000)
+    return one_by_one(partial(timer, device), loops, partial(product, device, rounds), partial(grid, device, rounds))
 
 
 def timer(device: Device) -> list[Row]:

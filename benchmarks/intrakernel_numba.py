@@ -1,6 +1,6 @@
 """What a region inside a Numba-CUDA kernel costs on a GPU: ns beside the reference design, in the same run.
 
-Not yet run on a GPU: the kernels are compiled for GPUs (tests/dsl/test_numba_benchmark.py).
+Not yet run on a GPU: the kernels are compiled for GPUs, and all of it runs in the simulator (tests/dsl/test_numba_benchmark.py).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from _intrakernel_gpu import BARE, FULL, REFERENCE, REGION, RING, SLOT_BYTES, per_pass, region_rows
 from harness import Row
 from warpline import intrakernel
+from warpline.intrakernel.memory import allocate_memory
 
 NEEDS = "gpu"  # a piece of tests/pieces.py
 BLOCKS, WARPS = 64, 4
@@ -24,14 +25,18 @@ def lacks() -> str | None:
 
 
 def run(quick: bool) -> list[Row]:
+    """Measure the loops."""
+    return regions(2_000 if quick else 20_000)
+
+
+def regions(count: int) -> list[Row]:
     """Ns that a region adds to a pass of a loop that does next to nothing, in all warps of 64 blocks."""
     from numba import cuda
 
     import _intrakernel_numba_kernels as kernels
     from warpline.intrakernel.dsl.numba import bind
 
-    count = 2_000 if quick else 20_000
-    out, slots = cuda.device_array(BLOCKS * WARPS * 32, "float32"), cuda.device_array(SLOT_BYTES // 8, "int64")
+    out, slots = cuda.device_array(BLOCKS * WARPS * 32, "float32"), allocate_memory(SLOT_BYTES, "cuda", "numba")
     shape: dict[str, Any] = {"grid": BLOCKS, "warps": WARPS, "tags": kernels.TAGS, "library": "numba"}
     buffer = intrakernel.allocate(**shape, slots=2 * count)
     ring = intrakernel.allocate(**shape, slots=64, mode="smem")
@@ -46,6 +51,6 @@ def run(quick: bool) -> list[Row]:
         REGION: partial(ours, kernel=loop, into=buffer),
         FULL: partial(ours, kernel=payload, into=buffer, generation=True),
         RING: partial(ours, kernel=loop, into=ring),
-        REFERENCE: lambda passes: reference[BLOCKS, 32 * WARPS](out, passes, slots.device_ctypes_pointer.value),
+        REFERENCE: lambda passes: reference[BLOCKS, 32 * WARPS](out, passes, slots.pointer),
     }
     return region_rows("Numba-CUDA", per_pass(cases, cuda.synchronize, count))

@@ -1,6 +1,6 @@
 """What a region inside a Triton kernel costs on a GPU: ns beside the reference design and Proton, and how much attention slows.
 
-Not yet run on a GPU: the kernels are compiled for GPUs, and attention runs in Triton's interpreter (tests/dsl/test_triton_benchmark.py).
+Not yet run on a GPU: the kernels are compiled for GPUs, and all of it runs in Triton's interpreter (tests/dsl/test_triton_benchmark.py).
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from _intrakernel_gpu import BARE, FULL, REFERENCE, REGION, RING, SLOT_BYTES, per_pass, region_rows, slowdown, slowdown_row
+from _intrakernel_gpu import BARE, FULL, REFERENCE, REGION, RING, SLOT_BYTES, one_by_one, per_pass, region_rows, slowdown, slowdown_row
 from harness import Row
 from warpline import intrakernel
 
@@ -29,9 +29,9 @@ def lacks() -> str | None:
     return next((f"the Python package {name} is not installed" for name in ("torch", "triton") if not find_spec(name)), None)
 
 
-def run(quick: bool) -> list[Row]:
+def run(quick: bool) -> Iterator[Row]:
     """Measure the loops and attention."""
-    return [*regions(2_000 if quick else 20_000), *attention(5 if quick else 25)]
+    return one_by_one(partial(regions, 2_000 if quick else 20_000), partial(attention, 5 if quick else 25))
 
 
 def regions(count: int) -> list[Row]:
@@ -64,10 +64,16 @@ def regions(count: int) -> list[Row]:
 
 def beside_proton(ours: float, count: int) -> Row:
     """A region, of `ours` ns, beside a scope of Proton, which is measured by a process of its own."""
-    done = subprocess.run([sys.executable, PROTON, str(count)], capture_output=True, text=True, timeout=600, check=False)
-    last = (done.stdout if done.returncode == 0 else done.stderr).strip().rpartition("\n")[2]
-    took = float(last) if done.returncode == 0 else None
-    note = "" if took is not None else f"Proton did not run, exit status {done.returncode}: {last[:120]}"
+    took, note = None, ""
+    try:
+        done = subprocess.run([sys.executable, PROTON, str(count)], capture_output=True, text=True, timeout=90, check=False)
+        last = (done.stdout if done.returncode == 0 else done.stderr).strip().rpartition("\n")[2]
+        if done.returncode == 0:
+            took = float(last)
+        else:
+            note = f"Proton did not run, exit status {done.returncode}: {last[:120]}"
+    except (subprocess.TimeoutExpired, ValueError) as error:
+        note = f"Proton did not run: {error}"
     return Row(f"Triton: {REGION}", ours, "ns", "a scope of Proton", took, note=note)
 
 

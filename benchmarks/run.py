@@ -1,18 +1,21 @@
 """Runs the benchmarks of this folder: `python benchmarks/run.py [--quick] [NAME…]`.
 
 Each `<name>.py` here with a `run(quick)` is one; its rows go to `results/<name>.json` and all results together into the
-table of `docs/performance.md`. Exits with 1 when a budget is missed.
+table of `docs/performance.md`. Exits with 1 when a budget is missed or a benchmark fails; what a failed one had measured by then is
+shown, and kept only by `--keep`, never in the table.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import importlib
 import json
 import os
 import platform
 import sys
 import time
+import traceback
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,8 +33,8 @@ sys.path.insert(1, str(HERE.parent))
 from tests.pieces import missing  # noqa: E402
 
 
-def machine() -> dict[str, Any]:
-    """Say what the figures were measured on, without names that identify the machine."""
+def machine(piece: str | None = None) -> dict[str, Any]:
+    """Say what the figures were measured on, without names that identify the machine; `piece`: what the benchmark needs."""
     cpu = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -45,7 +48,18 @@ def machine() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
+        **({"gpu": gpu()} if piece == "gpu" else {}),
     }
+
+
+def gpu() -> str:
+    """The first device, as the driver calls it, and the CUDA that the driver speaks."""
+    driver, device, name, version = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.create_string_buffer(100), ctypes.c_int()
+    driver.cuInit(0)
+    driver.cuDeviceGet(ctypes.byref(device), 0)
+    driver.cuDeviceGetName(name, len(name), device)
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    return f"{name.value.decode()}, driver for CUDA {version.value // 1000}.{version.value % 1000 // 10}"
 
 
 def names() -> list[str]:
@@ -91,6 +105,22 @@ def lacking(module: Any) -> str | None:
     return reason or (module.lacks() if hasattr(module, "lacks") else None)
 
 
+def measured(module: Any, quick: bool) -> dict[str, Any]:
+    """Run a benchmark and show its rows; where it fails, those that it had by then, and `stopped` says why."""
+    piece = getattr(module, "NEEDS", None)
+    rows: list[dict[str, Any]] = []
+    result: dict[str, Any] = {"about": (module.__doc__ or "").partition("\n")[0], "machine": machine(piece), "quick": quick, "rows": rows}
+    started = time.perf_counter()
+    try:
+        for row in module.run(quick):
+            rows.append(record(row))  # noqa: PERF401  (one by one: those before a failure stay)
+    except Exception as error:
+        traceback.print_exc()
+        result["stopped"] = f"{type(error).__name__}: {error}"
+    print(table(rows), f"\n({time.perf_counter() - started:.0f} s)\n", sep="\n", flush=True)
+    return result
+
+
 def write_page() -> None:
     """Write `docs/performance.md` from the result files."""
     parts = [
@@ -103,7 +133,8 @@ def write_page() -> None:
         facts = result["machine"]
         mode = ", quick run" if result["quick"] else ""
         parts.append(f"## {path.stem}\n\n{result['about']}")
-        parts.append(f"{facts['cpu']}, {facts['cores']} cores, {facts['system']}, CPython {facts['python']}{mode}.")
+        on = f"{facts['gpu']}; " if "gpu" in facts else ""
+        parts.append(f"{on}{facts['cpu']}, {facts['cores']} cores, {facts['system']}, CPython {facts['python']}{mode}.")
         rows = result["rows"]
         page = getattr(importlib.import_module(path.stem), "page", None)
         if page is not None:  # a benchmark may have a better form for some of its rows
@@ -123,33 +154,45 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(names()) or 'none yet'}")
     parser.add_argument("--quick", action="store_true", help="small sizes, for a look; results are printed, not kept")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="put results here, also of what failed half-way, and leave the page alone"
+    )
+    parser.add_argument("--page", action="store_true", help="measure nothing, write the page from what is in results")
     options = parser.parse_args()
+    if options.page:
+        write_page()
+        return 0
     unknown = sorted(set(options.names) - set(names()))
     if unknown:
         parser.error(f"no benchmark {', '.join(unknown)}; there are: {', '.join(names())}")
-    missed = []
+    missed, failed = [], []
+    folder = options.keep or HERE / "results"
     for name in options.names or names():
-        module = importlib.import_module(name)
-        about = (module.__doc__ or "").partition("\n")[0]
-        print(f"{name}: {about}", flush=True)
-        reason = lacking(module)
-        if reason is not None:
-            print(f"not run, {reason}\n", flush=True)
+        try:
+            module = importlib.import_module(name)
+            about = (module.__doc__ or "").partition("\n")[0]
+            print(f"{name}: {about}", flush=True)
+            reason = lacking(module)
+            if reason is not None:
+                print(f"not run, {reason}\n", flush=True)
+                continue
+            result = measured(module, options.quick)
+        except Exception:
+            traceback.print_exc()
+            failed.append(name)
             continue
-        started = time.perf_counter()
-        rows = [record(row) for row in module.run(options.quick)]
-        print(table(rows), f"\n({time.perf_counter() - started:.0f} s)\n", sep="\n", flush=True)
-        missed += [f"{name}: {row['what']}" for row in rows if row["ok"] is False]
-        if not options.quick:
-            result = {"about": about, "machine": machine(), "quick": options.quick, "rows": rows}
-            out = HERE / "results" / f"{name}.json"
-            out.parent.mkdir(exist_ok=True)
-            out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    if not options.quick:
+        failed += [name] * ("stopped" in result)
+        missed += [f"{name}: {row['what']}" for row in result["rows"] if row["ok"] is False]
+        if options.keep or not (options.quick or "stopped" in result):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{name}.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if not (options.quick or options.keep):
         write_page()
+    for name in failed:
+        print(f"failed: {name}", file=sys.stderr)
     for line in missed:
         print(f"budget missed: {line}", file=sys.stderr)
-    return 1 if missed else 0
+    return 1 if missed or failed else 0
 
 
 if __name__ == "__main__":

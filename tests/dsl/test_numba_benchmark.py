@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.dsl.compiled import FOLDER
-from tests.dsl.languages import PATIENT, run
+from tests.dsl.languages import PATIENT, answer, run
 
 pytestmark = [pytest.mark.require("numba-cuda"), PATIENT]
 
@@ -20,3 +20,12 @@ def test_they_compile_for_a_gpu(tmp_path: Path) -> None:
     assert "%globaltimer" not in found["off"]
     # Copies of the loop's body, each with an event.
     assert found["reference"].count("%globaltimer") == 2 * found["reference"].count("atom.global.add.u64") > 0
+
+
+@pytest.mark.require("numpy")
+def test_the_benchmark_itself_runs() -> None:
+    """All but the device, and its figures, is what it is on a GPU."""
+    rows = answer("numba-cuda", FOLDER / "numba_benchmark.py", "timed", NUMBA_ENABLE_CUDASIM="1")
+    loops = ["a region", "a region with payload and generation", "a region into a ring in shared memory"]
+    assert [row["what"] for row in rows] == [f"Numba-CUDA: {what}" for what in loops]
+    assert [row["budget"] for row in rows] == [40, None, None]

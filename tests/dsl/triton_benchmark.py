@@ -1,6 +1,7 @@
-"""Compiles (FOLDER CAPABILITY) or interprets (attention) the kernels of benchmarks/_intrakernel_triton_kernels.py, without a GPU.
+"""Compiles (FOLDER CAPABILITY) or interprets (attention, timed) the kernels of benchmarks/_intrakernel_triton_kernels.py, without a GPU.
 
 Compiled: FOLDER/<kernel>.ptx and .cubin of all. Interpreted: prints how far attention is from NumPy's, and what was recorded, as JSON.
+Timed: runs benchmarks/intrakernel_triton.py itself, smaller, with NumPy for PyTorch; prints its rows as JSON.
 """
 
 # ruff: noqa: TID253
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import triton
 import triton.language as tl
 
 from tests.dsl.decoded import told
@@ -28,7 +30,6 @@ import _intrakernel_triton_kernels as kernels
 
 def compile_all(folder: Path, capability: int) -> None:
     """Compile each kernel, ours with and without regions."""
-    import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
@@ -79,8 +80,72 @@ def interpret() -> dict[str, Any]:
     return {"wrong": float(np.abs(out - wanted).max()), **told(buffer)}
 
 
+@triton.jit
+def nothing(out, count, slots):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """The loop without anything, for the reference design's events, which are assembly."""
+    at = out.to(tl.pointer_type(tl.float32)) + tl.program_id(0) * 128 + tl.arange(0, 128)
+    value = tl.load(at)
+    for _ in tl.range(0, count, loop_unroll_factor=1):
+        value = value * 1.0001 + 1.0
+    tl.store(at, value)
+
+
+class Array(int):
+    """What the benchmark asks of a tensor: an address that kernels take, and a difference."""
+
+    data: Any
+
+    def __new__(cls, data: Any) -> Array:
+        made = super().__new__(cls, data.ctypes.data)
+        made.data = data
+        return made
+
+    def __sub__(self, other: Any) -> Any:
+        return Array(self.data.astype(np.float32) - other.data)
+
+    def abs(self) -> Any:
+        return abs(self.data)
+
+
+def numbers(shape: Any, dtype: Any = np.float32, device: str = "") -> Array:
+    """Random ones, always the same."""
+    return Array(np.random.default_rng(1).standard_normal(shape).astype(dtype))
+
+
+def attended(q: Array, k: Array, v: Array) -> Array:
+    """Attention, as NumPy computes it."""
+    a, b, c = (one.data.astype(np.float32) for one in (q, k, v))
+    scores = np.exp(np.einsum("hik,hjk->hij", a, b) / math.sqrt(a.shape[2]))
+    return Array(scores @ c / scores.sum(2, keepdims=True))
+
+
+def timed() -> list[Any]:
+    """Run the benchmark on the host, where a loop of the reference design is a loop without anything."""
+    from dataclasses import asdict
+    from functools import partial
+    from types import SimpleNamespace
+
+    import intrakernel_triton as benchmark
+    from warpline import intrakernel
+
+    torch: Any = SimpleNamespace(float16=np.float16, int64=np.int64, randn=numbers)
+    torch.Tensor = type("Tensor", (), {})
+    torch.zeros = lambda count, dtype=np.float32, device="": SimpleNamespace(data_ptr=partial(int, Array(np.zeros(count, dtype))))
+    torch.cuda = SimpleNamespace(synchronize=lambda: None)
+    torch.nn = SimpleNamespace(functional=SimpleNamespace(scaled_dot_product_attention=attended))
+    sys.modules["torch"] = torch
+    made = intrakernel.allocate
+    intrakernel.allocate = lambda *words, **named: made(*words, **{**named, "device": "cpu"})
+    benchmark.BLOCKS, benchmark.WARPS, benchmark.WIDTH, benchmark.ROWS, benchmark.COLUMNS = 2, 1, 16, 32, 16
+    kernels.reference = nothing
+    rows = [*benchmark.regions(3), *benchmark.attention(1, heads=2, length=64, device="cpu")]
+    return [{**asdict(row), "ok": row.ok} for row in rows]
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
+    if sys.argv[1] == "timed":
+        print(json.dumps(timed()))
+    elif len(sys.argv) > 2:
         compile_all(Path(sys.argv[1]), int(sys.argv[2]))
     else:
         print(json.dumps(interpret()))
