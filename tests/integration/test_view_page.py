@@ -145,6 +145,27 @@ def test_search_walks_through_the_hits(visit: Visit) -> None:
     visit.page.get_by_text("2 of 6", exact=True).wait_for()
 
 
+def test_search_is_walked_by_keys_alone_and_the_zoom_stays(visit: Visit) -> None:
+    page = visit.page
+    page.keyboard.press("/")
+    page.keyboard.type("forward")
+    page.keyboard.press("Enter")
+    page.get_by_text(re.compile("^1 of ")).wait_for()
+    page.keyboard.press("Escape")  # the hits stay, the keys are those of the timeline again
+    visit.until("() => document.activeElement?.id !== 'search'")
+    before = visit.view()
+    page.keyboard.press("n")
+    page.get_by_text(re.compile("^2 of ")).wait_for()
+    page.keyboard.press("p")
+    page.get_by_text(re.compile("^1 of ")).wait_for()
+    after = visit.view()
+    assert after[1] - after[0] == pytest.approx(before[1] - before[0], rel=0.01)
+    assert page.get_by_role("searchbox", name="Search names").input_value() == "forward"
+    page.keyboard.press("Escape")  # what is selected, then the search
+    page.keyboard.press("Escape")
+    visit.until("() => document.getElementById('search').value === ''")
+
+
 def test_dragging_marks_a_time_and_sums_up_what_ran(visit: Visit) -> None:
     x, y = visit.point("loader", STEP)
     to, _ = visit.point("loader", 3 * STEP)

@@ -353,6 +353,7 @@ def test_a_report_that_is_removed_or_replaced_meanwhile_is_told(tmp_path: Path) 
             gone = own.api(name, report=0)
             assert gone.status == 500
             assert "cannot read" in gone.json["error"]
+            assert gone.json["hint"] == "Was the report moved or removed? Then open it anew."
         timeline(path, PICTURE, tick_ns=3_000)
         assert own.get("viewport", **viewport) == before
         assert own.get("stat/nvtx_pushpop_sum", report=0)["rows"]

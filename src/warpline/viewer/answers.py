@@ -12,6 +12,7 @@ from warpline.viewer import binary, limits
 from warpline.viewer.plain import cut
 
 if TYPE_CHECKING:
+    from warpline.query.report import Report
     from warpline.viewer.opened import Opened
 
 _FEATURES = {
@@ -135,11 +136,11 @@ class Answers:
         opened = self.view.report(report)
         return flame(opened, kind, selection(opened, begin, end))
 
-    def steps(self, report: int) -> dict[str, Any]:
-        """`Steps` of a training."""
+    def steps(self, report: int, name: str = "") -> dict[str, Any]:
+        """`Steps` of a training; with `name`, ranges called so are its steps."""
         from warpline.viewer.statistics import steps
 
-        return steps(self.view.report(report))
+        return steps(self.view.report(report), name)
 
     def diagnostics(self, report: int) -> dict[str, Any]:
         """What was lost, guessed or not recorded: `Table`."""
@@ -181,6 +182,13 @@ class Answers:
         return opened
 
 
+def _warnings(report: Report) -> int:
+    """Of the diagnostics, how many tell of a loss: most only say how it was recorded."""
+    if not report.tables["diagnostics"]:
+        return 0
+    return sum(severity != "info" for severity in report.table("diagnostics").column("severity").to_pylist())
+
+
 def _report(opened: Opened) -> dict[str, Any]:
     report = opened.report
     first = report.manifests[0]
@@ -198,4 +206,5 @@ def _report(opened: Opened) -> dict[str, Any]:
         "live": opened.live,
         "growing": opened.growing,
         "diagnostics": report.tables["diagnostics"],
+        "warnings": _warnings(report),
     }

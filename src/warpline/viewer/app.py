@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
-from warpline.errors import MissingData, QueryError, UsageError, WarplineError
+from warpline.errors import MissingData, QueryError, ReportError, UsageError, WarplineError
 from warpline.viewer import limits
 from warpline.viewer.answers import Answers, Outdated
 from warpline.viewer.apart import Apart
@@ -45,6 +45,8 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (Busy, 503),
     (WarplineError, 500),
 )
+_GONE = "\nWas the report moved or removed? Then open it anew."
+_NO_FILE = ("No such file", "No files found")  # as Arrow and DuckDB say it
 _Endpoint = Callable[["Request"], Awaitable[Response]]
 _Ask = Callable[[Parameters], Callable[[], Any]]
 
@@ -100,7 +102,7 @@ class Site:
             "findings": lambda p: self._computed("findings", p.whole("report")),
             "selected": lambda p: _call(answers.selected, p.whole("report"), *_span(p), p.numbers("tracks")),
             "flame": lambda p: self._computed("flame", p.whole("report"), p.text("kind"), *p.span()),
-            "steps": lambda p: self._computed("steps", p.whole("report")),
+            "steps": lambda p: self._computed("steps", p.whole("report"), p.text("name", "")),
             "difference": lambda p: _call(self.apart.difference, answers.view),
         }
 
@@ -250,10 +252,12 @@ async def _safely(path: str, answer: Awaitable[Response]) -> Response:
         return await answer
     except tuple(kind for kind, _ in _STATUS) as error:
         status = next(status for kind, status in _STATUS if isinstance(error, kind))
-        return _failure(status, str(error) or "the request is too long")
+        said = str(error) or "the request is too long"
+        gone = isinstance(error, ReportError) and "\n" not in said and any(words in said for words in _NO_FILE)
+        return _failure(status, said + _GONE if gone else said)
     except OSError as error:
         what = f"cannot read {error.filename or 'the report'}: {error.strerror or type(error).__name__}"
-        return _failure(500, f"{what}\nWas the report moved or removed? Then open it anew.")
+        return _failure(500, what + _GONE)
     except Exception as error:  # a mistake of ours: the page goes on, and whoever started the server sees where it was
         _log.exception("%s failed", path)
         return _failure(500, f"this went wrong in the server: {type(error).__name__}")

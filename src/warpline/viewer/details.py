@@ -9,7 +9,7 @@ from warpline.errors import MissingData
 from warpline.model.tables import TABLES
 from warpline.viewer import limits
 from warpline.viewer.located import by_id, id_of, located
-from warpline.viewer.naming import table_of
+from warpline.viewer.naming import name_column, table_of
 from warpline.viewer.plain import cut, plain, tree
 from warpline.viewer.projecting import LAYER
 
@@ -70,7 +70,8 @@ class _Details:
         place = by_id(self._opened, self._layer, self._id, self._begin)
         if place is None:
             raise MissingData(f"the event is on no track of the timeline: {self._table.name} {self._id}")
-        name = next((self._values[key] for key in ("message", "name", "tag", "kind", "state") if self._values.get(key)), place["name"])
+        column = name_column(self._table.name)
+        name = (self._values.get(column) if column else None) or place["name"]  # of a sample: what ran
         return {
             "event": place,
             "title": cut(str(name), limits.TEXT),

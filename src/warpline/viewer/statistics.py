@@ -132,8 +132,8 @@ def findings(opened: Opened) -> dict[str, Any]:
     }
 
 
-def steps(opened: Opened) -> dict[str, Any]:
-    """Return `Steps`: what each training step is made of; where there are none, `note` says why."""
+def steps(opened: Opened, name: str = "") -> dict[str, Any]:
+    """Return `Steps`: what each training step is made of; where there are none, `note` says why. `name`: what its ranges are called."""
     from warpline.query.step_names import PARTS
     from warpline.query.step_parts import parts
     from warpline.query.steps import base_name
@@ -141,9 +141,10 @@ def steps(opened: Opened) -> dict[str, Any]:
 
     with opened.asking() as report:
         try:
-            found = find(report, Selection()).slice(0, limits.ROWS)
+            found = find(report, Selection(), name or None).slice(0, limits.ROWS)
         except MissingData as error:
-            return {"name": "", "steps": [], "note": str(error)}
+            what = str(error).partition(";")[0].rstrip(".")  # behind it is how a command is told their name
+            return {"name": name, "steps": [], "note": cut(f"The report {what}.")}
         taken = parts(report, found)
     host = taken.time.sum(axis=2).tolist()
     rows = [

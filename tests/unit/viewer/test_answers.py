@@ -198,6 +198,7 @@ def test_every_event_of_every_row_has_details(answers: Answers) -> None:
 def test_a_stack_is_told_from_the_inside_out(answers: Answers) -> None:
     found = answers.event(0, "samples", 0, 0)
     assert [frame["function"] for frame in found["stack"]] == ["copy", "run", "main"]
+    assert found["title"] == found["event"]["name"] == "copy"
 
 
 def test_alike_counts_all_of_the_name(answers: Answers, report: Report) -> None:
@@ -255,7 +256,14 @@ def test_a_report_without_steps_says_so_in_the_answer(tmp_path: Path) -> None:
     with open_report(tmp_path / "run.warpline") as report:
         found = Answers(view_of([report])).steps(0)
     assert found["steps"] == []
-    assert "step" in found["note"]
+    assert found["note"].startswith("The report does not contain training steps: no NVTX range is called ")
+    assert ":step=" not in found["note"]  # which is of the command line
+
+
+def test_what_the_ranges_of_steps_are_called_can_be_said(answers: Answers) -> None:
+    found = answers.steps(0, "load")
+    assert (found["name"], [(one["number"], one["start"]) for one in found["steps"]]) == ("load", [(0, 2_000), (1, 30_000)])
+    assert "'nothing'" in answers.steps(0, "nothing")["note"]
 
 
 def test_at_finds_the_next_event_of_a_table(answers: Answers) -> None:

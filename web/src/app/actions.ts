@@ -29,13 +29,30 @@ export function showAll(): void {
   show({ begin: begin - air, end: end + air });
 }
 
-/** Select an event and, where `jump`, bring it into view with some time around it. The timeline opens and scrolls to its track. */
+/** Of what is seen, how much an event takes at least and at most for the zoom to stay as it is. */
+const SPECK = 0.01;
+const MOST = 0.8;
+/** Of the recording, how much is seen at most around what has no length. */
+const AROUND = 1 / 50;
+
+/** Select an event and, where `jump`, bring it into view. The timeline opens and scrolls to its track. */
 export function select(event: Located | null, jump = false): void {
   selected.value = event;
-  if (event !== null && jump) {
-    const { begin, end } = onAxis(event);
-    const around = Math.max(event.duration, 100) * 2;
-    show({ begin: begin - around, end: end + around });
+  if (event !== null && jump) bring(onAxis(event));
+}
+
+/** Bring a stretch of time into view: whoever walks from one to the next keeps the zoom, unless it would be a speck or not fit. */
+export function bring(span: Span): void {
+  const { begin, end } = view.value;
+  const length = span.end - span.begin;
+  const whole = everything();
+  const wide = length > 0 ? end - begin : Math.min(end - begin, (whole.end - whole.begin) * AROUND);
+  if (length > 0 && (length < wide * SPECK || length > wide * MOST)) {
+    const air = Math.max(length, 100) * 2;
+    show({ begin: span.begin - air, end: span.end + air });
+  } else if (wide < end - begin || span.begin < begin || span.end > end) {
+    const middle = (span.begin + span.end) / 2;
+    show({ begin: middle - wide / 2, end: middle + wide / 2 });
   }
 }
 

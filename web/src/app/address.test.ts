@@ -11,7 +11,7 @@ import { read } from "./url";
 
 const WHOLE: Meta = {
   version: 1, title: "t", features: [],
-  reports: [{ report: 0, name: "r", command: "", hosts: [], begin: 0, end: 1e9, events: 1, realtime: null, generation: 1, live: false, diagnostics: 0 }],
+  reports: [{ report: 0, name: "r", command: "", hosts: [], begin: 0, end: 1e9, events: 1, realtime: null, generation: 1, live: false, diagnostics: 0, warnings: 0 }],
 };
 const EVENT: Located = { report: 0, table: "kernels", process: 2, row: 7, track: 3, lane: 0, start: 100, duration: 50, name: "gemm" };
 let end = () => {};

@@ -11,7 +11,7 @@ function opened(...reports: { begin?: number; end: number; live?: boolean; gener
     version: 1, title: "run", features: [],
     reports: reports.map((one, i) => ({
       report: i, name: `r${i}`, command: "python train.py", hosts: ["a"], begin: one.begin ?? 0, end: one.end, events: 10, realtime: null,
-      generation: one.generation ?? 1, live: one.live ?? false, diagnostics: 0,
+      generation: one.generation ?? 1, live: one.live ?? false, diagnostics: 0, warnings: 0,
     })),
   };
 }

@@ -1,11 +1,12 @@
 /** The panels below the timeline: their tabs are always there, what is open has a height that can be dragged. */
 import { effect, signal } from "@preact/signals";
 import { kept, whenIdle } from "../base/dom";
+import { time } from "../base/format";
 import { panels } from "../panels";
 import type { components } from "../panels/all";
 import { answered } from "../timeline/local";
 import { Guarded } from "./guarded";
-import { notice, panel } from "./state";
+import { notice, panel, ranges } from "./state";
 
 const LEAST = 80;
 /** Of the open panel, CSS pixels. */
@@ -70,6 +71,7 @@ function Tabs() {
             tabIndex={one.id === chosen || (chosen === null && i === 0) ? 0 : -1} title={`${one.title} (${one.key})`}
             onClick={() => (panel.value = one.id === chosen ? null : one.id)}>
             {one.title}
+            {one.id === "selection" && one.id !== chosen && ranges.value.length > 0 && <span class="tab-news"> {ranges.value.map((range) => time(range.end - range.begin)).join(" | ")}</span>}
           </button>
         ))}
       </div>

@@ -13,7 +13,7 @@ import { Toolbar } from "./toolbar";
 let place: HTMLElement;
 
 const REPORT: ReportMeta = {
-  report: 0, name: "run", command: "python train.py", hosts: ["a"], begin: 0, end: 2e9, events: 1234, realtime: null, generation: 1, live: false, diagnostics: 0,
+  report: 0, name: "run", command: "python train.py", hosts: ["a"], begin: 0, end: 2e9, events: 1234, realtime: null, generation: 1, live: false, diagnostics: 0, warnings: 0,
 };
 
 beforeEach(() => {
@@ -105,7 +105,11 @@ it("says what is seen, what was said and what was lost", async () => {
     meta.value = { ...meta.value!, reports: [{ ...REPORT, diagnostics: 2, live: true }] };
   });
   expect(place.querySelector("[aria-live]")!.textContent).toBe("3 hits \\0");
-  expect(place.textContent).toContain("marked 1.50 µs");
+  expect(place.textContent).toContain("2 notes");
+  expect(place.querySelector(".lost")).toBeNull(); // of what was only noted nobody is warned
+  await act(() => void (meta.value = { ...meta.value!, reports: [{ ...REPORT, diagnostics: 2, warnings: 1, live: true }] }));
+  await act(() => button("marked 1.50 µs").click());
+  expect(panel.value).toBe("selection");
   expect(place.textContent).toContain("live");
   await act(() => place.querySelector<HTMLElement>(".lost")!.click());
   expect(panel.value).toBe("diagnostics");

@@ -35,7 +35,7 @@ function Seen() {
   const [range, other] = ranges.value;
   return (
     <>
-      {range !== undefined && <span title="The marked range">marked {time(range.end - range.begin)}{other !== undefined && ` and ${time(other.end - other.begin)}`}</span>}
+      {range !== undefined && <button type="button" class="notes" title="What ran in the marked range" onClick={() => (panel.value = "selection")}>marked {time(range.end - range.begin)}{other !== undefined && ` and ${time(other.end - other.begin)}`}</button>}
       <span title="The part of time that is seen">{momentIn(begin, end - begin)} – {momentIn(end, end - begin)} ({time(end - begin)})</span>
     </>
   );
@@ -44,14 +44,15 @@ function Seen() {
 function Recorded() {
   const reports = meta.value?.reports ?? [];
   const events = reports.reduce((sum, one) => sum + one.events, 0);
-  const lost = reports.reduce((sum, one) => sum + one.diagnostics, 0);
+  const notes = reports.reduce((sum, one) => sum + one.diagnostics, 0);
+  const lost = reports.some((one) => one.warnings > 0);
   const live = reports.some((one) => one.live);
   return (
     <>
       <span title="Events in all reports">{many(events, "event")}</span>
-      {lost > 0 && (
-        <button type="button" class="lost" title="What was lost, or could not be judged" onClick={() => (panel.value = "diagnostics")}>
-          <span aria-hidden="true">⚠</span> {count(lost)} {lost === 1 ? "note" : "notes"}
+      {notes > 0 && (
+        <button type="button" class={lost ? "notes lost" : "notes"} title={lost ? "What was lost, or could not be recorded" : "How it was recorded; nothing was lost"} onClick={() => (panel.value = "diagnostics")}>
+          {lost && <span aria-hidden="true">⚠ </span>}{count(notes)} {notes === 1 ? "note" : "notes"}
         </button>
       )}
       {live && <span class={stale.value ? "live stale" : "live"} title={stale.value ? "The server does not answer" : "The capture goes on; the page follows it"}>{stale.value ? "waiting" : "live"}</span>}

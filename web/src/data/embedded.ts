@@ -115,7 +115,8 @@ export class Embedded implements Source {
     return this.#json<Flame>(`flame/${report}/${kind}`);
   }
 
-  steps(report: number): Promise<Steps> {
+  async steps(report: number, name = ""): Promise<Steps> {
+    if (name !== "") throw new Error(await this.#without("steps of another name"));
     return this.#json<Steps>(`steps/${report}`);
   }
 

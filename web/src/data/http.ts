@@ -87,8 +87,8 @@ export class Http implements Source {
     return this.#json("flame", { report, kind, ...span });
   }
 
-  steps(report: number): Promise<Steps> {
-    return this.#json("steps", { report });
+  steps(report: number, name = ""): Promise<Steps> {
+    return this.#json("steps", name === "" ? { report } : { report, name });
   }
 
   diagnostics(report: number): Promise<Table> {

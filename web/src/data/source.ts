@@ -24,7 +24,8 @@ export interface Source {
   stat(report: number, name: string, span?: Span): Promise<Table>;
   selected(report: number, span: Span, tracks: number[], signal?: AbortSignal): Promise<Selected>;
   flame(report: number, kind: Flame["kind"], span?: Span): Promise<Flame>;
-  steps(report: number): Promise<Steps>;
+  /** `name`: what the ranges are called that are steps; without it, what most call them. */
+  steps(report: number, name?: string): Promise<Steps>;
   diagnostics(report: number): Promise<Table>;
   sql(report: number, text: string): Promise<Table>;
   difference(): Promise<Difference | null>;

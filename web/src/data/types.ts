@@ -34,6 +34,8 @@ export interface ReportMeta {
   growing?: boolean;
   /** How many rows the Diagnostics panel has. */
   diagnostics: number;
+  /** Of these, how many tell of a loss. */
+  warnings: number;
 }
 
 export interface Meta {

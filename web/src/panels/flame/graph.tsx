@@ -7,7 +7,7 @@ import { percent, quantity } from "../parts/units";
 import type { Rectangle } from "./draw";
 import { boxAt, paint } from "./draw";
 import type { Parents } from "./layout";
-import { icicle, levels, neighbour, pathTo } from "./layout";
+import { icicle, levels, neighbour, pathTo, trunk } from "./layout";
 import { treemap } from "./treemap";
 import { Name } from "../parts/name";
 
@@ -34,6 +34,11 @@ export function Graph({ flame, parents, shape, zoomed, onZoom, matches }: Props)
   useEffect(() => {
     if (canvas.current) paint(canvas.current, width, high, boxes, { matches, focus, hover: hover?.node ?? null });
   }, [boxes, width, high, matches, focus, hover?.node, theme.value]);
+
+  useEffect(() => {
+    // Where stacks part is what one wants to see; the rows above it are there to scroll to.
+    if (box.current && high > height) box.current.scrollTop = (pathTo(zoomed, parents).length + trunk(zoomed).length - 3) * ROW;
+  }, [zoomed, parents, shape, high > height]);
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -1,7 +1,7 @@
 /** Boxes of flame graphs, and the ways between them. */
 import { expect, test } from "vitest";
 import { node } from "../testing/data";
-import { icicle, levels, neighbour, parentsOf, pathTo } from "./layout";
+import { icicle, levels, neighbour, parentsOf, pathTo, trunk } from "./layout";
 
 const LEAF = node("leaf", 30);
 const SMALL = node("small", 10);
@@ -44,4 +44,11 @@ test("stacks as deep as programs make them", () => {
   const parents = parentsOf(deep);
   expect(parents.size).toBe(20_000);
   expect(levels(icicle([deep], 100, 1))).toBe(20_001);
+});
+
+test("the trunk ends where a graph parts", () => {
+  const fork = node("fork", 97, [node("left", 60, [node("l", 60)]), node("right", 30)]);
+  const way = [node("all", 100, [node("start", 99, [fork])])];
+  expect(trunk(way[0]!).map((one) => one.name)).toEqual(["all", "start", "fork"]);
+  expect(trunk(node("all", 100, [node("leaf", 100)])).map((one) => one.name)).toEqual(["all"]);
 });

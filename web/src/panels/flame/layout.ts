@@ -31,6 +31,18 @@ export function pathTo(node: FlameNode, parents: Parents): FlameNode[] {
   return path;
 }
 
+const NEARLY_ALL = 0.95;
+
+/** The way from a node down to where it parts: of each node on it, nearly all is one child that holds others. Stacks begin so. */
+export function trunk(root: FlameNode): FlameNode[] {
+  const path = [root];
+  for (let node = root; ; path.push(node)) {
+    const most = ordered(node)[0];
+    if (most === undefined || most.children.length === 0 || most.value < node.value * NEARLY_ALL) return path;
+    node = most;
+  }
+}
+
 /** Children with the greatest first; of equal ones by name, so that pictures keep still. */
 export function ordered(node: FlameNode): FlameNode[] {
   return [...node.children].sort((a, b) => b.value - a.value || (a.name < b.name ? -1 : 1));

@@ -46,3 +46,10 @@ test("children lie within their parent, beside each other, and own time stays fr
 test("what would be too small is left out", () => {
   expect(treemap(node("all", 1_000_000, [node("a", 999_999), node("b", 1)]), 300, 200).map((tile) => tile.node.name)).toEqual(["all", "a"]);
 });
+
+test("a long trunk leaves the room to what is behind it", () => {
+  const fork = node("fork", 97, [node("left", 60, [node("l", 60)]), node("right", 30)]);
+  const tiles = treemap(node("all", 100, [node("a", 100, [node("b", 99, [fork])])]), 600, 400);
+  expect(tiles[0]).toMatchObject({ node: { name: "fork" }, depth: 0, width: 600, height: 400 });
+  expect(tiles.map((tile) => tile.node.name)).not.toContain("a");
+});

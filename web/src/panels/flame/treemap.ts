@@ -1,6 +1,6 @@
 /** Tree maps: every node a rectangle as large as its share, as square as can be (Bruls, Huizing, van Wijk), children within their parent. */
 import type { FlameNode } from "../../data/types";
-import { ordered } from "./layout";
+import { ordered, trunk } from "./layout";
 
 export interface Tile {
   node: FlameNode;
@@ -17,11 +17,14 @@ const TITLE = 15;
 const EDGE = 2;
 const LEAST = 4;
 const DEEPEST = 24;
+/** Of a longer trunk only the end is drawn, or its titles would take all of the room. */
+const TRUNK = 3;
 
 /** Lay out a node and what is in it; what would be smaller than some pixels is left out. */
 export function treemap(root: FlameNode, width: number, height: number): Tile[] {
   const tiles: Tile[] = [];
-  const open: Tile[] = [{ node: root, depth: 0, x: 0, y: 0, width, height, titled: height > TITLE * 2 && width > 40 }];
+  const way = trunk(root);
+  const open: Tile[] = [{ node: way.length > TRUNK ? way.at(-1)! : root, depth: 0, x: 0, y: 0, width, height, titled: height > TITLE * 2 && width > 40 }];
   for (let tile = open.pop(); tile !== undefined; tile = open.pop()) {
     tiles.push(tile);
     const title = tile.titled ? TITLE : EDGE;

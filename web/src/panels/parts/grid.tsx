@@ -11,6 +11,8 @@ import { Name } from "./name";
 
 export const ROW = 22;
 const BEYOND = 8;
+/** What tells files apart is at their end: where there is too little room, the beginning gives way. */
+const PATH = /^(\/|[A-Za-z]:\\)[^\s/\\]+[/\\]/;
 const UNSEEN = 24; // rows drawn where the height is not known yet
 
 export interface GridProps {
@@ -139,7 +141,7 @@ function barred(column: Column, rows: Table["rows"], at: number): number | null 
 function Cell({ column, value, most }: { column: Column; value: string | number | boolean | null; most: number | null }) {
   const text = shown(value, column);
   if (column.kind === "text") {
-    return <td role="gridcell" title={text.length > 20 ? text : undefined}><Name text={text} most={500} /></td>;
+    return <td role="gridcell" class={PATH.test(text) ? "p-path" : ""} title={text.length > 20 ? text : undefined}><Name text={text} most={500} /></td>;
   }
   const share = most !== null && typeof value === "number" ? (value / most) * 100 : null;
   const exact = typeof value === "number" && text !== String(value) ? `${value}${column.unit ? ` ${column.unit}` : ""}` : undefined;

@@ -1,5 +1,5 @@
 /** From rows of panels to the timeline: what a row is about is selected, brought into view and its time marked. */
-import { mark, select, show } from "../../app/actions";
+import { bring, mark, select, show } from "../../app/actions";
 import { meta, offsets } from "../../app/state";
 import type { Span } from "../../data/source";
 import type { Located } from "../../data/types";
@@ -21,11 +21,11 @@ export function lasting(report: number): number {
   return one === undefined ? 1 : Math.max(one.end - one.begin, 1);
 }
 
-/** Show a stretch of a report with some time around it, and mark it where it lasts. */
+/** Show a stretch of a report with some time around it, and mark it where it lasts; to a moment, the zoom stays. */
 export function goToSpan(report: number, start: number, end: number, marked = true): void {
   const [begin, until] = [onAxis(report, start), onAxis(report, end)];
-  const around = Math.max(until - begin, 100);
-  show({ begin: begin - around, end: until + around });
+  if (until <= begin) bring({ begin, end: begin });
+  else show({ begin: begin - Math.max(until - begin, 100), end: until + Math.max(until - begin, 100) });
   if (marked && until > begin) mark({ begin, end: until });
 }
 

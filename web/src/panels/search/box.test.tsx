@@ -3,8 +3,9 @@ import { expect, test } from "vitest";
 import { found, selected } from "../../app/state";
 import { click, draw, fake, load, press, type, until } from "../testing/fake";
 import { SearchBox } from "./box";
+import { search } from "./searching";
 
-test("Enter goes to the next hit, Shift+Enter back, Escape ends it", async () => {
+test("Enter goes to the next hit, Shift+Enter back, Escape gives the keys back and keeps the hits", async () => {
   load(fake());
   const place = draw(SearchBox);
   const field = place.querySelector("input")!;
@@ -16,8 +17,22 @@ test("Enter goes to the next hit, Shift+Enter back, Escape ends it", async () =>
   await until(() => selected.value?.row === 2);
   press(field, "Enter", { shiftKey: true });
   await until(() => selected.value?.row === 1);
+  field.focus();
   press(field, "Escape");
-  await until(() => found.value === null && field.value === "");
+  await until(() => document.activeElement !== field);
+  expect(found.value?.text).toBe("kern");
+  await search("", false); // as Escape on the timeline does
+  await until(() => field.value === "");
+});
+
+test("Escape while it is typed searches at once", async () => {
+  load(fake());
+  const place = draw(SearchBox);
+  const field = place.querySelector("input")!;
+  type(field, "kern");
+  press(field, "Escape");
+  await until(() => found.value?.total === 4);
+  expect(field.value).toBe("kern");
 });
 
 test("searches while it is typed", async () => {

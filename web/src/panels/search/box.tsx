@@ -17,15 +17,17 @@ export function SearchBox() {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const field = useRef<HTMLInputElement>(null);
   useSignalEffect(() => {
-    // Somebody else searched ("find all" of the details, the address): show what for.
+    // Somebody else searched, or ended it ("find all" of the details, the address, a key): show what for.
     const state = found.value;
-    if (state === null || document.activeElement === field.current) return;
-    text.value = state.text;
-    regex.value = state.regex;
+    if (document.activeElement === field.current) return;
+    clearTimeout(timer.current);
+    text.value = state?.text ?? "";
+    if (state !== null) regex.value = state.regex;
   });
   const now = async () => {
     clearTimeout(timer.current);
-    if (found.value?.text !== text.value || found.value.regex !== regex.value) await search(text.value, regex.value);
+    if (found.value === null ? text.value === "" : found.value.text === text.value && found.value.regex === regex.value) return;
+    await search(text.value, regex.value);
   };
   const soon = () => {
     clearTimeout(timer.current);
@@ -41,10 +43,10 @@ export function SearchBox() {
       open.value = true;
       requestAnimationFrame(() => document.getElementById("search-names")?.querySelector<HTMLElement>("button")?.focus());
     } else if (event.key === "Escape") {
-      if (text.value === "" && !open.value) field.current?.blur();
-      text.value = "";
-      open.value = false;
-      void search("", false);
+      // The timeline has the keys again and the hits stay, so that n and p walk through them; Escape there ends the search.
+      if (open.value) open.value = false;
+      else field.current?.blur();
+      void now();
     } else return;
     event.preventDefault();
     event.stopPropagation();

@@ -35,7 +35,7 @@ export async function search(text: string, regex: boolean): Promise<void> {
     names.value = joined(answers);
     const total = answers.reduce((sum, answer) => sum + answer.total, 0);
     found.value = { text, regex, total, names: new Set(names.value.map((one) => one.text)), current: null, place: null };
-    notice.value = total === 0 ? `Nothing is called “${text}”.` : `${count(total)} hits.`;
+    notice.value = total === 0 ? `Nothing is called “${text}”.` : total === 1 ? "1 hit." : `${count(total)} hits.`;
   } catch (error) {
     if (!control.signal.aborted) notice.value = `The search failed: ${error instanceof Error ? error.message : String(error)}`;
   } finally {

@@ -26,6 +26,11 @@ test("sums by name, of one layer on wish", () => {
   expect(table.rows).toEqual([["k", 50, 50, 1, 50, 50, "kernels"]]);
 });
 
+test("moments have no time, the most frequent first", () => {
+  const table = namesTable(selected([row("seldom", 0, "samples"), { ...row("often", 0, "samples"), count: 9 }, row("k", 50)]), "");
+  expect(table.rows).toEqual([["k", 50, 50, 1, 50, 50, "kernels"], ["often", null, null, 9, null, null, "samples"], ["seldom", null, null, 1, null, null, "samples"]]);
+});
+
 test("numbered operations are one kind of work", () => {
   const table = namesTable(selected([row("aten::to, op_id = 1", 30, "nvtx_ranges"), row("aten::mm, seq = 7, op_id = 9", 40, "nvtx_ranges"), row("aten::to, op_id = 22", 20, "nvtx_ranges")]), "");
   expect(table.rows.map((one) => one.slice(0, 6))).toEqual([["aten::to", 50, 50, 2, 25, 30], ["aten::mm", 40, 40, 1, 40, 40]]);

@@ -55,7 +55,7 @@ export function joined(rows: readonly Row[], layer: string): Row[] {
       all.set(key, { ...before, total, count: times, mean: total / Math.max(times, 1), maximum: Math.max(before.maximum, row.maximum) });
     }
   }
-  return [...all.values()].sort((a, b) => b.total - a.total);
+  return [...all.values()].sort((a, b) => b.total - a.total || b.count - a.count);
 }
 
 /** Sums by name of one side. */
@@ -73,7 +73,8 @@ export function namesTable(one: Selected, layer: string): Table {
       { name: "Max", unit: "ns", kind: "number" },
       { name: "Layer", unit: null, kind: "text" },
     ],
-    rows: rows.map((row) => [row.name, (row.total / length) * 100, row.total, row.count, row.mean, row.maximum, row.layer]),
+    // Samples and marks are moments: how often is all that is known of them here.
+    rows: rows.map((row) => (row.maximum > 0 ? [row.name, (row.total / length) * 100, row.total, row.count, row.mean, row.maximum, row.layer] : [row.name, null, null, row.count, null, null, row.layer])),
   };
 }
 

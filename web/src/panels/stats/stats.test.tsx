@@ -1,4 +1,5 @@
 /** The panel of stats: what is there to choose, and only the marked range on wish. */
+import { render } from "preact";
 import { act } from "preact/test-utils";
 import { expect, test } from "vitest";
 import { ranges } from "../../app/state";
@@ -18,6 +19,15 @@ test("arrows choose the next table", async () => {
   const place = draw(StatsPanel);
   await until(() => place.querySelector('[role="grid"]')?.getAttribute("aria-label") === "first");
   press(place.querySelector('[role="listbox"]')!, "ArrowDown");
+  expect(await until(() => place.querySelector('[role="grid"]')?.getAttribute("aria-label") === "second")).toBeTruthy();
+});
+
+test("the table that was chosen is there again", async () => {
+  load(fake({ statList: async () => ["first", "second"].map((name) => ({ name, title: name.toUpperCase(), available: true })) }));
+  const before = draw(StatsPanel);
+  click(await until(() => before.querySelector("#stat-second")));
+  void act(() => render(null, before));
+  const place = draw(StatsPanel);
   expect(await until(() => place.querySelector('[role="grid"]')?.getAttribute("aria-label") === "second")).toBeTruthy();
 });
 

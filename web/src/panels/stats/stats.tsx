@@ -1,5 +1,5 @@
 /** Stats: the tables that `warpline stats` prints, of the whole report or of the marked range. */
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import { ranges, source } from "../../app/state";
 import type { StatInfo } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
@@ -9,6 +9,10 @@ import { TableView } from "../parts/table";
 import { time } from "../parts/units";
 
 const FIRST = ["cuda_gpu_kern_sum", "nvtx_sum", "cuda_api_sum", "python_hotspots", "cpu_hotspots", "op_sum"];
+
+// What was chosen stays while another panel is open.
+const chosen = signal("");
+const onlyRange = signal(false);
 
 export function StatsPanel() {
   const from = source.value;
@@ -22,8 +26,8 @@ export function StatsPanel() {
 }
 
 function Chosen({ stats, report }: { stats: StatInfo[]; report: number }) {
-  const name = useSignal(first(stats));
-  const ranged = useSignal(false);
+  const name = useSignal(stats.some((one) => one.available && one.name === chosen.peek()) ? chosen.peek() : first(stats));
+  const choose = (to: string) => (chosen.value = name.value = to);
   const filter = useSignal("");
   const words = filter.value.toLowerCase();
   const kept = stats.filter((one) => `${one.name} ${one.title}`.toLowerCase().includes(words));
@@ -35,7 +39,7 @@ function Chosen({ stats, report }: { stats: StatInfo[]; report: number }) {
     event.preventDefault();
     event.stopPropagation();
     const at = available.findIndex((one) => one.name === name.value);
-    name.value = available[Math.min(Math.max(at + step, 0), available.length - 1)]!.name;
+    choose(available[Math.min(Math.max(at + step, 0), available.length - 1)]!.name);
     document.getElementById(`stat-${name.value}`)?.scrollIntoView({ block: "nearest" });
   };
   return (
@@ -44,7 +48,7 @@ function Chosen({ stats, report }: { stats: StatInfo[]; report: number }) {
         <input type="search" placeholder="Find a table" aria-label="Find a table" value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} />
         <ul role="listbox" tabIndex={0} aria-label="Tables with data" aria-activedescendant={`stat-${name.value}`} onKeyDown={onKeyDown}>
           {available.map((one) => (
-            <li key={one.name} id={`stat-${one.name}`} role="option" aria-selected={one.name === name.value} title={one.name} onClick={() => (name.value = one.name)}>
+            <li key={one.name} id={`stat-${one.name}`} role="option" aria-selected={one.name === name.value} title={one.name} onClick={() => choose(one.name)}>
               {one.title}
             </li>
           ))}
@@ -57,7 +61,7 @@ function Chosen({ stats, report }: { stats: StatInfo[]; report: number }) {
         )}
         {kept.length === 0 && <Empty>No table is called that.</Empty>}
       </nav>
-      {name.value === "" ? <Empty>This report has no data for any table.</Empty> : <One name={name.value} report={report} ranged={ranged.value} onRanged={(on) => (ranged.value = on)} />}
+      {name.value === "" ? <Empty>This report has no data for any table.</Empty> : <One name={name.value} report={report} ranged={onlyRange.value} onRanged={(on) => (onlyRange.value = on)} />}
     </div>
   );
 }

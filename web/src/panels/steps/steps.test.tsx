@@ -31,3 +31,25 @@ test("no steps, in words", async () => {
   const place = draw(StepsPanel);
   expect(await until(() => place.textContent!.includes("No steps were found."))).toBeTruthy();
 });
+
+test("what nobody knows for steps can be named", async () => {
+  const asked: (string | undefined)[] = [];
+  load(fake({
+    steps: async (_report, name) => {
+      asked.push(name);
+      return name === "work" ? { name: "work", steps: STEPS } : { name: "", steps: [], note: "There are none." };
+    },
+  }));
+  const place = draw(StepsPanel);
+  await until(() => place.textContent!.includes("There are none. Write above"));
+  const field = () => place.querySelector<HTMLInputElement>('input[type="search"]')!;
+  const call = (name: string) => {
+    field().value = name;
+    field().dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  call(" work ");
+  await until(() => place.querySelector("h3")?.textContent === "3 × work");
+  call("");
+  await until(() => place.textContent!.includes("There are none."));
+  expect(asked).toEqual(["", "work", ""]);
+});

@@ -1,9 +1,9 @@
 /** Steps: how long each training step took and what of; a click or Enter goes there. */
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { source } from "../../app/state";
+import { selected, source } from "../../app/state";
 import type { Steps } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
 import { goToSpan } from "../parts/jump";
@@ -18,19 +18,50 @@ const MOST_LINES = 16;
 const BARS = 400;
 const FEW = 64; // steps of several processes that are drawn one after the other, with their parts
 
+/** What somebody said the ranges are called; it stays while another panel is open. */
+const called = signal("");
+
 export function StepsPanel() {
   const from = source.value;
   const report = panelReport.value;
-  const answer = useAnswer(from && (() => from.steps(report)), [report, from, generation(report)]);
+  const name = called.value;
+  const answer = useAnswer(from && (() => from.steps(report, name)), [`${report} ${name}`, from, generation(report)]);
+  if (answer.error !== null && name !== "") {
+    return (
+      <>
+        <div class="p-bar"><Called /><ReportChoice /></div>
+        <Answered of={answer} what="the steps">{() => null}</Answered>
+      </>
+    );
+  }
   return (
     <Answered of={answer} what="the steps">
       {(steps) => (steps.steps.length === 0 ? (
         <>
-          <div class="p-bar"><ReportChoice /></div>
-          <Empty>{steps.note ?? "No steps were found. Steps are NVTX ranges called step, iteration or batch, or the profiler steps of PyTorch, that repeat."}</Empty>
+          <div class="p-bar"><Called /><ReportChoice /></div>
+          <Empty>
+            {steps.note ?? "No steps were found. Steps are NVTX ranges called step, iteration or batch, or the profiler steps of PyTorch, that repeat."}{" "}
+            Write above what the ranges of your steps are called; a number behind the name may differ.
+          </Empty>
         </>
       ) : <Drawn steps={steps} report={report} />)}
     </Answered>
+  );
+}
+
+/** Which ranges are steps: the selected one is offered. */
+function Called() {
+  const event = selected.value;
+  const near = event !== null && event.table === "nvtx_ranges" && event.name !== called.value ? event.name : null;
+  return (
+    <>
+      <label class="p-choice" title="Ranges of this name, a number behind it aside, are the steps; empty: step, train_step, iteration, batch, ProfilerStep and the like">
+        ranges called{" "}
+        <input type="search" size={16} value={called.value} placeholder="step, batch, …" aria-label="What the ranges of steps are called" maxLength={1000} spellcheck={false}
+          onChange={(change) => (called.value = change.currentTarget.value.trim())} />
+      </label>
+      {near !== null && <button type="button" title="Take the selected range for a step" onClick={() => (called.value = near)}>Take “<Name text={near} most={30} />”</button>}
+    </>
   );
 }
 
@@ -52,6 +83,7 @@ function Drawn({ steps, report }: { steps: Steps; report: number }) {
       <div class="p-main">
         <div class="p-bar">
           <h3>{count(shown.length)} × <Name text={steps.name} most={80} /></h3>
+          <Called />
           <ReportChoice />
           {who.length > 1 && (
             <select aria-label="Which process" value={process === null ? "" : String(process)} onChange={(event) => {

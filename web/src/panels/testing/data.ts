@@ -12,7 +12,7 @@ export function node(name: string, value: number, children: FlameNode[] = []): F
 export const HITS = [located(1, 100, 10), located(2, 300, 10), located(3, 300, 20, "kernel", { track: 4 }), located(4, 900, 10)];
 
 export function reportMeta(reports = 1): Meta {
-  const one = (report: number) => ({ report, name: `run${report}`, command: "train", hosts: ["h"], begin: 0, end: 1000, events: 4, realtime: null, generation: 1, live: false, diagnostics: 0 });
+  const one = (report: number) => ({ report, name: `run${report}`, command: "train", hosts: ["h"], begin: 0, end: 1000, events: 4, realtime: null, generation: 1, live: false, diagnostics: 0, warnings: 0 });
   return { version: 1, title: "run", reports: Array.from({ length: reports }, (_, i) => one(i)), features: [] };
 }
 

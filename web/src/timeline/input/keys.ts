@@ -3,7 +3,7 @@ import { everything, select } from "../../app/actions";
 import { type Binding, addKeys } from "../../app/keys";
 import { offsets, ranges, selected, view } from "../../app/state";
 import { find, neighbour, runAt } from "../layout/hit";
-import { fitTo, panBy, zoomAt } from "../layout/navigate";
+import { fitEvent, fitTo, panBy, zoomAt } from "../layout/navigate";
 import { located } from "../data/located";
 import type { Row } from "../layout/rows";
 import { focusedRow, layout, places, pointer, size } from "../local";
@@ -36,8 +36,7 @@ function glide(stage: Stage, held: Set<Motion>): void {
 export function fitSelection(): boolean {
   const event = selected.value;
   if (event !== null) {
-    const begin = event.start + (offsets.value[event.report] ?? 0);
-    go(fitTo({ begin, end: begin + event.duration }));
+    go(fitEvent(view.value, event.start + (offsets.value[event.report] ?? 0), event.duration));
     return true;
   }
   const range = ranges.value.at(-1);

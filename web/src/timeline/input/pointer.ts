@@ -3,7 +3,7 @@ import { everything, mark, select, show } from "../../app/actions";
 import { hovered, marks, notice, offsets, ranges, source, view } from "../../app/state";
 import type { Span } from "../../data/source";
 import { AXIS } from "../draw/frame";
-import { fitTo, hold, ordered, panBy, wheelFactor, zoomAt } from "../layout/navigate";
+import { fitEvent, fitTo, hold, ordered, panBy, wheelFactor, zoomAt } from "../layout/navigate";
 import { focusedRow, layout, pinnedScroll, pointer, scroll, size } from "../local";
 import type { Stage } from "../stage";
 import { eventOf, snapped, timeAt, under } from "./hits";
@@ -145,8 +145,7 @@ export function listen(body: HTMLElement, stage: Stage): () => void {
     if (found.hit !== null) {
       const { rects } = found.hit.run;
       const offset = offsets.value[found.row?.report ?? 0] ?? 0;
-      const begin = rects.start[found.hit.index]! + offset;
-      go(fitTo({ begin, end: begin + rects.duration[found.hit.index]! }));
+      go(fitEvent(view.value, rects.start[found.hit.index]! + offset, rects.duration[found.hit.index]!));
       return;
     }
     const range = ranges.value.find((one) => one.begin <= found.time && found.time <= one.end);

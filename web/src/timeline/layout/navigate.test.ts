@@ -1,6 +1,6 @@
 /** Where the view goes. */
 import { describe, expect, it } from "vitest";
-import { fitTo, hold, ordered, panBy, snap, wheelFactor, zoomAt } from "./navigate";
+import { fitEvent, fitTo, hold, ordered, panBy, snap, wheelFactor, zoomAt } from "./navigate";
 
 const VIEW = { begin: 1000, end: 3000 };
 
@@ -18,6 +18,14 @@ describe("zoomAt", () => {
   it("stops at ten nanoseconds", () => {
     const least = zoomAt({ begin: 0, end: 12 }, 6, 0.001);
     expect(least.end - least.begin).toBe(10);
+  });
+});
+
+describe("fitEvent", () => {
+  it("fills the view with an event", () => expect(fitEvent(VIEW, 100, 1000)).toEqual(fitTo({ begin: 100, end: 1100 })));
+  it("comes ten times nearer to a moment, never to nothing", () => {
+    expect(fitEvent(VIEW, 1500, 0)).toEqual({ begin: 1400, end: 1600 });
+    expect(fitEvent({ begin: 0, end: 10 }, 5, 0)).toEqual({ begin: 0, end: 10 });
   });
 });
 

@@ -37,6 +37,13 @@ export function fitTo(span: Span, air = 0.12): Span {
   return { begin: span.begin - width * air, end: span.begin + width * (1 + air) };
 }
 
+/** An event: all of it; one without length, ten times nearer than now. */
+export function fitEvent(view: Span, begin: number, duration: number): Span {
+  if (duration > 0) return fitTo({ begin, end: begin + duration });
+  const half = Math.max(view.end - view.begin, LEAST * 10) / 20;
+  return { begin: begin - half, end: begin + half };
+}
+
 /** The same span where its ends were dragged past each other. */
 export function ordered(a: number, b: number): Span {
   return a <= b ? { begin: a, end: b } : { begin: b, end: a };

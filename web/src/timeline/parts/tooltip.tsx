@@ -6,7 +6,7 @@ import type { Stage } from "../stage";
 import { under } from "../input/hits";
 import { timeLabel } from "../layout/ticks";
 import { tileAt } from "../data/tiles";
-import { pointer, size } from "../local";
+import { arrivals, pointer, size } from "../local";
 import { valueAt, valueLabel } from "../draw/plots";
 
 interface Words {
@@ -46,6 +46,7 @@ export function wordsAt(stage: Stage, x: number, y: number): Words | null {
 export function Tooltip({ stage }: { stage: Stage | null }) {
   const at = pointer.value;
   void hovered.value;
+  void arrivals.value; // the pointer may rest while keys move what is under it, and what is there comes later
   const words = stage === null || at === null ? null : wordsAt(stage, at.x, at.y);
   if (words === null || at === null) return null;
   const left = at.x > size.value.width * 0.6 ? { right: `${size.value.width - at.x + 12}px` } : { left: `${at.x + 14}px` };
