@@ -1,8 +1,8 @@
 """`warpline view` in a real browser on 200 tracks, 50 of them seen, beside the Perfetto UI on the same data where it can load them.
 
-Chromium without a window draws on the CPU. First pixels are those of data, counted from the navigation; a frame is the work of drawing one,
-a refinement lasts from the wish for finer data to the end of the frame that shows them. The server's memory is its peak, with the pages of
-the mapped index that it touched.
+Chromium without a window draws on the CPU. First pixels are those of data, counted from the navigation; a frame lasts from the begin of
+its work until the page is free again, what the browser paints after the script included; a refinement from the wish for finer data to the
+end of the frame that shows them. The server's memory is its peak, with the pages of the mapped index that it touched.
 """
 
 from __future__ import annotations
