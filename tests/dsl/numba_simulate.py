@@ -83,6 +83,14 @@ def off() -> Any:
     return {"same": buffer.read() == before, "out": int(OUT[0])}
 
 
+def fraction(out: Any, count: Any, prof: Any) -> None:
+    """A region whose payload is no integer."""
+    p = ik.profiler(prof)
+    t = ik.start(p)
+    ik.stop(p, t, "load", count * 1.5)
+    ik.finish(p)
+
+
 def wrong() -> Any:
     said = []
     for tags, mode in ((("other",), "slices"), (TAGS, "smem")):
@@ -91,6 +99,10 @@ def wrong() -> Any:
             said.append("nothing")
         except Exception as error:
             said.append(str(error))
+    try:
+        run(fraction, 1, 1, 1, allocate(2, tags=TAGS, device="cpu"))
+    except Exception as error:
+        said.append(str(error))
     return said
 
 

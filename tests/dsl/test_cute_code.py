@@ -87,6 +87,14 @@ def kernel(out: cute.Tensor, prof, tag: cutlass.Constexpr, payload: cutlass.Cons
     mark(p, tag, payload=payload)
     finish(p)
 
+@cute.kernel
+def unbegun(out: cute.Tensor, prof):
+    mark(prof, "load")
+
+@cute.jit
+def unbegun_host(out: cute.Tensor, prof):
+    unbegun(out, prof).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
 @cute.jit
 def host(out: cute.Tensor, prof, tag: cutlass.Constexpr, payload: cutlass.Constexpr):
     kernel(out, prof, tag, payload).launch(grid=(1, 1, 1), block=(32, 1, 1))
@@ -101,6 +109,10 @@ for tag, payload, prof in (
         cute.compile(host, out, prof, tag, payload)
     except errors.UsageError as error:
         print(error)
+try:
+    cute.compile(unbegun_host, out, prof)
+except errors.UsageError as error:
+    print(error)
 """
 
 
@@ -108,5 +120,6 @@ def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(WRONG)
     said = run("cutlass-dsl", program, CUTE_DSL_ARCH="sm_90a").stdout.splitlines()
-    for line, words in zip(said, ("no tag 'lod'", "float", "32 bits", "70000", "bind(buffer)", "no room for a payload"), strict=True):
+    wanted = ("no tag 'lod'", "float", "32 bits", "70000", "bind(buffer)", "no room for a payload", "p = profiler(prof)")
+    for line, words in zip(said, wanted, strict=True):
         assert words in line

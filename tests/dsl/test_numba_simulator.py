@@ -111,9 +111,10 @@ def test_switched_off_it_touches_nothing() -> None:
 
 
 def test_mistakes_are_told_with_what_to_do() -> None:
-    unknown, payload = simulate("wrong")
+    unknown, payload, fraction = simulate("wrong")
     assert "no tag 'load' in this table, which has other" in unknown
     assert "no room for a payload: use mode 'slices' or 'claim'" in payload
+    assert "a payload is an integer" in fraction
 
 
 def test_the_example_runs_simulated() -> None:

@@ -135,10 +135,13 @@ def test_switched_off_it_touches_nothing() -> None:
 
 
 def test_mistakes_are_told_with_what_to_do() -> None:
-    unknown, payload, generation = interpret("wrong")
+    unknown, payload, generation, *others = interpret("wrong")
     assert "no tag 'load' in this table, which has other" in unknown
     assert "no room for a payload: use mode 'slices' or 'claim'" in payload
     assert "no room for a generation: use mode 'slices' or 'claim'" in generation
+    assert all("what warpline.intrakernel.dsl.triton.bind(buffer) returns" in other for other in others[:3])
+    assert "a payload is one integer" in others[3]
+    assert others[4] == "nothing"
 
 
 def test_the_example_runs_interpreted() -> None:

@@ -94,6 +94,19 @@ def wrong() -> Any:
             said.append("nothing")
         except Exception as error:
             said.append(f"{error} {error.__cause__}")
+    good = allocate(2, tags=TAGS, device="cpu")
+    for prof in (good, good.pointer, good.memory):
+        try:
+            kernels.many[(1,)](ADDRESS, 1, prof)
+            said.append("nothing")
+        except Exception as error:
+            said.append(f"{error} {error.__cause__}")
+    for payload in (1.5, 2):
+        try:
+            kernels.paid[(1,)](ik.bind(good), payload)
+            said.append("nothing")
+        except Exception as error:
+            said.append(f"{error} {error.__cause__}")
     return said
 
 

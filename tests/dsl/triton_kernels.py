@@ -123,3 +123,12 @@ def loop_literal(out, count, prof):
             total = total * tl.load(base + i * 128) + total
     tl.store(base, total)
     ik.finish(p)
+
+
+@triton.jit
+def paid(prof, number):
+    """A region with a payload of whatever kind."""
+    p = ik.profiler(prof)
+    with ik.region(p, "load", payload=number):
+        pass
+    ik.finish(p)

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import index
 
 from warpline.errors import UsageError
 from warpline.intrakernel import driver, recording
@@ -190,7 +191,11 @@ class Buffer:
 
 def _count(grid: int | Sequence[int]) -> int:
     total = 1
-    for length in [grid] if isinstance(grid, int) else grid:
+    try:
+        lengths = [index(grid)] if hasattr(grid, "__index__") else [index(length) for length in grid]
+    except TypeError:
+        raise UsageError(f"grid={grid!r}: the CTAs of the launch, as a number or as numbers: 64 or (64, 8)") from None
+    for length in lengths:
         if length < 1:
             raise UsageError(f"grid={grid!r}: every length is at least 1")
         total *= length
@@ -252,6 +257,8 @@ def allocate(
         if not chosen or chosen[0] < 0 or chosen[-1] > 63:
             raise UsageError(f"warps={warps!r}: numbers of warps of a CTA, 0 … 63")
         warps, warp_mask = len(chosen), sum(1 << warp for warp in chosen)
+    elif warps < 1:
+        raise UsageError(f"warps={warps}: at least one warp of a CTA records; `bind(buffer, enabled=False)` records nothing")
     elif warp_mask:
         warps = bin(warp_mask).count("1")
     total = units or -(-_count(grid) // max(1, sample_blocks)) * warps

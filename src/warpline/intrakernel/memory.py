@@ -178,7 +178,7 @@ def allocate_memory(nbytes: int, device: str, library: str = "") -> Memory:
         UsageError: the device or the library is none of these, or the library is not installed.
         CaptureError: there is no CUDA driver or device.
     """
-    place, _, number = device.partition(":")
+    place, _, number = str(device).partition(":")  # a torch.device says its name so
     if place not in ("cpu", "cuda") or (number and not number.isdigit()) or (place == "cpu" and number):
         raise UsageError(f"no device {device!r}: there are `cuda`, `cuda:N` and `cpu`")
     if library and library not in LIBRARIES:

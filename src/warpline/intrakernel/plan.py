@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from warpline.errors import UsageError
+from warpline.intrakernel.layout import Shape
 from warpline.intrakernel.tags import TagTable
 from warpline.model import intrakernel_layout as layout
 
@@ -47,6 +48,8 @@ class Plan:
 
     def tag(self, tag: str | int) -> int:
         """Return the number of a tag. UsageError where the table has no such name, or where the number does not fit."""
+        if not isinstance(tag, int | str):
+            raise UsageError(f"a tag is a name or a number that is known while the kernel is compiled, not {tag!r}; stop(p, token, tag)")
         try:
             number = TagTable(self.tags).id(tag)
         except KeyError as error:
@@ -70,9 +73,11 @@ class Plan:
 
 def plan_of(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> Plan:
     """Make the plan for kernels that record into `buffer`."""
+    shape: Any = getattr(buffer, "shape", None)
+    if not isinstance(shape, Shape):
+        raise UsageError(f"bind() takes what warpline.intrakernel.allocate made, not {type(buffer).__name__}")
     if not enabled:
         return OFF
-    shape: Any = buffer.shape
     if shape.mode == "smem" and shape.slots < 2:
         raise UsageError("slots=1: a ring in shared memory has at least 2")
     if shape.mode == "smem" and generation:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from warpline.errors import UsageError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from warpline.spool.intrakernel import Decoded
 
 
 def decode(data: bytes | bytearray | memoryview, *, generation: int | None = None, layout: str = "warpline") -> Decoded:
-    """Decode the bytes of a buffer; see `warpline.spool.intrakernel.decode`. ImportError names NumPy where it is absent."""
+    """Decode the bytes of a buffer; see `warpline.spool.intrakernel.decode`. ImportError names NumPy where it is absent.
+
+    UsageError for a `Buffer`, which decodes itself.
+    """
+    if hasattr(data, "decode") and hasattr(data, "pointer"):
+        raise UsageError("decode() takes bytes, as buffer.read() returns them; a buffer decodes itself: buffer.decode()")
     from warpline.spool.intrakernel import decode as decode_bytes
 
     return decode_bytes(data, generation=generation, layout=layout)

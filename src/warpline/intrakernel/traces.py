@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpline.intrakernel.tags import TagTable
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import PathLike
     from typing import Any
 
-    from warpline.intrakernel.tags import TagTable
     from warpline.spool.intrakernel import Decoded
 
 
@@ -80,15 +81,18 @@ def write_json(events: list[dict[str, Any]], path: str | PathLike[str] | None, n
     return trace
 
 
-def write_trace(found: Decoded, tags: TagTable, path: str | PathLike[str] | None, *, name: str = "kernel") -> dict[str, Any]:
+def write_trace(
+    found: Decoded, tags: TagTable | Iterable[str], path: str | PathLike[str] | None, *, name: str = "kernel"
+) -> dict[str, Any]:
     """Write a decoded launch as Chrome JSON: a row for each warp, by CTA; return what is written.
 
     Args:
         found: what `Buffer.decode` gave.
-        tags: names of the regions.
+        tags: names of the regions, `buffer.tags` or as `allocate` took them.
         path: of the file; None writes none.
         name: of the launch.
     """
+    tags = tags if isinstance(tags, TagTable) else TagTable(tags)
     units = found.units
     order = sorted(range(len(units)), key=lambda row: (int(units["cta"][row]), int(units["warp"][row]), row))
     names = {row: f"CTA {units['cta'][row]} warp {units['warp'][row]} (SM {units['sm_begin'][row]})" for row in order}

@@ -23,8 +23,8 @@ def size(count: int) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return e.g. `1 range`, `2,500 ranges`, `3 processes`."""
-    plural = noun + ("es" if noun.endswith("s") else "s")
+    """Return e.g. `1 range`, `2,500 ranges`, `3 processes`, `2 launches`."""
+    plural = noun + ("es" if noun.endswith(("s", "sh", "ch", "x")) else "s")
     return f"{count:,} {noun if count == 1 else plural}"
 
 

@@ -30,7 +30,7 @@ EVENT = np.dtype(
 )
 
 
-@dataclass
+@dataclass(repr=False)
 class Decoded:
     """One launch out of a buffer. Times are ns of the GPU's global timer (or of whatever clock a simulator has).
 
@@ -59,6 +59,11 @@ class Decoded:
     garbled: int = 0
     needed_slots: int = 1
     notes: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """Say how much there is in a line, and what is missing."""
+        took = f"{(self.end - self.start) / 1000:.1f} us" if len(self.units) else "nothing recorded"
+        return f"<{len(self.events)} events of {len(self.units)} units, {'; '.join([took, *self.losses()])}>"
 
     @property
     def start(self) -> int:
@@ -90,6 +95,8 @@ class Decoded:
             said.append(f"{self.surplus} events came after those that were asked for")
         if self.garbled:
             said.append(f"{self.garbled} records cannot be of this launch and were left out")
+        if len(self.units) and not (len(self.events) or self.dropped or self.surplus or self.garbled):
+            said.append("no region or mark was recorded: a region counts once it ends (each start has its stop), before `finish`")
         if self.unended:
             said.append(f"{self.unended} units did not reach their end (an early exit without `finish`, or a killed kernel)")
         return said + self.notes

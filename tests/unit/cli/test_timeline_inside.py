@@ -78,3 +78,23 @@ def test_a_name_that_no_launch_has_is_an_error_that_says_which_do(report: Path) 
     result = ask(report, "--inside", "softmax")
     assert result.exit_code != 0
     assert "called gemm, many" in str(result.exception)
+
+
+def test_of_a_report_with_nothing_else_the_longest_launch_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawn whole it would be next to nothing: launches take a thousandth of a program that compiles kernels before it runs them."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    launches = [
+        Launch("short", 900_000, 901_000, [Warp(0, 0, 0, 900_000, 901_000, [Region("load", 900_000, 901_000)])], kernel=None, device=None),
+        Launch("long", 950_000, 960_000, [Warp(0, 0, 0, 950_000, 960_000, [Region("store", 951_000, 959_000)])], kernel=None, device=None),
+    ]
+    path = tmp_path / "r.warpline"
+    timeline(path, "", origin=0, tables=launch_tables(launches, origin=0))
+    manifest = path / "manifest.d" / "host-100-1.json"
+    manifest.write_text(manifest.read_text().replace('"end": 0', '"end": 1000000'))
+    shown = ask(path).stdout
+    assert "inside long #2 (1 warp)" in shown
+    assert "10 us shown" in shown
+    assert "[store-" in shown
+    assert "1 other launch that recorded: --inside NAME, --range" in shown
+    within = ask(path, "--range", "890us/970us")
+    assert "2 launches recorded inside their kernels: --inside long." in str(within.exception)

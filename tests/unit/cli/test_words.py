@@ -37,11 +37,12 @@ def test_size(count: int, text: str) -> None:
 
 
 def test_counted() -> None:
-    assert (counted(1, "range"), counted(2500, "range"), counted(2, "process"), counted(0, "row")) == (
+    assert (counted(1, "range"), counted(2500, "range"), counted(2, "process"), counted(0, "row"), counted(2, "launch")) == (
         "1 range",
         "2,500 ranges",
         "2 processes",
         "0 rows",
+        "2 launches",
     )
 
 

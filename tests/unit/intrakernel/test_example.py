@@ -88,12 +88,18 @@ def language(buffer: ik.Buffer | Exception) -> Any:
 def test_the_best_way_that_runs_writes_the_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    there = [("gpu", "cute", language(CaptureError("out of memory"))), ("interpreter", "triton", language(recorded(right())))]
+    broken = AttributeError("module 'numba.types' has no attribute 'NPDatetime'")  # of packages that do not fit each other
+    there = [
+        ("gpu", "cute", language(CaptureError("out of memory"))),
+        ("gpu", "numba", language(broken)),
+        ("interpreter", "triton", language(recorded(right()))),
+    ]
     monkeypatch.setattr(example, "_choices", lambda only: (there, []))
     path = tmp_path / "trace.json"
     assert example.main(["--out", str(path)]) == 0
     said = capsys.readouterr()
     assert "cute (gpu) does not run here: out of memory" in said.err
+    assert "numba (gpu) does not run here: AttributeError(" in said.err
     assert "triton (interpreter): 136 events of 8 warps" in said.out
     assert "compute   32 times,     0.05 us" in said.out
     assert len([event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]) == 8 * 16

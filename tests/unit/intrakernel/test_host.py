@@ -14,8 +14,9 @@ import pytest
 
 from warpline import intrakernel as ik
 from warpline.errors import CaptureError, UsageError
-from warpline.intrakernel import driver, traces
+from warpline.intrakernel import driver, simulated, traces
 from warpline.intrakernel.memory import adopt, handle_of
+from warpline.intrakernel.plan import plan_of
 from warpline.model import intrakernel_layout as layout
 from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
 
@@ -69,9 +70,13 @@ def test_the_head_says_what_was_asked_for() -> None:
         ({"mode": "smem", "slots": 10}, "power of two, e.g. 16"),
         ({"clock": "tsc"}, "globaltimer"),
         ({"grid": (4, 0)}, "at least 1"),
+        ({"grid": 4.0}, "as a number or as numbers"),
+        ({"grid": lambda meta: (4,)}, "as a number or as numbers"),
         ({"warps": (0, 64)}, "0 … 63"),
+        ({"warps": 0}, "warps=0"),
         ({"sample_blocks": 0}, "sample_blocks=0"),
         ({"device": "tpu"}, "cuda:N"),
+        ({"device": 0}, "cuda:N"),
         ({"library": "jax"}, "torch, cupy, numba"),
         ({"library": "cupy"}, "no memory on the host"),
         ({"memory": bytearray(300)}, "300 bytes"),
@@ -86,6 +91,30 @@ def test_the_head_says_what_was_asked_for() -> None:
 def test_what_cannot_be_is_refused(wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         ik.allocate(**{"grid": 4, "device": "cpu", **wrong})
+
+
+def test_what_is_no_buffer_or_a_buffer_where_bytes_are_wanted_is_refused() -> None:
+    buffer = ik.allocate(4, device="cpu")
+    for other in (None, buffer.memory, buffer.pointer):
+        with pytest.raises(UsageError, match="takes what warpline"):
+            plan_of(other, enabled=False)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="a buffer decodes itself"):
+        ik.decode(buffer)  # type: ignore[arg-type]
+
+
+def test_what_was_decoded_says_how_much_it_is_in_a_line() -> None:
+    buffer = ik.allocate(2, slots=1, device="cpu")
+    assert repr(buffer.decode()) == "<0 events of 0 units, nothing recorded>"
+    units = [simulated.Unit(buffer.pointer, plan_of(buffer), cta, 0) for cta in range(2)]
+    units[0].finish()
+    units[1].finish()
+    assert "no region or mark was recorded" in repr(buffer.decode())
+    units[0].record(0, None)
+    units[0].record(0, None)
+    units[0].finish()
+    (line,) = repr(buffer.decode()).splitlines()
+    assert line.startswith("<1 events of 2 units, ")
+    assert "slots=2 holds all" in line
 
 
 @no_gpu

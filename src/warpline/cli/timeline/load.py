@@ -17,6 +17,7 @@ from warpline.cli.words import counted
 from warpline.errors import MissingData, ReportError
 from warpline.query.cpu_occupancy import Seen, cpu_threads
 from warpline.query.gpu_occupancy import api_threads
+from warpline.query.inside_kernels import inside_launches
 from warpline.query.occupancy import Window, cells, crowd, mark_cells, tracks
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ class _Loader:
         unseen = self._gauges(groups)
         gpus, hidden_rows, unseen_metrics = self._gpus()
         within, hidden_warps = inside_groups(self.report, self.window, self.columns, self.wish.inside, self.wish.tracks, self.wish.depth)
+        if not groups and not gpus and self._whole():
+            return self._longest_inside()
         gpus += within
         if not groups and not gpus:
             raise MissingData(self._nothing())
@@ -114,6 +117,19 @@ class _Loader:
             folded=self.folded,
             unfinished=any(bar.unfinished for track in shown.values() for lane in track.lanes for bar in lane),
         )
+
+    def _whole(self) -> bool:
+        """Whether nobody asked for a part of the report."""
+        return self.wish.inside is None and not (self.wish.processes or self.wish.threads) and self.window == self.report.span
+
+    def _longest_inside(self) -> Picture:
+        """What a report with nothing but launches that recorded shows of itself: all of it would be next to nothing of each."""
+        found = inside_launches(self.report, None)
+        if not found:
+            raise MissingData(self._nothing())
+        window, name = (found[0]["start"], found[0]["end"]), str(found[0]["name"] or "kernel")
+        picture = load(self.report, window, self.columns, replace(self.wish, inside=name))
+        return replace(picture, launches=sum(not (window[0] <= row["start"] < window[1]) for row in found))
 
     def _kept(self) -> tuple[list[_Key], int]:
         """Return the threads and start/end tracks to show, and how many of those wanted are left out."""
@@ -233,7 +249,11 @@ class _Loader:
         named = (*self.wish.processes, *self.wish.threads)
         if named:
             return f"no process or thread of {self.report.path.name} with ranges is called {', '.join(named)}."
-        return f"{self.report.path.name} has no NVTX ranges, marks or counters and nothing of CUDA or the CPU side in this time."
+        inside = inside_launches(self.report, self.window)
+        more = (
+            f" {counted(len(inside), 'launch')} recorded inside their kernels: --inside {inside[0]['name'] or 'kernel'}." if inside else ""
+        )
+        return f"{self.report.path.name} has no NVTX ranges, marks or counters and nothing of CUDA or the CPU side in this time.{more}"
 
 
 def load(report: Report, window: Window, columns: int, wish: Wish) -> Picture:

@@ -115,7 +115,7 @@ class Group:
 class Picture:
     """All that is drawn. `begin` and `end` are ns from the report's begin; `hidden` counts the tracks that were left out.
 
-    `folded`: threads of which only the state is shown.
+    `folded`: threads of which only the state is shown. `launches`: those at other times, where the longest is shown unasked.
     """
 
     title: str
@@ -126,4 +126,5 @@ class Picture:
     hidden: int = 0
     hidden_gauges: int = 0
     folded: int = 0
+    launches: int = 0
     unfinished: bool = False

@@ -295,6 +295,8 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
         notes.append("delta counters: the sum of the column")
     if picture.hidden_gauges:
         notes.append(f"{counted(picture.hidden_gauges, 'counter')} not shown: --counters N")
+    if picture.launches:
+        notes.append(f"the longest launch; {counted(picture.launches, 'other launch')} that recorded: --inside NAME, --range")
     if picture.hidden:
         notes.append(f"{counted(picture.hidden, 'less busy track')} not shown: --tracks N")
     line = ""

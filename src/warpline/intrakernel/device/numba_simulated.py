@@ -62,4 +62,6 @@ def _put(p: Any, began: int | None, tag: str | int, payload: int | None, crossin
     if plan.enabled:
         make = plan.ring_word if plan.mode == "smem" else plan.word
         word = make(tag, mark=began is None, crossing=crossing, payload=payload is not None)
+        if isinstance(payload, float) or not (payload is None or hasattr(payload, "__index__")):
+            raise UsageError(f"a payload is an integer, of which 32 bits are kept, not {payload!r}")
         _unit().record(word, None if began is None else int(began), None if payload is None else int(payload))

@@ -78,7 +78,10 @@ def _emit(text: str, operands: list[Any], semantic: Any) -> Any:
 @_device
 def profiler(prof: Any, _semantic: Any = None) -> Any:
     """Begin the recording of this program, once and at the top of the kernel; `prof` is the argument that `bind` made."""
-    plan = _plain(prof[1])
+    try:
+        plan = _plain(prof[1])
+    except Exception:  # whatever was passed, and however it answers
+        plan = None
     if not isinstance(plan, Plan):
         raise UsageError("profiler() takes what warpline.intrakernel.dsl.triton.bind(buffer) returns, as an argument of the kernel")
     if _semantic is None:
@@ -139,6 +142,10 @@ def _put(p: Any, tag: Any, began: Any, payload: Any, crossing: Any, semantic: An
         raise UsageError(f"a tag is a name or a number that is known while the kernel is compiled, not {tag!r}")
     if not plan.enabled:
         return
+    if isinstance(payload, float) or (isinstance(payload, tl.tensor) and (payload.type.is_block() or payload.dtype.is_floating())):
+        raise UsageError(
+            f"a payload is one integer, of which 32 bits are kept, not {payload if isinstance(payload, float) else payload.type}"
+        )
     word = (plan.ring_word if plan.mode == "smem" else plan.word)(
         tag, mark=began is None, crossing=bool(_plain(crossing)), payload=payload is not None
     )

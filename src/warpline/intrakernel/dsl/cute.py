@@ -187,6 +187,8 @@ def finish(prof: Profiler) -> None:
 
 
 def _record(prof: Profiler, tag: Any, payload: Any, begin: Any, *, crossing: bool = False) -> None:
+    if not isinstance(prof, Profiler):
+        raise UsageError(f"regions and marks take what profiler(prof) returned, not {type(prof).__name__}: p = profiler(prof) at the top")
     plan = prof.plan
     if not plan.enabled:
         return

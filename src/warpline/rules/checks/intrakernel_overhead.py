@@ -80,7 +80,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, cost: float =
             what = [f"{counted(dropped, 'record')} ({dropped / whole:.0%}) found no slot"] if dropped else []
             what += [f"{counted(lost, 'warp')} found no place in the buffer"] if lost else []
             slots = f"allocate(…, slots={int(of.needed_slots[missing].max())}) holds all records" if dropped else ""
-            texts = (f"{name}: {of.dropped[at]:,} records dropped, {of.units_lost[at]:,} warps lost" for at in missing.tolist())
+            texts = (f"{name}: {_lost(int(of.dropped[at]), int(of.units_lost[at]))}" for at in missing.tolist())
             findings.append(
                 Finding(
                     "intrakernel_overhead",
@@ -101,3 +101,8 @@ def check(report: Report, selection: Selection, *, rows: int = 50, cost: float =
                 )
             )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
+
+
+def _lost(records: int, warps: int) -> str:
+    parts = [f"{counted(records, 'record')} dropped"] * (records > 0) + [f"{counted(warps, 'warp')} without a place"] * (warps > 0)
+    return ", ".join(parts)
