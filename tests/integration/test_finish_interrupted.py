@@ -18,7 +18,7 @@ SCRIPT = Path(__file__).with_name("interrupted.py")
 
 @pytest.mark.parametrize(("raw", "at_once", "stride"), few([("keep", 1, 5), ("live", 3, 7), ("drop", 3, 2), ("drop", 1, 3)], 2))
 def test_killed_at_any_step(raw: str, at_once: int, stride: int) -> None:
-    stride = stride if THOROUGH else 5 * stride + 1
+    stride = stride if THOROUGH else 9 * stride + 1
     path = f"{ROOT / 'src'}:{ROOT}"
     memory = Path("/dev/shm")  # nothing here is about the disk, and its fsync is slow
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:

@@ -34,8 +34,10 @@ def place(tmp_path: Path) -> Path:
     for example in ("intrakernel_pipeline/pipeline.py", "intrakernel_pipeline/pipeline.cu"):
         shutil.copy(ROOT / "examples" / example, tmp_path)
     text = (ROOT / "examples" / "train.py").read_text(encoding="utf-8")
-    assert "default=6)" in text
-    (tmp_path / "train.py").write_text(text.replace("default=6)", "default=2)"), encoding="utf-8")  # epochs, each like the one before
+    for much, less in (("default=6)", "default=2)"), ("TRAIN, TEST, BATCH, BLOCK = 5120, 2048,", "TRAIN, TEST, BATCH, BLOCK = 2560, 512,")):
+        assert much in text
+        text = text.replace(much, less)  # epochs and steps, each like the one before
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
     (tmp_path / "bin").mkdir()
     for name, command in (("python", ""), ("warpline", "-m warpline")):
         path = tmp_path / "bin" / name
