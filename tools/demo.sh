@@ -19,6 +19,8 @@ run warpline stats --timeunit ms build/demo.warpline
 run warpline timeline build/demo.warpline
 run warpline analyze build/demo.warpline
 cat <<END
+All of it in the browser:
+  warpline view build/demo.warpline
 examples/train.py says why it waits so long for its data. Cured:
   warpline profile -f -o build/demo python examples/train.py --fix
 END

@@ -71,6 +71,7 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     if any(facts[name] for name in _SHOWN):
         yield _line("Next", f"warpline stats {path}")
         yield _line("", f"warpline timeline {path}")
+        yield _line("", f"warpline view {path}")
     else:
         yield _line("Next", f"warpline info {path}")
 

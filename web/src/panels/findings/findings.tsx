@@ -1,10 +1,11 @@
 /** Findings: what costs time, the dearest first; each with its cause, its fix and the rows that show it. */
-import { useSignal } from "@preact/signals";
+import { signal } from "@preact/signals";
 import { source } from "../../app/state";
 import type { Finding, Findings } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
 import { Bar } from "../parts/bar";
 import { goTo, goToSpan, lasting } from "../parts/jump";
+import { remembered } from "../parts/remembered";
 import { ReportChoice, generation, panelReport } from "../parts/report";
 import { time } from "../parts/units";
 import { FindingDetails } from "./finding";
@@ -25,7 +26,7 @@ export function FindingsPanel() {
 }
 
 function Judged({ found, report }: { found: Findings; report: number }) {
-  const chosen = useSignal(0);
+  const chosen = remembered(`findings ${report}`, () => signal(0));
   const list = ranked(found.findings);
   const one = list[Math.min(chosen.value, list.length - 1)];
   const span = lasting(report);

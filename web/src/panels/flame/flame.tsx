@@ -1,6 +1,6 @@
 /** Flame graphs: of samples, ranges, kernels; as graph, tree map, tree of calls or list; of all, of what is seen, or of the marked range. */
 import type { Signal } from "@preact/signals";
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { meta, ranges, source, view } from "../../app/state";
@@ -8,6 +8,7 @@ import type { Span } from "../../data/source";
 import type { Flame, FlameNode, Table } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
 import { inReport } from "../parts/jump";
+import { remembered } from "../parts/remembered";
 import { ReportChoice, generation, panelReport } from "../parts/report";
 import { expression } from "../parts/sorting";
 import { TableView } from "../parts/table";
@@ -39,13 +40,14 @@ export interface Choice {
   filter: Signal<string>;
 }
 
-export function useChoice(): Choice {
-  return { kind: useSignal<Kind | null>(null), shape: useSignal<Shape>("flame"), filter: useSignal("") };
+/** What was chosen last in a panel. */
+export function choiceOf(panel: string): Choice {
+  return remembered(`flame graph of ${panel}`, () => ({ kind: signal<Kind | null>(null), shape: signal<Shape>("flame"), filter: signal("") }));
 }
 
 export function FlamePanel() {
-  const extent = useSignal<Extent>("all");
-  const choice = useChoice();
+  const extent = remembered("extent of the flame graph", () => signal<Extent>("all"));
+  const choice = choiceOf("all");
   const report = panelReport.value;
   const span = extent.value === "view" ? view.value : extent.value === "range" ? (ranges.value[0] ?? null) : null;
   return (

@@ -1,13 +1,14 @@
 /** The marked range: what ran in it, how busy each track was, a flame graph of it; two ranges, or two reports, side by side. */
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { show } from "../../app/actions";
 import { meta, offsets, ranges, source, trees } from "../../app/state";
 import type { Source } from "../../data/source";
 import type { Selected } from "../../data/types";
-import { FlameBar, FlameBody, useChoice } from "../flame/flame";
+import { FlameBar, FlameBody, choiceOf } from "../flame/flame";
 import { Answered, Empty, useAnswer } from "../parts/answer";
+import { remembered } from "../parts/remembered";
 import { ReportChoice, generation, panelReport } from "../parts/report";
 import { TableView } from "../parts/table";
 import { Tabs } from "../parts/tabs";
@@ -54,18 +55,18 @@ function Head({ side }: { side: Side }) {
   );
 }
 
-async function ask(from: Source, both: readonly Side[], signal: AbortSignal): Promise<Selected[]> {
-  return Promise.all(both.map((side) => from.selected(side.report, side.span, tracksOf(trees.peek()[side.report] ?? []).map((one) => one.track.track), signal)));
+async function ask(from: Source, both: readonly Side[], abort: AbortSignal): Promise<Selected[]> {
+  return Promise.all(both.map((side) => from.selected(side.report, side.span, tracksOf(trees.peek()[side.report] ?? []).map((one) => one.track.track), abort)));
 }
 
 function Sums({ both }: { both: Side[] }) {
   const from = source.value;
-  const tab = useSignal<Tab>("names");
-  const layer = useSignal("");
-  const choice = useChoice();
+  const tab = remembered("selection", () => signal<Tab>("names"));
+  const layer = remembered("layer of the selection", () => signal(""));
+  const choice = choiceOf("selection");
   const known = trees.value; // asked again when tracks come
   const answer = useAnswer(
-    from && ((signal) => ask(from, both, signal)),
+    from && ((abort) => ask(from, both, abort)),
     [both.map((side) => `${side.letter}${side.report}`).join(), from, ...[0, 1].flatMap((i) => [both[i]?.span.begin, both[i]?.span.end]), generation(both[0]!.report), known],
     120,
   );

@@ -4,15 +4,12 @@ import { ranges, source } from "../../app/state";
 import type { StatInfo } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
 import { inReport } from "../parts/jump";
+import { remembered } from "../parts/remembered";
 import { ReportChoice, generation, panelReport } from "../parts/report";
 import { TableView } from "../parts/table";
 import { time } from "../parts/units";
 
 const FIRST = ["cuda_gpu_kern_sum", "nvtx_sum", "cuda_api_sum", "python_hotspots", "cpu_hotspots", "op_sum"];
-
-// What was chosen stays while another panel is open.
-const chosen = signal("");
-const onlyRange = signal(false);
 
 export function StatsPanel() {
   const from = source.value;
@@ -26,8 +23,8 @@ export function StatsPanel() {
 }
 
 function Chosen({ stats, report }: { stats: StatInfo[]; report: number }) {
-  const name = useSignal(stats.some((one) => one.available && one.name === chosen.peek()) ? chosen.peek() : first(stats));
-  const choose = (to: string) => (chosen.value = name.value = to);
+  const name = remembered(`stats ${report}`, () => signal(first(stats)));
+  const onlyRange = remembered("stats of the range", () => signal(false));
   const filter = useSignal("");
   const words = filter.value.toLowerCase();
   const kept = stats.filter((one) => `${one.name} ${one.title}`.toLowerCase().includes(words));
@@ -39,7 +36,7 @@ function Chosen({ stats, report }: { stats: StatInfo[]; report: number }) {
     event.preventDefault();
     event.stopPropagation();
     const at = available.findIndex((one) => one.name === name.value);
-    choose(available[Math.min(Math.max(at + step, 0), available.length - 1)]!.name);
+    name.value = available[Math.min(Math.max(at + step, 0), available.length - 1)]!.name;
     document.getElementById(`stat-${name.value}`)?.scrollIntoView({ block: "nearest" });
   };
   return (
@@ -48,7 +45,7 @@ function Chosen({ stats, report }: { stats: StatInfo[]; report: number }) {
         <input type="search" placeholder="Find a table" aria-label="Find a table" value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} />
         <ul role="listbox" tabIndex={0} aria-label="Tables with data" aria-activedescendant={`stat-${name.value}`} onKeyDown={onKeyDown}>
           {available.map((one) => (
-            <li key={one.name} id={`stat-${one.name}`} role="option" aria-selected={one.name === name.value} title={one.name} onClick={() => choose(one.name)}>
+            <li key={one.name} id={`stat-${one.name}`} role="option" aria-selected={one.name === name.value} title={one.name} onClick={() => (name.value = one.name)}>
               {one.title}
             </li>
           ))}

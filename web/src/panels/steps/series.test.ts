@@ -1,7 +1,7 @@
 /** Steps as columns of plots. */
 import { expect, test } from "vitest";
 import type { Step } from "./series";
-import { beside, owners, padded, partsOf, spread, stacked, taken } from "./series";
+import { beside, ceiling, owners, padded, partsOf, spread, stacked, taken } from "./series";
 
 function step(number: number, length: number, parts: Record<string, number> = {}, process = 1, rank: number | null = null): Step {
   return { number, process, rank, start: number * 1000, end: number * 1000 + length, parts };
@@ -37,4 +37,10 @@ test("one step alone stands in the middle", () => {
 test("figures", () => {
   expect(spread([])).toBeNull();
   expect(spread([1, 2, 3, 4].map((length) => step(0, length)))).toEqual({ count: 4, mean: 2.5, median: 2.5, p95: expect.closeTo(3.85), minimum: 1, maximum: 4 });
+});
+
+test("a plot is cut where one step is far above all others", () => {
+  expect(ceiling([])).toBeNull();
+  expect(ceiling([4, 5, 6, 12].map((length) => step(0, length)))).toBeNull();
+  expect(ceiling([4, 5, 6, 8, 400].map((length) => step(0, length)))).toBe(10);
 });

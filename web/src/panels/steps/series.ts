@@ -87,3 +87,14 @@ export function spread(steps: readonly Step[]): Spread | null {
   };
   return { count: all.length, mean: all.reduce((sum, value) => sum + value, 0) / all.length, median: at(0.5), p95: at(0.95), minimum: all[0]!, maximum: all.at(-1)! };
 }
+
+/** Of usual steps, in medians. */
+const USUAL = 4;
+
+/** How high a plot has to be so that usual steps can be told apart, ns, where a few are so long that they would all lie at the bottom; else null. */
+export function ceiling(steps: readonly Step[]): number | null {
+  const all = spread(steps);
+  if (all === null) return null;
+  const usual = Math.max(...steps.map((step) => step.end - step.start).filter((length) => length <= all.median * USUAL)) * 1.25;
+  return all.maximum > usual * 3 ? usual : null;
+}

@@ -8,23 +8,24 @@ import type { Steps } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
 import { goToSpan } from "../parts/jump";
 import { PADDING, Plot, ROUND, axis, seriesColor } from "../parts/plot";
+import { remembered } from "../parts/remembered";
 import { ReportChoice, generation, panelReport } from "../parts/report";
 import { count, percent, time } from "../parts/units";
 import type { Step } from "./series";
-import { beside, owner, owners, padded, partsOf, spread, stacked, taken } from "./series";
+import { beside, ceiling, owner, owners, padded, partsOf, spread, stacked, taken } from "./series";
 import { Name } from "../parts/name";
 
 const MOST_LINES = 16;
 const BARS = 400;
 const FEW = 64; // steps of several processes that are drawn one after the other, with their parts
 
-/** What somebody said the ranges are called; it stays while another panel is open. */
-const called = signal("");
+/** What somebody said the ranges are called. */
+const calledSo = () => remembered("steps", () => signal(""));
 
 export function StepsPanel() {
   const from = source.value;
   const report = panelReport.value;
-  const name = called.value;
+  const name = calledSo().value;
   const answer = useAnswer(from && (() => from.steps(report, name)), [`${report} ${name}`, from, generation(report)]);
   if (answer.error !== null && name !== "") {
     return (
@@ -51,13 +52,14 @@ export function StepsPanel() {
 
 /** Which ranges are steps: the selected one is offered. */
 function Called() {
+  const called = calledSo();
   const event = selected.value;
   const near = event !== null && event.table === "nvtx_ranges" && event.name !== called.value ? event.name : null;
   return (
     <>
       <label class="p-choice" title="Ranges of this name, a number behind it aside, are the steps; empty: step, train_step, iteration, batch, ProfilerStep and the like">
-        ranges called{" "}
-        <input type="search" size={16} value={called.value} placeholder="step, batch, …" aria-label="What the ranges of steps are called" maxLength={1000} spellcheck={false}
+        called{" "}
+        <input type="search" class="p-called" value={called.value} placeholder="step, batch, …" aria-label="What the ranges of steps are called" maxLength={1000} spellcheck={false}
           onChange={(change) => (called.value = change.currentTarget.value.trim())} />
       </label>
       {near !== null && <button type="button" title="Take the selected range for a step" onClick={() => (called.value = near)}>Take “<Name text={near} most={30} />”</button>}
@@ -75,6 +77,10 @@ function Drawn({ steps, report }: { steps: Steps; report: number }) {
   const parts = useMemo(() => (whole ? partsOf(shown) : []), [shown, whole]);
   const lines = who.slice(0, MOST_LINES);
   const data = useMemo(() => padded(whole ? stacked(shown, parts, flat) : beside(shown, lines.map((one) => one.process))), [shown, parts, whole, flat]);
+  const high = useMemo(() => ceiling(shown), [shown]);
+  const uncut = useSignal(false);
+  const top = uncut.value ? null : high;
+  const above = top === null ? 0 : shown.filter((one) => one.end - one.start > top).length;
   const focus = useSignal<number>(0);
   const step = shown[Math.min(focus.value, shown.length - 1)]!;
   const go = (to: Step) => goToSpan(report, to.start, to.end);
@@ -98,12 +104,18 @@ function Drawn({ steps, report }: { steps: Steps; report: number }) {
             {(whole ? parts : lines.map((one) => one.title)).map((name, i) => <li key={name}><Swatch color={seriesColor(i)} /> {name}</li>)}
             {!whole && who.length > MOST_LINES && <li class="p-dim">and {who.length - MOST_LINES} more: choose one</li>}
           </ul>
+          {high !== null && (
+            <label class="p-choice" title="Where a few steps are far longer than all others, these could not be told apart">
+              <input type="checkbox" checked={top !== null} onChange={(event) => (uncut.value = !event.currentTarget.checked)} />
+              {" "}cut at {time(high)}{above > 0 && `: ${count(above)} ${above === 1 ? "is" : "are"} higher`}
+            </label>
+          )}
           {steps.note && <span class="p-dim p-small p-clip" title={steps.note}>{steps.note}</span>}
         </div>
         <Keyed shown={shown} flat={flat} focus={focus.value} onFocus={(to) => (focus.value = to)} onGo={() => go(step)} words={words(step, parts)}>
           {(ready) => (
-            <Plot data={data} look={`${process ?? "all"} ${flat} ${parts.join(" ")} ${flat ? shown.length : shown.length > BARS}`} onReady={ready}
-              options={() => options(whole ? Math.max(parts.length, 1) : lines.length, whole, shown.length, flat ? (place) => brief(shown[place]) : null, (number) => {
+            <Plot data={data} look={`${process ?? "all"} ${flat} ${parts.join(" ")} ${flat ? shown.length : shown.length > BARS} ${top}`} onReady={ready}
+              options={() => options(whole ? Math.max(parts.length, 1) : lines.length, whole, shown.length, top, flat ? (place) => brief(shown[place]) : null, (number) => {
                 const at = flat ? number : process === null ? longest(shown, number) : shown.findIndex((one) => one.number === number);
                 if (shown[at] === undefined) return;
                 focus.value = at;
@@ -168,13 +180,13 @@ function brief(step: Step | undefined): string {
   return step === undefined ? "" : `${step.number}·${step.rank === null ? `p${step.process}` : `r${step.rank}`}`;
 }
 
-function options(series: number, one: boolean, shown: number, label: ((x: number) => string) | null, onClick: (number: number) => void): Omit<uPlot.Options, "width" | "height"> {
+function options(series: number, one: boolean, shown: number, top: number | null, label: ((x: number) => string) | null, onClick: (number: number) => void): Omit<uPlot.Options, "width" | "height"> {
   const bars = one && shown <= BARS ? uPlot.paths.bars!({ size: [0.8, 40], align: 0 }) : undefined;
   return {
     legend: { show: false },
     padding: PADDING,
     // Half a step more on both sides: the first and the last bar are whole, and one alone is not as wide as all.
-    scales: { x: { time: false, range: (_plot, low, high) => [low - 0.6, high + 0.6] }, y: { range: (_plot, _low, high) => [0, (high || 1) * 1.06] } },
+    scales: { x: { time: false, range: (_plot, low, high) => [low - 0.6, high + 0.6] }, y: { range: (_plot, _low, high) => [0, top ?? (high || 1) * 1.06] } },
     axes: [axis((value) => (Number.isInteger(value) ? (label?.(value) ?? String(value)) : "")), axis(time, { size: 64, incrs: ROUND })],
     series: [
       {},
