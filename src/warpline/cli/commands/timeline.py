@@ -81,7 +81,7 @@ def command(
     collector, the GIL, and calls of the C library. A row is there where there is something to show.
     Each GPU that a process used has a row for how busy it was, one for each stream and each kind of copy, its memory and its metrics.
     Kernels that time themselves (warpline.intrakernel) have a row for each of the warps that ran longest, by SM, block (b) and warp (w):
-    those that --inside names, else of the launch that is alone in the time shown.
+    those that --inside names, else of the launch that is alone in the time shown, or of the longest where the report has nothing else.
     """
     from warpline.cli.timeline.cpu import wanted_rows
     from warpline.cli.timeline.inside import window_of
