@@ -53,7 +53,7 @@ def child_of(launcher: subprocess.Popen[str]) -> int:
 def test_a_kill_in_the_middle_loses_no_closed_range(tmp_path: Path, target: Target) -> None:
     threads, counts = 8, tmp_path / "counts"
     launcher = subprocess.Popen(
-        [*COMMAND, "profile", "-o", "run", target("nvtx_storm"), str(threads), "1000000", "wait", counts],
+        [*COMMAND, "profile", "-q", "-o", "run", target("nvtx_storm"), str(threads), "1000000", "wait", counts],
         cwd=tmp_path,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -89,7 +89,7 @@ def test_a_kill_in_the_middle_loses_no_closed_range(tmp_path: Path, target: Targ
     few([("segv", 128 + signal.SIGSEGV), ("_exit", 5), ("null", 128 + signal.SIGSEGV), ("abort", 128 + signal.SIGABRT)], 2),
 )
 def test_a_crash_keeps_what_was_recorded(mode: str, code: int, tmp_path: Path, target: Target) -> None:
-    report, _ = profiled(tmp_path, target("nvtx_odd"), mode, code=code, out="")
+    report, _ = profiled(tmp_path, "-q", target("nvtx_odd"), mode, code=code, out="")
     assert rows(report, "SELECT message, unfinished FROM nvtx_ranges ORDER BY id") == [("first", False), ("open", True)]
     assert rows(report, "SELECT exit_status, exited FROM processes") == [(code, False)]
 
@@ -102,7 +102,7 @@ nvtx.push_range("stuck")
 time.sleep(0.25)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    report, _ = profiled(tmp_path, sys.executable, "-c", text, code=128 + signal.SIGKILL, out="")
+    report, _ = profiled(tmp_path, "-q", sys.executable, "-c", text, code=128 + signal.SIGKILL, out="")
     ((unfinished, lasted, rest),) = rows(
         report,
         """SELECT unfinished, r."end" - r.start AS d, p."end" - r."end" AS rest FROM nvtx_ranges r JOIN processes p USING (process)""",
@@ -190,7 +190,7 @@ THREADS = {"one by one": 10_000, "together": 2_000}
 @pytest.mark.parametrize("how", few(THREADS))
 def test_many_threads_with_one_range_each_take_little_room(how: str, tmp_path: Path, target: Target) -> None:
     count = THREADS[how]
-    report, _ = profiled(tmp_path, "--keep-raw", target("nvtx_odd"), how, str(count))
+    report, _ = profiled(tmp_path, "-q", "--keep-raw", target("nvtx_odd"), how, str(count))
     sql = "SELECT count(*)::INT AS n, count(DISTINCT thread)::INT AS t, max(depth) AS d FROM nvtx_ranges WHERE message = 'in thread'"
     assert rows(report, sql) == [(count, count, 0)]
     used = sum(file.stat().st_blocks * 512 for file in report.rglob("*.spool"))
@@ -201,7 +201,7 @@ def test_many_threads_with_one_range_each_take_little_room(how: str, tmp_path: P
 @pytest.mark.parametrize("mode", few(["children", "children of threads"]))
 def test_many_children(mode: str, tmp_path: Path, target: Target) -> None:
     count = 200
-    report, _ = profiled(tmp_path, "--keep-raw", target("nvtx_odd"), mode, str(count), out="failed 0\ndone\n")
+    report, _ = profiled(tmp_path, "-q", "--keep-raw", target("nvtx_odd"), mode, str(count), out="failed 0\ndone\n")
     of_children = "FROM nvtx_ranges WHERE message LIKE 'child %' AND NOT inherited AND NOT unfinished"
     sql = f"SELECT count(DISTINCT message)::INT AS n, count(DISTINCT process)::INT AS p {of_children}"
     assert rows(report, sql) == [(count, count)]
@@ -215,7 +215,7 @@ def test_many_children(mode: str, tmp_path: Path, target: Target) -> None:
 
 
 def test_odd_names(tmp_path: Path, target: Target) -> None:
-    report, _ = profiled(tmp_path, target("nvtx_odd"), "names")
+    report, _ = profiled(tmp_path, "-q", target("nvtx_odd"), "names")
     names = [name for (name,) in rows(report, "SELECT message FROM nvtx_ranges ORDER BY id")]
     lengthy = names.pop(2)
     assert names == ["first", "open", "", "bad �� utf-8", "half �", "tab\tnew\nline \x1b[31mred", "日本語", None, None]
@@ -228,13 +228,13 @@ def test_odd_names(tmp_path: Path, target: Target) -> None:
 
 
 def test_a_name_that_is_cut_is_told(tmp_path: Path, target: Target) -> None:
-    report, _ = profiled(tmp_path, target("nvtx_odd"), "names")
+    report, _ = profiled(tmp_path, "-q", target("nvtx_odd"), "names")
     assert rows(report, "SELECT count::INT FROM diagnostics WHERE code = 'cut-names'") == [(1,)]
 
 
 def test_a_signal_handler_that_annotates_cannot_hang_the_program(tmp_path: Path, target: Target) -> None:
     count = 300_000  # new names each time: most of it is spent where locks are held
-    report, _ = profiled(tmp_path, target("nvtx_odd"), "signals", str(count))
+    report, _ = profiled(tmp_path, "-q", target("nvtx_odd"), "signals", str(count))
     kept = rows(report, "SELECT count(*)::INT FROM nvtx_ranges WHERE message LIKE 'main %' AND style = 'PushPop'")[0][0]
     assert kept >= count * 0.99
     assert rows(report, "SELECT count(*) > 0 FROM nvtx_ranges WHERE message LIKE 'handler %'") == [(True,)]
@@ -251,7 +251,7 @@ def test_more_domains_than_there_are_numbers(tmp_path: Path, target: Target) -> 
 
 
 def test_deep_nesting(tmp_path: Path, target: Target) -> None:
-    report, _ = profiled(tmp_path, target("nvtx_storm"), "2", "10000", "deep")
+    report, _ = profiled(tmp_path, "-q", target("nvtx_storm"), "2", "10000", "deep")
     sql = "SELECT count(*)::INT AS n, max(depth) AS d, count(DISTINCT depth)::INT AS l FROM nvtx_ranges WHERE message = 'deep'"
     assert rows(report, sql) == [(20_000, 10_000, 10_000)]
     for command in ("stats", "timeline"):
@@ -311,5 +311,5 @@ for _ in range(100):
         os.kill(os.getpid(), {int(number)})
 print(len(got))
 """
-    report, _ = profiled(tmp_path, sys.executable, "-c", text, out="100\n")
+    report, _ = profiled(tmp_path, "-q", sys.executable, "-c", text, out="100\n")
     assert rows(report, "SELECT count(*)::INT AS n FROM nvtx_ranges") == [(100,)]

@@ -69,7 +69,7 @@ def _rows(table: Any) -> Sequence[dict[str, Any]]:
 
 
 def test_the_first_capture_range_and_nothing_else(tmp_path: Path) -> None:
-    done = _profile(tmp_path, "-c", "nvtx", "-p", "step", _program(tmp_path / "p", "steps(3); print('all'); sys.exit(7)"))
+    done = _profile(tmp_path, "-q", "-c", "nvtx", "-p", "step", _program(tmp_path / "p", "steps(3); print('all'); sys.exit(7)"))
     assert (done.returncode, done.stdout) == (7, "all\n")
     assert _windows(tmp_path) == [("nvtx", "nvtx")]
     # the outer one was open when the window began
@@ -92,14 +92,14 @@ def test_the_first_capture_range_and_nothing_else(tmp_path: Path) -> None:
 )
 def test_capture_ranges(pattern: str, end: str, windows: int, inner: int, tmp_path: Path) -> None:
     words = ("-c", "nvtx", "-p", pattern, "--capture-range-end", end)
-    done = _profile(tmp_path, *words, _program(tmp_path / "p", "steps(4); sys.exit(7)"))
+    done = _profile(tmp_path, "-q", *words, _program(tmp_path / "p", "steps(4); sys.exit(7)"))
     assert done.returncode == 7, done.stderr
     assert _windows(tmp_path) == [("nvtx", "end" if end == "none" else "nvtx")] * windows
     assert sum(name.startswith("inner") for name in _ranges(tmp_path)) == inner
 
 
 def test_in_c_a_registered_message_matches_too(tmp_path: Path, target: Any) -> None:
-    done = _profile(tmp_path, "-c", "nvtx", "-p", "registered@train", target("capture_control"))
+    done = _profile(tmp_path, "-q", "-c", "nvtx", "-p", "registered@train", target("capture_control"))
     assert (done.returncode, done.stdout) == (3, "done\n"), done.stderr
     assert _windows(tmp_path) == [("nvtx", "nvtx")]
     assert _ranges(tmp_path) == ["registered@train", "inside"]
@@ -155,13 +155,15 @@ def _said_something(done: subprocess.CompletedProcess[str]) -> bool:
 def test_a_program_that_ends_by_itself_when_told_is_128_plus_the_signal_all_the_same(tmp_path: Path) -> None:
     text = "signal.signal(signal.SIGTERM, lambda number, frame: (print('bye'), sys.exit(0)))\nsteps(1); until('never')"
     path = _program(tmp_path / "p", text)
-    done = given_time(lambda seconds: _profile(tmp_path, "-f", "--duration", f"{seconds}", "--kill=sigterm", path), _said_something, 0.5)
+    done = given_time(
+        lambda seconds: _profile(tmp_path, "-q", "-f", "--duration", f"{seconds}", "--kill=sigterm", path), _said_something, 0.5
+    )
     assert (done.returncode, done.stdout) == (143, "bye\n")
     assert _windows(tmp_path) == [("start", "time")]
 
 
 def test_a_program_that_has_ended_before_is_not_killed(tmp_path: Path) -> None:
-    done = _profile(tmp_path, "--duration", "30", "--kill=sigterm", _program(tmp_path / "p", "steps(1); sys.exit(7)"))
+    done = _profile(tmp_path, "-q", "--duration", "30", "--kill=sigterm", _program(tmp_path / "p", "steps(1); sys.exit(7)"))
     assert done.returncode == 7
     assert _windows(tmp_path) == [("start", "end")]
 
@@ -181,7 +183,7 @@ while not os.path.exists("x.warpline/manifest.d") or not os.listdir("x.warpline/
     assert time.monotonic() < end
 """
     words = ("-c", "nvtx", "-p", "step@train", "--capture-range-end", "repeat-shutdown:2")
-    done = _profile(tmp_path, *words, _program(tmp_path / "p", text))
+    done = _profile(tmp_path, "-q", *words, _program(tmp_path / "p", text))
     assert done.returncode == 0, done.stderr
     assert _windows(tmp_path) == [("nvtx", "end"), ("nvtx", "nvtx")]
 
@@ -212,7 +214,7 @@ sys.exit(7)
 
     def run(seconds: float) -> subprocess.CompletedProcess[str]:
         shutil.rmtree(tmp_path / "x.warpline", ignore_errors=True)
-        return _profile(tmp_path, "--delay", f"{seconds}", "-d", f"{seconds}", path)
+        return _profile(tmp_path, "-q", "--delay", f"{seconds}", "-d", f"{seconds}", path)
 
     done = given_time(run, lambda _: len(_ranges(tmp_path)) > 10, 0.2)
     assert done.returncode == 7, done.stderr
@@ -265,7 +267,7 @@ def test_a_capture_range_that_never_comes_is_told(words: Sequence[str], said: st
     ),
 )
 def test_domains(words: Sequence[str], names: set[str], tmp_path: Path) -> None:
-    done = _profile(tmp_path, *words, _program(tmp_path / "p", "steps(1)"))
+    done = _profile(tmp_path, "-q", *words, _program(tmp_path / "p", "steps(1)"))
     assert done.returncode == 0, done.stderr
     assert set(_ranges(tmp_path)) == names
 
@@ -303,7 +305,7 @@ sys.exit(7)
 
 @pytest.mark.parametrize("words", [("-c", "cudaProfilerApi", "--capture-range-end", "repeat"), ("--start-later",)])
 def test_windows_from_python(words: Sequence[str], tmp_path: Path) -> None:
-    done = _profile(tmp_path, *words, _program(tmp_path / "p", PROFILER))
+    done = _profile(tmp_path, "-q", *words, _program(tmp_path / "p", PROFILER))
     assert done.returncode == 7, done.stderr
     assert set(_windows(tmp_path)) == {("cudaProfilerApi", "cudaProfilerApi")}
     assert len(_windows(tmp_path)) == 5
@@ -314,7 +316,7 @@ def test_windows_from_python_are_nothing_elsewhere(tmp_path: Path) -> None:
     path = _program(tmp_path / "p", PROFILER)
     plain = subprocess.run([sys.executable, path], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert (plain.returncode, plain.stdout, plain.stderr) == (7, "", "")
-    assert _profile(tmp_path, path).returncode == 7
+    assert _profile(tmp_path, "-q", path).returncode == 7
     assert _windows(tmp_path) == [("start", "end")]
     assert len(_ranges(tmp_path)) == 10
 
@@ -342,7 +344,7 @@ until("never")
 
 def test_a_flight_recorder_keeps_the_last_seconds(tmp_path: Path) -> None:
     text = "steps(1); time.sleep(0.8); nvtx.push_range('late'); sys.exit(7)"
-    done = _profile(tmp_path, "--keep-last", "0.5", _program(tmp_path / "p", text))
+    done = _profile(tmp_path, "-q", "--keep-last", "0.5", _program(tmp_path / "p", text))
     assert done.returncode == 7, done.stderr
     with open_report(tmp_path / "x.warpline") as report:
         (window,) = _rows(report.table("capture_windows"))

@@ -45,7 +45,9 @@ def warpline(*words: str) -> str:
 
 def profile(out: Path, name: str, *words: str) -> str:
     options = ("-t", "nvtx,osrt,gc,gil", "--sample=process-tree", "--python-sampling=true")
-    return warpline("profile", "-o", str(out), *options, "--", sys.executable, str(EXAMPLES / f"{name}.py"), *PROGRAMS[name][0], *words)
+    return warpline(
+        "profile", "-q", "-o", str(out), *options, "--", sys.executable, str(EXAMPLES / f"{name}.py"), *PROGRAMS[name][0], *words
+    )
 
 
 def rows(report: Any, text: str) -> list[dict[str, Any]]:

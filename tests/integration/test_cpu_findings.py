@@ -41,6 +41,7 @@ def record(out: Path, name: str, *words: str) -> None:
         "-m",
         "warpline",
         "profile",
+        "-q",
         "-o",
         str(out),
         *options,

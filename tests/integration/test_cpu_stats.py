@@ -59,7 +59,7 @@ def stat(report: Path, name: str, *words: str) -> list[Row]:
 
 def recorded(folder: Path, trace: str, *command: str | Path, options: tuple[str, ...] = ()) -> Path:
     words = ("-q", "-t", trace, *options, "-o", "r", sys.executable, *command)
-    done = warpline("profile", *words, cwd=folder)
+    done = warpline("profile", "-q", *words, cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder / "r.warpline"
 

@@ -23,7 +23,9 @@ def stacks(folder: Path, target: Target, chosen: str, *words: str) -> dict[str, 
     log = folder / "log"
     env = environment(**fake.environment(traps="", log=log, truth=folder / "truth"), TRUTH=str(folder / "said"))
     program = target("cuda_program", *fake.words(), "-fno-inline", "-g")
-    done = warpline("profile", "-o", "x", "-t", "cuda", "-s", "none", f"--cudabacktrace={chosen}", program, *words, cwd=folder, env=env)
+    done = warpline(
+        "profile", "-q", "-o", "x", "-t", "cuda", "-s", "none", f"--cudabacktrace={chosen}", program, *words, cwd=folder, env=env
+    )
     assert done.returncode == 0, done.stderr
     assert violations(log) == []
     found: dict[str, list[list[str]]] = {}

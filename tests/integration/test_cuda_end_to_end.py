@@ -78,7 +78,7 @@ def record(
     log, done, said = folder / "log", folder / "truth", folder / "said"
     # No SONAME of one version leads to another: the library path alone says which it is.
     env = environment(**fake.environment(traps=traps, log=log, truth=done), **more, TRUTH=str(said))
-    run = warpline("profile", "-o", "x", "--trace=cuda,nvtx", *options, *program, cwd=folder, env=env)
+    run = warpline("profile", "-q", "-o", "x", "--trace=cuda,nvtx", *options, *program, cwd=folder, env=env)
     assert run.returncode == code, run.stderr
     with open_report(folder / "x.warpline") as report:
         tables = {name: report.table(name).to_pylist() for name in TABLES}

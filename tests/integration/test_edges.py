@@ -22,7 +22,7 @@ def record(folder: Path, program: str, *before: str, library: str = "warpline.nv
     (folder / "program.py").write_text(f"import {library} as nvtx\n{program}", encoding="utf-8")
     report = folder / "run.warpline"
     done = warpline(
-        "profile", "-f", "-o", report, *before, sys.executable, "-X", "faulthandler", "program.py", cwd=folder, env=environment()
+        "profile", "-q", "-f", "-o", report, *before, sys.executable, "-X", "faulthandler", "program.py", cwd=folder, env=environment()
     )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr, done.stderr

@@ -26,7 +26,7 @@ def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
 
 def train(folder: Path, *words: str, script: Path = EXAMPLE) -> tuple[list[float], Path]:
     """Profile the example; return the losses that it printed, and the report."""
-    done = warpline("profile", "-o", "train", sys.executable, script, *words, cwd=folder, env=environment())
+    done = warpline("profile", "-q", "-o", "train", sys.executable, script, *words, cwd=folder, env=environment())
     assert done.returncode == 0, done.stderr
     return [float(loss) for loss in re.findall(r"loss ([\d.]+)", done.stdout)], folder / "train.warpline"
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.require("native")
 def report(tmp_path_factory: pytest.TempPathFactory, target: Callable[..., Path]) -> Iterator[Report]:
     """One run of the program that makes every call."""
     folder = tmp_path_factory.mktemp("tables")
-    done = warpline("profile", "-o", folder / "run.warpline", target("nvtx_extensions"), cwd=folder, env=environment())
+    done = warpline("profile", "-q", "-o", folder / "run.warpline", target("nvtx_extensions"), cwd=folder, env=environment())
     assert done.returncode == 0, done.stderr
     with open_report(folder / "run.warpline") as opened:
         yield opened

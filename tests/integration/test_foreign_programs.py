@@ -26,7 +26,7 @@ def record(folder: Path, *command: str | Path, **variables: str) -> tuple[str, P
     """Run a program under `warpline profile`, with no warpline importable in it; return what it printed and the report."""
     report = folder / "run.warpline"
     alone = ["env", "-u", "PYTHONPATH"]
-    done = warpline("profile", "-f", "-o", report, *alone, *command, cwd=folder, env=environment(**variables))
+    done = warpline("profile", "-q", "-f", "-o", report, *alone, *command, cwd=folder, env=environment(**variables))
     assert done.returncode == 0, done.stderr
     return done.stdout, report
 

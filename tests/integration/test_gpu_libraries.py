@@ -25,7 +25,7 @@ def record(folder: Path, name: str, program: str, *words: str, **variables: str)
     (folder / "program.py").write_text(program, encoding="utf-8")
     report = folder / "run.warpline"
     alone = ["env", "-u", "PYTHONPATH", python, "program.py", str(library), *words]
-    done = warpline("profile", "-f", "-o", report, *alone, cwd=folder, env=environment(**variables))
+    done = warpline("profile", "-q", "-f", "-o", report, *alone, cwd=folder, env=environment(**variables))
     assert done.returncode == 0, done.stderr
     return done.stdout, report
 
@@ -225,7 +225,7 @@ print(Frame.merge.__name__, Frame.sort.__qualname__)
 def test_the_way_rapids_annotates(library: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(RAPIDS.format(library=library), encoding="utf-8")
     report = tmp_path / "run.warpline"
-    done = warpline("profile", "-f", "-o", report, "python", "program.py", cwd=tmp_path, env=environment(PATH=_path()))
+    done = warpline("profile", "-q", "-f", "-o", report, "python", "program.py", cwd=tmp_path, env=environment(PATH=_path()))
     assert done.returncode == 0, done.stderr
     assert done.stdout == "merge Frame.sort\n"
     assert rows(report, RANGES) == [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import environment
+from tests.launching import COMMAND, environment
 from tests.thorough import few
 from warpline.query import Report, Selection
 from warpline.query import open as open_report
@@ -99,7 +99,7 @@ pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 def record(folder: Path, planted: Planted, *words: str) -> Path:
     folder.mkdir(parents=True)
     (folder / "program.py").write_text(planted.text, encoding="utf-8")
-    command = [sys.executable, "-m", "warpline", "profile", "-o", "run", "-t", planted.sources, "--", sys.executable, "program.py", *words]
+    command = [*COMMAND, "profile", "-q", "-o", "run", "-t", planted.sources, "--", sys.executable, "program.py", *words]
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "run.warpline"

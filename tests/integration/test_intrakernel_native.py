@@ -27,7 +27,7 @@ def built(out: Path, source: str, *words: str) -> Path:
 
 
 def profiled(folder: Path, *command: str | Path) -> tuple[str, Report]:
-    done = warpline("profile", "-f", "-o", "x", "--stats=false", *command, cwd=folder, env=environment())
+    done = warpline("profile", "-q", "-f", "-o", "x", "--stats=false", *command, cwd=folder, env=environment())
     assert done.returncode == 0, done.stderr
     return done.stdout, open_report(folder / "x.warpline")
 

@@ -400,7 +400,7 @@ def test_the_other_python_binding(tmp_path: Path) -> None:
 
 def test_the_report_has_it_all(tmp_path: Path, target: Target) -> None:
     report = tmp_path / "run.warpline"
-    done = warpline("profile", "-o", report, target("nvtx_extensions"), cwd=tmp_path)
+    done = warpline("profile", "-q", "-o", report, target("nvtx_extensions"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with open_report(report) as opened:
 

@@ -19,7 +19,7 @@ Rows = list[dict[str, Any]]
 
 
 def _record(folder: Path, *command: str | Path, options: tuple[str, ...] = ()) -> tuple[subprocess.CompletedProcess[str], Path]:
-    done = warpline("profile", "-t", "osrt", *options, "-o", "x", *command, cwd=folder)
+    done = warpline("profile", "-q", "-t", "osrt", *options, "-o", "x", *command, cwd=folder)
     return done, folder / "x.warpline"
 
 

@@ -44,7 +44,7 @@ def may_sample(*, kernel: bool = False) -> bool:
 
 
 def profile(folder: Path, *words: str | Path) -> Any:
-    done = warpline("profile", "-o", "x", "--sample=process-tree", *words, cwd=folder)
+    done = warpline("profile", "-q", "-o", "x", "--sample=process-tree", *words, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return open_report(folder / "x.warpline")
 
@@ -168,6 +168,7 @@ def test_what_the_kernel_hides_is_not_recorded(mode: str, target: Target, tmp_pa
         *without,
         *COMMAND,
         "profile",
+        "-q",
         "-o",
         "x",
         "--sample=process-tree",
@@ -214,7 +215,7 @@ def test_programs_that_make_it_hard(what: str, target: Target, tmp_path: Path) -
 
 def test_where_perf_is_denied_the_rest_goes_on(target: Target, tmp_path: Path) -> None:
     program = target("perf_work", "-O1")
-    done = warpline("profile", "-o", "x", "--sample=process-tree", program, "deny", program, "states", cwd=tmp_path)
+    done = warpline("profile", "-q", "-o", "x", "--sample=process-tree", program, "deny", program, "states", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "done" in done.stdout
     with open_report(tmp_path / "x.warpline") as report:

@@ -47,7 +47,7 @@ for _ in numbers():
 
 def test_ranges_have_their_task_and_parent_in_the_report(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(_PROGRAM)
-    command = [*COMMAND, "profile", "-o", "run", "--", sys.executable, "program.py"]
+    command = [*COMMAND, "profile", "-q", "-o", "run", "--", sys.executable, "program.py"]
     subprocess.run(command, cwd=tmp_path, env=environment(), check=True, capture_output=True, timeout=100)
     report = warpline.open(tmp_path / "run.warpline")
     rows = report.sql(
