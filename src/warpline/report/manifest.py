@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ def path_of(report: Path, part_id: str) -> Path:
 def write(report: Path, manifest: Manifest) -> None:
     """Write the manifest in one step: from then on the part exists."""
     path = path_of(report, manifest.id)
-    data = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
+    data = {"format": FORMAT, "version": VERSION, **{item.name: getattr(manifest, item.name) for item in fields(manifest)}}
     temporary = path.with_suffix(".tmp")
     with open(temporary, "w", encoding="utf-8") as file:
         json.dump(data, file, indent=1)

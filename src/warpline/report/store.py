@@ -189,6 +189,7 @@ def _clock_time(ns: int) -> str:
 
 def _check(report: Path, found: list[Manifest]) -> None:
     numbers: dict[int, str] = {}
+    inside = _inside(report)
     for manifest in found:
         if manifest.part in numbers:
             raise ReportError(f"{report}: the parts {numbers[manifest.part]} and {manifest.id} have the same number {manifest.part}")
@@ -197,11 +198,34 @@ def _check(report: Path, found: list[Manifest]) -> None:
             entry = manifest.tables.get(name)
             if entry is None:
                 continue
-            file = report / str(entry["file"])
-            if not file.resolve().is_relative_to(report.resolve()):
+            file = os.path.join(report, str(entry["file"]))
+            if not inside(file):
                 raise ReportError(f"{report}: the part {manifest.id} points outside the report: {entry['file']}")
-            if not file.is_file():
+            if not Path(file).is_file():
                 raise ReportError(f"{file} is missing; the part {manifest.id} of the report needs it")
+
+
+def _inside(folder: Path) -> Callable[[str], bool]:
+    """Return what says whether a file lies in `folder`, links resolved: each folder once, for a report has a file for each table."""
+    root = os.path.realpath(folder)
+    known = {os.fspath(folder): root}
+
+    def resolved(path: str) -> str:
+        if path in known:
+            return known[path]
+        above, name = os.path.split(path)
+        if not above or name in ("", os.curdir, os.pardir):
+            return os.path.realpath(path)
+        whole = os.path.join(resolved(above), name)
+        return os.path.realpath(whole) if Path(whole).is_symlink() else whole
+
+    def inside(file: str) -> bool:
+        above = os.path.split(file)[0]
+        known[above] = resolved(above)
+        whole = resolved(file)
+        return whole == root or whole.startswith(os.path.join(root, ""))
+
+    return inside
 
 
 def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
