@@ -11,7 +11,7 @@ ONCE := $(CURDIR)/$(PY);-S;-E;$(CURDIR)/tools/compile_once.py
 NATIVE_SOURCES := $(shell find native -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cuh' 2>/dev/null)
 ARGS ?=
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
-JOBS ?= 3
+JOBS ?= 4
 
 .PHONY: help demo looks ready test test-all check torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check bench gpu wheels clean
 .DEFAULT_GOAL := help

@@ -27,7 +27,7 @@ _FORGET = ["-o", "tmp_path_retention_policy=failed"]
 _UNIT = ["-n", "auto", "--maxprocesses=4", "--dist", "worksteal", *_FORGET, "tests/unit", "tests/conformance"]
 # Files side by side, those first that take longest: most of their time they wait for programs. JOBS=0: one after the other.
 _INTEGRATION = (
-    f"-n {os.environ.get('JOBS', '3')} --dist loadfile --no-loadscope-reorder tests --ignore=tests/unit --ignore=tests/conformance".split()
+    f"-n {os.environ.get('JOBS', '4')} --dist loadfile --no-loadscope-reorder tests --ignore=tests/unit --ignore=tests/conformance".split()
 )
 PARTS = {
     "check": [*_UNIT, "-m", "not slow and not exhaustive"],

@@ -25,6 +25,9 @@ package = project["project"]
 print(*project["build-system"]["requires"], *package["dependencies"], *package["optional-dependencies"]["dev"], sep="\\n")
 """
 
+# Of the packages: what is left to Python, which compiles it when it is imported.
+SELDOM = "/(tests|pip|pygments|setuptools|pkg_resources|mypyc?|playwright)/"
+
 _COMMAND = """\
 #!{python}
 import sys
@@ -62,8 +65,11 @@ def main() -> None:
         shutil.rmtree(ROOT / "build" / "dev", ignore_errors=True)  # configured for another interpreter
     needs = run(python, "-c", _LIST, ROOT / "pyproject.toml").split("\n")
     print(f"installing {len(needs) - 1} packages into {folder}", flush=True)
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--progress-bar", "off", *filter(None, needs))
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--progress-bar", "off", "--no-compile"]
+    run(*pip, *filter(None, needs))
     site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    # On all CPUs, as pip does not, and without what is large and rarely imported; some files are not meant to compile.
+    subprocess.run([python, "-m", "compileall", "-qq", "-j", "0", "-x", SELDOM, site], check=False)
     (site / "warpline-checkout.pth").write_text(f"{ROOT / 'src'}\n", encoding="utf-8")
     command = folder / "bin" / "warpline"
     interpreter = python.absolute()

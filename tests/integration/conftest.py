@@ -47,6 +47,11 @@ FIRST = (
     "foreign",
     "cuda_end",
     "record",
+    "perf",
+    "sessions",
+    "finish",
+    "torture",
+    "bad_conditions",
 )
 
 

@@ -81,11 +81,23 @@ def test_a_table_that_is_gone_or_cut(report: Path) -> None:
         open_report(report)
 
 
-def test_a_manifest_cannot_point_outside(report: Path, tmp_path: Path) -> None:
-    (tmp_path / "threads.parquet").write_bytes(b"")
-    edit(report, tables={"threads": {"file": "../threads.parquet", "rows": 0}})
+@pytest.mark.parametrize("file", ["../x.parquet", "{}/x.parquet", "a/../../x.parquet", "a/file", "folder/x.parquet", "folder", ".."])
+def test_a_manifest_cannot_point_outside(file: str, report: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_bytes(b"")
+    (report / "a").mkdir()
+    (report / "a" / "file").symlink_to("../../x.parquet")
+    (report / "folder").symlink_to("..")
+    edit(report, tables={"threads": {"file": file.format(tmp_path), "rows": 0}})
     with pytest.raises(ReportError, match="outside"):
         open_report(report)
+
+
+def test_files_and_folders_of_a_report_may_be_links_within_it(report: Path, tmp_path: Path) -> None:
+    (report / "tables").rename(report / "elsewhere")
+    (report / "tables").symlink_to("elsewhere")
+    (tmp_path / "link.warpline").symlink_to(report)
+    with open_report(tmp_path / "link.warpline") as opened:
+        assert opened.table("nvtx_ranges").num_rows == 1
 
 
 def test_a_part_from_before_a_table_existed(report: Path) -> None:
