@@ -41,6 +41,7 @@ def _piece(dice: random.Random, begin: int, generation: int, keep: int) -> bytes
     return data[:200] if 0.33 < odd < 0.36 else data[:-90] if 0.36 < odd < 0.4 else data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few(range(6), 2))
 def test_together_as_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     dice = random.Random(seed)

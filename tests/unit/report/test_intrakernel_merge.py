@@ -72,6 +72,7 @@ class Capture:
         return folder / "r.warpline", truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("drift", "gap"), [(0.0, 200_000), (2e-5, 30_000_000), (-4e-5, 800_000_000)])
 def test_regions_lie_inside_and_truth_within_what_is_stated(tmp_path: Path, seed: int, drift: float, gap: int) -> None:

@@ -104,6 +104,7 @@ def test_more_rectangles_than_asked_for_are_joined(tmp_path: Path, limit: int) -
         check(index, slices, view, lanes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zoom", [1, 7, 60])
 def test_a_limit_that_is_not_reached_changes_nothing_and_one_that_is_costs_little(tmp_path: Path, zoom: int) -> None:
     """Dense lanes beside one with few events that are far apart."""
