@@ -91,9 +91,16 @@ def kernel(out: cute.Tensor, prof, tag: cutlass.Constexpr, payload: cutlass.Cons
 def unbegun(out: cute.Tensor, prof):
     mark(prof, "load")
 
+@cute.kernel
+def begun_often(out: cute.Tensor, prof):
+    for i in cutlass.range(8, unroll=1):
+        p = profiler(prof)
+        mark(p, "load")
+        finish(p)
+
 @cute.jit
-def unbegun_host(out: cute.Tensor, prof):
-    unbegun(out, prof).launch(grid=(1, 1, 1), block=(32, 1, 1))
+def other_host(out: cute.Tensor, prof, kernel: cutlass.Constexpr):
+    kernel(out, prof).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
 @cute.jit
 def host(out: cute.Tensor, prof, tag: cutlass.Constexpr, payload: cutlass.Constexpr):
@@ -109,10 +116,12 @@ for tag, payload, prof in (
         cute.compile(host, out, prof, tag, payload)
     except errors.UsageError as error:
         print(error)
-try:
-    cute.compile(unbegun_host, out, prof)
-except errors.UsageError as error:
-    print(error)
+good = bind(allocate(device="cpu", tags=["load"]))
+for kernel in (unbegun, begun_often):
+    try:
+        cute.compile(other_host, out, good, kernel)
+    except errors.UsageError as error:
+        print(error)
 """
 
 
@@ -120,6 +129,15 @@ def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(WRONG)
     said = run("cutlass-dsl", program, CUTE_DSL_ARCH="sm_90a").stdout.splitlines()
-    wanted = ("no tag 'lod'", "float", "32 bits", "70000", "bind(buffer)", "no room for a payload", "p = profiler(prof)")
+    wanted = (
+        "no tag 'lod'",
+        "float",
+        "32 bits",
+        "70000",
+        "bind(buffer)",
+        "no room for a payload",
+        "p = profiler(prof)",
+        "profiler() in a loop",
+    )
     for line, words in zip(said, wanted, strict=True):
         assert words in line

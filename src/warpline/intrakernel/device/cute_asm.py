@@ -73,3 +73,17 @@ def end(plan: Plan, values: tuple[Any, ...], *, loc: Any = None, ip: Any = None)
     """Kernel end: values are buffer, limit, place and, where it is known, the place of the first record; in mode `smem` also the ring."""
     text = ptx.ring_end(plan) if plan.mode == "smem" else ptx.end(first_known=len(values) > 3)
     _asm(None, list(values), text, "l" + ",r" * (len(values) - 1) + ",~{memory}", loc, ip)
+
+
+def in_loop() -> bool:
+    """Whether what is emitted now goes into a loop of the kernel; False where this release does not tell."""
+    try:
+        op = ir.InsertionPoint.current.block.owner
+        while op is not None:
+            op = op.operation
+            if op.name in ("scf.for", "scf.while"):
+                return True
+            op = op.parent
+    except (AttributeError, ValueError, RuntimeError):
+        pass
+    return False

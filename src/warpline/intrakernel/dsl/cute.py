@@ -120,13 +120,15 @@ def profiler(prof: Binding, *, enabled: bool = True) -> Profiler:
         enabled: False records nothing and emits nothing.
 
     Raises:
-        UsageError: `prof` is not from `bind`.
+        UsageError: `prof` is not from `bind`, or this is in a loop.
     """
     if not isinstance(prof, Binding):
         raise UsageError(f"profiler() takes what bind(buffer) returned, not {type(prof).__name__}: pass bind(buffer) to the kernel")
     plan = prof.plan
     if not enabled or not plan.enabled:
         return Profiler(OFF)
+    if asm.in_loop():
+        raise UsageError("profiler() in a loop begins anew in each pass, and keeps the last one only: call it once, at the kernel's top")
     first, limit, generation, *ring = asm.begin(plan, prof.pointer)
     cursor = cute.make_rmem_tensor(1, Int32)
     cursor[0] = Int32(0) if ring else first
