@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from tests.dsl.decoded import told
 from tests.pieces import ROOT
 from warpline import intrakernel
 from warpline.errors import CaptureError, UsageError
+from warpline.intrakernel import headers
 from warpline.intrakernel.buffers import Buffer
 from warpline.intrakernel.device.cuda_kernels import HostKernels
 from warpline.intrakernel.dsl import cuda
@@ -213,6 +216,18 @@ def test_options_follow_the_buffer() -> None:
     assert {"-DWARPLINE_RING_SLOTS=32", "-DWARPLINE_CLOCK=1"} <= set(cuda.bind(ring).options)
     assert "-DWARPLINE_GENERATION=1" in cuda.bind(buffer(), generation=True).options
     assert "-DWARPLINE_INTRAKERNEL_OFF" in cuda.bind(buffer(), enabled=False).options
+
+
+def test_other_headers_are_other_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CuPy keeps compiled kernels by source and options: without it, a kernel of an older recorder would outlive an upgrade."""
+    for header in Path(headers.include_path()).iterdir():
+        shutil.copy(header, tmp_path)
+    monkeypatch.setattr(headers, "include_path", lambda: str(tmp_path))
+    before = cuda.bind(buffer()).options
+    assert cuda.bind(buffer()).options == before
+    with (tmp_path / "warpline_ptx.h").open("a") as file:
+        file.write("// a newer one\n")
+    assert set(before) ^ set(cuda.bind(buffer()).options) == {f"-DWARPLINE_HEADERS={headers.revision()}", before[2]}
 
 
 def test_a_kernel_that_does_not_compile_says_why() -> None:

@@ -1,8 +1,9 @@
-"""Where the header for CUDA C++ kernels is."""
+"""Where the header for CUDA C++ kernels is, and which one it is."""
 
 from __future__ import annotations
 
 import os
+import zlib
 
 from warpline.errors import CaptureError
 
@@ -20,3 +21,12 @@ def include_path() -> str:
         if os.path.isfile(os.path.join(folder, _HEADER)):
             return folder
     raise CaptureError(f"{_HEADER} is not beside this package: install warpline again, with its native half")
+
+
+def revision() -> str:
+    """Return a number of what the headers hold: compilers that keep kernels by source and options (CuPy) see no other change of theirs."""
+    folder, number = include_path(), 0
+    for name in sorted(name for name in os.listdir(folder) if name.endswith((".cuh", ".h"))):
+        with open(os.path.join(folder, name), "rb") as file:
+            number = zlib.crc32(file.read(), number)
+    return f"0x{number:08x}"

@@ -64,7 +64,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from warpline.errors import UsageError
 from warpline.intrakernel import driver, dsl
-from warpline.intrakernel.headers import include_path
+from warpline.intrakernel.headers import include_path, revision
 from warpline.intrakernel.plan import plan_of
 from warpline.intrakernel.tags import TagTable
 
@@ -97,7 +97,7 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> B
         generation: put the launch's number into every record, so that those of an older launch are told one by one.
     """
     plan = plan_of(buffer, enabled=enabled, generation=generation)
-    options = ["-std=c++17", f"-I{include_path()}"]
+    options = ["-std=c++17", f"-I{include_path()}", f"-DWARPLINE_HEADERS={revision()}"]
     if not enabled:
         options.append("-DWARPLINE_INTRAKERNEL_OFF")
     else:
