@@ -249,6 +249,34 @@ def test_everything_is_reached_by_keys_alone(visit: Visit) -> None:
     page.get_by_role("dialog").wait_for(state="hidden")
 
 
+def test_names_stay_beside_their_rows_whatever_the_browser_scrolls_to(visit: Visit) -> None:
+    """It scrolls to what has the focus or was found in its own search: rows that did not go along would have names of others."""
+    page = visit.page
+    aside = "() => [...document.querySelectorAll('.tl-zone, .tl-headers')].every((one) => one.scrollTop === 0)"
+    scrolled = "() => document.querySelector('.tl-scrollbar').scrollTop > 0"
+    page.evaluate("[...document.querySelectorAll('[role=treeitem]')].at(-1).scrollIntoView()")
+    visit.until(scrolled)
+    visit.until(aside)
+    page.evaluate("document.querySelector('.tl-scrollbar').scrollTop = 0")
+    visit.until(f"() => !({scrolled})()")
+    visit.row("NVTX").click()
+    page.keyboard.press("g")  # the row with the focus moves far down
+    visit.until("() => /[#&]g=device/.test(location.hash)")
+    for _ in range(6):
+        page.evaluate("window.before = document.activeElement")
+        page.keyboard.press("ArrowDown")
+        visit.until("() => document.activeElement !== window.before")
+        visit.settled()
+        visit.until(aside)
+        # Whoever walks sees where they are.
+        visit.until(
+            """() => {
+                const [row, zone] = [document.activeElement, document.querySelector('.tl-body')].map((one) => one.getBoundingClientRect());
+                return row.top >= zone.top && row.top < zone.bottom;
+            }"""
+        )
+
+
 def test_marks_are_set_and_kept_in_the_address(visit: Visit) -> None:
     visit.page.mouse.move(*visit.point("loader", 2 * STEP))
     visit.page.keyboard.press("m")

@@ -5,7 +5,7 @@ import { hidden, meta } from "../app/state";
 import { count } from "../base/format";
 import { follow } from "./input/follow";
 import { listenKeys } from "./input/keys";
-import { listen, scrollBy } from "./input/pointer";
+import { listen, scrollBy, scrollPinned } from "./input/pointer";
 import { AXIS, PINNED_SHARE } from "./draw/frame";
 import { headerWidth, layout, pinnedScroll, scroll, size } from "./local";
 import { Events } from "./parts/events";
@@ -72,10 +72,10 @@ export function Timeline() {
       <div class="tl-main">
         <div class="tl-headers" onWheel={onWheel}>
           <div class="tl-axis" style={{ height: `${AXIS}px` }}><Totals /></div>
-          <div class="tl-zone tl-pinned" style={{ height: `${held}px` }}>
+          <div class="tl-zone tl-pinned" onScroll={(event) => adopt(event.currentTarget, scrollPinned)} style={{ height: `${held}px` }}>
             <div style={{ transform: `translateY(${-pinnedScroll.value}px)` }}><Headers pinned from={0} to={Infinity} /></div>
           </div>
-          <div class="tl-zone">
+          <div class="tl-zone" onScroll={(event) => adopt(event.currentTarget, scrollBy)}>
             <Scrolled />
           </div>
         </div>
@@ -90,6 +90,14 @@ export function Timeline() {
       <Events stage={stage} />
     </section>
   );
+}
+
+/** The browser scrolled the names by itself, to what has the focus or was found by its own search: the rows beside them go along. */
+function adopt(zone: HTMLElement, by: (pixels: number) => void): void {
+  const moved = zone.scrollTop;
+  if (moved === 0) return;
+  zone.scrollTop = 0;
+  by(moved);
 }
 
 /** Its own component: only this moves while one scrolls. */

@@ -4,7 +4,7 @@ import { hidden, pinned, selected, toggled, trees } from "../../app/state";
 import type { TrackNode } from "../../data/types";
 import { layout, scroll, size } from "../local";
 import { node, track } from "../testing";
-import { follow } from "./follow";
+import { bringRow, follow } from "./follow";
 
 const TREE: TrackNode[] = [
   ...Array.from({ length: 60 }, (_, at) => node(`row${at}`, { track: track(100 + at) })),
@@ -50,4 +50,15 @@ it("waits for the tracks, and does not come back to them when they come anew", (
   scroll.value = 0;
   trees.value = [[...TREE]];
   expect(scroll.value).toBe(0);
+});
+
+it("brings a row into view, and lets it be where it is seen", () => {
+  const rows = layout.value.main.rows;
+  bringRow(rows[2]!);
+  expect(scroll.value).toBe(0);
+  bringRow(rows[40]!);
+  expect(rows[40]!.y + rows[40]!.height - scroll.value).toBeLessThanOrEqual(400);
+  expect(rows[40]!.y).toBeGreaterThanOrEqual(scroll.value);
+  bringRow(rows[3]!);
+  expect(scroll.value).toBe(rows[3]!.y);
 });

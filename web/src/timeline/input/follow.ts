@@ -3,7 +3,7 @@ import { effect, untracked } from "@preact/signals";
 import { hidden, selected, toggled, trees } from "../../app/state";
 import type { Located } from "../../data/types";
 import { AXIS } from "../draw/frame";
-import { isOpen } from "../layout/rows";
+import { type Row, isOpen } from "../layout/rows";
 import { pathTo } from "../layout/tree";
 import { ownTrees, places, scroll, size } from "../local";
 import { layout, focusedRow } from "../local";
@@ -31,6 +31,17 @@ export function open(event: Pick<Located, "report" | "track">): void {
     toggled.value = next;
   }
   if (path.some((node) => hidden.value.has(node.id))) hidden.value = new Set([...hidden.value].filter((id) => !path.some((node) => node.id === id)));
+}
+
+/** Scrolls no further than it takes to see a row, where it is out of sight. */
+export function bringRow(row: Pick<Row, "y" | "height" | "pinned">): void {
+  if (row.pinned) return;
+  const held = Math.min(layout.value.pinned.height, (size.value.height - AXIS) / 2);
+  const room = size.value.height - AXIS - held;
+  const top = row.y - scroll.value;
+  const beyond = top + Math.min(row.height, room) - room;
+  if (top < 0) scrollBy(top);
+  else if (beyond > 0) scrollBy(beyond);
 }
 
 function bring(event: Located): void {

@@ -38,7 +38,7 @@ export function scrollBy(pixels: number): void {
   scroll.value = Math.min(Math.max(scroll.value + pixels, 0), Math.max(windows.main.height - room, 0));
 }
 
-function scrollPinned(pixels: number): void {
+export function scrollPinned(pixels: number): void {
   const room = (size.value.height - AXIS) / 2;
   pinnedScroll.value = Math.min(Math.max(pinnedScroll.value + pixels, 0), Math.max(layout.value.pinned.height - room, 0));
 }

@@ -2,6 +2,7 @@
 import { visible } from "../../base/text";
 import { count, percent } from "../../base/format";
 import { useEffect, useRef } from "preact/hooks";
+import { bringRow } from "../input/follow";
 import { hide, nudge, toggleLanes, toggleOpen, togglePin } from "../input/reorder";
 import { FEW_LANES, type Row } from "../layout/rows";
 import { valueLabel } from "../draw/plots";
@@ -26,7 +27,9 @@ export function describe(row: Row): string {
 function onKey(event: KeyboardEvent, row: Row, rows: readonly Row[]): void {
   const at = rows.indexOf(row);
   const to = (next: Row | undefined): void => {
-    if (next !== undefined) focusedRow.value = next.key;
+    if (next === undefined) return;
+    focusedRow.value = next.key;
+    bringRow(next);
   };
   if (event.ctrlKey || event.metaKey) return;
   if (event.altKey) {
