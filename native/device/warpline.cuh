@@ -21,6 +21,10 @@
 // WARPLINE_RING_SLOTS (of Ring; 64).
 #pragma once
 
+#if !defined(_MSC_VER) && __cplusplus < 201703L
+#error "warpline.cuh needs C++17 or later: -std=c++17"
+#endif
+
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #include "warpline_ptx.h"
 #else

@@ -102,7 +102,8 @@ def test_macros_of_a_program_do_not_meet_its_names(tmp_path: Path) -> None:
     nvcc(tmp_path / "k.cubin", RECORDING, "sm_90a", *(f"{name}=1" for name in common))
 
 
-def test_it_compiles_as_part_of_an_extension(tmp_path: Path) -> None:
+@pytest.mark.parametrize("standard", ["c++17", "c++20"])
+def test_it_compiles_as_part_of_an_extension(tmp_path: Path, standard: str) -> None:
     """With what PyTorch passes to nvcc for inline extensions: device code that is linked later, host code around it."""
     source = tmp_path / "extension.cu"
     source.write_text(f'#include <cstdio>\n#include "{RECORDING}"\nvoid go(void *p) {{ regions<<<4, 64>>>(3, p); std::puts("x"); }}\n')
@@ -110,7 +111,7 @@ def test_it_compiles_as_part_of_an_extension(tmp_path: Path) -> None:
         "-D__CUDA_NO_HALF_OPERATORS__",
         "--expt-relaxed-constexpr",
         "--compiler-options=-fPIC",
-        "-std=c++17",
+        f"-std={standard}",
         "-gencode=arch=compute_90,code=sm_90",
     ]
     compiler = find_nvcc()

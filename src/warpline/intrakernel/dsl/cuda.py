@@ -11,7 +11,8 @@ With a `__shared__ warpline::Ring<WARPS> ring;` and `Profiler prof(buffer, ring)
 
 ## Install
 
-Nothing but warpline: `-I` and the folder that `warpline.intrakernel.include_path()` names, `#include "warpline.cuh"`, C++17.
+Nothing but warpline: `-I` and the folder that `warpline.intrakernel.include_path()` names, `#include "warpline.cuh"`, C++17
+or later, which is CUDA's default from 12.0 on.
 Without a GPU the host's compiler makes the same source into kernels that run on the CPU (`warpline_host.h`), one block after
 the other: they record with a real clock into buffers of `allocate(…, device="cpu")`.
 
@@ -97,7 +98,8 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> B
         generation: put the launch's number into every record, so that those of an older launch are told one by one.
     """
     plan = plan_of(buffer, enabled=enabled, generation=generation)
-    options = ["-std=c++17", f"-I{include_path()}", f"-DWARPLINE_HEADERS={revision()}"]
+    # No -std: C++17 is the default of CUDA 12 and later, and extensions of newer PyTorch need C++20.
+    options = [f"-I{include_path()}", f"-DWARPLINE_HEADERS={revision()}"]
     if not enabled:
         options.append("-DWARPLINE_INTRAKERNEL_OFF")
     else:
