@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import os
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 LARGE = 2_000_000  # events: below, it is computed faster than a process starts
 _MOST_S = 1_800.0
+_LOOK_S = 1.0
 _NICE = 15  # a thirtieth of a core that others want, too
 _ERRORS = ("UsageError", "MissingData", "QueryError", "ReportError")
 _METHODS = frozenset(("findings", "steps", "stat", "flame", "alike"))
@@ -66,7 +69,7 @@ class Apart:
                 raise
 
     def _ask(self, reports: Sequence[Opened], method: str, arguments: Sequence[Any]) -> Any:
-        question = {"reports": [_place(opened) for opened in reports], "method": method, "arguments": arguments}
+        question = {"server": os.getpid(), "reports": [_place(opened) for opened in reports], "method": method, "arguments": arguments}
         with self._lock:
             if self._closed:
                 raise errors.QueryError("the server is being ended")
@@ -142,6 +145,13 @@ def _answered(question: dict[str, Any], reports: Sequence[Report]) -> Any:
     return getattr(answers, method)(numbers[0], *arguments)
 
 
+def _end_with(server: int) -> None:
+    """End when the server is gone: killed, it ends nobody, and an answer that nobody waits for may take minutes and gigabytes."""
+    while os.getppid() == server:
+        time.sleep(_LOOK_S)
+    os._exit(1)
+
+
 def main() -> None:
     """Answer one question."""
     warnings.simplefilter("ignore")
@@ -149,6 +159,8 @@ def main() -> None:
     question = json.load(sys.stdin)
     if question["method"] not in (*_METHODS, _PROJECT, _DIFFERENCE):
         raise SystemExit(2)
+    if os.name == "posix":
+        threading.Thread(target=_end_with, args=(question["server"],), daemon=True).start()
     sys.stdout.buffer.write(encoded(_answer(question)))
 
 
