@@ -12,7 +12,6 @@ from warpline.viewer import binary, limits
 from warpline.viewer.plain import cut
 
 if TYPE_CHECKING:
-    from warpline.query.report import Report
     from warpline.viewer.opened import Opened
 
 _FEATURES = {
@@ -182,13 +181,6 @@ class Answers:
         return opened
 
 
-def _warnings(report: Report) -> int:
-    """Of the diagnostics, how many tell of a loss: most only say how it was recorded."""
-    if not report.tables["diagnostics"]:
-        return 0
-    return sum(severity != "info" for severity in report.table("diagnostics").column("severity").to_pylist())
-
-
 def _report(opened: Opened) -> dict[str, Any]:
     report = opened.report
     first = report.manifests[0]
@@ -206,5 +198,5 @@ def _report(opened: Opened) -> dict[str, Any]:
         "live": opened.live,
         "growing": opened.growing,
         "diagnostics": report.tables["diagnostics"],
-        "warnings": _warnings(report),
+        "warnings": opened.warnings,
     }

@@ -154,6 +154,16 @@ class Opened:
         return tree.nodes()
 
     @property
+    def warnings(self) -> int:
+        """Of the diagnostics, how many tell of a loss: most only say how it was recorded."""
+
+        def made() -> int:
+            severities = self.report.table("diagnostics", ["severity"]).column("severity").to_pylist()
+            return sum(severity != "info" for severity in severities)
+
+        return self._once("warnings", made)
+
+    @property
     def frames(self) -> Frames:
         """The frames of stacks."""
 
