@@ -2,7 +2,7 @@
 import { effect, untracked } from "@preact/signals";
 import { colorBy, details, found, hovered, marks, meta, notice, offsets, ranges, selected, source, trees, view } from "../app/state";
 import type { Located, TrackNode } from "../data/types";
-import { measure } from "./data/measures";
+import { measureFrame, measureRefine } from "./data/measures";
 import { correlated } from "./data/correlated";
 import { Loader, type LoaderEvents } from "./data/loader";
 import { Store } from "./data/tiles";
@@ -208,8 +208,11 @@ export class Stage {
       this.#overDirty = this.mover !== null;
       this.#paintOver(frame);
     }
-    measure({ begun, rectangles: frame.list.rectangles, since: this.#since });
-    this.#since = null;
+    measureFrame(begun, frame.list.rectangles);
+    if (this.#since !== null) {
+      measureRefine(this.#since);
+      this.#since = null;
+    }
     const isWhole = meta.value !== null && trees.value.length >= meta.value.reports.length;
     if (isWhole && this.#loader?.busy === false) answered.value = true;
     if (isWhole && this.#asked === 0 && this.#loader?.busy === false && overviewed.value) {

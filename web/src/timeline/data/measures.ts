@@ -1,8 +1,8 @@
 /** What benchmarks read, through `performance.getEntriesByName` or a PerformanceObserver; nothing is sent anywhere.
  *
- *  `warpline:frame`: from the begin of a frame's work until the page is free again, its canvas painted and handed over; `detail.rectangles` drawn.
- *  `warpline:refine`: from the wish for finer data to the end of the frame that shows it.
- *  `warpline:first`: a mark, at the end of the frame that shows data for the first time.
+ *  `warpline:frame`: the script of a frame, `detail.rectangles` drawn. What the browser paints after it is in its own traces only.
+ *  `warpline:refine`: from the wish for finer data to the end of the script of the frame that shows it.
+ *  `warpline:first`: a mark, when data were painted for the first time.
  */
 
 /** The browser keeps entries until somebody clears them: so many of ours at most. */
@@ -10,33 +10,8 @@ const MOST = 4000;
 let frames = 0;
 let isFirst = true;
 
-interface Drawn {
-  begun: number;
-  rectangles: number;
-  /** Since when what it shows was wished for; null: it shows nothing new. */
-  since: number | null;
-}
-
-const drawn: Drawn[] = [];
-let channel: MessageChannel | null = null;
-
-/** What the canvas recorded is painted when the script of a frame is done: a message to ourselves comes after that. */
-export function measure(frame: Drawn): void {
-  drawn.push(frame);
-  if (channel === null) {
-    channel = new MessageChannel();
-    channel.port1.addEventListener("message", () => {
-      const end = performance.now();
-      for (const one of drawn.splice(0)) measured(one, end);
-    });
-    channel.port1.start();
-  }
-  channel.port2.postMessage(null);
-}
-
-function measured({ begun, rectangles, since }: Drawn, end: number): void {
-  performance.measure("warpline:frame", { start: begun, end, detail: { rectangles } });
-  if (since !== null) performance.measure("warpline:refine", { start: since, end });
+export function measureFrame(begun: number, rectangles: number): void {
+  performance.measure("warpline:frame", { start: begun, end: performance.now(), detail: { rectangles } });
   frames += 1;
   if (frames % MOST === 0) {
     performance.clearMeasures("warpline:frame");
@@ -44,6 +19,10 @@ function measured({ begun, rectangles, since }: Drawn, end: number): void {
   }
   if (isFirst && rectangles > 0) {
     isFirst = false;
-    performance.mark("warpline:first", { startTime: end });
+    performance.mark("warpline:first");
   }
+}
+
+export function measureRefine(since: number): void {
+  performance.measure("warpline:refine", { start: since, end: performance.now() });
 }
