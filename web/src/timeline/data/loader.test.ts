@@ -52,6 +52,33 @@ describe("question", () => {
     expect(questionAhead(wish, store)).toMatchObject({ end: 400_000, tracks: [1, 3] });
   });
 
+  it("forgets what nobody needs before what somebody does, however many tiles would do", () => {
+    const store = new Store();
+    const add = (begin: number, end: number): void => store.addRects(answer({ begin, end, tracks: [1] }), 0, [1], 20, 1, false);
+    for (let at = 0; at < 9; at += 1) add(100_000 + at, 300_000 + at);
+    add(0, 100_000);
+    expect(store.has(0, 1, 0, 50_000, 20, 1)).toBe(true);
+    expect(store.has(0, 1, 200_000, 250_000, 20, 1)).toBe(true);
+    add(400_000, 500_000);
+    expect(store.has(0, 1, 0, 50_000, 20, 1)).toBe(true);
+  });
+  it("asks nothing again that was answered for this view, whatever the store kept of it", async () => {
+    const store = new Store();
+    const has = vi.spyOn(store, "has").mockReturnValue(false);
+    const viewport = vi.fn((query: ViewportQuery) => Promise.resolve(answer(query)));
+    const loader = new Loader({ viewport } as unknown as Source, store, { came: () => undefined, failed: () => undefined });
+    const wish = { ...WISH, tracks: [track(1)] };
+    loader.want(wish);
+    for (let at = 0; at < 50; at += 1) {
+      await vi.waitFor(() => expect(loader.busy).toBe(false));
+      loader.want(wish);
+    }
+    expect(viewport.mock.calls.length).toBe(1);
+    loader.want({ ...wish, generation: 2 });
+    await vi.waitFor(() => expect(viewport.mock.calls.length).toBe(2));
+    expect(has).toHaveBeenCalled();
+  });
+
   it("asks for finer data before zooming on makes what is there too coarse", () => {
     const store = new Store();
     const wish = { ...WISH, tracks: [track(1)] };
@@ -251,13 +278,13 @@ describe("tiles", () => {
     expect(store.prefer(0, 1, 200, 800, 4, 1)).toBe(true);
     expect(store.prefer(0, 1, 200, 950, 4, 1)).toBe(false);
     expect(pieces(store.get(0, 1), 200, 800).map(({ begin, end }) => [begin, end])).toEqual([[200, 500], [500, 800]]);
-    expect(cover([], 0, 1)).toBe(false);
+    expect(cover([], 0, 1)).toBeNull();
   });
   it("does for a view at the same grain", () => {
     const tile = { begin: 0, end: 100, grain: 1, generation: 1, isWhole: false, lanes: [], plot: null, used: 0 };
     expect(isFine(tile, 1, 1)).toBe(true);
     expect(isFine(tile, 0.1, 1)).toBe(false);
     expect(isFine(tile, 1, 2)).toBe(false);
-    expect([cover([tile], 0, 100), cover([tile], 0, 101), cover([tile], -1, 50)]).toEqual([true, false, false]);
+    expect([cover([tile], 0, 100), cover([tile], 0, 101), cover([tile], -1, 50)]).toEqual([[tile], null, null]);
   });
 });

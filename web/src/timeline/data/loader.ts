@@ -137,6 +137,8 @@ export class Loader {
   readonly #next = new Map<number, Wish>();
   /** Since when what is seen of a report is not all there, or not fine enough. */
   readonly #since = new Map<number, number>();
+  /** What was answered for the view that is seen, by report: to ask it again would change nothing, whatever the store could keep. */
+  readonly #answered = new Map<number, { view: string; questions: Set<string> }>();
   #closed = false;
   #paused = 0;
 
@@ -177,11 +179,15 @@ export class Loader {
       const asked = seen ?? (able ? questionAhead(wish, this.#store) : null);
       this.#next.delete(report);
       if (asked === null || wish === undefined) return;
+      const known = this.#known(wish);
+      const key = JSON.stringify(asked);
+      if (known.has(key)) return;
       const control = new AbortController();
       this.#running.set(report, { control, asked, generation: wish.generation, isAhead: seen === null });
       try {
         await this.#ask(wish, asked, control.signal);
         if (this.#closed) return;
+        known.add(key);
         this.#came(this.#next.get(report) ?? wish);
       } catch (error) {
         if (this.#closed) return;
@@ -193,6 +199,13 @@ export class Loader {
         this.#running.delete(report);
       }
     }
+  }
+
+  #known({ report, view, width, generation, at }: Wish): Set<string> {
+    const now = [view.begin, view.end, width, generation, at].join();
+    let known = this.#answered.get(report);
+    if (known?.view !== now) this.#answered.set(report, (known = { view: now, questions: new Set() }));
+    return known.questions;
   }
 
   /** Where the view has moved on and still lacks something, somebody still waits. */

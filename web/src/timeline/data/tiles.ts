@@ -48,9 +48,10 @@ export class Store {
   /** Do the tiles that are fine enough cover a stretch of time? `slack`: pixels that their rectangles may be joined over. */
   has(report: number, track: number, begin: number, end: number, grain: number, generation: number, slack = SLACK): boolean {
     const able = (this.get(report, track) ?? []).filter((one) => isFine(one, grain, generation, slack) && one.begin <= end && one.end >= begin);
-    if (!cover(able, begin, end)) return false;
+    const needed = cover(able, begin, end);
+    if (needed === null) return false;
     this.#uses += 1;
-    for (const one of able) one.used = this.#uses;
+    for (const one of needed) one.used = this.#uses;
     return true;
   }
 
@@ -142,13 +143,15 @@ export function isFine(tile: Tile, grain: number, generation: number, slack = SL
   return tile.generation === generation && tile.grain <= grain * slack;
 }
 
-/** Is each moment between two times within one of the tiles? */
-export function cover(tiles: Tiles, begin: number, end: number): boolean {
-  let reached = begin;
-  for (const one of [...tiles].sort((a, b) => a.begin - b.begin)) {
-    if (one.begin > reached) return false;
-    reached = Math.max(reached, one.end);
-    if (reached >= end) return true;
+/** The fewest tiles that each moment between two times is within one of; null: there are moments without. */
+export function cover(tiles: Tiles, begin: number, end: number): Tiles | null {
+  const needed: Tile[] = [];
+  for (let reached = begin; ; ) {
+    let furthest: Tile | null = null;
+    for (const one of tiles) if (one.begin <= reached && one.end >= reached && one.end > (furthest?.end ?? -Infinity)) furthest = one;
+    if (furthest === null || (needed.length > 0 && furthest.end <= reached)) return null;
+    needed.push(furthest);
+    reached = furthest.end;
+    if (reached >= end) return needed;
   }
-  return false;
 }
