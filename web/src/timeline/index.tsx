@@ -6,7 +6,7 @@ import { count } from "../base/format";
 import { follow } from "./input/follow";
 import { listenKeys } from "./input/keys";
 import { listen, scrollBy, scrollPinned } from "./input/pointer";
-import { AXIS, PINNED_SHARE } from "./draw/frame";
+import { AXIS, heldHeight } from "./draw/frame";
 import { headerWidth, layout, pinnedScroll, scroll, size } from "./local";
 import { Events } from "./parts/events";
 import { Headers } from "./parts/headers";
@@ -58,7 +58,7 @@ export function Timeline() {
     };
   }, []);
 
-  const held = Math.min(layout.value.pinned.height, Math.floor(Math.max(size.value.height - AXIS, 0) * PINNED_SHARE));
+  const held = heldHeight(layout.value, size.value.height);
   const onWheel = (event: WheelEvent): void => {
     if (event.ctrlKey || event.metaKey) return;
     scrollBy(event.deltaY * (event.deltaMode === 1 ? 16 : 1));

@@ -13,7 +13,7 @@ import type { TextFit } from "./text";
 /** Height of the time axis, CSS pixels. */
 export const AXIS = 26;
 /** The pinned rows get at most this share of the height. */
-export const PINNED_SHARE = 0.5;
+const PINNED_SHARE = 0.5;
 
 /** Where zones of rows are seen, CSS pixels from the top of the canvas. */
 export interface Window {
@@ -44,10 +44,14 @@ export interface Frame {
   offsets: readonly number[];
 }
 
+/** Height of the pinned rows on a canvas of some CSS pixels. */
+export function heldHeight(layout: Layout, height: number): number {
+  return Math.min(layout.pinned.height, Math.floor(Math.max(height - AXIS, 0) * PINNED_SHARE));
+}
+
 /** Heights of the zones on a canvas of some CSS pixels. */
 export function windowsOf(layout: Layout, scroll: number, pinnedScroll: number, height: number): Window[] {
-  const room = Math.max(height - AXIS, 0);
-  const held = Math.min(layout.pinned.height, Math.floor(room * PINNED_SHARE));
+  const held = heldHeight(layout, height);
   const main: Window = { rows: layout.main.rows, top: AXIS + held, bottom: height, shift: AXIS + held - scroll };
   if (held === 0) return [main];
   return [main, { rows: layout.pinned.rows, top: AXIS, bottom: AXIS + held, shift: AXIS - pinnedScroll }];

@@ -2,12 +2,10 @@
 import { effect, untracked } from "@preact/signals";
 import { hidden, selected, toggled, trees } from "../../app/state";
 import type { Located } from "../../data/types";
-import { AXIS } from "../draw/frame";
 import { type Row, isOpen } from "../layout/rows";
 import { pathTo } from "../layout/tree";
-import { ownTrees, places, scroll, size } from "../local";
-import { layout, focusedRow } from "../local";
-import { scrollBy } from "./pointer";
+import { focusedRow, ownTrees, places, scroll } from "../local";
+import { roomOfRows, scrollBy } from "./pointer";
 
 export function follow(): () => void {
   // Once for each event: trees come anew while a capture runs, and somebody may have scrolled on meanwhile.
@@ -36,8 +34,7 @@ export function open(event: Pick<Located, "report" | "track">): void {
 /** Scrolls no further than it takes to see a row, where it is out of sight. */
 export function bringRow(row: Pick<Row, "y" | "height" | "pinned">): void {
   if (row.pinned) return;
-  const held = Math.min(layout.value.pinned.height, (size.value.height - AXIS) / 2);
-  const room = size.value.height - AXIS - held;
+  const room = roomOfRows();
   const top = row.y - scroll.value;
   const beyond = top + Math.min(row.height, room) - room;
   if (top < 0) scrollBy(top);
@@ -50,8 +47,7 @@ function bring(event: Located): void {
   const place = places.value.at(event);
   if (place === null || place.row.pinned) return;
   focusedRow.value = place.row.key;
-  const held = Math.min(layout.value.pinned.height, (size.value.height - AXIS) / 2);
-  const room = size.value.height - AXIS - held;
+  const room = roomOfRows();
   const top = place.top - scroll.value;
   if (top < 0 || top + place.height > room) scrollBy(place.top - room * 0.4 - scroll.value);
 }

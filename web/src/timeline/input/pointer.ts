@@ -2,7 +2,7 @@
 import { everything, mark, select, show } from "../../app/actions";
 import { hovered, marks, notice, offsets, ranges, source, view } from "../../app/state";
 import type { Span } from "../../data/source";
-import { AXIS } from "../draw/frame";
+import { AXIS, heldHeight } from "../draw/frame";
 import { fitEvent, fitTo, hold, ordered, panBy, wheelFactor, zoomAt } from "../layout/navigate";
 import { focusedRow, layout, pinnedScroll, pointer, scroll, size } from "../local";
 import type { Stage } from "../stage";
@@ -32,14 +32,17 @@ export function go(span: Span): void {
   show(hold(span, everything()));
 }
 
+/** Height of the rows that scroll, CSS pixels. */
+export function roomOfRows(): number {
+  return size.value.height - AXIS - heldHeight(layout.value, size.value.height);
+}
+
 export function scrollBy(pixels: number): void {
-  const windows = layout.value;
-  const room = size.value.height - AXIS - Math.min(windows.pinned.height, (size.value.height - AXIS) / 2);
-  scroll.value = Math.min(Math.max(scroll.value + pixels, 0), Math.max(windows.main.height - room, 0));
+  scroll.value = Math.min(Math.max(scroll.value + pixels, 0), Math.max(layout.value.main.height - roomOfRows(), 0));
 }
 
 export function scrollPinned(pixels: number): void {
-  const room = (size.value.height - AXIS) / 2;
+  const room = heldHeight(layout.value, size.value.height);
   pinnedScroll.value = Math.min(Math.max(pinnedScroll.value + pixels, 0), Math.max(layout.value.pinned.height - room, 0));
 }
 
@@ -160,7 +163,7 @@ export function listen(body: HTMLElement, stage: Stage): () => void {
     if (event.ctrlKey || event.metaKey) go(zoomAt(view.value, timeAt(x), wheelFactor(event.deltaY * unit)));
     else if (event.shiftKey || Math.abs(across) > Math.abs(event.deltaY)) go(panBy(view.value, (across * unit) / Math.max(size.value.width, 1)));
     else if (y < AXIS) go(zoomAt(view.value, timeAt(x), wheelFactor(event.deltaY * unit)));
-    else if (y < AXIS + Math.min(layout.value.pinned.height, (size.value.height - AXIS) / 2)) scrollPinned(event.deltaY * unit);
+    else if (y < AXIS + heldHeight(layout.value, size.value.height)) scrollPinned(event.deltaY * unit);
     else scrollBy(event.deltaY * unit);
   };
 
