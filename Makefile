@@ -10,6 +10,8 @@ STAMP := $(VENV)/ready-$(VERSION)
 ONCE := $(CURDIR)/$(PY);-S;-E;$(CURDIR)/tools/compile_once.py
 NATIVE_SOURCES := $(shell find native -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cuh' 2>/dev/null)
 ARGS ?=
+# Set by CI: warnings of the compiler are errors. Off for users, whose compiler may be newer than ours.
+WERROR ?= OFF
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 4
 
@@ -26,7 +28,7 @@ $(STAMP): pyproject.toml tools/preflight.sh tools/setup.py
 	@rm -f $(VENV)/ready-* && touch $@
 
 $(BUILD)/build.ninja: $(STAMP)
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE="$(CURDIR)/$(PY)" \
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE="$(CURDIR)/$(PY)" -DWARPLINE_WERROR=$(WERROR) \
 	  -DCMAKE_C_COMPILER_LAUNCHER="$(ONCE)" -DCMAKE_CXX_COMPILER_LAUNCHER="$(ONCE)" \
 	  -DCMAKE_INSTALL_MESSAGE=LAZY --log-level=WARNING && touch $@
 
