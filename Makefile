@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml tools/preflight.sh tools/setup.py
 	@rm -f $(VENV)/ready-* && touch $@
 
 $(BUILD)/build.ninja: $(STAMP)
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE="$(CURDIR)/$(PY)" -DWARPLINE_WERROR=$(WERROR) \
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE="$(CURDIR)/$(PY)" -DWARPLENS_WERROR=$(WERROR) \
 	  -DCMAKE_C_COMPILER_LAUNCHER="$(ONCE)" -DCMAKE_CXX_COMPILER_LAUNCHER="$(ONCE)" \
 	  -DCMAKE_INSTALL_MESSAGE=LAZY --log-level=WARNING && touch $@
 
@@ -37,7 +37,7 @@ native: $(BUILD)/build.ninja ## build the agent and the libraries into src/
 	@$(BIN)/cmake --install $(BUILD) --prefix src >$(BUILD)/install.log
 	@$(PY) tools/web.py bundle --fetch
 
-web: $(STAMP) ## build the page of `warpline view` into src/ (Node.js of the machine, else from PyPI)
+web: $(STAMP) ## build the page of `warplens view` into src/ (Node.js of the machine, else from PyPI)
 	@$(PY) tools/web.py build --fetch
 
 web-check: $(STAMP) ## types, lint and tests of the page; left out where there is no Node.js
@@ -55,7 +55,7 @@ test: ready ## everything: check, slow unit tests, integration tests
 	@JOBS=$(JOBS) $(PY) tools/run_tests.py unit integration -- $(ARGS)
 
 test-all: ready ## all of what `test` shows by example: every CPython that is here, whole sanitizer suites, long fuzzing
-	@JOBS=$(JOBS) WARPLINE_THOROUGH=1 $(PY) tools/run_tests.py all-unit all-integration -- $(ARGS)
+	@JOBS=$(JOBS) WARPLENS_THOROUGH=1 $(PY) tools/run_tests.py all-unit all-integration -- $(ARGS)
 
 check: ready ## what to run before a commit: style, layers, types, fast tests
 	@$(PY) tools/run_tests.py check -- $(ARGS)
@@ -113,4 +113,4 @@ wheels: $(STAMP) ## sdist and wheel into dist/, checked and installed once
 	@$(PY) tools/wheels.py
 
 clean: ## remove what was built (not .venv)
-	rm -rf build dist src/warpline/viewer/_bundle src/warpline/_lib src/warpline/nvtx/_binding*.so
+	rm -rf build dist src/warplens/viewer/_bundle src/warplens/_lib src/warplens/nvtx/_binding*.so

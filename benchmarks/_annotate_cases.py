@@ -9,7 +9,7 @@ from typing import Any
 
 from _floor import LOOP, async_loop, loop
 
-OURS = "warpline"
+OURS = "warplens"
 PLAIN = "plain f()"
 ASYNC_LOOP = "async loop"
 ASYNC_PLAIN = "await plain f()"

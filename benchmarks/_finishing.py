@@ -14,10 +14,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from harness import Row
-from warpline.model.tables import TABLES
-from warpline.report.build import Timings
-from warpline.report.finish import finish
-from warpline.report.writer import open_parquet
+from warplens.model.tables import TABLES
+from warplens.report.build import Timings
+from warplens.report.finish import finish
+from warplens.report.writer import open_parquet
 
 BUDGET = 1e6  # records per second and core
 BUDGET_RSS = 1 << 30
@@ -27,11 +27,11 @@ def finish_sizes(kind: str, script: Path, make_spool: Callable[[Path, int], None
     """Finish spools of 10^6 records, and of 10^7 unless `quick`, each by `script FOLDER` in a process of its own."""
     rows = []
     for size in (1_000_000,) if quick else (1_000_000, 10_000_000):
-        with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
+        with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:
             make_spool(Path(folder) / "spool", size)
             output = subprocess.run([sys.executable, script, folder], check=True, capture_output=True, text=True).stdout
             found = json.loads(output.splitlines()[-1])
-            floor = sum(write_alone(Path(folder) / "report.warpline", table) for table in tables)
+            floor = sum(write_alone(Path(folder) / "report.warplens", table) for table in tables)
         label = f"finish {size:.0e} {kind} records".replace("e+0", "e")
         rows += [
             Row(f"{label}: per second and core", size / found["cpu"], "records/s", budget=BUDGET, budget_on="at least"),
@@ -63,9 +63,9 @@ def measure(folder: Path, tables: Iterable[str]) -> dict[str, float]:
     timings = Timings()
     before = time.process_time()
     begin = time.perf_counter()
-    finish(folder / "spool", folder / "report.warpline", timings=timings)
+    finish(folder / "spool", folder / "report.warplens", timings=timings)
     wall = time.perf_counter() - begin
     cpu = time.process_time() - before
-    files = [file for table in tables for file in (folder / "report.warpline" / "tables" / table).glob("*.parquet")]
+    files = [file for table in tables for file in (folder / "report.warplens" / "tables" / table).glob("*.parquet")]
     rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {**vars(timings), "wall": wall, "cpu": cpu, "rss": rss, "bytes": sum(file.stat().st_size for file in files)}

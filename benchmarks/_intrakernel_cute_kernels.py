@@ -19,8 +19,8 @@ from cutlass._mlir.dialects import llvm
 from cutlass.cutlass_dsl import T, dsl_user_op
 
 from _intrakernel_gpu import BARE, BEGIN_PTX, FULL, REFERENCE, REGION, RING, end_ptx
-from warpline.intrakernel import allocate
-from warpline.intrakernel.dsl.cute import bind, finish, profiler, region
+from warplens.intrakernel import allocate
+from warplens.intrakernel.dsl.cute import bind, finish, profiler, region
 
 BLOCKS, THREADS = 64, 128
 TAGS = ("body",)

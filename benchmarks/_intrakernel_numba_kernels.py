@@ -12,7 +12,7 @@ from numba.core import types
 from numba.core.extending import intrinsic
 
 from _intrakernel_gpu import BEGIN_PTX, end_ptx
-from warpline.intrakernel.dsl import numba as ik
+from warplens.intrakernel.dsl import numba as ik
 
 TAGS = ("body",)
 _WIDE = ir.IntType(64)

@@ -55,7 +55,7 @@ def main(count: int) -> float:
 
     without = per_pass({"bare": partial(launch, kernel=bare)}, torch.cuda.synchronize, count)["bare"]
     pl.enable_semantic("triton")
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:
         session = proton.start(str(Path(folder) / "proton"), data="trace", backend="instrumentation")
         with_it = per_pass({"scope": partial(launch, kernel=scoped)}, torch.cuda.synchronize, count)["scope"]
         proton.finalize(session)

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from _intrakernel_gpu import BEGIN_PTX, end_ptx
-from warpline.intrakernel.dsl import triton as ik
+from warplens.intrakernel.dsl import triton as ik
 
 LOOP_TAGS = ("body",)
 # What one pass over a tile of keys and values does, in its order.

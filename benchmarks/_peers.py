@@ -1,6 +1,6 @@
 """Other ways to mark a range in Python, as far as they are installed, each timed in a process of its own beside R.
 
-They come from the extra `bench-peers`: `make peers` puts them into build/peers; WARPLINE_PEERS names more environments.
+They come from the extra `bench-peers`: `make peers` puts them into build/peers; WARPLENS_PEERS names more environments.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ PEERS = (
 def environments() -> Iterator[tuple[str, Path]]:
     """Interpreters that may have peers, each with its site-packages folder."""
     folders = [Path(sys.prefix), ROOT / "build" / "peers"]
-    folders += [Path(part) for part in os.environ.get("WARPLINE_PEERS", "").split(os.pathsep) if part]
+    folders += [Path(part) for part in os.environ.get("WARPLENS_PEERS", "").split(os.pathsep) if part]
     for folder in folders:
         for site in folder.glob("lib/python*/site-packages"):
             yield str(folder / "bin" / "python"), site

@@ -9,7 +9,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 sys.path.insert(0, str(SOURCE))
 
-from warpline.capture.agent import load_agent  # noqa: E402
+from warplens.capture.agent import load_agent  # noqa: E402
 
 
 def recording(folder: Path) -> dict[str, str]:
@@ -19,4 +19,4 @@ def recording(folder: Path) -> dict[str, str]:
     early = agent.clock_sample()
     time.sleep(0.05)
     agent.create_control(folder / "control", early)
-    return {"NVTX_INJECTION64_PATH": str(agent.path), "WARPLINE_SPOOL": str(folder)}
+    return {"NVTX_INJECTION64_PATH": str(agent.path), "WARPLENS_SPOOL": str(folder)}

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warpline.report.schema import schema
+from warplens.report.schema import schema
 
 if TYPE_CHECKING:
-    from warpline.report.writer import PartWriter
+    from warplens.report.writer import PartWriter
 
 Numbers = npt.NDArray[Any]
 

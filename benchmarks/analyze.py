@@ -1,4 +1,4 @@
-"""`warpline analyze` with all rules, and `warpline diff`: whole commands on a report of 10^7 rows of kernels, calls, copies and ranges."""
+"""`warplens analyze` with all rules, and `warplens diff`: whole commands on a report of 10^7 rows of kernels, calls, copies and ranges."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BUDGETS_GB = {"diff": 1.5}
 
 def run(quick: bool) -> list[Row]:
     """Time the commands against DuckDB's bare count and sum of the same tables, in turn; the best of three."""
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
-        path = Path(directory) / "bench.warpline"
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
+        path = Path(directory) / "bench.warplens"
         events = make_report(path, EVENTS // 10 if quick else EVENTS)
         commands = {
-            "analyze": [sys.executable, "-m", "warpline", "analyze", str(path)],
-            "diff": [sys.executable, "-m", "warpline", "diff", "--no-rules", str(path), str(path)],
+            "analyze": [sys.executable, "-m", "warplens", "analyze", str(path)],
+            "diff": [sys.executable, "-m", "warplens", "diff", "--no-rules", str(path), str(path)],
         }
         return rows_of(path, events, commands, {} if quick else BUDGETS_S, {} if quick else BUDGETS_GB, 1 if quick else 3)

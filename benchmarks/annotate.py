@@ -28,7 +28,7 @@ from harness import Row, interleave
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parent / "src"
-AGENT = SOURCE / "warpline" / "_lib" / "libwarpline_agent.so"
+AGENT = SOURCE / "warplens" / "_lib" / "libwarplens_agent.so"
 GROUPS = {"main": MAIN, "more": MORE, "async": ASYNC}
 CASES = {case.what: case for case in (*MAIN, *MORE, *ASYNC)}
 BUDGETS = {
@@ -44,7 +44,7 @@ RECORD = 40  # bytes of a range in the spool
 
 def run(quick: bool) -> list[Row]:
     """All modes, the other tools, and the import."""
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:
         place = Path(folder)
         floor = build_floor(place, sys.executable)
         rows = []
@@ -61,11 +61,11 @@ def run(quick: bool) -> list[Row]:
 
 def page(rows: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
     """The part of the rows that reads better as a table of libraries and modes, and the others."""
-    return matrix(rows, ("warpline", "nvtx"), ("no tool", "attached", "disabled"))
+    return matrix(rows, ("warplens", "nvtx"), ("no tool", "attached", "disabled"))
 
 
 def _environment(attached: bool, folder: Path) -> dict[str, str]:
-    hidden = ("NVTX_INJECTION64_PATH", "NVTX_DISABLE", "WARPLINE_SPOOL", "NVTX_TOOL_LOG")
+    hidden = ("NVTX_INJECTION64_PATH", "NVTX_DISABLE", "WARPLENS_SPOOL", "NVTX_TOOL_LOG")
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     kept["PYTHONPATH"] = os.pathsep.join([str(SOURCE), str(HERE)])
     return kept | (recording(Path(tempfile.mkdtemp(dir=folder)) / "spool") if attached else {})
@@ -82,7 +82,7 @@ def _measure_apart(mode: str, group: str, quick: bool, floor: Path, folder: Path
 def _samples(command: list[str], environment: dict[str, str], stderr: int | None = None) -> dict[str, list[float]]:
     done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, stderr=stderr, text=True)
     measured: dict[str, list[float]] = json.loads(done.stdout)
-    spool = environment.get("WARPLINE_SPOOL")
+    spool = environment.get("WARPLENS_SPOOL")
     for file in Path(spool).iterdir() if spool else ():
         file.unlink()  # hundreds of MB each
     return measured
@@ -94,11 +94,11 @@ def _measure_here(floor: str, mode: str, group: str, quick: bool) -> dict[str, l
     run_coroutine = runner()
     missing = []
     for label, library in _libraries():
-        if label == "warpline" and library.attached() != (mode == "attached"):
+        if label == "warplens" and library.attached() != (mode == "attached"):
             raise SystemExit(f"annotate: mode {mode!r}, but attached() is {library.attached()}")
         known = names(library)
         cases: Iterable[Case] = GROUPS[group]
-        if group == "async" and label == "warpline":
+        if group == "async" and label == "warplens":
             candidates |= {case.what: candidate(case, known, run_coroutine) for case in FLOORS}
         for case in cases:
             if case.only in ("", label):
@@ -118,7 +118,7 @@ def _measure_here(floor: str, mode: str, group: str, quick: bool) -> dict[str, l
     samples = {name: list(timing.rounds) for name, timing in timings.items()}
     if mode == "attached" and group == "main":
         # What the kernel takes for the pages is part of long blocks.
-        chosen = (LOOP, R, "plain f()", "warpline with annotate('x')", "warpline @annotate f()")
+        chosen = (LOOP, R, "plain f()", "warplens with annotate('x')", "warplens @annotate f()")
         blocks = interleave({name: candidates[name] for name in chosen}, calls=50_000 if quick else 300_000, rounds=3 if quick else 7)
         samples |= {f"{SUSTAINED} {name}": list(timing.rounds) for name, timing in blocks.items()}
         samples[TOUCH] = [_touch_pages(50_000 if quick else 300_000)]
@@ -138,13 +138,13 @@ def _touch_pages(records: int) -> float:
 
 
 def _libraries() -> list[tuple[str, Any]]:
-    import warpline.nvtx
+    import warplens.nvtx
 
     try:
         import nvtx
     except ImportError:
-        return [("warpline", warpline.nvtx)]
-    return [("warpline", warpline.nvtx), ("nvtx", nvtx)]
+        return [("warplens", warplens.nvtx)]
+    return [("warplens", warplens.nvtx), ("nvtx", nvtx)]
 
 
 def _net(samples: dict[str, list[float]], name: str, less: str) -> float:
@@ -158,10 +158,10 @@ def _rows(mode: str, group: str, samples: dict[str, list[float]]) -> list[Row]:
         rows += [Row(f"floor ({mode}): {name}", _net(samples, name, LOOP), "ns", "R", r) for name in STATEMENTS if name != LOOP]
     for name in samples:
         label, _, what = name.partition(" ")
-        if label not in ("warpline", "nvtx"):
+        if label not in ("warplens", "nvtx"):
             continue
         less = CASES[what].less
-        budget = BUDGETS.get((mode, what)) if label == "warpline" else None
+        budget = BUDGETS.get((mode, what)) if label == "warplens" else None
         note = "" if less == LOOP else f"over {_plainly(less)}"
         rows.append(Row(f"{label} ({mode}): {what}", _net(samples, name, less), "ns", "R", r, budget, note=note))
     return rows + (_sustained_rows(samples) if TOUCH in samples else [])
@@ -223,15 +223,15 @@ def _sustained_rows(samples: dict[str, list[float]]) -> list[Row]:
     for what, less in (("with annotate('x')", "loop"), ("@annotate f()", "plain f()")):
         note = "mean of long blocks" + ("; over a plain call" if less != "loop" else "")
         rows.append(
-            Row(f"warpline (attached, sustained): {what}", mean(f"warpline {what}", less), "ns", "R + page touch", floor, note=note)
+            Row(f"warplens (attached, sustained): {what}", mean(f"warplens {what}", less), "ns", "R + page touch", floor, note=note)
         )
     return rows
 
 
 def _import_row(quick: bool) -> Row:
-    """Wall time of `import warpline.nvtx` over an interpreter that imports nothing."""
+    """Wall time of `import warplens.nvtx` over an interpreter that imports nothing."""
     environment = os.environ | {"PYTHONPATH": str(SOURCE)}
-    programs = {"pass": "pass", "import": "import warpline.nvtx"}
+    programs = {"pass": "pass", "import": "import warplens.nvtx"}
 
     def process(code: str) -> Callable[[int], object]:
         return lambda count: [subprocess.run([sys.executable, "-c", code], env=environment, check=True) for _ in range(count)]
@@ -239,7 +239,7 @@ def _import_row(quick: bool) -> Row:
     candidates = {name: process(code) for name, code in programs.items()}
     timings = interleave(candidates, calls=1, rounds=9 if quick else 25, clock=time.perf_counter_ns)
     added = (timings["import"].median - timings["pass"].median) / 1e6
-    return Row("import warpline.nvtx", added, "ms", budget=20, budget_on="value", note="over python -c pass")
+    return Row("import warplens.nvtx", added, "ms", budget=20, budget_on="value", note="over python -c pass")
 
 
 def main() -> None:

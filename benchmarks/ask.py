@@ -1,4 +1,4 @@
-"""`warpline stats` on 5·10^7 rows of kernels, calls, copies and ranges: all tables that come unasked, and single ones."""
+"""`warplens stats` on 5·10^7 rows of kernels, calls, copies and ranges: all tables that come unasked, and single ones."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _MORE = (
 
 def run(quick: bool) -> list[Row]:
     """Time whole commands against DuckDB's bare count and sum of the same tables, in turn; the best of three."""
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
-        path = Path(directory) / "bench.warpline"
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
+        path = Path(directory) / "bench.warplens"
         events = make_report(path, EVENTS // 20 if quick else EVENTS)
-        stats = [sys.executable, "-m", "warpline", "stats", str(path)]
+        stats = [sys.executable, "-m", "warplens", "stats", str(path)]
         commands = {"all tables": stats, **{name: [*stats, "-r", name] for name in (*_ONE, *_MORE)}}
         seconds = {} if quick else {"all tables": ALL_S, **dict.fromkeys(_ONE, ONE_S)}
         return rows_of(path, events, commands, seconds, {} if quick else dict.fromkeys(commands, MEMORY_GB), 1 if quick else ROUNDS)

@@ -33,7 +33,7 @@ BUDGETS = {"push_pop": 1.5}
 
 def run(quick: bool) -> list[Row]:
     """Build the C program, run it in several rounds with the agent and without."""
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         folder = Path(name)
         program = _build("c_api.c", HERE, folder)
         storm = _build("nvtx_storm.c", HERE.parent / "tests" / "targets", folder)

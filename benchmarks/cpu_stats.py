@@ -10,9 +10,9 @@ from typing import Any
 
 from _cpu_reports import make_cpu_report
 from harness import Row, quickest
-from warpline import catalog
-from warpline.query import Selection
-from warpline.query import open as open_report
+from warplens import catalog
+from warplens.query import Selection
+from warplens.query import open as open_report
 
 ROWS = 1_000_000
 BUDGET_S = 1.0
@@ -37,8 +37,8 @@ _CASES: dict[str, tuple[str, Selection, dict[str, Any]]] = {
 def run(quick: bool) -> list[Row]:
     """Time every table against DuckDB's bare count and sum of the calls, in turn; the best of three."""
     rows = ROWS // 10 if quick else ROWS
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
-        report = open_report(make_cpu_report(Path(directory) / "bench.warpline", rows))
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
+        report = open_report(make_cpu_report(Path(directory) / "bench.warplens", rows))
         work: dict[str, Callable[[], object]] = {"": partial(report.sql, _BARE)}
         for name, (stat, selection, options) in _CASES.items():
             work[name] = partial(catalog.find("stats.tables", stat).load().table, report, selection, **options)

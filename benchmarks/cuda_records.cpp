@@ -12,9 +12,9 @@
 
 #include "native/tests/cupti_batch.h"
 #include "spool/schema.h"
-#include "warpline/cuda_records.h"
+#include "warplens/cuda_records.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 const char *cupti_callback_name(const Cupti &, CuptiDomain domain, uint32_t cbid) {
   return name_of_call(domain, cbid);
@@ -149,10 +149,10 @@ Cost measure(Mix mix, const std::string &path) {
 }
 
 }  // namespace
-}  // namespace warpline::agent
+}  // namespace warplens::agent
 
 int main(int argc, char **argv) {
-  using namespace warpline::agent;
+  using namespace warplens::agent;
   if (argc != 2) {
     return 2;
   }

@@ -17,7 +17,7 @@ BUDGET_NS = 100
 
 def run(quick: bool) -> list[Row]:
     """Build the program from the agent's own sources, and run it in several rounds."""
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         folder = Path(name)
         program = _build(folder)
         rounds: list[dict[str, list[float]]] = []

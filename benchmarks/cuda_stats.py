@@ -9,9 +9,9 @@ from pathlib import Path
 
 from _cuda_reports import make_cuda_report
 from harness import Row, quickest
-from warpline import catalog
-from warpline.query import Selection
-from warpline.query import open as open_report
+from warplens import catalog
+from warplens.query import Selection
+from warplens.query import open as open_report
 
 KERNELS = 1_000_000
 BUDGET_S = 1.0
@@ -33,8 +33,8 @@ _BARE = 'SELECT demangled, count(*), sum("end" - start) FROM kernels GROUP BY de
 def run(quick: bool) -> list[Row]:
     """Time every table against DuckDB's bare count and sum of the kernels, in turn; the best of three."""
     kernels = KERNELS // 10 if quick else KERNELS
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
-        report = open_report(make_cuda_report(Path(directory) / "bench.warpline", kernels))
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
+        report = open_report(make_cuda_report(Path(directory) / "bench.warplens", kernels))
         work: dict[str, Callable[[], object]] = {"": partial(report.sql, _BARE)}
         for name in (*_SUMS, *_JOINED, *_TRACES, *_TIME):
             work[name] = partial(catalog.find("stats.tables", name).load().table, report, Selection())

@@ -15,9 +15,9 @@ BUDGET_S = 3.0
 _ASK = """
 import json, sys, time, resource
 import numpy as np, pyarrow as pa
-from warpline.cli.light import without_pandas
+from warplens.cli.light import without_pandas
 without_pandas()
-from warpline.query import culprits, open
+from warplens.query import culprits, open
 count, length = int(sys.argv[2]), int(sys.argv[3])
 with open(sys.argv[1]) as report:
     chance = np.random.default_rng(1)
@@ -42,9 +42,9 @@ from _cuda_reports import make_cuda_report
 def run(quick: bool) -> list[Row]:
     """Time it in a process of its own, without opening the report."""
     rows = []
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
         for kind, made, length in (("cuda", 3_160_000, 3_000), ("cpu", 2_000_000, 20_000)):
-            path, share = Path(directory) / f"{kind}.warpline", 10 if quick else 1
+            path, share = Path(directory) / f"{kind}.warplens", 10 if quick else 1
             subprocess.run([sys.executable, "-c", _MAKE, str(Path(__file__).parent), kind, str(path), str(made // share)], check=True)
             ask = [sys.executable, "-c", _ASK, str(path), str(STRETCHES // share), str(length)]
             told = json.loads(subprocess.run(ask, check=True, capture_output=True, text=True).stdout)

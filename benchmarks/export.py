@@ -8,20 +8,20 @@ from pathlib import Path
 
 from _reports import make_report
 from harness import Row
-from warpline import catalog
-from warpline.exporters.tracks import RANGE_COLUMNS, batches
-from warpline.importers.importing import import_file
-from warpline.query import open as open_report
+from warplens import catalog
+from warplens.exporters.tracks import RANGE_COLUMNS, batches
+from warplens.importers.importing import import_file
+from warplens.query import open as open_report
 
 
 def run(quick: bool) -> list[Row]:
     """Time both exporters; the floor reads the Parquet columns and drops them."""
     number = 500_000 if quick else 5_000_000
     few = number // 10
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
         folder = Path(directory)
-        report = open_report(make_report(folder / "bench.warpline", number))
-        small = open_report(make_report(folder / "small.warpline", few))
+        report = open_report(make_report(folder / "bench.warplens", number))
+        small = open_report(make_report(folder / "small.warplens", few))
         read: list[float] = []
         perfetto: list[float] = []
         chrome: list[float] = []
@@ -39,7 +39,7 @@ def run(quick: bool) -> list[Row]:
                 rates.append(count / (time.perf_counter() - before))
         for attempt in range(3):
             before = time.perf_counter()
-            import_file(folder / "out.perfetto-trace", folder / f"back{attempt}.warpline")
+            import_file(folder / "out.perfetto-trace", folder / f"back{attempt}.warplens")
             back.append(number / (time.perf_counter() - before))
     peer = "reading alone, ranges/s"
     return [

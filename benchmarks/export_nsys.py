@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from _cuda_reports import make_cuda_report
 from harness import Row
-from warpline import catalog
-from warpline.query import open as open_report
+from warplens import catalog
+from warplens.query import open as open_report
 
 BUDGET = 3e5  # rows per second and core
 _TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "NVTX_EVENTS")
@@ -31,8 +31,8 @@ def run(quick: bool) -> list[Row]:
     """Measure reports of 10^5 and 5 * 10^5 kernels, or the first alone if `quick`."""
     rows = []
     for kernels in (100_000,) if quick else (100_000, 500_000):
-        with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
-            report = make_cuda_report(Path(folder) / "run.warpline", kernels)
+        with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:
+            report = make_cuda_report(Path(folder) / "run.warplens", kernels)
             output = subprocess.run([sys.executable, __file__, str(report)], check=True, capture_output=True, text=True).stdout
             found = json.loads(output.splitlines()[-1])
             written, floor = _plain(Path(folder) / "run.sqlite", Path(folder) / "plain.sqlite")

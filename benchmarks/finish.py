@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from _finishing import measure, write_alone
 from harness import Row
-from warpline.testing import spool_writer as sw
+from warplens.testing import spool_writer as sw
 
 THREADS = 8
 NAMES = 200
@@ -40,11 +40,11 @@ def run(quick: bool) -> list[Row]:
     """Measure 10^6 ranges, and 5*10^7 unless `quick`."""
     rows = []
     for size in (1_000_000,) if quick else (1_000_000, 50_000_000):
-        with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
+        with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:
             make_spool(Path(folder) / "spool", size)
             output = subprocess.run([sys.executable, __file__, folder], check=True, capture_output=True, text=True).stdout
             found = json.loads(output.splitlines()[-1])
-            floor = write_alone(Path(folder) / "report.warpline", "nvtx_ranges")
+            floor = write_alone(Path(folder) / "report.warplens", "nvtx_ranges")
         label = f"finish {size:.0e} ranges".replace("e+0", "e")
         cpu = found["cpu"] / size * 1e9
         rows += [

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 from _finishing import finish_sizes, measure
 from finish_cuda import _rows, _write
 from harness import Row
-from warpline.testing import spool_writer as sw
+from warplens.testing import spool_writer as sw
 
 THREADS = 4
 FRAMES = 2_000

@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from _finishing import finish_sizes, measure
 from harness import Row
-from warpline.testing import spool_writer as sw
-from warpline.testing.wide_records import WIDE
+from warplens.testing import spool_writer as sw
+from warplens.testing.wide_records import WIDE
 
 THREADS = 4
 KERNELS = 200

@@ -89,7 +89,7 @@ MODES = {
 
 def run(quick: bool) -> Iterator[Row]:
     """Time the programs bare and in each mode, in turn."""
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         bare, timed = _timed(Path(name), 2 if quick else 5)
     for what in PROGRAMS:
         alone = [one[what] for one in bare]
@@ -115,7 +115,7 @@ def _timed(folder: Path, rounds: int) -> tuple[list[_Found], dict[str, list[_Fou
     for _ in range(rounds):
         bare.append(_output([sys.executable, str(program)], folder))
         for mode, options in MODES.items():
-            command = [sys.executable, "-m", "warpline", "profile", "-q", "-f", "-o", str(folder / "run"), *options, "--"]
+            command = [sys.executable, "-m", "warplens", "profile", "-q", "-f", "-o", str(folder / "run"), *options, "--"]
             timed[mode].append(_output([*command, sys.executable, str(program)], folder))
     return bare, timed
 

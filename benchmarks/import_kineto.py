@@ -61,7 +61,7 @@ def run(quick: bool) -> list[Row]:
     """Measure the trace as it is, and 5 and 20 times as long unless `quick`."""
     hta = _hta()
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         for times in (1,) if quick else (1, LONG, VERY_LONG):
             folder = Path(name) / str(times)
             folder.mkdir()
@@ -120,21 +120,21 @@ def _measured(command: list[Any]) -> dict[str, Any]:
 
 
 def _hta() -> Path | None:
-    """Return the Python that has HTA: in build/peers, or in an environment that WARPLINE_PEERS names."""
-    folders = [ROOT / "build" / "peers", *map(Path, filter(None, os.environ.get("WARPLINE_PEERS", "").split(os.pathsep)))]
+    """Return the Python that has HTA: in build/peers, or in an environment that WARPLENS_PEERS names."""
+    folders = [ROOT / "build" / "peers", *map(Path, filter(None, os.environ.get("WARPLENS_PEERS", "").split(os.pathsep)))]
     return next((folder / "bin" / "python" for folder in folders for _ in folder.glob("lib/python*/site-packages/hta")), None)
 
 
 def main() -> None:
     """Read, import or ask the file named on the command line, and print what it took."""
     source, what = Path(sys.argv[1]), sys.argv[2]
-    report = source.with_suffix(".warpline")
+    report = source.with_suffix(".warplens")
     print(json.dumps({"read": _read, "import": _import, "ask": _ask}[what](source, report)))
 
 
 def _read(source: Path, report: Path) -> dict[str, Any]:
-    from warpline.importers.kineto.native import Reader
-    from warpline.importers.kineto.pieces import Pieces
+    from warplens.importers.kineto.native import Reader
+    from warplens.importers.kineto.pieces import Pieces
 
     with Reader() as reader:
         reader.feed(b"")
@@ -148,11 +148,11 @@ def _read(source: Path, report: Path) -> dict[str, Any]:
 def _import(source: Path, report: Path) -> dict[str, Any]:
     import resource
 
-    from warpline.cli.light import without_pandas
+    from warplens.cli.light import without_pandas
 
-    without_pandas()  # as `warpline import` does
-    import warpline.importers.formats.kineto  # noqa: F401 - as HTA's modules are loaded before its clock starts
-    from warpline.importers.importing import import_file
+    without_pandas()  # as `warplens import` does
+    import warplens.importers.formats.kineto  # noqa: F401 - as HTA's modules are loaded before its clock starts
+    from warplens.importers.importing import import_file
 
     begin, cpu = time.perf_counter(), time.process_time()
     import_file(source, report)
@@ -161,10 +161,10 @@ def _import(source: Path, report: Path) -> dict[str, Any]:
 
 
 def _ask(source: Path, report: Path) -> dict[str, Any]:
-    import warpline
+    import warplens
 
     asked, told = {}, {}
-    with warpline.open(report) as opened:
+    with warplens.open(report) as opened:
         for name in QUESTIONS:
             begin = time.process_time()
             told[name] = opened.stats(name).to_pylist()

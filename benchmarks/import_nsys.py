@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from harness import Row
-from warpline.importers.importing import import_file
+from warplens.importers.importing import import_file
 
 PROCESSES = 2
 KERNELS = 200
@@ -39,7 +39,7 @@ def run(quick: bool) -> list[Row]:
     """Measure 10^6 events, and 4 * 10^6 unless `quick`."""
     rows = []
     for size in (1_000_000,) if quick else (1_000_000, 4_000_000):
-        with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
+        with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:
             path = make_export(Path(folder) / "run.sqlite", size)
             output = subprocess.run([sys.executable, __file__, str(path)], check=True, capture_output=True, text=True).stdout
             found = json.loads(output.splitlines()[-1])
@@ -90,7 +90,7 @@ def main() -> None:
     """Import the file named on the command line and print what it took."""
     source = Path(sys.argv[1])
     begin, cpu = time.perf_counter(), time.process_time()
-    import_file(source, source.with_suffix(".warpline"))
+    import_file(source, source.with_suffix(".warplens"))
     usage = resource.getrusage(resource.RUSAGE_SELF)
     print(json.dumps({"wall": time.perf_counter() - begin, "cpu": time.process_time() - cpu, "rss": usage.ru_maxrss * 1024}))
 

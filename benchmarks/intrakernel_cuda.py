@@ -16,11 +16,11 @@ from typing import Any
 
 from _intrakernel_gpu import NS_BUDGET, SLOT_BYTES, one_by_one, slowdown, slowdown_row
 from harness import Row
-from warpline import intrakernel
-from warpline.intrakernel.buffers import Buffer
-from warpline.intrakernel.device.cuda_kernels import GpuKernels, compile_gpu
-from warpline.intrakernel.driver import driver
-from warpline.intrakernel.dsl import cuda
+from warplens import intrakernel
+from warplens.intrakernel.buffers import Buffer
+from warplens.intrakernel.device.cuda_kernels import GpuKernels, compile_gpu
+from warplens.intrakernel.driver import driver
+from warplens.intrakernel.dsl import cuda
 
 NEEDS = "gpu"  # a piece of tests/pieces.py
 SOURCE = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")

@@ -16,9 +16,9 @@ from _intrakernel_gpu import BARE, FULL, REFERENCE, REGION, RING, SLOT_BYTES, pe
 from harness import Row
 from intrakernel_cuda import Device
 from tests.pieces import cubins, missing
-from warpline import intrakernel
-from warpline.intrakernel.device.cuda_kernels import GpuKernels
-from warpline.intrakernel.driver import driver
+from warplens import intrakernel
+from warplens.intrakernel.device.cuda_kernels import GpuKernels
+from warplens.intrakernel.driver import driver
 
 NEEDS = "gpu"  # a piece of tests/pieces.py
 BLOCKS, THREADS, RING_SLOTS = 64, 128, 64  # as _intrakernel_cute_kernels has them
@@ -41,7 +41,7 @@ def lacks() -> str | None:
 
 def run(quick: bool) -> list[Row]:
     """Ns that a region adds to a pass of a loop that does next to nothing, in all warps of 64 blocks."""
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as made:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as made:
         folder = cubins(KERNELS.stem, architecture())
         if not (folder / "cost.json").exists():
             from tests.dsl.languages import run as run_program

@@ -18,10 +18,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from harness import Row, interleave
-from warpline.model import intrakernel_layout as layout
-from warpline.spool.intrakernel import decode
-from warpline.spool.intrakernel_decoded import EVENT
-from warpline.testing.kernel_buffers import Unit, buffer_bytes
+from warplens.model import intrakernel_layout as layout
+from warplens.spool.intrakernel import decode
+from warplens.spool.intrakernel_decoded import EVENT
+from warplens.testing.kernel_buffers import Unit, buffer_bytes
 
 PER_SECOND = 2e7
 SLOTS = 512

@@ -15,10 +15,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from harness import Row
-from warpline.report.finish import finish
-from warpline.spool.intrakernel import decode
-from warpline.testing import spool_writer as sw
-from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.report.finish import finish
+from warplens.spool.intrakernel import decode
+from warplens.testing import spool_writer as sw
+from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
 
 LAUNCHES = 5_000
 WARPS = 8
@@ -50,10 +50,10 @@ def _buffer(number: int) -> bytes:
 
 
 def _finish(buffers: Sequence[bytes]) -> float:
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:
         _spool(Path(folder) / "spool", buffers)
         begin = time.process_time()
-        finish(Path(folder) / "spool", Path(folder) / "report.warpline")
+        finish(Path(folder) / "spool", Path(folder) / "report.warplens")
         return time.process_time() - begin
 
 

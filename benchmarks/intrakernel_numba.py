@@ -12,8 +12,8 @@ from typing import Any
 
 from _intrakernel_gpu import BARE, FULL, REFERENCE, REGION, RING, SLOT_BYTES, per_pass, region_rows
 from harness import Row
-from warpline import intrakernel
-from warpline.intrakernel.memory import allocate_memory
+from warplens import intrakernel
+from warplens.intrakernel.memory import allocate_memory
 
 NEEDS = "gpu"  # a piece of tests/pieces.py
 BLOCKS, WARPS = 64, 4
@@ -34,7 +34,7 @@ def regions(count: int) -> list[Row]:
     from numba import cuda
 
     import _intrakernel_numba_kernels as kernels
-    from warpline.intrakernel.dsl.numba import bind
+    from warplens.intrakernel.dsl.numba import bind
 
     out, slots = cuda.device_array(BLOCKS * WARPS * 32, "float32"), allocate_memory(SLOT_BYTES, "cuda", "numba")
     shape: dict[str, Any] = {"grid": BLOCKS, "warps": WARPS, "tags": kernels.TAGS, "library": "numba"}

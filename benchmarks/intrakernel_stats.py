@@ -13,9 +13,9 @@ from pathlib import Path
 
 from _intrakernel_reports import make_intrakernel_report
 from harness import Row
-from warpline import catalog
-from warpline.query import Selection
-from warpline.query import open as open_report
+from warplens import catalog
+from warplens.query import Selection
+from warplens.query import open as open_report
 
 EVENTS = 10_000_000
 LEAST = {"intrakernel_sum": 5e6, "intrakernel_overlap": 2e6, "intrakernel_roles": 2e6}  # regions per second of CPU
@@ -24,8 +24,8 @@ _BARE = 'SELECT tag, count(*), sum("end" - "start") FROM intrakernel_events GROU
 
 def run(quick: bool) -> list[Row]:
     """Time every table, in turn; the best of three."""
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
-        report = open_report(make_intrakernel_report(Path(directory) / "bench.warpline", EVENTS // 10 if quick else EVENTS))
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
+        report = open_report(make_intrakernel_report(Path(directory) / "bench.warplens", EVENTS // 10 if quick else EVENTS))
         events = report.tables["intrakernel_events"]
         work: dict[str, Callable[[], object]] = {"": partial(report.sql, _BARE)}
         for unit in catalog.units("stats.tables"):

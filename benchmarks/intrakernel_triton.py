@@ -16,7 +16,7 @@ from typing import Any
 
 from _intrakernel_gpu import BARE, FULL, REFERENCE, REGION, RING, SLOT_BYTES, one_by_one, per_pass, region_rows, slowdown, slowdown_row
 from harness import Row
-from warpline import intrakernel
+from warplens import intrakernel
 
 NEEDS = "gpu"  # a piece of tests/pieces.py
 BLOCKS, WARPS = 64, 4
@@ -39,7 +39,7 @@ def regions(count: int) -> list[Row]:
     import torch
 
     import _intrakernel_triton_kernels as kernels
-    from warpline.intrakernel.dsl.triton import bind
+    from warplens.intrakernel.dsl.triton import bind
 
     out = torch.zeros(BLOCKS * 128, device="cuda")
     slots = torch.zeros(SLOT_BYTES // 8, dtype=torch.int64, device="cuda")
@@ -83,7 +83,7 @@ def attention(rounds: int, heads: int = 64, length: int = 4096, device: str = "c
     import triton.language as tl
 
     import _intrakernel_triton_kernels as kernels
-    from warpline.intrakernel.dsl.triton import bind
+    from warplens.intrakernel.dsl.triton import bind
 
     grid = (length // ROWS, heads)
     buffer = intrakernel.allocate(grid, warps=WARPS, slots=8 * length // COLUMNS, tags=kernels.ATTENTION_TAGS, device=device)

@@ -27,10 +27,10 @@ from _finishing import measure
 from _reports import make_report
 from finish import make_spool
 from harness import Row
-from warpline.report.index import LaneIndex, building
-from warpline.report.index.layers import LAYERS
-from warpline.report.index.rows import Rows
-from warpline.report.store import open_store
+from warplens.report.index import LaneIndex, building
+from warplens.report.index.layers import LAYERS
+from warplens.report.index.rows import Rows
+from warplens.report.store import open_store
 
 THREADS, ASKED, WIDTH, LIMIT = 200, 50, 1600, 8192
 ZOOMS = (1, 10, 100, 1_000, 10_000)
@@ -44,8 +44,8 @@ def run(quick: bool) -> list[Row]:
     """Measure 10^6 slices, and 5*10^7 and 10^8 unless `quick`; build and views each in a process of their own."""
     rows = _finishing()
     for size in (1_000_000,) if quick else (1_000_000, 50_000_000, 100_000_000):
-        with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
-            report = make_report(Path(folder) / "bench.warpline", size, THREADS)
+        with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:
+            report = make_report(Path(folder) / "bench.warplens", size, THREADS)
             builds = [_apart("build", report) for _ in range(ROUNDS if size <= 1_000_000 else 1)]
             built, seen = min(builds, key=lambda one: one["wall"]), _apart("view", report)
         label = f"{size:.0e} slices".replace("e+0", "e")
@@ -81,8 +81,8 @@ def run(quick: bool) -> list[Row]:
 
 
 def _finishing() -> list[Row]:
-    """Finish the same recording with the index, as `warpline profile` does in its own process, and without."""
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
+    """Finish the same recording with the index, as `warplens profile` does in its own process, and without."""
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:
         found = {}
         for step in ("finish", "finish_alone"):
             place = Path(folder) / step

@@ -1,4 +1,4 @@
-"""`warpline stats -r nvtx_sum`: the whole command, from process start to the printed table."""
+"""`warplens stats -r nvtx_sum`: the whole command, from process start to the printed table."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def run(quick: bool) -> list[Row]:
     """Time the command against DuckDB's bare count and sum (no median, no deviation) over the same file, in turn."""
     rows = []
     for number in (1_000_000,) if quick else (1_000_000, *BUDGETS):
-        with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
-            report = make_report(Path(directory) / "bench.warpline", number)
+        with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
+            report = make_report(Path(directory) / "bench.warplens", number)
             table = next(report.glob("tables/nvtx_ranges/*.parquet"))
-            command = [sys.executable, "-m", "warpline", "stats", "-r", "nvtx_sum", str(report)]
+            command = [sys.executable, "-m", "warplens", "stats", "-r", "nvtx_sum", str(report)]
             bare = [sys.executable, "-c", _BARE, str(table)]
             ours, floor = [], []
             for _ in range(5):

@@ -10,10 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from _spool import recording  # noqa: F401  # makes warpline importable
+from _spool import recording  # noqa: F401  # makes warplens importable
 from c_api import _build
 from harness import Row
-from warpline.capture.agent import CaptureSettings, CpuSettings, load_agent
+from warplens.capture.agent import CaptureSettings, CpuSettings, load_agent
 
 HERE = Path(__file__).resolve().parent
 OS_CALLS, FILE_ACCESS = 8, 16
@@ -32,7 +32,7 @@ NEVER_NS = 10**9
 
 def run(quick: bool) -> list[Row]:
     """Build the C program and run it in several rounds: with nothing long enough to be recorded, and with every call recorded."""
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         folder = Path(name)
         program = _build("os_calls.c", HERE, folder)
         rounds = 3 if quick else 7
@@ -54,7 +54,7 @@ def _measure(program: Path, spool: Path, flags: int, threshold_ns: int) -> dict[
     time.sleep(0.05)
     cpu = CpuSettings(flags=flags, os_threshold_ns=threshold_ns, os_backtrace_ns=NEVER_NS)
     agent.create_control(spool / "control", early, CaptureSettings(cpu=cpu))
-    variables = {"LD_PRELOAD": str(agent.path.with_name("libwarpline_preload_cpu.so")), "WARPLINE_SPOOL": str(spool)}
+    variables = {"LD_PRELOAD": str(agent.path.with_name("libwarplens_preload_cpu.so")), "WARPLENS_SPOOL": str(spool)}
     done = subprocess.run([program], env=os.environ | variables, check=True, stdout=subprocess.PIPE, text=True)
     for file in spool.iterdir():
         file.unlink()

@@ -22,8 +22,8 @@ from harness import Row
 from tests.capturing import Capture
 from tests.python_running import CPU_STUB
 from tests.spool_records import read_spools
-from warpline.capture.agent import CpuSettings
-from warpline.capture.cpu_settings import NATIVE_SAMPLES
+from warplens.capture.agent import CpuSettings
+from warplens.capture.cpu_settings import NATIVE_SAMPLES
 
 WORK = Path(__file__).with_name("_sampled_work.py")
 HZ = 250
@@ -37,13 +37,13 @@ def run(quick: bool) -> list[Row]:
     """Measure it all; `quick`: shorter, for a look."""
     seconds = 6.0 if quick else 40.0
     rows = []
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         folder = Path(name)
         for kind, label in LABELS.items():
             steps, _ = _ours(folder, kind, seconds, sampled=False)
             rows.append(_row(f"A/A, {label}: more time", *_by_state(steps)))
             steps, costs = _ours(folder, kind, seconds, sampled=True)
-            rows.append(_row(f"{label}: more time, stacks by warpline at {HZ} Hz", *_by_state(steps)))
+            rows.append(_row(f"{label}: more time, stacks by warplens at {HZ} Hz", *_by_state(steps)))
             rows += [Row(f"{label}: {what}", value, unit, note=note) for what, value, unit, note in costs]
             for peer, words in PEERS.items() if shutil.which("perf") else ():
                 rows.append(_row(f"{label}: more time, {peer} at {HZ} Hz", *_perf(folder, kind, seconds, words)))
@@ -73,7 +73,7 @@ def _ours(folder: Path, kind: str, seconds: float, *, sampled: bool) -> tuple[St
     spool, out = Path(tempfile.mkdtemp(dir=folder)), folder / "steps"
     capture = Capture(spool, cpu=CpuSettings(flags=NATIVE_SAMPLES if sampled else 0, native_hz=HZ, backtrace=AUTO), open=True)
     (spool / "processes.log").touch()
-    environment = {**os.environ, "LD_PRELOAD": str(CPU_STUB), "WARPLINE_SPOOL": str(spool)}
+    environment = {**os.environ, "LD_PRELOAD": str(CPU_STUB), "WARPLENS_SPOOL": str(spool)}
     process = subprocess.Popen(list(map(str, (sys.executable, WORK, kind, seconds, out, "toggle"))), env=environment)
     used = 0
     while process.poll() is None:
@@ -87,7 +87,7 @@ def _own_time(pid: int) -> int:
     total = 0
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
-            if (task / "comm").read_text().strip() == "warpline-perf":
+            if (task / "comm").read_text().strip() == "warplens-perf":
                 total += int((task / "schedstat").read_text().split()[0])
     except (OSError, IndexError):
         return 0

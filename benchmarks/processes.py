@@ -17,7 +17,7 @@ from harness import Row
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "src"
-COMMAND = (sys.executable, "-m", "warpline", "profile", "-q", "--keep-raw", "-f", "-o")
+COMMAND = (sys.executable, "-m", "warplens", "profile", "-q", "--keep-raw", "-f", "-o")
 EXEC_BUDGET_US = 200.0
 THREADS = 10_000
 THREADS_BUDGET = 256.0  # MiB of spool for so many threads of one range
@@ -28,7 +28,7 @@ CHILDREN_BUDGET = 512.0  # MiB of spool for so many children of one range
 def run(quick: bool) -> list[Row]:
     """Time whole commands, then programs that time themselves, with and without the launcher in turn."""
     compileall.compile_dir(SOURCE, quiet=2)  # as pip does
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         folder = Path(name)
         program = _build("processes.c", HERE, folder)
         rounds = 3 if quick else 7
@@ -44,7 +44,7 @@ def run(quick: bool) -> list[Row]:
 
 
 def _environment() -> dict[str, str]:
-    return {**{name: value for name, value in os.environ.items() if not name.startswith(("NVTX_", "WARPLINE_"))}, "PYTHONPATH": str(SOURCE)}
+    return {**{name: value for name, value in os.environ.items() if not name.startswith(("NVTX_", "WARPLENS_"))}, "PYTHONPATH": str(SOURCE)}
 
 
 def _output(words: Sequence[str | Path], folder: Path) -> str:
@@ -66,7 +66,7 @@ def _commands(folder: Path, rounds: int) -> list[Row]:
             alone.append(_seconds(words, folder) * 1e3)
             ours.append(_seconds([*COMMAND, folder / "x", *words], folder) * 1e3)
         note = "start of the launcher, and a finished report"
-        rows.append(Row(f"warpline profile {label}", statistics.median(ours), "ms", "alone, ms", statistics.median(alone), note=note))
+        rows.append(Row(f"warplens profile {label}", statistics.median(ours), "ms", "alone, ms", statistics.median(alone), note=note))
     return rows
 
 
@@ -84,6 +84,6 @@ def _operations(
     note = f"CPU time, {count:,} of them; {extra[0]:.0f} µs by the clock on the wall"
     rows = [Row(f"more for each {label}", extra[1], "µs", "alone, µs", before, budget=budget, budget_on="value", note=note)]
     if size is not None:
-        raw = sum(file.stat().st_blocks * 512 for file in (folder / "x.warpline" / "raw").rglob("*.spool"))
+        raw = sum(file.stat().st_blocks * 512 for file in (folder / "x.warplens" / "raw").rglob("*.spool"))
         rows.append(Row(f"spool of {count:,} of them", raw / 2**20, "MiB", budget=size, budget_on="value"))
     return rows

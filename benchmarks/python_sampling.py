@@ -26,7 +26,7 @@ from tests.pieces import environments
 from tests.python_running import CPU_STUB
 from tests.python_stacks import PYTHON_SAMPLES, samples_of
 from tests.spool_records import read_spools
-from warpline.capture.agent import CpuSettings
+from warplens.capture.agent import CpuSettings
 
 WORK = Path(__file__).with_name("_sampled_work.py")
 HZ = 1000
@@ -37,7 +37,7 @@ DUE, MISSED = 6, 7  # CpuNotice
 def run(quick: bool) -> list[Row]:
     """Measure it all; `quick`: shorter, for a look."""
     seconds = 6.0 if quick else 60.0
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         return [*_costs(Path(name), seconds), *_threads(Path(name), 2.0 if quick else 5.0), *_truth(Path(name), seconds / 2)]
 
 
@@ -48,7 +48,7 @@ def _start(
     cpu = CpuSettings(flags=PYTHON_SAMPLES if sampled else 0, python_hz=HZ)
     capture = Capture(spool, cpu=cpu, open=is_open)
     (spool / "processes.log").touch()
-    environment = {**os.environ, "LD_PRELOAD": str(CPU_STUB), "WARPLINE_SPOOL": str(spool)}
+    environment = {**os.environ, "LD_PRELOAD": str(CPU_STUB), "WARPLENS_SPOOL": str(spool)}
     return capture, subprocess.Popen([str(word) for word in words], env=environment)
 
 
@@ -100,7 +100,7 @@ def _own_time(pid: int) -> int:
     """Return the ns that the sampler's thread ran; 0 where it is not there."""
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
-            if (task / "comm").read_text().strip() == "warpline-stacks":
+            if (task / "comm").read_text().strip() == "warplens-stacks":
                 return int((task / "schedstat").read_text().split()[0])
     except (OSError, IndexError):
         pass

@@ -1,4 +1,4 @@
-"""`warpline stats -r nvtx_pushpop_trace -f csv`: the whole command, rows per second, against DuckDB's own CSV writer."""
+"""`warplens stats -r nvtx_pushpop_trace -f csv`: the whole command, rows per second, against DuckDB's own CSV writer."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ duckdb.sql(f"COPY (SELECT * FROM '{sys.argv[1]}' ORDER BY start) TO '{sys.argv[2
 def run(quick: bool) -> list[Row]:
     """Write every range with its place in the nesting; the peer sorts and writes the bare table, without nesting or names."""
     number = 200_000 if quick else 1_000_000
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
         folder = Path(directory)
-        report = make_report(folder / "bench.warpline", number)
+        report = make_report(folder / "bench.warplens", number)
         table = next(report.glob("tables/nvtx_ranges/*.parquet"))
         ours, bare = [], []
         for turn in range(3):
             command = [
                 "-m",
-                "warpline",
+                "warplens",
                 "stats",
                 "-q",
                 "-r",

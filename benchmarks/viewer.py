@@ -1,4 +1,4 @@
-"""`warpline view` in a real browser on 200 tracks, 50 of them seen, beside the Perfetto UI on the same data where it can load them.
+"""`warplens view` in a real browser on 200 tracks, 50 of them seen, beside the Perfetto UI on the same data where it can load them.
 
 Chromium without a window draws on the CPU. First pixels are those of data, counted from the navigation; a frame is all that the page's
 main thread does for one, from its script to the painted canvas that it hands over, as Chromium's trace has it; a refinement lasts from the
@@ -57,9 +57,9 @@ requestAnimationFrame(() => { const d = c.getContext("2d"); d.font = "11px syste
 def run(quick: bool) -> Iterator[Row]:
     """Measure each size in turn; the Perfetto UI beside the smaller ones, in the same run."""
     browsing.PATIENCE = _PATIENCE  # the first view makes the index
-    with tempfile.TemporaryDirectory(prefix="warpline-bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
         for size in SIZES[:1] if quick else SIZES:
-            path = Path(directory) / f"{size}.warpline"
+            path = Path(directory) / f"{size}.warplens"
             events = make_apart(path, size)
             ours = _ours(path)
             theirs = _theirs(path) if size <= PERFETTO else {}
@@ -100,7 +100,7 @@ def _ours(path: Path) -> dict[str, float]:
         with served(path, cwd=path.parent) as server:
             with visiting(browser, server.url, size=WINDOW) as visit:  # what is computed once for all visits: findings, NVTX on the GPU
                 visit.until("() => /^[0-9]+ finding/.test(document.getElementById('panel').textContent)")
-            found["first"] = _firsts(browser, server.url, "warpline:first")
+            found["first"] = _firsts(browser, server.url, "warplens:first")
             found["empty"] = _empty(browser)
             with visiting(browser, server.url, size=WINDOW) as visit:
                 found |= _moved(visit) | _jumped(visit)
@@ -166,7 +166,7 @@ def _moved(visit: Visit) -> dict[str, float]:
             page.keyboard.press("f") if rng.random() < 0.5 else page.keyboard.press("Home")
             visit.settled()
     whole = _frames(browser.stop_tracing())
-    frames = page.evaluate("() => performance.getEntriesByName('warpline:frame').map((one) => [one.duration, one.detail.rectangles])")
+    frames = page.evaluate("() => performance.getEntriesByName('warplens:frame').map((one) => [one.duration, one.detail.rectangles])")
     refines = _refines(page)
     return {
         "frame": _p95(whole),
@@ -204,7 +204,7 @@ def _jumped(visit: Visit) -> dict[str, float]:
 
 
 def _refines(page: Page) -> list[float]:
-    found: list[float] = page.evaluate("() => performance.getEntriesByName('warpline:refine').map((one) => one.duration)")
+    found: list[float] = page.evaluate("() => performance.getEntriesByName('warplens:refine').map((one) => one.duration)")
     return found
 
 
@@ -226,12 +226,12 @@ def _held(page: Page, key: str, milliseconds: float) -> list[float]:
 
 
 def _theirs(path: Path) -> dict[str, float]:
-    """Do the same in the Perfetto UI, with what `warpline export` writes; nothing where there is no UI, or it cannot load that."""
+    """Do the same in the Perfetto UI, with what `warplens export` writes; nothing where there is no UI, or it cannot load that."""
     dist = _perfetto_ui.folder()
     if dist is None:
         return {}
     trace = path.with_suffix(".pftrace")
-    subprocess.run([sys.executable, "-m", "warpline", "export", "-q", "-o", str(trace), str(path)], check=True)
+    subprocess.run([sys.executable, "-m", "warplens", "export", "-q", "-o", str(trace), str(path)], check=True)
     try:
         with chromium() as browser, _perfetto_ui.perfetto_ui(dist, trace) as url:
             return _perfetto(browser, url)

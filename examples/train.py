@@ -1,8 +1,8 @@
 """Trains a small image classifier in NumPy, and waits too long for its data: a program to profile.
 
-    warpline profile -o train python examples/train.py
-    warpline stats train.warpline
-    warpline timeline train.warpline
+    warplens profile -o train python examples/train.py
+    warplens stats train.warplens
+    warplens timeline train.warplens
 
 The main thread trains; loader threads prepare batches ahead of it; a pool of processes scores the model after each epoch.
 All of it is annotated: `epoch`, `step`, `load`, `forward`, `backward` and `optimizer` on the main thread, `prepare` and
@@ -36,7 +36,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # NumPy reads it once; matrices t
 import numpy as np
 from numpy.typing import NDArray
 
-import warpline.nvtx as nvtx  # with PyPI nvtx: import nvtx
+import warplens.nvtx as nvtx  # with PyPI nvtx: import nvtx
 
 SIDE, CLASSES, HIDDEN = 24, 10, 256
 TRAIN, TEST, BATCH, BLOCK = 5120, 2048, 256, 64

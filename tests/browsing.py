@@ -1,4 +1,4 @@
-"""The page of `warpline view` in a real browser: every wait is for a condition, with a minute as its ceiling, none is for a time."""
+"""The page of `warplens view` in a real browser: every wait is for a condition, with a minute as its ceiling, none is for a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Server:
 
 @contextmanager
 def served(*words: str | Path, cwd: Path, env: dict[str, str] | None = None) -> Iterator[Server]:
-    """Run `warpline view --no-browser WORDS` until it prints its address; AssertionError with what it said if it prints none."""
+    """Run `warplens view --no-browser WORDS` until it prints its address; AssertionError with what it said if it prints none."""
     command = [*COMMAND, "view", "--no-browser", *map(str, words)]
     process = subprocess.Popen(command, cwd=cwd, env=env or environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     said: list[str] = []
@@ -55,7 +55,7 @@ def served(*words: str | Path, cwd: Path, env: dict[str, str] | None = None) -> 
     try:
         found.wait(PATIENCE / 1000)
         url = next((match[0] for line in said if (match := _URL.search(line))), None)
-        assert url is not None, f"`warpline view` printed no address:\n{''.join(said)}"
+        assert url is not None, f"`warplens view` printed no address:\n{''.join(said)}"
         yield Server(url, process.pid, said)
     finally:
         process.terminate()

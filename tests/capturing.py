@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.spool_records import Record, read_spools
-from warpline.capture.agent import CaptureSettings, load_agent
-from warpline.capture.control import ControlPage, Window
+from warplens.capture.agent import CaptureSettings, load_agent
+from warplens.capture.control import ControlPage, Window
 
 COMMAND = 5
 CLIPPED = 0x20
@@ -44,7 +44,7 @@ class Capture:
 
     def environment(self) -> dict[str, str]:
         """What makes a program record into it."""
-        return {**os.environ, "NVTX_INJECTION64_PATH": str(self.agent.path), "WARPLINE_SPOOL": str(self.spool)}
+        return {**os.environ, "NVTX_INJECTION64_PATH": str(self.agent.path), "WARPLENS_SPOOL": str(self.spool)}
 
     def records(self, *kinds: str) -> list[Record]:
         """What was written, without open ranges: records of these kinds, of all processes."""

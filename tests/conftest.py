@@ -33,15 +33,15 @@ def _need(name: str) -> None:
     reason = missing(name)
     if reason is None:
         return
-    required = {part.strip() for part in os.environ.get("WARPLINE_REQUIRE", "").split(",")}
+    required = {part.strip() for part in os.environ.get("WARPLENS_REQUIRE", "").split(",")}
     if name in required:
-        pytest.fail(f"WARPLINE_REQUIRE names {name!r}, but {reason}", pytrace=False)
+        pytest.fail(f"WARPLENS_REQUIRE names {name!r}, but {reason}", pytrace=False)
     pytest.skip(f"needs {name}: {reason}")
 
 
 @pytest.fixture
 def require() -> Callable[[str], None]:
-    """Skip the test where the named optional piece is missing; fail it where WARPLINE_REQUIRE names the piece."""
+    """Skip the test where the named optional piece is missing; fail it where WARPLENS_REQUIRE names the piece."""
     return _need
 
 
@@ -53,12 +53,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Refuse a WARPLINE_REQUIRE that names something no test can ask for: a typing error would require nothing."""
-    for name in filter(None, (part.strip() for part in os.environ.get("WARPLINE_REQUIRE", "").split(","))):
+    """Refuse a WARPLENS_REQUIRE that names something no test can ask for: a typing error would require nothing."""
+    for name in filter(None, (part.strip() for part in os.environ.get("WARPLENS_REQUIRE", "").split(","))):
         try:
             missing(name)
         except KeyError:
-            raise pytest.UsageError(f"WARPLINE_REQUIRE names {name!r}, which tests/pieces.py does not know") from None
+            raise pytest.UsageError(f"WARPLENS_REQUIRE names {name!r}, which tests/pieces.py does not know") from None
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def tmpfs() -> Iterator[Callable[[str], Path]]:
     with contextlib.ExitStack() as undo:
 
         def mount(options: str) -> Path:
-            folder = Path(tempfile.mkdtemp(prefix="warpline-tmpfs-"))
+            folder = Path(tempfile.mkdtemp(prefix="warplens-tmpfs-"))
             undo.callback(folder.rmdir)
             subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
             undo.callback(subprocess.check_call, ["umount", "--lazy", folder])

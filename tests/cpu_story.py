@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from warpline.report.manifest import Manifest
-from warpline.testing.timeline import timeline
+from warplens.report.manifest import Manifest
+from warplens.testing.timeline import timeline
 
 ORIGIN = 1_000_000_000
 TICK = 10_000  # ns between samples

@@ -11,11 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 Result = TypeVar("Result")
 SRC = Path(__file__).resolve().parents[1] / "src"
-COMMAND = (sys.executable, "-m", "warpline")
+COMMAND = (sys.executable, "-m", "warplens")
 
 # A "#!" line cannot name an interpreter whose path has a space in it; to Python, the second line is a string.
 SHEBANG = f'''#!/bin/sh
@@ -25,7 +25,7 @@ SHEBANG = f'''#!/bin/sh
 # The program's name for what it does: ranges, then whatever the test adds.
 RANGES = """
 import os, signal, sys, time
-from warpline import nvtx
+from warplens import nvtx
 with nvtx.annotate("outer"):
     for number in range(10):
         with nvtx.annotate("inner"):
@@ -34,17 +34,17 @@ with nvtx.annotate("outer"):
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """Return our environment without traces of other launchers, with `warpline` importable."""
+    """Return our environment without traces of other launchers, with `warplens` importable."""
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("PYTHON", "WARPLINE_", "NVTX_", "SLURM_", "PMIX_", "OMPI_", "TORCHELASTIC_"))
+        if not name.startswith(("PYTHON", "WARPLENS_", "NVTX_", "SLURM_", "PMIX_", "OMPI_", "TORCHELASTIC_"))
     }
     return {**kept, "PYTHONPATH": str(SRC), "PYTHONDONTWRITEBYTECODE": "1", **extra}
 
 
-def warpline(*words: str | Path, cwd: Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run `warpline WORDS` in `cwd` and return how it went."""
+def warplens(*words: str | Path, cwd: Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run `warplens WORDS` in `cwd` and return how it went."""
     return subprocess.run(
         [*COMMAND, *map(str, words)], cwd=cwd, env=env or environment(), text=True, capture_output=True, check=False, timeout=120, **options
     )
@@ -75,7 +75,7 @@ def codes(report: Path) -> list[str]:
 
 
 def start_profile(cwd: Path, *words: str | Path) -> subprocess.Popen[str]:
-    """Start `warpline profile -o x WORDS` in `cwd`, in a session of its own, with its output in pipes."""
+    """Start `warplens profile -o x WORDS` in `cwd`, in a session of its own, with its output in pipes."""
     return subprocess.Popen(
         [*COMMAND, "profile", "-o", "x", *map(str, words)],
         cwd=cwd,

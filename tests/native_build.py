@@ -18,7 +18,7 @@ NATIVE = ROOT / "native"
 ONCE = (sys.executable, "-S", "-E", str(ROOT / "tools" / "compile_once.py"))
 _INCLUDE = (f"-I{NATIVE / 'include'}", f"-I{NATIVE}", "-isystem")
 # As in the real build: with another TLS model, or its `operator new` exported, it would be another agent.
-_COMPILE = ("-O1", "-std=c++20", "-fPIC", "-fno-rtti", "-ftls-model=initial-exec", "-fvisibility=hidden", '-DWARPLINE_VERSION="test"')
+_COMPILE = ("-O1", "-std=c++20", "-fPIC", "-fno-rtti", "-ftls-model=initial-exec", "-fvisibility=hidden", '-DWARPLENS_VERSION="test"')
 _LINK = ("-shared", f"-Wl,--version-script={NATIVE / 'agent' / 'exports.map'}")
 
 

@@ -65,12 +65,12 @@ def _unfiltered(raw: bytes, stride: int, height: int, step: int) -> bytearray:
 
 
 def kept(name: str, picture: bytes) -> bytes:
-    """Return the picture of that name that is held to; WARPLINE_PICTURES=keep keeps this one instead.."""
+    """Return the picture of that name that is held to; WARPLENS_PICTURES=keep keeps this one instead.."""
     path = GOLDEN / name
-    if os.environ.get("WARPLINE_PICTURES") == "keep":
+    if os.environ.get("WARPLENS_PICTURES") == "keep":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(picture)
-    assert path.exists(), f"there is no picture {name}: WARPLINE_PICTURES=keep keeps this one"
+    assert path.exists(), f"there is no picture {name}: WARPLENS_PICTURES=keep keeps this one"
     return path.read_bytes()
 
 

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LIB = ROOT / "src" / "warpline" / "_lib"
+LIB = ROOT / "src" / "warplens" / "_lib"
 
 
 def _module(name: str) -> Callable[[], str | None]:
@@ -49,8 +49,8 @@ def _interop() -> str | None:
 
 
 def environments() -> list[tuple[str, Path]]:
-    """Interpreters that may have programs of others, each with its site-packages: ours, build/dsl, build/peers, those of WARPLINE_PEERS."""
-    named = map(Path, filter(None, os.environ.get("WARPLINE_PEERS", "").split(os.pathsep)))
+    """Interpreters that may have programs of others, each with its site-packages: ours, build/dsl, build/peers, those of WARPLENS_PEERS."""
+    named = map(Path, filter(None, os.environ.get("WARPLENS_PEERS", "").split(os.pathsep)))
     folders = [Path(sys.prefix), *sorted((ROOT / "build" / "dsl").glob("*")), ROOT / "build" / "peers", *named]
     return [(str(folder / "bin" / "python"), site) for folder in folders for site in folder.glob("lib/python*/site-packages")]
 
@@ -76,7 +76,7 @@ def find_nvcc() -> str | None:
 
 def cubins(program: str, arch: str) -> Path:
     """Where kernels of CuTe DSL lie that a program compiled for a GPU elsewhere (tools/cubins.py); there may be none."""
-    return Path(os.environ.get("WARPLINE_CUBINS", ROOT / "build" / "gpu" / "cubins")) / arch / program
+    return Path(os.environ.get("WARPLENS_CUBINS", ROOT / "build" / "gpu" / "cubins")) / arch / program
 
 
 LIBRARIES = {
@@ -103,7 +103,7 @@ LANGUAGES = {
 def _library(name: str) -> Callable[[], str | None]:
     def look() -> str | None:
         return (
-            None if find_library(LIBRARIES[name]) else f"no environment has {LIBRARIES[name]} (make peers, or name one in WARPLINE_PEERS)"
+            None if find_library(LIBRARIES[name]) else f"no environment has {LIBRARIES[name]} (make peers, or name one in WARPLENS_PEERS)"
         )
 
     return look
@@ -125,7 +125,7 @@ def _browser() -> str | None:
 
 
 def _page() -> str | None:
-    built = ROOT / "src" / "warpline" / "viewer" / "_bundle" / "index.html"
+    built = ROOT / "src" / "warplens" / "viewer" / "_bundle" / "index.html"
     return None if built.exists() else "the page of the viewer is not built (make web)"
 
 
@@ -135,13 +135,13 @@ def _other_python() -> str | None:
 
 
 def _native() -> str | None:
-    return None if any(LIB.glob("libwarpline*")) else "the native half is not built (make native)"
+    return None if any(LIB.glob("libwarplens*")) else "the native half is not built (make native)"
 
 
 def _tmpfs() -> str | None:
     if os.geteuid() != 0 or shutil.which("mount") is None:
         return "mounting a tmpfs needs root"
-    with tempfile.TemporaryDirectory(prefix="warpline-tmpfs-") as folder:
+    with tempfile.TemporaryDirectory(prefix="warplens-tmpfs-") as folder:
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True, check=False).returncode:
             return "mounting a tmpfs is refused here (a container?)"
         subprocess.run(["umount", "--lazy", folder], check=True)
@@ -150,7 +150,7 @@ def _tmpfs() -> str | None:
 
 def _builds(*words: str) -> Callable[[], str | None]:
     def look() -> str | None:
-        with tempfile.TemporaryDirectory(prefix="warpline-piece-") as folder:
+        with tempfile.TemporaryDirectory(prefix="warplens-piece-") as folder:
             command = ["gcc", *words, "-x", "c", "-", "-o", f"{folder}/program"]
             try:
                 built = subprocess.run(command, input=b"int main(void) { return 0; }", capture_output=True, check=False).returncode == 0

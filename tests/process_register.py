@@ -1,4 +1,4 @@
-"""Runs programs with the preloaded stub alone, without a launcher, and reads the register of processes without warpline."""
+"""Runs programs with the preloaded stub alone, without a launcher, and reads the register of processes without warplens."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def _libraries() -> Path:
     return folder / "lib"
 
 
-STUB = _libraries() / "libwarpline_preload.so"
-AGENT = STUB.with_name("libwarpline_agent.so")
+STUB = _libraries() / "libwarplens_preload.so"
+AGENT = STUB.with_name("libwarplens_agent.so")
 KINDS = ("", "program", "fork", "exec", "exit", "waited", "foreign")
 _RECORD = struct.Struct("<4sIIiiiQiiII16x")
 
@@ -103,7 +103,7 @@ def new_spool(folder: Path) -> Path:
 def followed(folder: Path, *command: str | Path, stub: Path = STUB, spool: Path | None = None, **variables: str) -> Outcome:
     """Run a program with the stub in it, to its end, and read the register."""
     spool = spool or new_spool(folder)
-    environment = bare_environment() | {"LD_PRELOAD": str(stub), "WARPLINE_SPOOL": str(spool)} | variables
+    environment = bare_environment() | {"LD_PRELOAD": str(stub), "WARPLENS_SPOOL": str(spool)} | variables
     return _run(folder, command, environment, spool)
 
 

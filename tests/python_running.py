@@ -16,14 +16,14 @@ import pytest
 from tests.capturing import Capture
 from tests.process_register import STUB
 from tests.spool_records import RawSpool, Record, read_spools
-from warpline.capture.agent import CpuSettings
+from warplens.capture.agent import CpuSettings
 
 GIL, GC, IMPORTS, FUNCTIONS, PYTHON_CALLS, PYTHON_EVENTS = (1 << bit for bit in range(5, 11))
 HOLD, WAIT, BRIEF = 1, 2, 3  # GilAction
 FUNCTION, COLLECTION, IMPORT, EXCEPTION, WARNING, TASK = range(1, 7)  # SpanKind
 GIL_UNKNOWN, BOOTSTRAP, NOT_FOUND, OLDER = 14, 15, 16, 19  # CpuNotice
 ROOT = Path(__file__).resolve().parents[1]
-CPU_STUB = STUB.with_name("libwarpline_preload_cpu.so")
+CPU_STUB = STUB.with_name("libwarplens_preload_cpu.so")
 PATIENCE_S = 100
 
 
@@ -111,11 +111,11 @@ class PythonPrograms:
 
     def environment(self, capture: Capture, **variables: str) -> dict[str, str]:
         """What makes a program record into it."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WARPLINE_"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WARPLENS_"))}
         return {
             **kept,
             "LD_PRELOAD": str(CPU_STUB),
-            "WARPLINE_SPOOL": str(capture.spool),
+            "WARPLENS_SPOOL": str(capture.spool),
             "PYTHONDONTWRITEBYTECODE": "1",
             **variables,
         }
@@ -139,7 +139,7 @@ class PythonPrograms:
 
     def bare(self, command: Sequence[str | Path], stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
         """The same without us."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WARPLINE_"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WARPLENS_"))}
         return subprocess.run(
             [str(word) for word in command],
             env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **variables},

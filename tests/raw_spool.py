@@ -1,4 +1,4 @@
-"""Reads a spool without warpline: what the page about the format says, and nothing else."""
+"""Reads a spool without warplens: what the page about the format says, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much is tried of what has no end or is much alike: a part each time, all of it by `make test-all` (WARPLINE_THOROUGH=1)."""
+"""How much is tried of what has no end or is much alike: a part each time, all of it by `make test-all` (WARPLENS_THOROUGH=1)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-THOROUGH = os.environ.get("WARPLINE_THOROUGH", "0") not in ("", "0")
+THOROUGH = os.environ.get("WARPLENS_THOROUGH", "0") not in ("", "0")
 
 
 def examples(number: int) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.launching import COMMAND, environment
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 EVERYTHING = ("-t", "nvtx,osrt,gc,gil,import,python-events", "--sample=process-tree", "--python-sampling=true", "--osrt-file-access")
 LONG_S = 240  # on a machine that does much else
@@ -20,7 +20,7 @@ def both(folder: Path, *words: str | Path, env: dict[str, str] | None = None) ->
     options: dict[str, Any] = {"cwd": folder, "env": env or environment(), "text": True, "capture_output": True, "timeout": LONG_S}
     bare = subprocess.run(command, check=False, **options)
     with_us = subprocess.run([*COMMAND, "profile", "-q", "-f", "-o", "seen", *EVERYTHING, "--", *command], check=False, **options)
-    return bare, with_us, folder / "seen.warpline"
+    return bare, with_us, folder / "seen.warplens"
 
 
 def counts(report: Path) -> dict[str, int]:

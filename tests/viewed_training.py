@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from warpline.testing.timeline import timeline
+from warplens.testing.timeline import timeline
 
 TICK = 10_000  # ns of a column
 STEPS = 6

@@ -1,4 +1,4 @@
-"""A server of `warpline view` in a thread of the test, and a client that says exactly what the test wants it to say."""
+"""A server of `warplens view` in a thread of the test, and a client that says exactly what the test wants it to say."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warpline.flows import foreign
-from warpline.flows.viewing import view_of
-from warpline.viewer import bundle
-from warpline.viewer.serving import Door, Server, background, listen
+from warplens.flows import foreign
+from warplens.flows.viewing import view_of
+from warplens.viewer import bundle
+from warplens.viewer.serving import Door, Server, background, listen
 
 PATIENCE_S = 60.0
 # A GPU program with something of everything that has a row.

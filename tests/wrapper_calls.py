@@ -276,7 +276,7 @@ def table() -> list[Wrapped]:
         '#define _GNU_SOURCE\n#include "stub.h"\n'
         "#define ROW(result, name, parameters, ...) @@ name @ result @ parameters @@\nWRAPPED(ROW)\n"
     )
-    words = ["gcc", "-E", "-P", "-DWARPLINE_OSRT", f"-I{NATIVE / 'include'}", f"-I{NATIVE / 'preload'}", "-"]
+    words = ["gcc", "-E", "-P", "-DWARPLENS_OSRT", f"-I{NATIVE / 'include'}", f"-I{NATIVE / 'preload'}", "-"]
     found = subprocess.run(words, input=asking, capture_output=True, text=True, check=True).stdout
     rows = re.findall(r"@@\s*(\w+) @ ([^@]*) @ \(((?:[^@])*)\)\s*@@", found)
     return [Wrapped(name, result.strip(), " ".join(parameters.split())) for name, result, parameters in rows]

@@ -14,13 +14,13 @@ run() {
 }
 
 mkdir -p build
-run warpline profile -f -o build/demo python examples/train.py
-run warpline stats --timeunit ms build/demo.warpline
-run warpline timeline build/demo.warpline
-run warpline analyze build/demo.warpline
+run warplens profile -f -o build/demo python examples/train.py
+run warplens stats --timeunit ms build/demo.warplens
+run warplens timeline build/demo.warplens
+run warplens analyze build/demo.warplens
 cat <<END
 All of it in the browser:
-  warpline view build/demo.warpline
+  warplens view build/demo.warplens
 examples/train.py says why it waits so long for its data. Cured:
-  warpline profile -f -o build/demo python examples/train.py --fix
+  warplens profile -f -o build/demo python examples/train.py --fix
 END

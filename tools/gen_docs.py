@@ -14,9 +14,9 @@ from textwrap import dedent
 
 import click
 
-from warpline import catalog
-from warpline.catalog import Unit
-from warpline.model.tables import TABLES, Column
+from warplens import catalog
+from warplens.catalog import Unit
+from warplens.model.tables import TABLES, Column
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "reference"
 NOTE = "*Written by `make docs` from the code; do not edit.*"
@@ -44,7 +44,7 @@ def column_type(column: Column) -> str:
 def tables() -> Iterator[str]:
     """Describe the tables of a report."""
     yield "# Tables of a report"
-    yield "Ask them with `warpline query`, `Report.sql` or any tool that reads Parquet. `dict` is a dictionary of strings; times are ns."
+    yield "Ask them with `warplens query`, `Report.sql` or any tool that reads Parquet. `dict` is a dictionary of strings; times are ns."
     for table in TABLES.values():
         yield f"## {table.name}\n\n{table.text}"
         if table.sort:
@@ -79,7 +79,7 @@ def family(name: str, title: str, intro: str) -> Iterator[str]:
 
 def stats() -> Iterator[str]:
     """Describe the stats."""
-    return family("stats.tables", "Stats", "Computed tables: `warpline stats -r NAME report.warpline`, or `-r NAME1,NAME2` for several.")
+    return family("stats.tables", "Stats", "Computed tables: `warplens stats -r NAME report.warplens`, or `-r NAME1,NAME2` for several.")
 
 
 def rules() -> Iterator[str]:
@@ -87,14 +87,14 @@ def rules() -> Iterator[str]:
     return family(
         "rules.checks",
         "Rules",
-        "What `warpline analyze report.warpline` looks for; `-r NAME` asks one. A rule whose data the report lacks says so: *not judged*.",
+        "What `warplens analyze report.warplens` looks for; `-r NAME` asks one. A rule whose data the report lacks says so: *not judged*.",
     )
 
 
 def exporters() -> Iterator[str]:
     """Describe the export formats."""
     return family(
-        "exporters.formats", "Export formats", "`warpline export -t NAME report.warpline` writes a report in another tool's format."
+        "exporters.formats", "Export formats", "`warplens export -t NAME report.warplens` writes a report in another tool's format."
     )
 
 
@@ -103,7 +103,7 @@ def importers() -> Iterator[str]:
     return family(
         "importers.formats",
         "Import formats",
-        "`warpline import FILE` makes a report of what another tool recorded; every command that takes a report takes such a file too.",
+        "`warplens import FILE` makes a report of what another tool recorded; every command that takes a report takes such a file too.",
     )
 
 
@@ -112,7 +112,7 @@ def intrakernel() -> Iterator[str]:
     return family(
         "intrakernel.dsl",
         "In-kernel languages",
-        "What a kernel writes to time its own regions, in each language: `from warpline.intrakernel.dsl import NAME`. "
+        "What a kernel writes to time its own regions, in each language: `from warplens.intrakernel.dsl import NAME`. "
         "[The guide](../guide/intrakernel.md) begins with the first region.",
     )
 
@@ -131,12 +131,12 @@ def cli() -> Iterator[str]:
     """Describe the commands."""
     units = catalog.units("cli.commands")
     yield "# Commands"
-    yield "Each explains itself with `--help`. Without a command, `warpline [OPTIONS] PROGRAM …` is `warpline profile …`."
+    yield "Each explains itself with `--help`. Without a command, `warplens [OPTIONS] PROGRAM …` is `warplens profile …`."
     for unit in units:
         command: click.Command = unit.load().command
         arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
         usage = " ".join(
-            ["warpline", unit.id.replace("_", "-"), "[OPTIONS]", *(part.make_metavar(click.Context(command)) for part in arguments)]
+            ["warplens", unit.id.replace("_", "-"), "[OPTIONS]", *(part.make_metavar(click.Context(command)) for part in arguments)]
         )
         yield f"## {unit.id.replace('_', '-')}\n\n`{usage}`"
         yield re.sub(r"^\s*\x08\n", "", cleandoc(command.help or unit.doc), flags=re.MULTILINE).replace("\x08\n", "")

@@ -50,7 +50,7 @@ def steps() -> list[Step]:
     """All steps, in their order."""
     tests = [path.stem for path in sorted((ROOT / "tests" / "gpu").glob("test_*.py"))]
     order = [*FIRST, *(name for name in tests if name not in (*FIRST, *LAST)), *LAST]
-    found = [Step("doctor", "look", lambda out: [sys.executable, "-m", "warpline", "doctor"], 60)]
+    found = [Step("doctor", "look", lambda out: [sys.executable, "-m", "warplens", "doctor"], 60)]
     found += [Step("nvidia-smi", "look", lambda out: ["nvidia-smi"], 30)]
     for name in order:
         group = "kernels" if name.startswith("test_intrakernel") else "programs"
@@ -141,7 +141,7 @@ def build(out: Path) -> bool:
         for parts in ("spool;agent;desk;bindings", "spool;agent;desk"):
             made = BUILD / ("native" if "bindings" in parts else "native-without-binding")
             commands = (
-                ["-S", ".", "-B", str(made), "-G", generator, f"-DPython_EXECUTABLE={sys.executable}", f"-DWARPLINE_PARTS={parts}"],
+                ["-S", ".", "-B", str(made), "-G", generator, f"-DPython_EXECUTABLE={sys.executable}", f"-DWARPLENS_PARTS={parts}"],
                 ["--build", str(made), "--parallel"],
                 ["--install", str(made), "--prefix", "src"],
             )
@@ -149,7 +149,7 @@ def build(out: Path) -> bool:
             log.flush()
             if all(subprocess.run([*cmake, *words], cwd=ROOT, stdout=log, stderr=log, check=False).returncode == 0 for words in commands):
                 if "bindings" not in parts:
-                    print("build: without warpline.nvtx's binding (see build.log: headers of Python?)", flush=True)
+                    print("build: without warplens.nvtx's binding (see build.log: headers of Python?)", flush=True)
                 return True
     return False
 
@@ -192,7 +192,7 @@ def main() -> int:
     if words.wheels:
         wheels(words.wheels, site)
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), str(site), os.environ.get("PYTHONPATH", "")]))
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "WARPLINE_GOLDEN": str(out / "golden")}
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "WARPLENS_GOLDEN": str(out / "golden")}
     (out / "golden").mkdir(exist_ok=True)
     sys.path[:0] = [str(site)]
     found = facts()

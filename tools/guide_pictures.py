@@ -1,7 +1,7 @@
 """Draw the pictures of docs/guide/intrakernel.md anew: record its example twice, and look at both in a real browser.
 
 `python tools/guide_pictures.py [FOLDER]`; wants a C++ compiler, Chromium, and a machine that does little else, or a folder with
-before.warpline and after.warpline, where there are good recordings already. Look at what it drew.
+before.warplens and after.warplens, where there are good recordings already. Look at what it drew.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from tests.browsing import chromium, served, visiting  # noqa: E402
 from tests.launching import COMMAND, environment  # noqa: E402
 from tests.pictures import pixels  # noqa: E402
-from warpline.query import open as open_report  # noqa: E402
+from warplens.query import open as open_report  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -53,7 +53,7 @@ class Recording:
 
 def record(folder: Path, name: str, *words: str) -> Recording:
     """Record the example, unless it is there."""
-    path = folder / f"{name}.warpline"
+    path = folder / f"{name}.warplens"
     if not path.exists():
         program = [sys.executable, str(ROOT / "examples" / "intrakernel_pipeline" / "pipeline.py"), "--cpu", *words]
         subprocess.run([*COMMAND, "profile", "-q", "-o", str(path), "--", *program], env=environment(), check=True)

@@ -32,7 +32,7 @@ _COMMAND = """\
 #!{python}
 import sys
 
-from warpline.cli.main import main
+from warplens.cli.main import main
 
 sys.exit(main())
 """
@@ -70,8 +70,8 @@ def main() -> None:
     site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
     # On all CPUs, as pip does not, and without what is large and rarely imported; some files are not meant to compile.
     subprocess.run([python, "-m", "compileall", "-qq", "-j", "0", "-x", SELDOM, site], check=False)
-    (site / "warpline-checkout.pth").write_text(f"{ROOT / 'src'}\n", encoding="utf-8")
-    command = folder / "bin" / "warpline"
+    (site / "warplens-checkout.pth").write_text(f"{ROOT / 'src'}\n", encoding="utf-8")
+    command = folder / "bin" / "warplens"
     interpreter = python.absolute()
     head = _COMMAND.format(python=interpreter)
     if " " in str(interpreter) or len(str(interpreter)) > 120:  # the kernel reads neither in a #! line

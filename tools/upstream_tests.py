@@ -1,4 +1,4 @@
-"""Runs PyPI nvtx's own tests: against `warpline.nvtx`, and against PyPI nvtx itself while our agent records it.
+"""Runs PyPI nvtx's own tests: against `warplens.nvtx`, and against PyPI nvtx itself while our agent records it.
 
 `python tools/upstream_tests.py [MODE…]`. Fetches the sdist of the pinned version with pip, and keeps it and everything
 made from it below build/upstream, outside the sources. Needs gcc, pip, a network (or the sdist there already).
@@ -37,9 +37,9 @@ class Mode:
 
 
 MODES = {
-    "attached": Mode("warpline", True, SHARE, "warpline.nvtx, our agent and a checking tool listen"),
-    "disabled": Mode("warpline", False, SHARE, "warpline.nvtx, NVTX_DISABLE=1", disabled=True),
-    "silent": Mode("warpline", False, 0.80, "warpline.nvtx, no tool: 810 cases compare a decorated function with `is`"),
+    "attached": Mode("warplens", True, SHARE, "warplens.nvtx, our agent and a checking tool listen"),
+    "disabled": Mode("warplens", False, SHARE, "warplens.nvtx, NVTX_DISABLE=1", disabled=True),
+    "silent": Mode("warplens", False, 0.80, "warplens.nvtx, no tool: 810 cases compare a decorated function with `is`"),
     "recorded": Mode("nvtx", True, 1.0, f"PyPI nvtx {VERSION} itself, our agent and a checking tool listen"),
 }
 
@@ -109,13 +109,13 @@ def run(name: str, upstream: Path, oracle: Path | None, words: list[str]) -> lis
         environment["UPSTREAM_PART"] = "1"
     if mode.disabled:
         environment["NVTX_DISABLE"] = "1"
-    python = sys.executable if mode.subject == "warpline" else upstream_python()
+    python = sys.executable if mode.subject == "warplens" else upstream_python()
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "-rN", "--maxfail=25", *words, str(bodies)]
-    report = folder / "run.warpline"
+    report = folder / "run.warplens"
     if mode.tool:
-        agent = ROOT / "src" / "warpline" / "_lib" / "libwarpline_agent.so"
+        agent = ROOT / "src" / "warplens" / "_lib" / "libwarplens_agent.so"
         tool = ["env", f"NVTX_INJECTION64_PATH={oracle}", f"ORACLE_NEXT={agent}"]
-        command = [sys.executable, "-m", "warpline", "profile", "-f", "-o", str(report), *tool, *command]
+        command = [sys.executable, "-m", "warplens", "profile", "-f", "-o", str(report), *tool, *command]
     print(f"\n{name}: {mode.what}", flush=True)
     code = subprocess.run(command, cwd=folder, env=environment, check=False).returncode
     if not result.exists():
@@ -136,7 +136,7 @@ def run(name: str, upstream: Path, oracle: Path | None, words: list[str]) -> lis
 def compare(name: str, heard: dict[str, int], report: Path) -> list[str]:
     """Hold the report against what the checking tool counted."""
     sys.path.insert(0, str(ROOT / "src"))
-    from warpline.query import open as open_report
+    from warplens.query import open as open_report
 
     single = ("sample_int64", "sample_float64", "sample", "no_value")
     with open_report(report) as opened:

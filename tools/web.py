@@ -1,4 +1,4 @@
-"""Builds the page of `warpline view` from web/ into the package, and checks it: `web.py build | bundle | check`.
+"""Builds the page of `warplens view` from web/ into the package, and checks it: `web.py build | bundle | check`.
 
 build   the page, or say why it cannot be built (make web)
 bundle  the same where it is older than web/ and Node is there; never fails, for a package without the page records and asks
@@ -26,7 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WEB = ROOT / "web"
-BUNDLE = ROOT / "src" / "warpline" / "viewer" / "_bundle"
+BUNDLE = ROOT / "src" / "warplens" / "viewer" / "_bundle"
 SOURCES = ".sources"  # in the bundle: what it was built from
 WORK = ROOT / "build" / "web"
 FAILED = WORK / "failed"
@@ -163,7 +163,7 @@ def build(fetch: bool, hurry: bool) -> None:
     packages(tool, hurry)
     made, old = WORK / "bundle", WORK / "replaced"
     digest = sources()
-    said = run([*tool.npm, "run", "--silent", "build"], env={**tool.env, "WARPLINE_WEB_OUT": str(made)}, limit=900)
+    said = run([*tool.npm, "run", "--silent", "build"], env={**tool.env, "WARPLENS_WEB_OUT": str(made)}, limit=900)
     (made / SOURCES).write_text(f"{digest}\n", encoding="ascii")
     shutil.rmtree(old, ignore_errors=True)
     BUNDLE.parent.mkdir(parents=True, exist_ok=True)
@@ -188,8 +188,8 @@ def bundle(fetch: bool) -> None:
             reason = str(failure).strip()
             with contextlib.suppress(OSError):
                 FAILED.write_text(f"{sources()} {fetch}\n{reason}", encoding="utf-8")
-    state = "is older than web/" if BUNDLE.is_dir() else "was not built, so `warpline view` has nothing to show"
-    print(f"note: the page of `warpline view` {state}: {reason.splitlines()[-1]}. Then run: make web")
+    state = "is older than web/" if BUNDLE.is_dir() else "was not built, so `warplens view` has nothing to show"
+    print(f"note: the page of `warplens view` {state}: {reason.splitlines()[-1]}. Then run: make web")
 
 
 def _failed(fetch: bool) -> str:

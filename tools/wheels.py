@@ -36,8 +36,8 @@ def build() -> Path:
     (source,) = DIST.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as packed, tarfile.open(source) as archive:
         for kind, names in (("wheel", packed.namelist()), ("sdist", archive.getnames())):
-            if not any(name.endswith("warpline/viewer/_bundle/index.html") for name in names):
-                sys.exit(f"the {kind} lacks the page of `warpline view`: see sdist.include in pyproject.toml")
+            if not any(name.endswith("warplens/viewer/_bundle/index.html") for name in names):
+                sys.exit(f"the {kind} lacks the page of `warplens view`: see sdist.include in pyproject.toml")
     return wheel
 
 
@@ -57,8 +57,8 @@ def install(wheel: Path) -> None:
     run(FRESH / "bin" / "python", "-m", "pip", "install", "--quiet", wheel)
     elsewhere = FRESH / "share"
     elsewhere.mkdir(exist_ok=True)
-    print(run(FRESH / "bin" / "warpline", "--version", cwd=elsewhere), end="")
-    print(run(FRESH / "bin" / "warpline", "doctor", cwd=elsewhere), end="")
+    print(run(FRESH / "bin" / "warplens", "--version", cwd=elsewhere), end="")
+    print(run(FRESH / "bin" / "warplens", "doctor", cwd=elsewhere), end="")
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
-const BUNDLE = join(import.meta.dirname, "..", "src", "warpline", "viewer", "_bundle");
+const BUNDLE = join(import.meta.dirname, "..", "src", "warplens", "viewer", "_bundle");
 const MOST_KIB = 300;
 
 /** Fails the build where what a browser downloads is more than we promise. */
@@ -26,7 +26,7 @@ function budget(folder: string): Plugin {
   };
 }
 
-/** `WARPLINE_VIEW='http://127.0.0.1:PORT/?token=…' npm run dev`: the page as it is edited, with the data of a running `warpline view --no-browser`. */
+/** `WARPLENS_VIEW='http://127.0.0.1:PORT/?token=…' npm run dev`: the page as it is edited, with the data of a running `warplens view --no-browser`. */
 function proxied(address: string | undefined) {
   if (address === undefined) return {};
   const { origin, searchParams } = new URL(address);
@@ -34,13 +34,13 @@ function proxied(address: string | undefined) {
   return { proxy: { "/api": { target: origin, changeOrigin: true, headers } } };
 }
 
-/** `--mode single`: in one piece, for the pages that `warpline view --export` writes. */
+/** `--mode single`: in one piece, for the pages that `warplens view --export` writes. */
 export default defineConfig(({ mode }) => {
   const isSingle = mode === "single";
-  const out = join(process.env.WARPLINE_WEB_OUT ?? BUNDLE, isSingle ? "single" : "");
+  const out = join(process.env.WARPLENS_WEB_OUT ?? BUNDLE, isSingle ? "single" : "");
   return {
     base: "./",
-    server: proxied(process.env.WARPLINE_VIEW),
+    server: proxied(process.env.WARPLENS_VIEW),
     build: {
       outDir: out,
       emptyOutDir: true,

@@ -1,9 +1,9 @@
 """Asks a service one question at a time: the thread sits in `recv` while the answer travels.
 
-    warpline profile -o socket -t nvtx,osrt --sample=process-tree --python-sampling=true python examples/cpu_mistakes/blocked_socket.py
-    warpline stats -r osrt_sum socket
-    warpline flame --wall socket
-    warpline timeline socket
+    warplens profile -o socket -t nvtx,osrt --sample=process-tree --python-sampling=true python examples/cpu_mistakes/blocked_socket.py
+    warplens stats -r osrt_sum socket
+    warplens flame --wall socket
+    warplens timeline socket
 
 `--fix` sends all questions before it waits for the first answer.
 """
@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 
-import warpline.nvtx as nvtx
+import warplens.nvtx as nvtx
 
 QUESTION = 16  # bytes
 _TRAVEL = 0.03  # s

@@ -1,8 +1,8 @@
 """Keeps millions of objects and lets the garbage collector walk over all of them in the middle of its requests.
 
-    warpline profile -o pause -t nvtx,gc --sample=process-tree --python-sampling=true python examples/cpu_mistakes/gc_pause.py
-    warpline stats -r gc_sum pause
-    warpline timeline pause
+    warplens profile -o pause -t nvtx,gc --sample=process-tree --python-sampling=true python examples/cpu_mistakes/gc_pause.py
+    warplens stats -r gc_sum pause
+    warplens timeline pause
 
 `--fix` tells the collector with `gc.freeze()` that what was loaded stays.
 """
@@ -13,7 +13,7 @@ import argparse
 import gc
 import time
 
-import warpline.nvtx as nvtx
+import warplens.nvtx as nvtx
 
 
 def request(number: int) -> int:

@@ -1,8 +1,8 @@
 """Calls a C function that works for long and keeps the GIL: every other thread of the program stands still.
 
-    warpline profile -o hog -t nvtx,gil --sample=process-tree --python-sampling=true python examples/cpu_mistakes/gil_hog.py
-    warpline stats -r gil_sum hog
-    warpline timeline hog
+    warplens profile -o hog -t nvtx,gil --sample=process-tree --python-sampling=true python examples/cpu_mistakes/gil_hog.py
+    warplens stats -r gil_sum hog
+    warplens timeline hog
 
 The C function is `usleep`, called through `ctypes.PyDLL`, as an extension calls its own code that forgets `Py_BEGIN_ALLOW_THREADS`.
 `--fix` calls it through `ctypes.CDLL`, which gives the GIL back for the call.
@@ -15,7 +15,7 @@ import ctypes
 import threading
 import time
 
-import warpline.nvtx as nvtx
+import warplens.nvtx as nvtx
 
 
 def main() -> None:

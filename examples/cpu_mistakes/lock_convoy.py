@@ -1,8 +1,8 @@
 """Fetches and digests in four threads under one lock: they stand in a queue, one works.
 
-    warpline profile -o convoy -t nvtx,osrt,gil --sample=process-tree --python-sampling=true python examples/cpu_mistakes/lock_convoy.py
-    warpline stats -r osrt_sum,thread_state_sum convoy
-    warpline timeline convoy
+    warplens profile -o convoy -t nvtx,osrt,gil --sample=process-tree --python-sampling=true python examples/cpu_mistakes/lock_convoy.py
+    warplens stats -r osrt_sum,thread_state_sum convoy
+    warplens timeline convoy
 
 `--fix` fetches and digests outside the lock, and takes it to note the result alone.
 """
@@ -14,7 +14,7 @@ import hashlib
 import threading
 import time
 
-import warpline.nvtx as nvtx
+import warplens.nvtx as nvtx
 
 _TRAVEL = 0.02  # s
 

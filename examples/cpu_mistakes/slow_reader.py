@@ -1,8 +1,8 @@
 """Reads one batch after the other from a slow disk, in a loader thread: the training waits for it at every step.
 
-    warpline profile -o reader -t nvtx,osrt --sample=process-tree --python-sampling=true python examples/cpu_mistakes/slow_reader.py
-    warpline stats -r osrt_sum,osrt_trace reader
-    warpline timeline reader
+    warplens profile -o reader -t nvtx,osrt --sample=process-tree --python-sampling=true python examples/cpu_mistakes/slow_reader.py
+    warplens stats -r osrt_sum,osrt_trace reader
+    warplens timeline reader
 
 The disk is a FIFO whose other end takes its time. Such disks answer many questions at once: `--fix` reads in eight threads.
 """
@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import warpline.nvtx as nvtx
+import warplens.nvtx as nvtx
 
 BATCH = 4096  # bytes
 BATCHES = 10  # of an epoch

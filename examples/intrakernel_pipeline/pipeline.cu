@@ -2,8 +2,8 @@
 //
 // With one buffer the producer waits until the consumers are done with a tile, and they wait until the next one is there: nothing
 // overlaps. With three, two tiles are under way while the third is computed with. Compiles with nvcc, and with the compiler of the
-// host for the CPU (warpline_host.h), where pipeline.py says how long memory takes.
-#include "warpline.cuh"
+// host for the CPU (warplens_host.h), where pipeline.py says how long memory takes.
+#include "warplens.cuh"
 #ifdef __CUDACC__
 #include <cuda_pipeline.h>
 #endif
@@ -12,7 +12,7 @@
 #define STAGES 1
 #endif
 
-WARPLINE_TAGS(Tag, load, wait_free, wait_full, compute)
+WARPLENS_TAGS(Tag, load, wait_free, wait_full, compute)
 
 constexpr unsigned kConsumers = 2;                            // warps, behind the producer's
 constexpr unsigned kUnderWay = STAGES == 1 ? 1 : STAGES - 1;  // tiles that are loaded at a time, at most
@@ -39,18 +39,18 @@ extern "C" __global__ void pipeline(const float *in, float *out, unsigned tiles,
   if (threadIdx.x < STAGES) full[threadIdx.x] = freed[threadIdx.x] = 0;
   __syncthreads();
 
-  warpline::Profiler prof(profile);
+  warplens::Profiler prof(profile);
   const unsigned lane = threadIdx.x % 32;
   if (threadIdx.x < 32) {
     const float *from = in + blockIdx.x * tiles * kTile;
     for (unsigned k = 0; k < tiles + kUnderWay - 1; ++k) {
       const unsigned stage = k % STAGES;
       if (k < tiles) {
-        WARPLINE_REGION(prof, Tag::wait_free, k);
+        WARPLENS_REGION(prof, Tag::wait_free, k);
         wait_for(freed[stage], k / STAGES * kConsumers);
       }
       // Begins to load tile k, and ends when the oldest tile that is under way is there.
-      WARPLINE_REGION(prof, Tag::load, k);
+      WARPLENS_REGION(prof, Tag::load, k);
       for (unsigned i = 0; k < tiles && i < kPieces; ++i) {
         const unsigned at = (i * 32 + lane) * 4;
         __pipeline_memcpy_async(&tile[stage][at], &from[k * kTile + at], 16);
@@ -66,11 +66,11 @@ extern "C" __global__ void pipeline(const float *in, float *out, unsigned tiles,
     for (unsigned k = 0; k < tiles; ++k) {
       const unsigned stage = k % STAGES;
       {
-        WARPLINE_REGION(prof, Tag::wait_full, k);
+        WARPLENS_REGION(prof, Tag::wait_full, k);
         wait_for(full[stage], k / STAGES + 1);
       }
       {
-        WARPLINE_REGION(prof, Tag::compute, k);
+        WARPLENS_REGION(prof, Tag::compute, k);
         for (unsigned step = 0; step < kSteps; ++step) {
           for (unsigned i = 0; i < work; ++i) sum = sum * 0.9f + tile[stage][first + i % kOwn];
           __syncwarp();

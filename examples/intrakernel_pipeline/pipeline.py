@@ -14,11 +14,11 @@ import sys
 import time
 from pathlib import Path
 
-from warpline import intrakernel
-from warpline.errors import WarplineError
-from warpline.intrakernel.device.cuda_kernels import GpuKernels, HostKernels, compile_gpu, gpu_compiler
-from warpline.intrakernel.driver import driver, why_no_device
-from warpline.intrakernel.dsl import cuda
+from warplens import intrakernel
+from warplens.errors import WarplensError
+from warplens.intrakernel.device.cuda_kernels import GpuKernels, HostKernels, compile_gpu, gpu_compiler
+from warplens.intrakernel.driver import driver, why_no_device
+from warplens.intrakernel.dsl import cuda
 
 SOURCE = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
 WARPS, TILE, LANES = 3, 512, 64  # of the kernel: warps of a block, numbers of a tile, lanes that compute
@@ -42,8 +42,8 @@ def on_the_cpu(blocks: int, tiles: int, stages: int) -> tuple[intrakernel.Buffer
         kernels.launch("pipeline", 1, 32 * WARPS, numbers, sums, 1, WORK_CPU, ctypes.c_void_p(None))
         return time.perf_counter_ns() - began
 
-    os.environ["WARPLINE_HOST_LATENCY_NS"] = "0"
-    os.environ["WARPLINE_HOST_LATENCY_NS"] = str(min(one_tile() for _ in range(25)))
+    os.environ["WARPLENS_HOST_LATENCY_NS"] = "0"
+    os.environ["WARPLENS_HOST_LATENCY_NS"] = str(min(one_tile() for _ in range(25)))
     with buffer.launch("pipeline"):
         kernels.launch("pipeline", blocks, 32 * WARPS, numbers, sums, tiles, WORK_CPU, buffer)
     return buffer, list(sums)
@@ -78,7 +78,7 @@ def main() -> None:
     gpu = not chosen.cpu and why_no_device() is None and gpu_compiler() == "nvcc"
     try:
         buffer, sums = (on_a_gpu if gpu else on_the_cpu)(chosen.blocks, chosen.tiles, chosen.stages)
-    except WarplineError as error:
+    except WarplensError as error:
         sys.exit(f"pipeline.py: {error}")
     found = buffer.decode()
     print(f"{chosen.tiles} tiles a block with {chosen.stages} in flight: {(found.end - found.start) / 1e6:.3f} ms, sum {sum(sums):.3f}")

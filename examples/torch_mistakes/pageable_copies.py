@@ -1,7 +1,7 @@
 """Copies each batch from pageable memory: the copy blocks the program, and nothing runs on the GPU beside it.
 
-    warpline profile -o slow python examples/torch_mistakes/pageable_copies.py
-    warpline stats -r cuda_gpu_trace slow.warpline
+    warplens profile -o slow python examples/torch_mistakes/pageable_copies.py
+    warplens stats -r cuda_gpu_trace slow.warplens
 
 `--fix` keeps the samples in pinned memory and copies the next batch on a stream of its own while this one is trained with.
 """

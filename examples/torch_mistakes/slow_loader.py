@@ -1,7 +1,7 @@
 """Prepares each batch in the training process, sample by sample in Python: the GPU waits most of the time.
 
-    warpline profile -o slow python examples/torch_mistakes/slow_loader.py
-    warpline timeline slow.warpline
+    warplens profile -o slow python examples/torch_mistakes/slow_loader.py
+    warplens timeline slow.warplens
 
 `--fix` prepares whole batches at once, in worker processes that are ahead of the training.
 """

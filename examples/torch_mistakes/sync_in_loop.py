@@ -1,7 +1,7 @@
 """Looks at the loss in every step: the CPU waits until the GPU is done, then the GPU until the CPU has launched the next step.
 
-    warpline profile -o slow python examples/torch_mistakes/sync_in_loop.py
-    warpline stats -r cuda_api_sum slow.warpline
+    warplens profile -o slow python examples/torch_mistakes/sync_in_loop.py
+    warplens stats -r cuda_api_sum slow.warplens
 
 `--fix` adds the losses up on the GPU and looks at their sum every 50 steps.
 """

@@ -1,7 +1,7 @@
 """Updates many small layers one tensor at a time: hundreds of kernels of a few µs, each of which takes longer to launch than to run.
 
-    warpline profile -o slow python examples/torch_mistakes/tiny_kernels.py
-    warpline stats -r cuda_gpu_kern_sum,cuda_kern_exec_sum slow.warpline
+    warplens profile -o slow python examples/torch_mistakes/tiny_kernels.py
+    warplens stats -r cuda_gpu_kern_sum,cuda_kern_exec_sum slow.warplens
 
 `--fix` uses the fused optimizer and, on a GPU, replays the whole step as one CUDA graph.
 """

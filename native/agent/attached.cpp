@@ -14,7 +14,7 @@
 #include "spool/busy.h"
 #include "spool/memory.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 struct Library {
@@ -88,4 +88,4 @@ uint64_t list_attached(char *paths, uint64_t size) {
   return need;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

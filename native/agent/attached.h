@@ -4,15 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! [MT] Remembers the library that holds `address`, once.
 void note_attached(const void *address);
 
-//! [MT] See warpline_attached.
+//! [MT] See warplens_attached.
 uint64_t list_attached(char *paths, uint64_t size);
 
 //! [FORK] In a child: another thread may have held the lock.
 void renew_attached();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

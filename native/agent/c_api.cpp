@@ -14,11 +14,11 @@
 #include "spool/process_log.h"
 #include "spool/schema.h"
 #include "spool/window.h"
-#include "warpline/warpline.h"
+#include "warplens/warplens.h"
 
-#define WARPLINE_EXPORT __attribute__((visibility("default")))
+#define WARPLENS_EXPORT __attribute__((visibility("default")))
 
-using namespace warpline;
+using namespace warplens;
 
 namespace {
 
@@ -37,11 +37,11 @@ double time_pairs(ThreadLog &log, uint32_t pairs) {
 
 extern "C" {
 
-WARPLINE_EXPORT uint32_t warpline_abi_version(void) {
+WARPLENS_EXPORT uint32_t warplens_abi_version(void) {
   return 5;
 }
 
-WARPLINE_EXPORT uint32_t warpline_clock_sample(uint64_t out[3]) {
+WARPLENS_EXPORT uint32_t warplens_clock_sample(uint64_t out[3]) {
   ClockKind kind = best_clock_kind();
   ClockSample sample = sample_clocks(kind);
   out[0] = sample.counter;
@@ -50,11 +50,11 @@ WARPLINE_EXPORT uint32_t warpline_clock_sample(uint64_t out[3]) {
   return static_cast<uint32_t>(kind);
 }
 
-WARPLINE_EXPORT int warpline_control_create(const char *path, const uint64_t early[3],
-                                            const WarplineCapture *capture) {
-  const WarplineCapture everything{sizeof(WarplineCapture), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, 0, {}, {}};
-  const WarplineCapture &wanted = capture != nullptr ? *capture : everything;
-  if (wanted.size < sizeof(WarplineCapture)) {
+WARPLENS_EXPORT int warplens_control_create(const char *path, const uint64_t early[3],
+                                            const WarplensCapture *capture) {
+  const WarplensCapture everything{sizeof(WarplensCapture), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, 0, {}, {}};
+  const WarplensCapture &wanted = capture != nullptr ? *capture : everything;
+  if (wanted.size < sizeof(WarplensCapture)) {
     return EINVAL;
   }
   if (wanted.texts_size > kControlTextsSize) {
@@ -103,35 +103,35 @@ WARPLINE_EXPORT int warpline_control_create(const char *path, const uint64_t ear
   return 0;
 }
 
-WARPLINE_EXPORT int64_t warpline_window_open(void *control, uint32_t cause, uint64_t open_ns) {
+WARPLENS_EXPORT int64_t warplens_window_open(void *control, uint32_t cause, uint64_t open_ns) {
   auto *page = static_cast<ControlPage *>(control);
   return open_window(page, static_cast<Cause>(cause), 0, open_ns);
 }
 
-WARPLINE_EXPORT int64_t warpline_window_close(void *control, uint32_t cause) {
+WARPLENS_EXPORT int64_t warplens_window_close(void *control, uint32_t cause) {
   auto *page = static_cast<ControlPage *>(control);
   return close_window(page, static_cast<Cause>(cause));
 }
 
-WARPLINE_EXPORT int64_t warpline_window_keep(void *control, uint32_t cause, uint64_t span_ns,
+WARPLENS_EXPORT int64_t warplens_window_keep(void *control, uint32_t cause, uint64_t span_ns,
                                              uint32_t go_on) {
   auto *page = static_cast<ControlPage *>(control);
   return keep_window(page, static_cast<Cause>(cause), span_ns, go_on != 0, now_ns(page->clock));
 }
 
-WARPLINE_EXPORT int64_t warpline_window_close_abandoned(void *control) {
+WARPLENS_EXPORT int64_t warplens_window_close_abandoned(void *control) {
   return close_abandoned_window(static_cast<ControlPage *>(control));
 }
 
-WARPLINE_EXPORT int warpline_profiler_start(void) {
+WARPLENS_EXPORT int warplens_profiler_start(void) {
   return agent::profiler_start();
 }
 
-WARPLINE_EXPORT int warpline_profiler_stop(void) {
+WARPLENS_EXPORT int warplens_profiler_stop(void) {
   return agent::profiler_stop();
 }
 
-WARPLINE_EXPORT double warpline_pair_cost(const char *directory, uint32_t pairs) {
+WARPLENS_EXPORT double warplens_pair_cost(const char *directory, uint32_t pairs) {
   ClockKind kind = best_clock_kind();
   ClockSample early = sample_clocks(kind);
   std::string path = std::string(directory) + "/calibration-" + std::to_string(getpid());
@@ -160,15 +160,15 @@ WARPLINE_EXPORT double warpline_pair_cost(const char *directory, uint32_t pairs)
   return best;
 }
 
-WARPLINE_EXPORT int warpline_start(const char *directory) {
+WARPLENS_EXPORT int warplens_start(const char *directory) {
   return agent::start_recording(directory);
 }
 
-WARPLINE_EXPORT int warpline_stop(void) {
+WARPLENS_EXPORT int warplens_stop(void) {
   return agent::stop_recording();
 }
 
-WARPLINE_EXPORT uint64_t warpline_attached(char *paths, uint64_t size) {
+WARPLENS_EXPORT uint64_t warplens_attached(char *paths, uint64_t size) {
   return agent::list_attached(paths, size);
 }
 

@@ -13,11 +13,11 @@
 
 #include "spool/schema.h"
 
-#ifndef WARPLINE_VERSION
-#error "WARPLINE_VERSION comes from the build"
+#ifndef WARPLENS_VERSION
+#error "WARPLENS_VERSION comes from the build"
 #endif
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 constexpr size_t kLongestCommand = 16384;
@@ -134,7 +134,7 @@ std::string process_json(uint64_t start_ns, uint64_t fork_ns) {
   if (const char *value = rank(true)) {
     append(out, "local_rank", std::string_view(value));
   }
-  append(out, "agent_version", std::string_view(WARPLINE_VERSION));
+  append(out, "agent_version", std::string_view(WARPLENS_VERSION));
   out += "}";
   return out;
 }
@@ -149,4 +149,4 @@ std::string process_name() {
   return name + "-" + std::to_string(getpid()) + "-" + start_ticks();
 }
 
-}  // namespace warpline
+}  // namespace warplens

@@ -14,13 +14,13 @@
 // The address sanitizer watches the usual heap.
 #if defined(__SANITIZE_ADDRESS__)
 
-namespace warpline::agent {
+namespace warplens::agent {
 void renew_heap() {}
-}  // namespace warpline::agent
+}  // namespace warplens::agent
 
 #else
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 // In front of each piece; 16 bytes, so that what follows is aligned for anything.
@@ -136,11 +136,11 @@ void renew_heap() {
   g_held.store(false);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent
 
 // Local to the agent's library (exports.map): the program keeps its own.
 void *operator new(size_t size) {
-  void *at = warpline::agent::allocate(size);
+  void *at = warplens::agent::allocate(size);
   if (at == nullptr) {
     throw std::bad_alloc();
   }
@@ -148,7 +148,7 @@ void *operator new(size_t size) {
 }
 
 void *operator new(size_t size, const std::nothrow_t &) noexcept {
-  return warpline::agent::allocate(size);
+  return warplens::agent::allocate(size);
 }
 
 void *operator new[](size_t size) {
@@ -156,31 +156,31 @@ void *operator new[](size_t size) {
 }
 
 void *operator new[](size_t size, const std::nothrow_t &) noexcept {
-  return warpline::agent::allocate(size);
+  return warplens::agent::allocate(size);
 }
 
 void operator delete(void *at) noexcept {
-  warpline::agent::release(at);
+  warplens::agent::release(at);
 }
 
 void operator delete(void *at, size_t) noexcept {
-  warpline::agent::release(at);
+  warplens::agent::release(at);
 }
 
 void operator delete[](void *at) noexcept {
-  warpline::agent::release(at);
+  warplens::agent::release(at);
 }
 
 void operator delete[](void *at, size_t) noexcept {
-  warpline::agent::release(at);
+  warplens::agent::release(at);
 }
 
 void operator delete(void *at, const std::nothrow_t &) noexcept {
-  warpline::agent::release(at);
+  warplens::agent::release(at);
 }
 
 void operator delete[](void *at, const std::nothrow_t &) noexcept {
-  warpline::agent::release(at);
+  warplens::agent::release(at);
 }
 
 #endif

@@ -3,33 +3,33 @@
 #include "agent/hooks/cuda_chain.h"
 #include "agent/hooks/cupti.h"
 #include "agent/sources/nvtx_chain.h"
-#include "warpline/warpline.h"
+#include "warplens/warplens.h"
 
-#define WARPLINE_EXPORT __attribute__((visibility("default")))
+#define WARPLENS_EXPORT __attribute__((visibility("default")))
 
 extern "C" {
 
-WARPLINE_EXPORT int InitializeInjectionNvtx2(void *get_export_table) {
+WARPLENS_EXPORT int InitializeInjectionNvtx2(void *get_export_table) {
   int taken =
-      warpline::agent::install_nvtx_with_others(reinterpret_cast<NvtxGetExportTableFunc_t>(get_export_table));
+      warplens::agent::install_nvtx_with_others(reinterpret_cast<NvtxGetExportTableFunc_t>(get_export_table));
   if (taken != 0) {
-    warpline::agent::note_attached(get_export_table);
+    warplens::agent::note_attached(get_export_table);
   }
   return taken;
 }
 
 // Clients of NVTX 1 and 2 (libnvToolsExt.so.1) ask for this one when the other is missing.
-WARPLINE_EXPORT int InitializeInjectionNvtx(void *get_export_table) {
+WARPLENS_EXPORT int InitializeInjectionNvtx(void *get_export_table) {
   return InitializeInjectionNvtx2(get_export_table);
 }
 
-WARPLINE_EXPORT int InitializeInjectionNvtxExtension(void *module_info) {
-  return warpline::agent::install_nvtx_extension_with_others(static_cast<nvtxExtModuleInfo_t *>(module_info));
+WARPLENS_EXPORT int InitializeInjectionNvtxExtension(void *module_info) {
+  return warplens::agent::install_nvtx_extension_with_others(static_cast<nvtxExtModuleInfo_t *>(module_info));
 }
 
-WARPLINE_EXPORT int InitializeInjection(void) {
-  warpline::agent::start_other_cuda_tool();
-  warpline::agent::start_cupti();
+WARPLENS_EXPORT int InitializeInjection(void) {
+  warplens::agent::start_other_cuda_tool();
+  warplens::agent::start_cupti();
   return 1;
 }
 

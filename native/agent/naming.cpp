@@ -3,7 +3,7 @@
 
 #include "source.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 template <typename Result, typename Action>
@@ -58,4 +58,4 @@ void forget(uint16_t domain, uint32_t kind, uint64_t id) {
   });
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -14,7 +14,7 @@
 #include "spool/uncancelled.h"
 #include "unwind/unwinder.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr size_t kCopied = 32 << 10;  // bytes of the stack; more is read where it is
@@ -78,7 +78,7 @@ bool is_ours(const NativeFrame &frame) {
     return false;
   }
   std::string_view path = frame.mapping->module->path;
-  return path.substr(path.rfind('/') + 1).starts_with("libwarpline_");
+  return path.substr(path.rfind('/') + 1).starts_with("libwarplens_");
 }
 
 size_t Walker::walk(const Registers &registers, bool *whole) {
@@ -167,4 +167,4 @@ void renew_own_stacks() {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -1,7 +1,7 @@
 // The stack of the calling thread, taken by itself: native frames, and Python's among them.
 #pragma once
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! Lets g_unwinder walk stacks. Once, before main.
 void offer_own_stacks();
@@ -9,4 +9,4 @@ void offer_own_stacks();
 //! [FORK] In a child: another thread may have been at it.
 void renew_own_stacks();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -34,7 +34,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 __thread ThreadLog *t_log = nullptr;
 __thread Lane *t_lane = nullptr;
@@ -254,7 +254,7 @@ void start_once() {
     }
   }
   state->has_key = pthread_key_create(&state->key, leave) == 0;
-  const char *directory = secure_getenv("WARPLINE_SPOOL");
+  const char *directory = secure_getenv("WARPLENS_SPOOL");
   if (directory != nullptr && *directory != '\0') {
     set_directory(*state, directory);
     state->launched = true;
@@ -611,4 +611,4 @@ __attribute__((destructor)) static void at_exit() {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

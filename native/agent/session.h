@@ -1,19 +1,19 @@
-// The agent's life in one process: prepared when a tool interface loads it, started at the first event or by warpline_start,
+// The agent's life in one process: prepared when a tool interface loads it, started at the first event or by warplens_start,
 // renewed after fork.
 #pragma once
 
-#include "warpline/format.h"
+#include "warplens/format.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! [MT] Reads the configuration, once. Callbacks may be installed afterwards; false when memory is out.
 bool prepare();
 
-//! [MT] warpline_start and warpline_stop.
+//! [MT] warplens_start and warplens_stop.
 int start_recording(const char *directory);
 int stop_recording();
 
-//! [MT] warpline_profiler_start and warpline_profiler_stop.
+//! [MT] warplens_profiler_start and warplens_profiler_stop.
 int profiler_start();
 int profiler_stop();
 
@@ -29,4 +29,4 @@ bool is_unnoticed_child();
 //! [MT] Another NVTX tool was configured before us: a client's calls reach it too, or they do not.
 void count_chained(bool reached);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

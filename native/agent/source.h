@@ -5,7 +5,7 @@
 
 #include "spool/process_log.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // Null until the thread's first event; then perhaps of a recording that has ended.
 extern __thread ThreadLog *t_log;
@@ -78,4 +78,4 @@ void forget(uint16_t domain, uint32_t kind, uint64_t id);
 Names *names();
 const ClockParams &process_clock();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

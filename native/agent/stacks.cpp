@@ -7,7 +7,7 @@
 
 #include "spool/memory.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kMost = 4'000'000;  // frames: some 300 MiB of spool
@@ -96,4 +96,4 @@ void renew_stacks() {
   g_tree = new (g_storage) Tree;  // what was there is left to nobody
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "spool/process_log.h"
-#include "warpline/cpu_records.h"
+#include "warplens/cpu_records.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // One frame as it goes into the tree. Frames are the same when all of this is.
 struct Frame {
@@ -28,4 +28,4 @@ uint32_t stack_node(ProcessLog &log, uint32_t parent, const Frame &frame);
 //! [FORK] In a child: another thread may have been in the middle of adding one.
 void renew_stacks();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

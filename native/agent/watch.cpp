@@ -13,7 +13,7 @@
 #include "hooks/cupti.h"
 #include "spool/window.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 std::atomic<uint64_t> g_left_out[1024];
 Opener g_opener;
@@ -231,4 +231,4 @@ void stop_closing() {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "source.h"
-#include "warpline/format.h"
+#include "warplens/format.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! Reads what is asked for, before any callback is installed. `control` stays mapped.
 void start_watching(ControlPage *control, Names &names);
@@ -102,4 +102,4 @@ void close_for_process();
 //! [FORK] In a child: the windows are its parent's.
 void stop_closing();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 #include "special.h"
 #include "string_cache.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -100,7 +100,7 @@ int annotate_init(PyObject *self, PyObject *args, PyObject *kwargs) {
 }
 
 int annotate_traverse(PyObject *o, visitproc visit, void *arg) {
-  WARPLINE_VISIT_EVENT(as_annotate(o)->event);
+  WARPLENS_VISIT_EVENT(as_annotate(o)->event);
   Py_VISIT(as_annotate(o)->late);
   return 0;
 }
@@ -129,10 +129,10 @@ void annotate_dealloc(PyObject *o) {
 // The payload that was set since, which is the caller's.
 PyObject *take_late(Annotate *self) {
   PyObject *late = nullptr;
-  WARPLINE_LOCK(reinterpret_cast<PyObject *>(self));
+  WARPLENS_LOCK(reinterpret_cast<PyObject *>(self));
   late = self->late;
   self->late = nullptr;
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
   return late;
 }
 
@@ -162,9 +162,9 @@ int assign_payload(PyObject *o, PyObject *value, void *) {
   Annotate *self = as_annotate(o);
   PyObject *old = take_late(self);
   Py_XDECREF(old);
-  WARPLINE_LOCK(o);
+  WARPLENS_LOCK(o);
   self->late = Py_NewRef(value != nullptr ? value : Py_None);
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
   if (PyObject_IS_GC(self->late) && !PyObject_GC_IsTracked(o)) {
     PyObject_GC_Track(o);
   }
@@ -211,7 +211,7 @@ PyObject *annotate_call(PyObject *self, PyObject *args, PyObject *kwargs) {
   if (is_muted() && PyCallable_Check(function)) {
     return Py_NewRef(function);
   }
-  PyObject *module = PyImport_ImportModule("warpline.nvtx._decorate");
+  PyObject *module = PyImport_ImportModule("warplens.nvtx._decorate");
   if (module == nullptr) {
     return nullptr;
   }
@@ -260,7 +260,7 @@ bool init_annotate() {
 }
 
 PyTypeObject AnnotateType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx.annotate",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx.annotate",
     .tp_basicsize = sizeof(Annotate),
     .tp_dealloc = annotate_dealloc,
     .tp_repr = annotate_repr,
@@ -285,4 +285,4 @@ PyTypeObject AnnotateType = {
     .tp_vectorcall = annotate_vectorcall,
 };
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

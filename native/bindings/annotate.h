@@ -5,7 +5,7 @@
 #include "event.h"
 #include "road.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 struct Annotate {
   PyObject_HEAD Event event;
@@ -22,4 +22,4 @@ PyObject *make_annotate(Domain *domain, const Arguments &arguments);
 // Makes the type ready, with its context methods.
 bool init_annotate();
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

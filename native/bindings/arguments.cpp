@@ -1,6 +1,6 @@
 #include "arguments.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -87,4 +87,4 @@ bool read_event_arguments(const Signature &signature, PyObject *const *args, Py_
   return true;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

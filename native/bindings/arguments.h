@@ -6,7 +6,7 @@
 #include "compat.h"
 #include "event.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 // The parameters of one function, in order: the first `positional` may be given by position, the first `required` must
 // be given. Lives for good; the names are interned at import.
@@ -51,4 +51,4 @@ bool read_event_arguments(const Signature &signature, PyObject *const *args, Py_
 
 extern const Signature g_annotate;
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -2,7 +2,7 @@
 
 #include "string_cache.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -26,7 +26,7 @@ void attributes_dealloc(PyObject *o) {
 }
 
 int attributes_traverse(PyObject *o, visitproc visit, void *arg) {
-  WARPLINE_VISIT_EVENT(event_of(o));
+  WARPLENS_VISIT_EVENT(event_of(o));
   return 0;
 }
 
@@ -65,9 +65,9 @@ PyObject *get_payload(PyObject *o, void *) {
 template <bool (*Set)(Event *, PyObject *)>
 int set(PyObject *o, PyObject *value, void *) {
   bool done = false;
-  WARPLINE_LOCK(o);
+  WARPLENS_LOCK(o);
   done = Set(&event_of(o), value);
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
   track_payload(o, event_of(o));
   return done ? 0 : -1;
 }
@@ -144,7 +144,7 @@ PyGetSetDef string_properties[] = {
 }  // namespace
 
 PyTypeObject EventAttributesType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx._binding.EventAttributes",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx._binding.EventAttributes",
     .tp_basicsize = sizeof(EventAttributes),
     .tp_dealloc = attributes_dealloc,
     .tp_repr = attributes_repr,
@@ -156,7 +156,7 @@ PyTypeObject EventAttributesType = {
 };
 
 PyTypeObject RegisteredStringType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx._binding.RegisteredString",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx._binding.RegisteredString",
     .tp_basicsize = sizeof(RegisteredString),
     .tp_dealloc = string_dealloc,
     .tp_repr = string_repr,
@@ -168,11 +168,11 @@ PyTypeObject RegisteredStringType = {
 };
 
 HeldArguments::HeldArguments(PyObject *attributes) {
-  WARPLINE_LOCK(attributes);
+  WARPLENS_LOCK(attributes);
   const Event &e = event_of(attributes);
   arguments = {Py_XNewRef(e.message), Py_XNewRef(e.color), nullptr, Py_XNewRef(e.category),
                Py_XNewRef(e.payload)};
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
 }
 
 HeldArguments::~HeldArguments() {
@@ -219,4 +219,4 @@ PyObject *message_text(PyObject *message) {
                                                                           : message;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -4,7 +4,7 @@
 #include "compat.h"
 #include "event.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 struct EventAttributes {
   PyObject_HEAD Event event;
@@ -30,4 +30,4 @@ PyObject *make_registered_string(Domain *domain, PyObject *text);
 // The str of a message argument that may also be a RegisteredString; borrowed.
 PyObject *message_text(PyObject *message);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

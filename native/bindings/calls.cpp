@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -51,4 +51,4 @@ bool reserve_call(ThreadCalls *calls) {
   return true;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

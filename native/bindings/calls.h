@@ -4,7 +4,7 @@
 #include "compat.h"
 #include "domain.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 // What calls of one code object, or of one C function, are called.
 struct CallLabel {
@@ -39,4 +39,4 @@ bool reserve_call(ThreadCalls *calls);
 
 bool init_calls();
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

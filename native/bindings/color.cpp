@@ -1,6 +1,6 @@
 #include "color.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -8,7 +8,7 @@ constexpr Py_ssize_t kMaxKnown = 4096;
 PyObject *g_known = nullptr;  // str -> int
 
 PyObject *ask_python(PyObject *color) {
-  PyObject *module = PyImport_ImportModule("warpline.nvtx.colors");
+  PyObject *module = PyImport_ImportModule("warplens.nvtx.colors");
   if (module == nullptr) {
     return nullptr;
   }
@@ -50,4 +50,4 @@ uint32_t find_color(PyObject *color, bool *bad) {
   return argb;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

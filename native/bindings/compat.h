@@ -10,14 +10,14 @@
 
 // Without the GIL a critical section guards one object; with it nothing is needed.
 #if defined(Py_GIL_DISABLED)
-#define WARPLINE_LOCK(op) Py_BEGIN_CRITICAL_SECTION(op)
-#define WARPLINE_UNLOCK() Py_END_CRITICAL_SECTION()
+#define WARPLENS_LOCK(op) Py_BEGIN_CRITICAL_SECTION(op)
+#define WARPLENS_UNLOCK() Py_END_CRITICAL_SECTION()
 #else
-#define WARPLINE_LOCK(op) {
-#define WARPLINE_UNLOCK() }
+#define WARPLENS_LOCK(op) {
+#define WARPLENS_UNLOCK() }
 #endif
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 // For what is reached only by threads that hold the GIL, where there is one, and never while Python runs.
 #if defined(Py_GIL_DISABLED)
@@ -76,4 +76,4 @@ class KeptError {
   PyObject *traceback_ = nullptr;
 };
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -14,7 +14,7 @@
 #include "string_cache.h"
 #include "tasks.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -27,7 +27,7 @@ struct Counter {
   std::atomic<int32_t> state;  // the listener that `id` belongs to
   uint64_t id;                 // 0: the tool takes none
   Sample sample;
-  PyObject *spec;  // of warpline.nvtx._counters, which `sample` points into
+  PyObject *spec;  // of warplens.nvtx._counters, which `sample` points into
   PyObject *name, *dtype, *description, *scope, *semantics, *time_domain;
 };
 
@@ -94,9 +94,9 @@ void register_locked(Counter *self, int32_t state) {
 
 [[gnu::noinline]] void make_known(Counter *self, int32_t state) {
   const KeptError error;
-  WARPLINE_LOCK(self);
+  WARPLENS_LOCK(self);
   register_locked(self, state);
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
 }
 
 // Before each sample: false where the tool takes no counters.
@@ -318,7 +318,7 @@ PyObject *kept_scope(PyObject *scope) {
 }
 
 PyObject *tool_time() {
-  PyObject *module = PyImport_ImportModule("warpline.nvtx._enums");
+  PyObject *module = PyImport_ImportModule("warplens.nvtx._enums");
   PyObject *type = module != nullptr ? PyObject_GetAttrString(module, "TimestampType") : nullptr;
   PyObject *member = type != nullptr ? PyObject_GetAttrString(type, "TOOL_PROVIDED") : nullptr;
   Py_XDECREF(type);
@@ -352,7 +352,7 @@ PyObject *kept_semantics(PyObject *semantics) {
 
 // (spec, dtype), or null with TypeError.
 PyObject *ask_spec(PyObject *dtype) {
-  PyObject *module = PyImport_ImportModule("warpline.nvtx._counters");
+  PyObject *module = PyImport_ImportModule("warplens.nvtx._counters");
   PyObject *answer = module != nullptr ? PyObject_CallMethod(module, "spec_of", "O", dtype) : nullptr;
   Py_XDECREF(module);
   return answer;
@@ -420,9 +420,9 @@ PyObject *domain_get_counter(PyObject *o, PyObject *const *args, Py_ssize_t narg
     PyObject *key =
         PyTuple_Pack(6, name, PyTuple_GET_ITEM(answer, 0), description, scope, semantics, time_domain);
     if (key != nullptr) {
-      WARPLINE_LOCK(o);
+      WARPLENS_LOCK(o);
       found = counter_locked(reinterpret_cast<Domain *>(o), key, PyTuple_GET_ITEM(answer, 1));
-      WARPLINE_UNLOCK();
+      WARPLENS_UNLOCK();
       Py_DECREF(key);
     }
   }
@@ -449,7 +449,7 @@ PyObject *domain_get_timestamp(PyObject *self, PyObject *) {
 }
 
 PyTypeObject CounterType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx.Counter",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx.Counter",
     .tp_basicsize = sizeof(Counter),
     .tp_dealloc = counter_dealloc,
     .tp_repr = counter_repr,
@@ -459,9 +459,9 @@ PyTypeObject CounterType = {
     .tp_getset = properties,
 };
 
-#define WARPLINE_COUNTER_TYPE(name, methods, what)                                  \
+#define WARPLENS_COUNTER_TYPE(name, methods, what)                                  \
   {                                                                                 \
-      .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx." name, \
+      .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx." name, \
       .tp_basicsize = sizeof(Counter),                                              \
       .tp_dealloc = counter_dealloc,                                                \
       .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,           \
@@ -471,15 +471,15 @@ PyTypeObject CounterType = {
   }
 
 PyTypeObject Int64CounterType =
-    WARPLINE_COUNTER_TYPE("Int64Counter", int64_methods, "A counter of 64-bit integers.");
+    WARPLENS_COUNTER_TYPE("Int64Counter", int64_methods, "A counter of 64-bit integers.");
 PyTypeObject Float64CounterType =
-    WARPLINE_COUNTER_TYPE("Float64Counter", float64_methods, "A counter of doubles.");
+    WARPLENS_COUNTER_TYPE("Float64Counter", float64_methods, "A counter of doubles.");
 PyTypeObject ExtCounterType =
-    WARPLINE_COUNTER_TYPE("ExtCounter", ext_methods, "A counter of other numbers, or a group of counters.");
+    WARPLENS_COUNTER_TYPE("ExtCounter", ext_methods, "A counter of other numbers, or a group of counters.");
 
 bool ready_counters() {
   return PyType_Ready(&CounterType) == 0 && PyType_Ready(&Int64CounterType) == 0 &&
          PyType_Ready(&Float64CounterType) == 0 && PyType_Ready(&ExtCounterType) == 0;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -4,7 +4,7 @@
 #include "compat.h"
 #include "domain.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 extern PyTypeObject CounterType;  // what the three have in common
 extern PyTypeObject Int64CounterType;
@@ -17,4 +17,4 @@ bool ready_counters();
 PyObject *domain_get_counter(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *domain_get_timestamp(PyObject *self, PyObject *);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -5,7 +5,7 @@
 #include "schemas.h"
 #include "string_cache.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 Domain *g_default_domain = nullptr;
 
@@ -121,9 +121,9 @@ Domain *domain_named(PyObject *name) {
 
 void activate(Domain *domain, int32_t state) {
   const KeptError error;
-  WARPLINE_LOCK(domain);
+  WARPLENS_LOCK(domain);
   activate_locked(domain, state);
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
 }
 
 bool name_category_number(Domain *domain, uint32_t id, PyObject *name, int32_t state) {
@@ -132,14 +132,14 @@ bool name_category_number(Domain *domain, uint32_t id, PyObject *name, int32_t s
   if (state > 0) {
     handle_for(domain, state);  // tells what was named before
   }
-  WARPLINE_LOCK(domain);
+  WARPLENS_LOCK(domain);
   if (domain->numbered == nullptr) {
     domain->numbered = PyDict_New();
   }
   done = number != nullptr && domain->numbered != nullptr &&
          PyDict_SetItem(domain->numbered, number, name) == 0 &&
          PyDict_SetItem(domain->categories, name, number) == 0;
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
   Py_XDECREF(number);
   if (done && state > 0) {
     name_category(domain, name, id);
@@ -168,9 +168,9 @@ bool destroy(Domain *domain) {
 
 uint32_t category_named(Domain *domain, PyObject *name, int32_t state) {
   uint32_t id = 0;
-  WARPLINE_LOCK(domain);
+  WARPLENS_LOCK(domain);
   id = category_locked(domain, name, state);
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
   return id;
 }
 
@@ -182,4 +182,4 @@ bool init_domains() {
   return g_default_domain != nullptr;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

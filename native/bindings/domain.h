@@ -4,7 +4,7 @@
 #include "compat.h"
 #include "listener.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 struct Schemas;
 
@@ -62,4 +62,4 @@ inline void use(Domain *domain, int delta) {
 
 bool init_domains();
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

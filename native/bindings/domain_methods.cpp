@@ -9,7 +9,7 @@
 #include "saying.h"
 #include "string_cache.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -63,9 +63,9 @@ PyObject *meant(Domain *domain, PyObject *const *values, const char *function) {
   }
   bool done = true;
   if (values[1] != nullptr || values[2] != nullptr || values[3] != nullptr || values[4] != nullptr) {
-    WARPLINE_LOCK(attributes);
+    WARPLENS_LOCK(attributes);
     done = update(attributes, values + 1);
-    WARPLINE_UNLOCK();
+    WARPLENS_UNLOCK();
   }
   if (!done) {
     return nullptr;
@@ -102,9 +102,9 @@ PyObject *event_method(const Signature &signature, PyObject *self, PyObject *con
   if (state == 0) {
     result = Silent();
   } else {
-    WARPLINE_LOCK(attributes);
+    WARPLENS_LOCK(attributes);
     result = Send(&reinterpret_cast<EventAttributes *>(attributes)->event, state);
-    WARPLINE_UNLOCK();
+    WARPLENS_UNLOCK();
   }
   Py_DECREF(attributes);
   return result;
@@ -184,7 +184,7 @@ PyObject *domain_start_end(PyObject *self, PyObject *const *args, Py_ssize_t nar
   if (!values.read(g_domain_start_end, args, nargs, kwnames)) {
     return nullptr;
   }
-  PyObject *module = PyImport_ImportModule("warpline.nvtx._ranges");
+  PyObject *module = PyImport_ImportModule("warplens.nvtx._ranges");
   PyObject *type = module != nullptr ? PyObject_GetAttrString(module, "start_end_range") : nullptr;
   PyObject *made = type != nullptr
                        ? PyObject_CallFunction(type, "NNNNN", none_if_null(message_text(values[0])),
@@ -209,16 +209,16 @@ PyObject *domain_destroy(PyObject *self, PyObject *) {
 }
 
 PyObject *domain_enter(PyObject *self, PyObject *) {
-  WARPLINE_LOCK(self);
+  WARPLENS_LOCK(self);
   ++as_domain(self)->scopes;
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
   return Py_NewRef(self);
 }
 
 PyObject *domain_exit(PyObject *self, PyObject *) {
-  WARPLINE_LOCK(self);
+  WARPLENS_LOCK(self);
   as_domain(self)->scopes -= as_domain(self)->scopes > 0;
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
   const KeptError error;
   destroy(as_domain(self));
   Py_RETURN_FALSE;
@@ -257,9 +257,9 @@ PyObject *domain_set_attributes(PyObject *, PyObject *const *args, Py_ssize_t na
     return nullptr;
   }
   bool done = false;
-  WARPLINE_LOCK(values[0]);
+  WARPLENS_LOCK(values[0]);
   done = update(values[0], values.at + 1);
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
   if (!done) {
     return nullptr;
   }
@@ -380,7 +380,7 @@ PyGetSetDef properties[] = {
 }  // namespace
 
 PyTypeObject DomainType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx.Domain",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx.Domain",
     .tp_basicsize = sizeof(Domain),
     .tp_dealloc = domain_dealloc,
     .tp_repr = domain_repr,
@@ -393,4 +393,4 @@ PyTypeObject DomainType = {
     .tp_new = domain_new,
 };
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -6,7 +6,7 @@
 #include "event.h"
 #include "payload.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -17,7 +17,7 @@ constexpr int kText = 8;  // the message, where it is not registered
 constexpr size_t kFixed = 16;
 
 // Color and category travel as entries of NVTX's own types, the message as one with the flag for that: see
-// warpline.nvtx._layouts.ending(). Returns false where nothing is said.
+// warplens.nvtx._layouts.ending(). Returns false where nothing is said.
 void add_attributes(Domain *domain, int32_t state, Event *last, Reading *out) {
   int parts = 0;
   uint64_t message = 0;
@@ -119,4 +119,4 @@ void end_with(Domain *domain, int32_t state, nvtxRangeId_t id, Event *last) {
   nvtxRangeEndPayload(domain->handle, id, all.data, all.count);
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

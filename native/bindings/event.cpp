@@ -7,7 +7,7 @@
 #include "payload.h"
 #include "string_cache.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -213,4 +213,4 @@ void load(Event *event, int32_t state, nvtxEventAttributes_t *attributes, Readin
   reading->put_into(attributes);
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

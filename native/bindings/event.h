@@ -8,7 +8,7 @@
 #include "string_cache.h"
 #include "tasks.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 struct Event {
   nvtxEventAttributes_t attributes;  // valid while `state` is the listener's
@@ -58,7 +58,7 @@ void clear_event(Event *event);
 uint32_t category_number(Event *event, int32_t state);
 
 // For tp_traverse and tp_clear: payloads are the only thing of an event that can be part of a cycle.
-#define WARPLINE_VISIT_EVENT(event) Py_VISIT((event).payload)
+#define WARPLENS_VISIT_EVENT(event) Py_VISIT((event).payload)
 
 // An object whose event holds one is told to the collector only then: most never are.
 inline void track_payload(PyObject *owner, const Event &event) {
@@ -180,4 +180,4 @@ inline PyObject *send_push(Event *event, int32_t state) {
   return depth_or_none(push(event, state));
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -1,6 +1,6 @@
 #include "frame.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 bool g_frames_known = false;
 
@@ -73,4 +73,4 @@ PyObject *slow_code_of(Frame *frame) {
   return reinterpret_cast<PyObject *>(code);
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

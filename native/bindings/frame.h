@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 struct Frame;  // an interpreter's frame, or a frame object where the layout is unknown; never made here
 
@@ -93,4 +93,4 @@ inline constexpr int kGenerator = CO_GENERATOR | CO_ASYNC_GENERATOR;
 inline constexpr int kCoroutine = CO_COROUTINE | CO_ITERABLE_COROUTINE;
 inline constexpr int kSuspends = kGenerator | kCoroutine;
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

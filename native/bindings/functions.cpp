@@ -9,7 +9,7 @@
 #include "string_cache.h"
 #include "wrapped.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -209,7 +209,7 @@ PyMethodDef g_functions[] = {
 };
 
 PyTypeObject RangeIdType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx._binding.RangeId",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx._binding.RangeId",
     .tp_basicsize = sizeof(RangeId),
     .tp_dealloc = range_dealloc,
     .tp_repr = range_repr,
@@ -217,4 +217,4 @@ PyTypeObject RangeIdType = {
     .tp_doc = "An open range, for end_range() on any thread.",
 };
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

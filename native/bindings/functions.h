@@ -3,9 +3,9 @@
 
 #include "compat.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 extern PyMethodDef g_functions[];
 extern PyTypeObject RangeIdType;
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -7,7 +7,7 @@
 
 #include "tasks.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 std::atomic<int32_t> g_listener{-1};
 std::atomic<void (*)()> g_when_attached{nullptr};
@@ -108,4 +108,4 @@ bool attached() {
   return look_again_locked() > 0;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 // -1: nobody has asked yet. 0: no tool. n > 0: a tool listens; n grows whenever a new one attaches, so whatever was
 // made for an earlier one (handles, prepared attributes) is made again.
@@ -38,4 +38,4 @@ extern std::atomic<void (*)()> g_when_attached;
 // Looks for a tool again after a look that found none. Returns the state. The door for a live attach.
 int32_t look_again();
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -1,4 +1,4 @@
-// warpline.nvtx._binding: the module.
+// warplens.nvtx._binding: the module.
 #include "annotate.h"
 #include "arguments.h"
 #include "attributes.h"
@@ -13,7 +13,7 @@
 #include "scalars.h"
 #include "wrapped.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -52,7 +52,7 @@ PyModuleDef_Slot slots[] = {
 
 PyModuleDef definition = {
     .m_base = PyModuleDef_HEAD_INIT,
-    .m_name = "warpline.nvtx._binding",
+    .m_name = "warplens.nvtx._binding",
     .m_doc = "NVTX for Python, straight through the NVTX v3 headers.",
     .m_size = 0,
     .m_methods = g_functions,
@@ -60,8 +60,8 @@ PyModuleDef definition = {
 };
 
 }  // namespace
-}  // namespace warpline::binding
+}  // namespace warplens::binding
 
 PyMODINIT_FUNC PyInit__binding() {
-  return PyModuleDef_Init(&warpline::binding::definition);
+  return PyModuleDef_Init(&warplens::binding::definition);
 }

@@ -9,7 +9,7 @@
 #include "schemas.h"
 #include "string_cache.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -106,9 +106,9 @@ PyObject *give(int what, uint64_t identifier, PyObject *name) {
     return nullptr;
   }
   const int32_t state = listener();
-  WARPLINE_LOCK(g_names);
+  WARPLENS_LOCK(g_names);
   keep(what, identifier, text);
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
   if (state > 0) {
     const KeptError error;
     tell(what, identifier, text);
@@ -167,4 +167,4 @@ bool init_naming() {
   return g_names != nullptr;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

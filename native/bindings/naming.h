@@ -3,7 +3,7 @@
 
 #include "compat.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 PyObject *name_thread(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *name_cuda_device(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
@@ -14,4 +14,4 @@ PyObject *name_cuda_context(PyObject *, PyObject *const *args, Py_ssize_t nargs,
 // Names that were given before a tool came are told to it.
 bool init_naming();
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

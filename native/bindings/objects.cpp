@@ -8,7 +8,7 @@
 #include "string_cache.h"
 #include "tasks.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -74,7 +74,7 @@ void make_sync(Object *self) {
 bool known(Object *self, int32_t state) {
   if (self->state.load(std::memory_order_acquire) != state) {
     const KeptError error;
-    WARPLINE_LOCK(self);
+    WARPLENS_LOCK(self);
     if (self->state.load(std::memory_order_relaxed) != state && !self->destroyed) {
       handle_for(self->domain, state);
       if (Py_IS_TYPE(reinterpret_cast<PyObject *>(self), &ResourceType)) {
@@ -84,7 +84,7 @@ bool known(Object *self, int32_t state) {
       }
       self->state.store(state, std::memory_order_release);
     }
-    WARPLINE_UNLOCK();
+    WARPLENS_UNLOCK();
   }
   return self->handle != nullptr && !self->destroyed;
 }
@@ -129,9 +129,9 @@ void end_object(Object *self) {
 }
 
 PyObject *object_destroy(PyObject *o, PyObject *) {
-  WARPLINE_LOCK(o);
+  WARPLENS_LOCK(o);
   end_object(as_object(o));
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
   Py_RETURN_NONE;
 }
 
@@ -169,7 +169,7 @@ PyGetSetDef properties[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
-#define WARPLINE_LIFE_METHODS                                                      \
+#define WARPLENS_LIFE_METHODS                                                      \
   {"destroy", object_destroy, METH_NOARGS,                                         \
    "destroy($self, /)\n--\n\nSays that it is gone; more than once does nothing."}, \
       {"__enter__", object_enter, METH_NOARGS, "Itself."},                         \
@@ -177,7 +177,7 @@ PyGetSetDef properties[] = {
     nullptr, nullptr, 0, nullptr                                                   \
   }
 
-PyMethodDef resource_methods[] = {WARPLINE_LIFE_METHODS};
+PyMethodDef resource_methods[] = {WARPLENS_LIFE_METHODS};
 
 PyMethodDef sync_methods[] = {
     {"acquire_start", acquire_start, METH_NOARGS,
@@ -187,7 +187,7 @@ PyMethodDef sync_methods[] = {
     {"acquire_success", acquire_success, METH_NOARGS,
      "acquire_success($self, /)\n--\n\nThis thread has it now."},
     {"releasing", releasing, METH_NOARGS, "releasing($self, /)\n--\n\nThis thread is about to give it back."},
-    WARPLINE_LIFE_METHODS};
+    WARPLENS_LIFE_METHODS};
 
 Object *make(PyTypeObject *type, PyObject *domain, PyObject *name) {
   PyObject *text = text_argument(name, "name");
@@ -264,7 +264,7 @@ PyObject *domain_create_sync(PyObject *self, PyObject *const *args, Py_ssize_t n
 }
 
 PyTypeObject ResourceType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx.Resource",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx.Resource",
     .tp_basicsize = sizeof(Object),
     .tp_dealloc = object_dealloc,
     .tp_repr = object_repr,
@@ -278,7 +278,7 @@ PyTypeObject ResourceType = {
 };
 
 PyTypeObject SyncType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx.SyncObject",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx.SyncObject",
     .tp_basicsize = sizeof(Object),
     .tp_dealloc = object_dealloc,
     .tp_repr = object_repr,
@@ -292,4 +292,4 @@ bool ready_objects() {
   return PyType_Ready(&ResourceType) == 0 && PyType_Ready(&SyncType) == 0;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -4,7 +4,7 @@
 #include "compat.h"
 #include "domain.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 extern PyTypeObject ResourceType;
 extern PyTypeObject SyncType;
@@ -15,4 +15,4 @@ bool ready_objects();
 PyObject *domain_create_resource(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *domain_create_sync(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -5,7 +5,7 @@
 #include "event.h"
 #include "suspended.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 struct Open {
   PyObject_HEAD Open *next;  // the object's other open ranges, owned
@@ -24,4 +24,4 @@ struct Open {
 
 extern PyTypeObject OpenType;
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

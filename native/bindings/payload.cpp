@@ -6,7 +6,7 @@
 
 #include "scalars.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -98,7 +98,7 @@ void warn_once(const char *format, PyObject *payload) {
   }
   const bool before = key == nullptr || told == nullptr || PySet_Contains(told, key) != 0;
   if (!before && PySet_GET_SIZE(told) < kMaxWarned && PySet_Add(told, key) == 0) {
-    PyObject *module = PyImport_ImportModule("warpline.nvtx._warnings");
+    PyObject *module = PyImport_ImportModule("warplens.nvtx._warnings");
     PyObject *category = module != nullptr ? PyObject_GetAttrString(module, "NvtxWarning") : nullptr;
     if (category != nullptr) {
       PyErr_WarnFormat(category, 1, format, Py_TYPE(payload)->tp_name);
@@ -171,4 +171,4 @@ bool payload_call_taken(Domain *domain, int32_t state, int callback) {
   return slots[callback + 1] != NVTX_EXTENSION_DISABLED && slots[callback + 1] != NVTX_EXTENSION_FRESH;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -8,7 +8,7 @@
 #include "reading.h"
 #include "schemas.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 // Reads what `payload` is now. Never fails: what cannot be recorded is left out, with a warning once per type.
 void read_payload(Domain *domain, int32_t state, PyObject *payload, Reading *out);
@@ -37,4 +37,4 @@ void warn_once(const char *format, PyObject *payload);
 // True when the tool takes the payload extension's call with this number (NVTX3EXT_CBID_*).
 bool payload_call_taken(Domain *domain, int32_t state, int callback);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -5,7 +5,7 @@
 #include "string_cache.h"
 #include "tasks.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -460,4 +460,4 @@ bool read_sequence(Domain *domain, int32_t state, PyObject *payload, Reading *ou
   return read_json(domain, state, payload, out);
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -4,7 +4,7 @@
 #include "payload.h"
 #include "string_cache.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -268,9 +268,9 @@ bool read_json(Domain *domain, int32_t state, PyObject *payload, Reading *out) {
 bool read_dict(Domain *domain, int32_t state, PyObject *payload, Reading *out) {
   bool done = false;
   if (PyDict_CheckExact(payload)) {
-    WARPLINE_LOCK(payload);
+    WARPLENS_LOCK(payload);
     done = read_by_schema(domain, state, payload, out);
-    WARPLINE_UNLOCK();
+    WARPLENS_UNLOCK();
   }
   if (!done && !read_json(domain, state, payload, out)) {
     warn_once("a payload of type %.100s cannot be written as JSON; the event is recorded without it",
@@ -279,4 +279,4 @@ bool read_dict(Domain *domain, int32_t state, PyObject *payload, Reading *out) {
   return true;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

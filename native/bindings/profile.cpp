@@ -8,7 +8,7 @@
 #include "event.h"
 #include "frame.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 Domain *g_profile_domain = nullptr;
 
@@ -286,7 +286,7 @@ PyGetSetDef properties[] = {
 }  // namespace
 
 PyTypeObject ProfileType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx.Profile",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx.Profile",
     .tp_basicsize = sizeof(Profile),
     .tp_dealloc = profile_dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
@@ -312,4 +312,4 @@ bool init_profile() {
   return init_calls() && PyType_Ready(&ProfileType) == 0;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -4,7 +4,7 @@
 #include "calls.h"
 #include "compat.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 // One that is not active restores, on each thread, what was there before it; threads do so at their next call or return.
 struct Profile {
@@ -45,4 +45,4 @@ void unhook_new_threads(Profile *self);
 // Gives the calling thread back what it had, unless somebody has taken over since.
 void restore_here(Profile *self);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -5,7 +5,7 @@
 #include "profile.h"
 #include "string_cache.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -103,4 +103,4 @@ const CallLabel &label_for(Profile *self, ThreadCalls *calls, PyCodeObject *code
   return label;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -2,7 +2,7 @@
 #include "frame.h"
 #include "profile.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -147,4 +147,4 @@ void unhook_new_threads(Profile *self) {
   Py_CLEAR(self->new_hook);
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

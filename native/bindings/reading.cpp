@@ -1,6 +1,6 @@
 #include "reading.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 Reading::~Reading() {
   for (void *memory : heap_) {
@@ -66,4 +66,4 @@ void Reading::put_into(nvtxEventAttributes_t *out) const {
   }
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -8,7 +8,7 @@
 
 #include "compat.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 // Of a larger payload only the beginning is read, this much and what makes it count as cut: no tool keeps more, and the
 // program would wait for it.
@@ -50,4 +50,4 @@ class Reading {
   bool has_view_ = false;
 };
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

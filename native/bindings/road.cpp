@@ -6,7 +6,7 @@
 #include "suspended.h"
 #include "tasks.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 PyObject *g_enter_names[4] = {};
 
@@ -158,7 +158,7 @@ Owner *owner_at(const Place &place, PyThreadState *state, Suspended **suspended)
   return *suspended != nullptr ? *suspended : task;
 }
 
-void start_in_task(Open *open, const Place &place, Event *event, int32_t state, const WarplineTasks *tasks) {
+void start_in_task(Open *open, const Place &place, Event *event, int32_t state, const WarplensTasks *tasks) {
   PyThreadState *thread = thread_state();
   refresh(thread);
   Suspended *suspended = nullptr;
@@ -291,7 +291,7 @@ Open *take(Entered *entered, const Place &place, uint64_t thread) {
 }  // namespace
 
 PyTypeObject OpenType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx._binding.OpenRange",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx._binding.OpenRange",
     .tp_basicsize = sizeof(Open),
     .tp_dealloc = open_dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -339,7 +339,7 @@ void enter_slowly(Entered *entered, Event *event, int32_t state) {
     open->pushed = true;
     push(event, state);
     open->point.thread = thread_state()->id;
-  } else if (const WarplineTasks *tasks = agent_tasks(); tasks != nullptr) {
+  } else if (const WarplensTasks *tasks = agent_tasks(); tasks != nullptr) {
     start_in_task(open, place, event, state, tasks);
   } else {
     open->point.id = start(event, state);
@@ -374,4 +374,4 @@ void abandon(Entered *entered) {
   }
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

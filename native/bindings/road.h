@@ -7,7 +7,7 @@
 #include "event.h"
 #include "frame.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 struct Open;
 
@@ -65,4 +65,4 @@ inline void leave_all(Entered *entered) {
   }
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <limits>
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -123,7 +123,7 @@ bool store_sample(const Sample &sample, PyObject *value, char *at) {
 
 // What only NumPy can write, or what is NumPy's already.
 bool ask_numpy(const Sample &sample, PyObject *value, Packed *out) {
-  PyObject *module = PyImport_ImportModule("warpline.nvtx._counters");
+  PyObject *module = PyImport_ImportModule("warplens.nvtx._counters");
   PyObject *pack = module != nullptr ? attribute(module, "pack") : nullptr;
   PyObject *bytes =
       pack != nullptr ? PyObject_CallFunctionObjArgs(pack, value, sample.dtype, nullptr) : nullptr;
@@ -275,4 +275,4 @@ bool pack_times(PyObject *times, Packed *out) {
   return done;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

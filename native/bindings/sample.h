@@ -4,9 +4,9 @@
 #include "compat.h"
 #include "schemas.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
-// How one sample is laid out: from the tuple that warpline.nvtx._counters.spec_of() makes.
+// How one sample is laid out: from the tuple that warplens.nvtx._counters.spec_of() makes.
 struct Sample {
   Sample() = default;
   ~Sample();
@@ -54,4 +54,4 @@ bool pack_sample(const Sample &sample, PyObject *value, Packed *out);
 bool pack_samples(const Sample &sample, PyObject *values, Packed *out);
 bool pack_times(PyObject *times, Packed *out);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

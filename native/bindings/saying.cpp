@@ -3,7 +3,7 @@
 #include "attributes.h"
 #include "string_cache.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -59,4 +59,4 @@ PyObject *name_category(Domain *domain, PyObject *id, PyObject *name) {
   Py_RETURN_NONE;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

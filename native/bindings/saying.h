@@ -5,7 +5,7 @@
 #include "compat.h"
 #include "event.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 // `values`: message, color, category, payload, null where not given. New reference, or null with TypeError.
 PyObject *pop_saying(Domain *domain, int32_t state, PyObject *const *values);
@@ -13,4 +13,4 @@ PyObject *end_saying(Domain *domain, int32_t state, nvtxRangeId_t id, PyObject *
 
 PyObject *name_category(Domain *domain, PyObject *id, PyObject *name);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

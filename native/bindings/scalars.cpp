@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -86,9 +86,9 @@ PyObject *scalar_str(PyObject *self) {
   return (which >= kFloat64 ? PyFloat_Type : PyLong_Type).tp_repr(self);
 }
 
-#define WARPLINE_SCALAR(name, what)                                                 \
+#define WARPLENS_SCALAR(name, what)                                                 \
   {                                                                                 \
-      .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx." name, \
+      .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx." name, \
       .tp_repr = scalar_repr,                                                       \
       .tp_str = scalar_str,                                                         \
       .tp_flags = Py_TPFLAGS_DEFAULT,                                               \
@@ -99,12 +99,12 @@ PyObject *scalar_str(PyObject *self) {
   }
 
 PyTypeObject g_types[6] = {
-    WARPLINE_SCALAR("int64", "A signed 64-bit integer"),
-    WARPLINE_SCALAR("uint64", "An unsigned 64-bit integer"),
-    WARPLINE_SCALAR("int32", "A signed 32-bit integer"),
-    WARPLINE_SCALAR("uint32", "An unsigned 32-bit integer"),
-    WARPLINE_SCALAR("float64", "A double"),
-    WARPLINE_SCALAR("float32", "A float of 32 bits"),
+    WARPLENS_SCALAR("int64", "A signed 64-bit integer"),
+    WARPLENS_SCALAR("uint64", "An unsigned 64-bit integer"),
+    WARPLENS_SCALAR("int32", "A signed 32-bit integer"),
+    WARPLENS_SCALAR("uint32", "An unsigned 32-bit integer"),
+    WARPLENS_SCALAR("float64", "A double"),
+    WARPLENS_SCALAR("float32", "A float of 32 bits"),
 };
 
 }  // namespace
@@ -141,4 +141,4 @@ bool typed_scalar(PyObject *payload, Reading *out) {
   return true;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -4,11 +4,11 @@
 #include "compat.h"
 #include "reading.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 bool add_scalar_types(PyObject *module);
 
 // False where the payload is none of them.
 bool typed_scalar(PyObject *payload, Reading *out);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

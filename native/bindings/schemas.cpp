@@ -9,11 +9,11 @@
 #include "semantics.h"
 #include "string_cache.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
-constexpr const char *kModule = "warpline.nvtx._layouts";
+constexpr const char *kModule = "warplens.nvtx._layouts";
 constexpr int kDtypeSlots = 32;
 constexpr Py_ssize_t kMaxLayouts = 4096;  // registered from tuples; more are sent without a layout
 constexpr Py_ssize_t kMaxEntries = 1024;
@@ -509,9 +509,9 @@ template <typename Answer, typename Ask>
 Answer locked(Domain *domain, int32_t state, Ask ask) {
   handle_for(domain, state);
   Answer answer = {};
-  WARPLINE_LOCK(domain);
+  WARPLENS_LOCK(domain);
   answer = ask();
-  WARPLINE_UNLOCK();
+  WARPLENS_UNLOCK();
   return answer;
 }
 
@@ -672,4 +672,4 @@ void forget_schemas(Domain *domain) {
   std::memset(static_cast<void *>(all), 0, sizeof(Schemas));
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -1,6 +1,6 @@
 // The layouts of extended payloads that a domain has told its tool.
 //
-// warpline.nvtx._layouts describes a layout as a tuple; here it is registered, once per domain, and found again.
+// warplens.nvtx._layouts describes a layout as a tuple; here it is registered, once per domain, and found again.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 #include "compat.h"
 #include "domain.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
-// What one value is; the same numbers as in warpline.nvtx._layouts.
+// What one value is; the same numbers as in warplens.nvtx._layouts.
 enum class Kind : uint8_t {
   none,
   boolean,
@@ -70,7 +70,7 @@ bool dict_layout(Domain *domain, int32_t state, PyObject *const *keys, const Kin
 // The scope that a path (an exact str) means in `domain`, registered once.
 uint64_t scope_number(Domain *domain, int32_t state, PyObject *path);
 
-// Calls a function of warpline.nvtx._layouts; null without an exception.
+// Calls a function of warplens.nvtx._layouts; null without an exception.
 PyObject *ask_layouts(const char *function, PyObject *a, PyObject *b = nullptr);
 
 // Without an exception, also where asking raises.
@@ -86,4 +86,4 @@ void swallow_error();
 // Another tool has attached: nothing of what an earlier one was told holds.
 void forget_schemas(Domain *domain);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -2,7 +2,7 @@
 
 #include "schemas.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -43,4 +43,4 @@ bool read_semantics(PyObject *meaning, nvtxSemanticsCounter_t *out) {
   return true;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -5,10 +5,10 @@
 
 #include "compat.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 // From the tuple (flags, unit as bytes or None, numerator, denominator, limit type, min, max) that
-// warpline.nvtx._counters makes. The unit lives as long as the tuple. False without an exception.
+// warplens.nvtx._counters makes. The unit lives as long as the tuple. False without an exception.
 bool read_semantics(PyObject *meaning, nvtxSemanticsCounter_t *out);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -142,7 +142,7 @@ PyGetSetDef bound_properties[] = {
 };
 
 PyTypeObject SpecialType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx._binding.context_method",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx._binding.context_method",
     .tp_basicsize = sizeof(Special),
     .tp_dealloc = special_dealloc,
     .tp_vectorcall_offset = offsetof(Special, vectorcall),
@@ -155,7 +155,7 @@ PyTypeObject SpecialType = {
 };
 
 PyTypeObject BoundType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx._binding.bound_context_method",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx._binding.bound_context_method",
     .tp_basicsize = sizeof(Bound),
     .tp_dealloc = bound_dealloc,
     .tp_vectorcall_offset = offsetof(Bound, vectorcall),
@@ -192,4 +192,4 @@ bool add_context_methods(PyTypeObject *type, SpecialFunction enter, SpecialFunct
          add(type, "__enter__", enter, false) && add(type, "__exit__", exit, true);
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

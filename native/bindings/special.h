@@ -7,11 +7,11 @@
 
 #include "compat.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 using SpecialFunction = PyObject *(*)(PyObject *self);
 
 // Adds both to a type that is ready; new objects of its subclasses inherit them.
 bool add_context_methods(PyTypeObject *type, SpecialFunction enter, SpecialFunction exit);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

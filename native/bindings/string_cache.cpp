@@ -4,7 +4,7 @@
 
 #include "domain.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 #if !defined(Py_GIL_DISABLED)
 StringSlot g_string_slots[kStringSlots];
@@ -122,4 +122,4 @@ void forget_registered(Domain *domain) {
 #endif
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -4,7 +4,7 @@
 #include "compat.h"
 #include "listener.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 struct Domain;
 
@@ -58,4 +58,4 @@ inline nvtxStringHandle_t registered(Domain *domain, PyObject *text) {
 // Forgets every handle: another tool has attached.
 void forget_registered(Domain *domain);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

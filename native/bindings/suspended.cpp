@@ -4,7 +4,7 @@
 
 #include "open.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 std::atomic<int> g_suspended{0};
 
@@ -142,4 +142,4 @@ void drop_suspended(Suspended *suspended) {
   delete suspended;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -5,7 +5,7 @@
 #include "frame.h"
 #include "tasks.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 struct Suspended : Owner {
   Frame *frame = nullptr;
@@ -31,4 +31,4 @@ void drop_suspended(Suspended *suspended);
 Frame *python_caller_of(Frame *frame);
 Frame *python_frame(Frame *frame);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

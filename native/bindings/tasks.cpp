@@ -9,11 +9,11 @@
 #include "schemas.h"
 #include "string_cache.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 __thread ThreadTask t_task
     __attribute__((tls_model("initial-exec"))) = {0, kNever, kNever, 0, nullptr, 0, 0, 0, false};
-std::atomic<const WarplineTasks *> g_tasks{nullptr};
+std::atomic<const WarplensTasks *> g_tasks{nullptr};
 std::atomic<bool> g_tasks_later{false};
 std::atomic<uint64_t> g_news{0};
 
@@ -27,7 +27,7 @@ std::atomic<const uint32_t *> g_recording{&kOnlyRecording};
 
 namespace {
 
-using AskForTasks = const WarplineTasks *(*)();
+using AskForTasks = const WarplensTasks *(*)();
 std::atomic<AskForTasks> g_ask{nullptr};
 
 PyObject *g_context_range = nullptr;  // ContextVar: Open
@@ -47,7 +47,7 @@ void note_dealloc(PyObject *o) {
 }
 
 PyTypeObject NoteType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx._binding.TaskNote",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx._binding.TaskNote",
     .tp_basicsize = sizeof(Note),
     .tp_dealloc = note_dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -207,14 +207,14 @@ bool init_tasks() {
   }
   if (g_notes == nullptr) {
     g_notes = PyDict_New();
-    g_context_range = PyContextVar_New("warpline.nvtx.range", nullptr);
+    g_context_range = PyContextVar_New("warplens.nvtx.range", nullptr);
   }
   return g_notes != nullptr && g_context_range != nullptr;
 }
 
 void find_tasks(const char *library) {
   void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-  g_ask.store(handle != nullptr ? reinterpret_cast<AskForTasks>(dlsym(handle, "warpline_tasks")) : nullptr);
+  g_ask.store(handle != nullptr ? reinterpret_cast<AskForTasks>(dlsym(handle, "warplens_tasks")) : nullptr);
   g_tasks.store(nullptr);
   g_recording.store(&kOnlyRecording);
   g_tasks_later.store(g_ask.load() != nullptr);
@@ -224,10 +224,10 @@ void find_tasks(const char *library) {
   }
 }
 
-const WarplineTasks *ask_for_tasks() {
+const WarplensTasks *ask_for_tasks() {
   const AskForTasks ask = g_ask.load();
-  const WarplineTasks *tasks = ask != nullptr ? ask() : nullptr;
-  if (tasks != nullptr && tasks->size >= sizeof(WarplineTasks)) {
+  const WarplensTasks *tasks = ask != nullptr ? ask() : nullptr;
+  if (tasks != nullptr && tasks->size >= sizeof(WarplensTasks)) {
     g_recording.store(tasks->recording != nullptr ? tasks->recording : &kOnlyRecording);
     g_tasks.store(tasks, std::memory_order_release);
     g_tasks_later.store(false, std::memory_order_relaxed);
@@ -292,7 +292,7 @@ Owner *library_task(PyThreadState *state) {
   return t.seen;
 }
 
-uint32_t number_of(Owner *owner, const WarplineTasks *tasks) {
+uint32_t number_of(Owner *owner, const WarplensTasks *tasks) {
   const uint32_t now = recording();
   if (owner == nullptr) {
     return 0;
@@ -311,7 +311,7 @@ uint32_t number_of(Owner *owner, const WarplineTasks *tasks) {
 void tell_task_slowly(PyThreadState *state) {
   ThreadTask &t = t_task;
   const uint64_t news = g_news.load(std::memory_order_acquire);  // first: what comes later is looked at again
-  const WarplineTasks *tasks = agent_tasks();
+  const WarplensTasks *tasks = agent_tasks();
   refresh(state);
   if (tasks == nullptr) {
     t.told_at = g_tasks_later.load(std::memory_order_relaxed) ? kNever : state->context_ver;
@@ -334,4 +334,4 @@ void tell_task_slowly(PyThreadState *state) {
   t.news = news;
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

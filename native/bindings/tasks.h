@@ -4,12 +4,12 @@
 // generators have open ranges, the frames of the thread are looked through for them (see suspended.h).
 #pragma once
 
-#include <warpline/warpline.h>
+#include <warplens/warplens.h>
 
 #include "compat.h"
 #include "frame.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 struct Open;
 
@@ -47,7 +47,7 @@ inline constexpr uint64_t kNever = ~uint64_t{0};
 extern __thread ThreadTask t_task __attribute__((tls_model("initial-exec")));
 
 // The agent's functions, null while it does not listen or is another tool.
-extern std::atomic<const WarplineTasks *> g_tasks;
+extern std::atomic<const WarplensTasks *> g_tasks;
 
 // Frames that are Owners now.
 extern std::atomic<int> g_suspended;
@@ -66,11 +66,11 @@ bool init_tasks();
 // A tool has attached that was announced as `library`.
 void find_tasks(const char *library);
 
-const WarplineTasks *ask_for_tasks();
+const WarplensTasks *ask_for_tasks();
 extern std::atomic<bool> g_tasks_later;  // the agent listens, but was not recording when asked
 
-inline const WarplineTasks *agent_tasks() {
-  const WarplineTasks *tasks = g_tasks.load(std::memory_order_acquire);
+inline const WarplensTasks *agent_tasks() {
+  const WarplensTasks *tasks = g_tasks.load(std::memory_order_acquire);
   return tasks == nullptr && g_tasks_later.load(std::memory_order_relaxed) ? ask_for_tasks() : tasks;
 }
 
@@ -92,7 +92,7 @@ Owner *library_task(PyThreadState *state);
 PyObject *keeper_of(Owner *owner);
 
 // The task's number in the present recording; 0 for null. Makes it where there is none.
-uint32_t number_of(Owner *owner, const WarplineTasks *tasks);
+uint32_t number_of(Owner *owner, const WarplensTasks *tasks);
 
 // The range that new tasks of the context that runs will be part of. New reference or null; no exception may be set.
 Open *context_range();
@@ -101,4 +101,4 @@ void set_context_range(Open *range);
 // Forgets what the thread knows, where another thread state or recording has come. Before the functions above.
 void refresh(PyThreadState *state);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -5,7 +5,7 @@
 #include "annotate.h"
 #include "event.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 namespace {
 
@@ -72,7 +72,7 @@ PyObject *wrapped_repr(PyObject *self) {
 }
 
 PyObject *wrapped_reduce(PyObject *self, PyObject *) {
-  PyObject *module = PyImport_ImportModule("warpline.nvtx._decorate");
+  PyObject *module = PyImport_ImportModule("warplens.nvtx._decorate");
   if (module == nullptr) {
     return nullptr;
   }
@@ -131,7 +131,7 @@ PyGetSetDef properties[] = {
 }  // namespace
 
 PyTypeObject WrappedType = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warpline.nvtx._binding.annotated_function",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "warplens.nvtx._binding.annotated_function",
     .tp_basicsize = sizeof(Wrapped),
     .tp_dealloc = wrapped_dealloc,
     .tp_vectorcall_offset = offsetof(Wrapped, vectorcall),
@@ -175,4 +175,4 @@ PyObject *wrap(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   return reinterpret_cast<PyObject *>(self);
 }
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -3,11 +3,11 @@
 
 #include "compat.h"
 
-namespace warpline::binding {
+namespace warplens::binding {
 
 extern PyTypeObject WrappedType;
 
-// wrap(annotation, func, name) for warpline.nvtx._decorate; `name` is used where the annotation has no message.
+// wrap(annotation, func, name) for warplens.nvtx._decorate; `name` is used where the annotation has no message.
 PyObject *wrap(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 
-}  // namespace warpline::binding
+}  // namespace warplens::binding

@@ -7,11 +7,11 @@ try:
 except (m.PackageNotFoundError, StopIteration):
     pass
 ]=]
-  OUTPUT_VARIABLE WARPLINE_NVTX_WHEEL
+  OUTPUT_VARIABLE WARPLENS_NVTX_WHEEL
   OUTPUT_STRIP_TRAILING_WHITESPACE)
-find_path(WARPLINE_NVTX_INCLUDE nvtx3/nvToolsExtCounters.h
-  HINTS ${WARPLINE_NVTX_WHEEL} $ENV{CUDA_HOME}/include /usr/local/cuda/include
+find_path(WARPLENS_NVTX_INCLUDE nvtx3/nvToolsExtCounters.h
+  HINTS ${WARPLENS_NVTX_WHEEL} $ENV{CUDA_HOME}/include /usr/local/cuda/include
   REQUIRED
   DOC "Folder that holds nvtx3/nvToolsExt.h of CUDA 13 or later (pip install nvidia-nvtx)")
 add_library(nvtx_headers INTERFACE)
-target_include_directories(nvtx_headers SYSTEM INTERFACE ${WARPLINE_NVTX_INCLUDE})
+target_include_directories(nvtx_headers SYSTEM INTERFACE ${WARPLENS_NVTX_INCLUDE})

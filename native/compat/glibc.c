@@ -21,10 +21,10 @@
 #endif
 
 #define OLD_AS(version, result, name, parameters, arguments)    \
-  __asm__(".symver warpline_old_" #name "," #name "@" version); \
-  extern result warpline_old_##name parameters;                 \
+  __asm__(".symver warplens_old_" #name "," #name "@" version); \
+  extern result warplens_old_##name parameters;                 \
   result name parameters {                                      \
-    return warpline_old_##name arguments;                       \
+    return warplens_old_##name arguments;                       \
   }
 #define OLD(result, name, parameters, arguments) OLD_AS(BASE, result, name, parameters, arguments)
 
@@ -146,4 +146,4 @@ int _dl_find_object(void *address, struct dl_find_object *out) {
 #endif /* glibc, on a machine whose first version node is known */
 
 /* ISO C wants a file to hold something. */
-extern int warpline_compat_is_not_empty;
+extern int warplens_compat_is_not_empty;

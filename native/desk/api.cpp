@@ -1,4 +1,4 @@
-// The C functions that warpline.spool.desk calls through ctypes. Negative results are errors; nothing throws across.
+// The C functions that warplens.spool.desk calls through ctypes. Negative results are errors; nothing throws across.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -15,11 +15,11 @@
 #include "slice.h"
 #include "string_chunk.h"
 
-using warpline::desk::ClockMap;
-using warpline::desk::Events;
-using warpline::desk::guarded;
-using warpline::desk::Layout;
-using warpline::desk::Slicer;
+using warplens::desk::ClockMap;
+using warplens::desk::Events;
+using warplens::desk::guarded;
+using warplens::desk::Layout;
+using warplens::desk::Slicer;
 
 namespace {
 
@@ -27,16 +27,16 @@ struct Timeline {
   explicit Timeline(const Layout &layout) : events(layout) {}
   Events events;
   std::unique_ptr<Slicer> slicer;
-  warpline::desk::BlobReader blobs;
+  warplens::desk::BlobReader blobs;
 };
 
 }  // namespace
 
-WARPLINE_API uint32_t warpline_desk_abi_version() {
+WARPLENS_API uint32_t warplens_desk_abi_version() {
   return 5;
 }
 
-WARPLINE_API Timeline *warpline_desk_new(const Layout *layout) {
+WARPLENS_API Timeline *warplens_desk_new(const Layout *layout) {
   try {
     return new Timeline(*layout);
   } catch (...) {
@@ -44,12 +44,12 @@ WARPLINE_API Timeline *warpline_desk_new(const Layout *layout) {
   }
 }
 
-WARPLINE_API void warpline_desk_free(Timeline *timeline) {
+WARPLENS_API void warplens_desk_free(Timeline *timeline) {
   delete timeline;
 }
 
 // Only events that overlap one of `count` times are wanted.
-WARPLINE_API int64_t warpline_desk_choose(Timeline *timeline, const uint64_t *begins, const uint64_t *ends,
+WARPLENS_API int64_t warplens_desk_choose(Timeline *timeline, const uint64_t *begins, const uint64_t *ends,
                                           uint64_t count) {
   return guarded([&] {
     timeline->events.choose(begins, ends, count);
@@ -57,24 +57,24 @@ WARPLINE_API int64_t warpline_desk_choose(Timeline *timeline, const uint64_t *be
   });
 }
 
-WARPLINE_API int64_t warpline_desk_scan(Timeline *timeline, const uint8_t *base, uint64_t offset,
+WARPLENS_API int64_t warplens_desk_scan(Timeline *timeline, const uint8_t *base, uint64_t offset,
                                         uint64_t bytes, uint32_t thread) {
   return guarded([&] { return timeline->events.scan(base, offset, bytes, thread); });
 }
 
-WARPLINE_API int64_t warpline_desk_open(Timeline *timeline, const uint8_t *records,
-                                        const warpline::desk::OpenFacts *facts, uint64_t count) {
+WARPLENS_API int64_t warplens_desk_open(Timeline *timeline, const uint8_t *records,
+                                        const warplens::desk::OpenFacts *facts, uint64_t count) {
   return guarded([&] {
     timeline->events.add_open(records, facts, count);
     return 0;
   });
 }
 
-WARPLINE_API int64_t warpline_desk_plan(Timeline *timeline, uint64_t rows) {
+WARPLENS_API int64_t warplens_desk_plan(Timeline *timeline, uint64_t rows) {
   return guarded([&] { return timeline->events.plan(rows); });
 }
 
-WARPLINE_API int64_t warpline_desk_assign(Timeline *timeline, const uint8_t *base, uint64_t first,
+WARPLENS_API int64_t warplens_desk_assign(Timeline *timeline, const uint8_t *base, uint64_t first,
                                           uint64_t last) {
   return guarded([&] {
     timeline->events.assign(base, first, last);
@@ -82,7 +82,7 @@ WARPLINE_API int64_t warpline_desk_assign(Timeline *timeline, const uint8_t *bas
   });
 }
 
-WARPLINE_API int64_t warpline_desk_keys(Timeline *timeline, int64_t process, int64_t thread_base,
+WARPLENS_API int64_t warplens_desk_keys(Timeline *timeline, int64_t process, int64_t thread_base,
                                         int64_t range_base) {
   return guarded([&] {
     timeline->slicer =
@@ -91,7 +91,7 @@ WARPLINE_API int64_t warpline_desk_keys(Timeline *timeline, int64_t process, int
   });
 }
 
-WARPLINE_API int64_t warpline_desk_set_strings(Timeline *timeline, const uint32_t *lookup, uint64_t count,
+WARPLENS_API int64_t warplens_desk_set_strings(Timeline *timeline, const uint32_t *lookup, uint64_t count,
                                                uint64_t strings) {
   return guarded([&] {
     timeline->slicer->set_strings(lookup, count, strings);
@@ -99,7 +99,7 @@ WARPLINE_API int64_t warpline_desk_set_strings(Timeline *timeline, const uint32_
   });
 }
 
-WARPLINE_API int64_t warpline_desk_set_clock(Timeline *timeline, const int64_t *from, const int64_t *to,
+WARPLENS_API int64_t warplens_desk_set_clock(Timeline *timeline, const int64_t *from, const int64_t *to,
                                              uint64_t count) {
   return guarded([&] {
     timeline->slicer->set_clock(ClockMap(from, to, count));
@@ -107,7 +107,7 @@ WARPLINE_API int64_t warpline_desk_set_clock(Timeline *timeline, const int64_t *
   });
 }
 
-WARPLINE_API int64_t warpline_desk_set_makers(Timeline *timeline, const uint32_t *tasks,
+WARPLENS_API int64_t warplens_desk_set_makers(Timeline *timeline, const uint32_t *tasks,
                                               const uint64_t *makers, uint64_t count) {
   return guarded([&] {
     timeline->slicer->set_makers(tasks, makers, count);
@@ -116,7 +116,7 @@ WARPLINE_API int64_t warpline_desk_set_makers(Timeline *timeline, const uint32_t
 }
 
 // Fills the columns of one slice; out: how many rows each table has.
-WARPLINE_API int64_t warpline_desk_slice(Timeline *timeline, const uint8_t *base, uint64_t slice,
+WARPLENS_API int64_t warplens_desk_slice(Timeline *timeline, const uint8_t *base, uint64_t slice,
                                          uint64_t *out) {
   return guarded([&] {
     timeline->slicer->build(base, slice);
@@ -127,13 +127,13 @@ WARPLINE_API int64_t warpline_desk_slice(Timeline *timeline, const uint8_t *base
   });
 }
 
-WARPLINE_API const void *warpline_desk_column(const Timeline *timeline, uint32_t table, const char *name,
+WARPLENS_API const void *warplens_desk_column(const Timeline *timeline, uint32_t table, const char *name,
                                               uint64_t *bytes) {
   return timeline->slicer->buffer(table, name, bytes);
 }
 
 // Offset, records, thread of each segment.
-WARPLINE_API int64_t warpline_desk_segments(const Timeline *timeline, uint64_t *out, uint64_t room) {
+WARPLENS_API int64_t warplens_desk_segments(const Timeline *timeline, uint64_t *out, uint64_t room) {
   const auto &segments = timeline->events.segments();
   for (uint64_t index = 0; index < std::min<uint64_t>(room, segments.size()); ++index) {
     out[3 * index] = segments[index].offset;
@@ -144,14 +144,14 @@ WARPLINE_API int64_t warpline_desk_segments(const Timeline *timeline, uint64_t *
 }
 
 // Offsets of the records that are no events.
-WARPLINE_API int64_t warpline_desk_meta(const Timeline *timeline, uint64_t *out, uint64_t room) {
+WARPLENS_API int64_t warplens_desk_meta(const Timeline *timeline, uint64_t *out, uint64_t room) {
   const auto &meta = timeline->events.meta();
   std::copy_n(meta.begin(), std::min<uint64_t>(room, meta.size()), out);
   return static_cast<int64_t>(meta.size());
 }
 
 // Thread, start, name, domain, type of the last event of each segment.
-WARPLINE_API int64_t warpline_desk_last_events(const Timeline *timeline, uint64_t *out, uint64_t room) {
+WARPLENS_API int64_t warplens_desk_last_events(const Timeline *timeline, uint64_t *out, uint64_t room) {
   const auto &events = timeline->events.last_events();
   for (uint64_t index = 0; index < std::min<uint64_t>(room, events.size()); ++index) {
     const auto &event = events[index];
@@ -162,7 +162,7 @@ WARPLINE_API int64_t warpline_desk_last_events(const Timeline *timeline, uint64_
 }
 
 // Index, first start, events of each thread.
-WARPLINE_API int64_t warpline_desk_threads(const Timeline *timeline, int64_t *out, uint64_t room) {
+WARPLENS_API int64_t warplens_desk_threads(const Timeline *timeline, int64_t *out, uint64_t room) {
   uint64_t index = 0;
   for (const auto &[thread, seen] : timeline->events.threads()) {
     if (index == room) {
@@ -177,7 +177,7 @@ WARPLINE_API int64_t warpline_desk_threads(const Timeline *timeline, int64_t *ou
 }
 
 // Task, first start, thread of each task.
-WARPLINE_API int64_t warpline_desk_tasks(const Timeline *timeline, int64_t *out, uint64_t room) {
+WARPLENS_API int64_t warplens_desk_tasks(const Timeline *timeline, int64_t *out, uint64_t room) {
   uint64_t index = 0;
   for (const auto &[task, seen] : timeline->events.tasks()) {
     if (index == room) {
@@ -191,13 +191,13 @@ WARPLINE_API int64_t warpline_desk_tasks(const Timeline *timeline, int64_t *out,
 }
 
 // The rows of ranges by the agent's ids, -1 where there is none; those that nobody named as a parent are not known.
-WARPLINE_API int64_t warpline_desk_rows_of(Timeline *timeline, const uint64_t *ids, uint64_t count,
+WARPLENS_API int64_t warplens_desk_rows_of(Timeline *timeline, const uint64_t *ids, uint64_t count,
                                            int64_t *rows) {
   std::transform(ids, ids + count, rows, [&](uint64_t id) { return timeline->events.parents().row(id); });
   return 0;
 }
 
-WARPLINE_API int64_t warpline_desk_blob_chunks(Timeline *timeline, const uint64_t *offsets,
+WARPLENS_API int64_t warplens_desk_blob_chunks(Timeline *timeline, const uint64_t *offsets,
                                                const uint64_t *sizes, uint64_t count) {
   return guarded([&] {
     timeline->blobs.set_chunks(offsets, sizes, count);
@@ -206,7 +206,7 @@ WARPLINE_API int64_t warpline_desk_blob_chunks(Timeline *timeline, const uint64_
 }
 
 // Follows chains of payloads; returns how many payloads `blobs_found` will copy out.
-WARPLINE_API int64_t warpline_desk_blobs_walk(Timeline *timeline, const uint8_t *base, const uint64_t *first,
+WARPLENS_API int64_t warplens_desk_blobs_walk(Timeline *timeline, const uint8_t *base, const uint64_t *first,
                                               uint64_t count) {
   return guarded([&] {
     timeline->blobs.walk(base, first, count);
@@ -214,7 +214,7 @@ WARPLINE_API int64_t warpline_desk_blobs_walk(Timeline *timeline, const uint8_t 
   });
 }
 
-WARPLINE_API void warpline_desk_blobs_found(const Timeline *timeline, uint32_t *event, uint64_t *offset,
+WARPLENS_API void warplens_desk_blobs_found(const Timeline *timeline, uint32_t *event, uint64_t *offset,
                                             uint32_t *size, uint32_t *flags, uint64_t *schema) {
   const auto &found = timeline->blobs.found;
   std::copy(found.event.begin(), found.event.end(), event);
@@ -225,7 +225,7 @@ WARPLINE_API void warpline_desk_blobs_found(const Timeline *timeline, uint32_t *
 }
 
 // Puts pieces of memory behind each other.
-WARPLINE_API void warpline_desk_gather(const uint8_t *base, const uint64_t *offsets, const uint32_t *sizes,
+WARPLENS_API void warplens_desk_gather(const uint8_t *base, const uint64_t *offsets, const uint32_t *sizes,
                                        uint64_t count, uint8_t *out) {
   for (uint64_t index = 0; index < count; ++index) {
     out = std::copy_n(base + offsets[index], sizes[index], out);
@@ -233,7 +233,7 @@ WARPLINE_API void warpline_desk_gather(const uint8_t *base, const uint64_t *offs
 }
 
 // ranges, start_ends, marks, samples, operations, damaged, backwards, lost_names, lost_parents, damaged_blobs, first, last.
-WARPLINE_API void warpline_desk_counts(Timeline *timeline, int64_t *out) {
+WARPLENS_API void warplens_desk_counts(Timeline *timeline, int64_t *out) {
   const auto &counts = timeline->events.counts();
   const uint64_t numbers[] = {
       counts.ranges,  counts.start_ends, counts.marks,      counts.samples,      counts.operations,
@@ -244,18 +244,18 @@ WARPLINE_API void warpline_desk_counts(Timeline *timeline, int64_t *out) {
 }
 
 // At most `most` strings of at most `*bytes` bytes together; `*bytes` becomes what they have.
-WARPLINE_API int64_t warpline_desk_strings(const uint8_t *chunk, uint64_t size, uint64_t most, uint32_t *ids,
+WARPLENS_API int64_t warplens_desk_strings(const uint8_t *chunk, uint64_t size, uint64_t most, uint32_t *ids,
                                            int64_t *ends, uint8_t *data, uint64_t *bytes, uint32_t *broken) {
   return static_cast<int64_t>(
-      warpline::desk::read_strings(chunk, size, most, ids, ends, data, bytes, broken));
+      warplens::desk::read_strings(chunk, size, most, ids, ends, data, bytes, broken));
 }
 
-WARPLINE_API int64_t warpline_desk_unite(const int64_t *start, const int64_t *end, uint64_t count,
+WARPLENS_API int64_t warplens_desk_unite(const int64_t *start, const int64_t *end, uint64_t count,
                                          int64_t *out_start, int64_t *out_end) {
-  return static_cast<int64_t>(warpline::desk::unite(start, end, count, out_start, out_end));
+  return static_cast<int64_t>(warplens::desk::unite(start, end, count, out_start, out_end));
 }
 
-WARPLINE_API int64_t warpline_desk_map_times(const int64_t *from, const int64_t *to, uint64_t knots,
+WARPLENS_API int64_t warplens_desk_map_times(const int64_t *from, const int64_t *to, uint64_t knots,
                                              const int64_t *times, int64_t *out, uint64_t count) {
   return guarded([&] {
     std::transform(times, times + count, out, ClockMap(from, to, knots));
@@ -264,10 +264,10 @@ WARPLINE_API int64_t warpline_desk_map_times(const int64_t *from, const int64_t 
 }
 
 // Depth and parent (row number or -1) of push/pop ranges of one or more threads, rows in order of start.
-WARPLINE_API int64_t warpline_desk_nest(const int64_t *thread, const int64_t *start, const int64_t *end,
+WARPLENS_API int64_t warplens_desk_nest(const int64_t *thread, const int64_t *start, const int64_t *end,
                                         uint64_t count, int32_t *depth, int64_t *parent) {
   return guarded([&] {
-    std::unordered_map<int64_t, warpline::desk::Nest> nests;
+    std::unordered_map<int64_t, warplens::desk::Nest> nests;
     for (uint64_t row = 0; row < count; ++row) {
       const auto place = nests[thread[row]].add(start[row], end[row], static_cast<int64_t>(row));
       depth[row] = static_cast<int32_t>(place.depth);
@@ -278,10 +278,10 @@ WARPLINE_API int64_t warpline_desk_nest(const int64_t *thread, const int64_t *st
 }
 
 // Lanes of start/end ranges, rows in order of start.
-WARPLINE_API int64_t warpline_desk_lanes(const int64_t *start, const int64_t *end, uint64_t count,
+WARPLENS_API int64_t warplens_desk_lanes(const int64_t *start, const int64_t *end, uint64_t count,
                                          int32_t *lane) {
   return guarded([&] {
-    warpline::desk::ProcessLanes lanes;
+    warplens::desk::ProcessLanes lanes;
     for (uint64_t row = 0; row < count; ++row) {
       lane[row] = static_cast<int32_t>(lanes.add(start[row], end[row]));
     }

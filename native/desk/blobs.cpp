@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 namespace {
 
@@ -118,4 +118,4 @@ void BlobReader::walk(const uint8_t *base, const uint64_t *first, uint64_t count
   }
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

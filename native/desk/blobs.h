@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 // The payloads of some events, column by column.
 struct Blobs {
@@ -49,4 +49,4 @@ class BlobReader {
   std::vector<Chunk> chunks_;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 class ClockMap {
  public:
@@ -38,4 +38,4 @@ class ClockMap {
   std::vector<int64_t> to_;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

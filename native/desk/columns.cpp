@@ -2,7 +2,7 @@
 
 #include <bit>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 namespace {
 
@@ -85,4 +85,4 @@ void OperationColumns::reset(size_t count) {
   value.resize(count);
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 struct Bits {
   std::vector<uint8_t> bytes;
@@ -155,4 +155,4 @@ struct OperationColumns : InstantColumns {
   void reset(size_t rows);
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #if defined(_WIN32)
-#define WARPLINE_EXPORT extern "C" __declspec(dllexport)
+#define WARPLENS_EXPORT extern "C" __declspec(dllexport)
 #else
-#define WARPLINE_EXPORT extern "C" __attribute__((visibility("default")))
+#define WARPLENS_EXPORT extern "C" __attribute__((visibility("default")))
 #endif
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 namespace {
 
@@ -112,11 +112,11 @@ void CriticalGraph::latest(const int64_t *weight, const int64_t *delay, int64_t 
   }
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk
 
-using warpline::desk::CriticalGraph;
+using warplens::desk::CriticalGraph;
 
-WARPLINE_EXPORT CriticalGraph *warpline_critical_new(const int64_t *from, const int64_t *to, uint64_t edges,
+WARPLENS_EXPORT CriticalGraph *warplens_critical_new(const int64_t *from, const int64_t *to, uint64_t edges,
                                                      uint64_t points) {
   try {
     return new CriticalGraph(from, to, edges, points);
@@ -125,26 +125,26 @@ WARPLINE_EXPORT CriticalGraph *warpline_critical_new(const int64_t *from, const 
   }
 }
 
-WARPLINE_EXPORT void warpline_critical_free(CriticalGraph *graph) {
+WARPLENS_EXPORT void warplens_critical_free(CriticalGraph *graph) {
   delete graph;
 }
 
-WARPLINE_EXPORT uint64_t warpline_critical_sorted(const CriticalGraph *graph) {
+WARPLENS_EXPORT uint64_t warplens_critical_sorted(const CriticalGraph *graph) {
   return graph->sorted();
 }
 
-WARPLINE_EXPORT uint64_t warpline_critical_observe(CriticalGraph *graph, const int64_t *weight,
+WARPLENS_EXPORT uint64_t warplens_critical_observe(CriticalGraph *graph, const int64_t *weight,
                                                    const int64_t *observed, int64_t *time, int64_t *delay,
                                                    int64_t *binding) {
   return graph->observe(weight, observed, time, delay, binding);
 }
 
-WARPLINE_EXPORT void warpline_critical_times(const CriticalGraph *graph, const int64_t *weight,
+WARPLENS_EXPORT void warplens_critical_times(const CriticalGraph *graph, const int64_t *weight,
                                              const int64_t *delay, const int64_t *first, int64_t *time) {
   graph->times(weight, delay, first, time);
 }
 
-WARPLINE_EXPORT void warpline_critical_latest(const CriticalGraph *graph, const int64_t *weight,
+WARPLENS_EXPORT void warplens_critical_latest(const CriticalGraph *graph, const int64_t *weight,
                                               const int64_t *delay, int64_t last, int64_t *late) {
   graph->latest(weight, delay, last, late);
 }

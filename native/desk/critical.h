@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 // An edge says that `to` comes at least `weight` after `from`. Where the time of a point was observed, what it came later than its edges
 // ask for is its delay; it keeps that when weights are changed.
@@ -39,4 +39,4 @@ class CriticalGraph {
   std::vector<int64_t> order_;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

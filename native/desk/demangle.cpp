@@ -7,9 +7,9 @@
 #include <cstring>
 
 #if defined(_WIN32)
-#define WARPLINE_EXPORT extern "C" __declspec(dllexport)
+#define WARPLENS_EXPORT extern "C" __declspec(dllexport)
 #else
-#define WARPLINE_EXPORT extern "C" __attribute__((visibility("default")))
+#define WARPLENS_EXPORT extern "C" __attribute__((visibility("default")))
 #endif
 
 #if defined(__GLIBCXX__)
@@ -20,7 +20,7 @@ extern "C" int __gcclibcxx_demangle_callback(const char *, void (*)(const char *
 #include <cxxabi.h>
 #endif
 
-namespace warpline::desk {
+namespace warplens::desk {
 namespace {
 
 bool looks_mangled(const char *name) {
@@ -86,8 +86,8 @@ size_t demangle(const char *, char *, size_t) {
 }
 #endif
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk
 
-WARPLINE_EXPORT int64_t warpline_desk_demangle(const char *mangled, char *out, uint64_t room) {
-  return static_cast<int64_t>(warpline::desk::demangle(mangled, out, room));
+WARPLENS_EXPORT int64_t warplens_desk_demangle(const char *mangled, char *out, uint64_t room) {
+  return static_cast<int64_t>(warplens::desk::demangle(mangled, out, room));
 }

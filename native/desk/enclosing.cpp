@@ -3,12 +3,12 @@
 #include <new>
 
 #if defined(_WIN32)
-#define WARPLINE_EXPORT extern "C" __declspec(dllexport)
+#define WARPLENS_EXPORT extern "C" __declspec(dllexport)
 #else
-#define WARPLINE_EXPORT extern "C" __attribute__((visibility("default")))
+#define WARPLENS_EXPORT extern "C" __attribute__((visibility("default")))
 #endif
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 void Enclosing::push(const Ranges &ranges, size_t row) {
   const auto found = threads_.find(ranges.thread[row]);
@@ -39,11 +39,11 @@ void Enclosing::add(const Ranges &ranges, const int64_t *thread, const int64_t *
   }
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk
 
-using warpline::desk::Enclosing;
+using warplens::desk::Enclosing;
 
-WARPLINE_EXPORT Enclosing *warpline_desk_enclosing_new(const int64_t *threads, uint64_t count) {
+WARPLENS_EXPORT Enclosing *warplens_desk_enclosing_new(const int64_t *threads, uint64_t count) {
   try {
     auto *made = new Enclosing;
     for (uint64_t index = 0; index < count; ++index) {
@@ -55,11 +55,11 @@ WARPLINE_EXPORT Enclosing *warpline_desk_enclosing_new(const int64_t *threads, u
   }
 }
 
-WARPLINE_EXPORT void warpline_desk_enclosing_free(Enclosing *enclosing) {
+WARPLENS_EXPORT void warplens_desk_enclosing_free(Enclosing *enclosing) {
   delete enclosing;
 }
 
-WARPLINE_EXPORT int64_t warpline_desk_enclosing_add(Enclosing *enclosing, const Enclosing::Ranges *ranges,
+WARPLENS_EXPORT int64_t warplens_desk_enclosing_add(Enclosing *enclosing, const Enclosing::Ranges *ranges,
                                                     const int64_t *thread, const int64_t *time,
                                                     uint64_t count, int64_t *out) {
   try {

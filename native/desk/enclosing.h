@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 class Enclosing {
  public:
@@ -42,4 +42,4 @@ class Enclosing {
   std::unordered_map<int64_t, Stack> threads_;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 struct Begun {
   int64_t start;
@@ -73,4 +73,4 @@ class EventPairs {
   std::unordered_map<PairKey, std::vector<Begun>, PairHash> open_;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -9,7 +9,7 @@
 
 #include "trace_fields.h"
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 using Values = std::array<int64_t, kFields>;
 
@@ -66,4 +66,4 @@ class EventRows {
   size_t rows_ = 0;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 Events::Events(const Layout &layout) : layout_(layout) {
   const std::pair<uint32_t, Kind> known[] = {{layout.range_type, Kind::range},
@@ -199,4 +199,4 @@ void Events::assign(const uint8_t *base, uint64_t first, uint64_t last) {
   }
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -11,7 +11,7 @@
 
 #include "parents.h"
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 inline constexpr uint32_t kNone = 0xffffffff;
 inline constexpr uint32_t kUnknownThread = (1U << 24) - 1;  // the last index a thread key can hold
@@ -199,4 +199,4 @@ class Events {
   Counts counts_;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -11,9 +11,9 @@
 #include <vector>
 
 #if defined(_WIN32)
-#define WARPLINE_EXPORT extern "C" __declspec(dllexport)
+#define WARPLENS_EXPORT extern "C" __declspec(dllexport)
 #else
-#define WARPLINE_EXPORT extern "C" __attribute__((visibility("default")))
+#define WARPLENS_EXPORT extern "C" __attribute__((visibility("default")))
 #endif
 
 namespace {
@@ -208,17 +208,17 @@ Result finish(Group &group) {
 
 }  // namespace
 
-WARPLINE_EXPORT void *warpline_durations_new() {
+WARPLENS_EXPORT void *warplens_durations_new() {
   return new Groups;
 }
 
-WARPLINE_EXPORT void warpline_durations_free(void *handle) {
+WARPLENS_EXPORT void warplens_durations_free(void *handle) {
   delete static_cast<Groups *>(handle);
 }
 
 // Adds end[i] - start[i] to the group whose key is OR over k of remap[k][codes[k][i] + 1] << shift[k]; a code of -1 is null, and
 // remap[k] has sizes[k] entries. Rows where `keep` (may be null) is 0 are left out.
-WARPLINE_EXPORT void warpline_durations_add(void *handle, int64_t rows, const int64_t *start,
+WARPLENS_EXPORT void warplens_durations_add(void *handle, int64_t rows, const int64_t *start,
                                             const int64_t *end, const uint8_t *keep, int32_t keys,
                                             const int32_t *const *codes, const uint64_t *const *remap,
                                             const uint8_t *shift, const int64_t *sizes) {
@@ -254,7 +254,7 @@ WARPLINE_EXPORT void warpline_durations_add(void *handle, int64_t rows, const in
 }
 
 // Moves all of `from` into `handle`; `from` is left empty, still to be freed.
-WARPLINE_EXPORT void warpline_durations_merge(void *handle, void *from) {
+WARPLENS_EXPORT void warplens_durations_merge(void *handle, void *from) {
   Groups &into = *static_cast<Groups *>(handle);
   for (auto &other : static_cast<Groups *>(from)->all()) {
     Group &group = into.at(other->key);
@@ -264,12 +264,12 @@ WARPLINE_EXPORT void warpline_durations_merge(void *handle, void *from) {
   }
 }
 
-WARPLINE_EXPORT int64_t warpline_durations_groups(void *handle) {
+WARPLENS_EXPORT int64_t warplens_durations_groups(void *handle) {
   return static_cast<int64_t>(static_cast<Groups *>(handle)->all().size());
 }
 
 // Fills rows first .. last-1 of the output arrays, one per group; may run for different rows in several threads.
-WARPLINE_EXPORT void warpline_durations_finish(void *handle, int64_t first, int64_t last, uint64_t *key,
+WARPLENS_EXPORT void warplens_durations_finish(void *handle, int64_t first, int64_t last, uint64_t *key,
                                                int64_t *count, int64_t *total, int64_t *least,
                                                int64_t *greatest, double *median, double *deviation) {
   auto &groups = static_cast<Groups *>(handle)->all();
@@ -287,8 +287,8 @@ WARPLINE_EXPORT void warpline_durations_finish(void *handle, int64_t first, int6
 }
 
 // Fills rows first .. last-1 of `values`: of each group the least value that `share` (0 to 1) of its values do not exceed. After
-// `warpline_durations_finish` of these rows.
-WARPLINE_EXPORT void warpline_durations_rank(void *handle, int64_t first, int64_t last, double share,
+// `warplens_durations_finish` of these rows.
+WARPLENS_EXPORT void warplens_durations_rank(void *handle, int64_t first, int64_t last, double share,
                                              int64_t *values) {
   auto &groups = static_cast<Groups *>(handle)->all();
   for (int64_t i = first; i < last; ++i) {

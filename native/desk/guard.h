@@ -4,12 +4,12 @@
 #include <cstdint>
 
 #if defined(_WIN32)
-#define WARPLINE_API extern "C" __declspec(dllexport)
+#define WARPLENS_API extern "C" __declspec(dllexport)
 #else
-#define WARPLINE_API extern "C" __attribute__((visibility("default")))
+#define WARPLENS_API extern "C" __attribute__((visibility("default")))
 #endif
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 constexpr int64_t kNoMemory = -1;
 
@@ -22,4 +22,4 @@ int64_t guarded(const Work &work) noexcept {
   }
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

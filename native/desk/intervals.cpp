@@ -1,6 +1,6 @@
 #include "intervals.h"
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 uint64_t unite(const int64_t *start, const int64_t *end, uint64_t count, int64_t *out_start,
                int64_t *out_end) {
@@ -20,4 +20,4 @@ uint64_t unite(const int64_t *start, const int64_t *end, uint64_t count, int64_t
   return size;
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

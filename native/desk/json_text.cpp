@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
-namespace warpline::desk::json {
+namespace warplens::desk::json {
 
 const char *value_end(const char *at, const char *end, const char *&bad) {
   bad = nullptr;
@@ -287,4 +287,4 @@ void unescape(std::string_view text, std::string &out) {
   }
 }
 
-}  // namespace warpline::desk::json
+}  // namespace warplens::desk::json

@@ -1,4 +1,4 @@
-// The C functions of the index of lanes that warpline.report.index calls through ctypes. Negative results are errors.
+// The C functions of the index of lanes that warplens.report.index calls through ctypes. Negative results are errors.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -8,8 +8,8 @@
 #include "lod_find.h"
 #include "lod_viewport.h"
 
-namespace lod = warpline::desk::lod;
-using warpline::desk::guarded;
+namespace lod = warplens::desk::lod;
+using warplens::desk::guarded;
 
 namespace {
 
@@ -29,7 +29,7 @@ void copy_hits(const Hits &hits, uint32_t *places, int64_t *times, uint32_t *abo
 }  // namespace
 
 // What is to be written goes behind `offset` in the file.
-WARPLINE_API lod::Builder *warpline_lod_new(uint64_t offset) {
+WARPLENS_API lod::Builder *warplens_lod_new(uint64_t offset) {
   try {
     auto builder = std::make_unique<lod::Builder>();
     builder->begin_at(offset);
@@ -39,11 +39,11 @@ WARPLINE_API lod::Builder *warpline_lod_new(uint64_t offset) {
   }
 }
 
-WARPLINE_API void warpline_lod_free(lod::Builder *builder) {
+WARPLENS_API void warplens_lod_free(lod::Builder *builder) {
   delete builder;
 }
 
-WARPLINE_API int64_t warpline_lod_add(lod::Builder *builder, const lod::Batch *batch) {
+WARPLENS_API int64_t warplens_lod_add(lod::Builder *builder, const lod::Batch *batch) {
   return guarded([&] {
     builder->add(*batch);
     return 0;
@@ -51,21 +51,21 @@ WARPLINE_API int64_t warpline_lod_add(lod::Builder *builder, const lod::Batch *b
 }
 
 // What is to be written next; it stays there until `taken`.
-WARPLINE_API const uint8_t *warpline_lod_fresh(lod::Builder *builder, uint64_t *bytes) {
+WARPLENS_API const uint8_t *warplens_lod_fresh(lod::Builder *builder, uint64_t *bytes) {
   *bytes = builder->fresh().size();
   return builder->fresh().data();
 }
 
-WARPLINE_API void warpline_lod_taken(lod::Builder *builder) {
+WARPLENS_API void warplens_lod_taken(lod::Builder *builder) {
   builder->taken();
 }
 
 // 1: `close` needs the file as it is by now.
-WARPLINE_API int64_t warpline_lod_disordered(const lod::Builder *builder) {
+WARPLENS_API int64_t warplens_lod_disordered(const lod::Builder *builder) {
   return builder->disordered() ? 1 : 0;
 }
 
-WARPLINE_API int64_t warpline_lod_close(lod::Builder *builder, const uint8_t *file, uint64_t size) {
+WARPLENS_API int64_t warplens_lod_close(lod::Builder *builder, const uint8_t *file, uint64_t size) {
   return guarded([&] {
     builder->close(file, size);
     return 0;
@@ -73,12 +73,12 @@ WARPLINE_API int64_t warpline_lod_close(lod::Builder *builder, const uint8_t *fi
 }
 
 // 1: call again, there are more.
-WARPLINE_API int64_t warpline_lod_nodes(lod::Builder *builder) {
+WARPLENS_API int64_t warplens_lod_nodes(lod::Builder *builder) {
   return guarded([&] { return builder->emit_nodes() ? 1 : 0; });
 }
 
 // The records of lanes (0), tracks (1) and names (2), and where they lie.
-WARPLINE_API const void *warpline_lod_records(const lod::Builder *builder, uint32_t which, uint64_t *bytes) {
+WARPLENS_API const void *warplens_lod_records(const lod::Builder *builder, uint32_t which, uint64_t *bytes) {
   const auto give = [&](const auto &records) -> const void * {
     *bytes = records.size() * sizeof(records[0]);
     return records.data();
@@ -89,7 +89,7 @@ WARPLINE_API const void *warpline_lod_records(const lod::Builder *builder, uint3
 }
 
 // Layer and keys of each track: five numbers.
-WARPLINE_API void warpline_lod_keys(const lod::Builder *builder, int64_t *out) {
+WARPLENS_API void warplens_lod_keys(const lod::Builder *builder, int64_t *out) {
   for (const auto &key : builder->track_keys) {
     *out++ = key.layer;
     out = std::copy(key.keys.begin(), key.keys.end(), out);
@@ -97,7 +97,7 @@ WARPLINE_API void warpline_lod_keys(const lod::Builder *builder, int64_t *out) {
 }
 
 // `sections`: the ten numbers of lod::Sections. Null: out of memory; `broken` becomes 1 where the file is.
-WARPLINE_API lod::Index *warpline_lod_open(const uint8_t *base, uint64_t size, const uint64_t *sections,
+WARPLENS_API lod::Index *warplens_lod_open(const uint8_t *base, uint64_t size, const uint64_t *sections,
                                            uint32_t *broken) {
   try {
     auto index = std::make_unique<lod::Index>();
@@ -110,12 +110,12 @@ WARPLINE_API lod::Index *warpline_lod_open(const uint8_t *base, uint64_t size, c
   }
 }
 
-WARPLINE_API void warpline_lod_close_index(lod::Index *index) {
+WARPLENS_API void warplens_lod_close_index(lod::Index *index) {
   delete index;
 }
 
 // Runs and rectangles go to `counts`; `grain` becomes what it had to be.
-WARPLINE_API lod::Rects *warpline_lod_viewport(const lod::Index *index, int64_t begin, int64_t end,
+WARPLENS_API lod::Rects *warplens_lod_viewport(const lod::Index *index, int64_t begin, int64_t end,
                                                int64_t *grain, const uint32_t *tracks, uint64_t tracks_count,
                                                uint64_t limit, uint64_t *counts) {
   try {
@@ -131,7 +131,7 @@ WARPLINE_API lod::Rects *warpline_lod_viewport(const lod::Index *index, int64_t 
 }
 
 // Copies out what was found (`runs`: four numbers each), and frees it.
-WARPLINE_API void warpline_lod_rects(lod::Rects *rects, uint32_t *runs, int64_t *start, int64_t *duration,
+WARPLENS_API void warplens_lod_rects(lod::Rects *rects, uint32_t *runs, int64_t *start, int64_t *duration,
                                      uint32_t *name, uint32_t *row, uint32_t *slices, float *busy,
                                      uint32_t *link) {
   const std::unique_ptr<lod::Rects> owned(rects);
@@ -155,7 +155,7 @@ WARPLINE_API void warpline_lod_rects(lod::Rects *rects, uint32_t *runs, int64_t 
 }
 
 // Of each hit: track and lane; start and duration; name, row and link. There is room for `limit` of them.
-WARPLINE_API int64_t warpline_lod_find(const lod::Index *index, const uint32_t *names, uint64_t names_count,
+WARPLENS_API int64_t warplens_lod_find(const lod::Index *index, const uint32_t *names, uint64_t names_count,
                                        int64_t begin, int64_t end, const uint32_t *tracks,
                                        uint64_t tracks_count, uint64_t limit, int32_t backward,
                                        uint32_t *places, int64_t *times, uint32_t *about) {
@@ -167,7 +167,7 @@ WARPLINE_API int64_t warpline_lod_find(const lod::Index *index, const uint32_t *
   });
 }
 
-WARPLINE_API int64_t warpline_lod_at(const lod::Index *index, uint32_t track, uint32_t lane, int64_t time,
+WARPLENS_API int64_t warplens_lod_at(const lod::Index *index, uint32_t track, uint32_t lane, int64_t time,
                                      uint32_t *places, int64_t *times, uint32_t *about) {
   return guarded([&] {
     const auto hit = lod::at(*index, track, lane, time);
@@ -177,7 +177,7 @@ WARPLINE_API int64_t warpline_lod_at(const lod::Index *index, uint32_t track, ui
 }
 
 // `start` (null: not known): when the row begins.
-WARPLINE_API int64_t warpline_lod_locate(const lod::Index *index, const uint32_t *tracks,
+WARPLENS_API int64_t warplens_lod_locate(const lod::Index *index, const uint32_t *tracks,
                                          uint64_t tracks_count, uint32_t row, const int64_t *start,
                                          uint32_t *places, int64_t *times, uint32_t *about) {
   return guarded([&] {
@@ -189,7 +189,7 @@ WARPLINE_API int64_t warpline_lod_locate(const lod::Index *index, const uint32_t
 }
 
 // Of each track: how long something ran in [begin, end), and how many slices overlap it.
-WARPLINE_API int64_t warpline_lod_load(const lod::Index *index, const uint32_t *tracks, uint64_t tracks_count,
+WARPLENS_API int64_t warplens_lod_load(const lod::Index *index, const uint32_t *tracks, uint64_t tracks_count,
                                        int64_t begin, int64_t end, int64_t *busy, int64_t *events) {
   return guarded([&] {
     for (uint64_t i = 0; i < tracks_count; ++i) {
@@ -202,7 +202,7 @@ WARPLINE_API int64_t warpline_lod_load(const lod::Index *index, const uint32_t *
 }
 
 // Of each name: time and longest piece in [begin, end), and how many slices overlap it.
-WARPLINE_API int64_t warpline_lod_sums(const lod::Index *index, const uint32_t *tracks, uint64_t tracks_count,
+WARPLENS_API int64_t warplens_lod_sums(const lod::Index *index, const uint32_t *tracks, uint64_t tracks_count,
                                        int64_t begin, int64_t end, int64_t *total, int64_t *longest,
                                        int64_t *count) {
   return guarded([&] {

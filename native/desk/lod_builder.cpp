@@ -6,7 +6,7 @@
 
 #include "lod_pack.h"
 
-namespace warpline::desk::lod {
+namespace warplens::desk::lod {
 
 namespace {
 
@@ -342,4 +342,4 @@ bool Builder::emit_nodes() {
   return next_track_ < tracks_.size();
 }
 
-}  // namespace warpline::desk::lod
+}  // namespace warplens::desk::lod

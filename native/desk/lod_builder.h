@@ -8,7 +8,7 @@
 #include "lod_format.h"
 #include "lod_lanes.h"
 
-namespace warpline::desk::lod {
+namespace warplens::desk::lod {
 
 constexpr uint32_t kKeys = 4;  // numbers that say which track of a layer it is
 
@@ -119,4 +119,4 @@ class Builder {
   bool disordered_ = false;
 };
 
-}  // namespace warpline::desk::lod
+}  // namespace warplens::desk::lod

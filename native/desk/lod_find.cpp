@@ -4,7 +4,7 @@
 #include <array>
 #include <queue>
 
-namespace warpline::desk::lod {
+namespace warplens::desk::lod {
 
 namespace {
 
@@ -294,4 +294,4 @@ void sum_up(const Index &index, std::span<const uint32_t> tracks, int64_t begin,
   }
 }
 
-}  // namespace warpline::desk::lod
+}  // namespace warplens::desk::lod

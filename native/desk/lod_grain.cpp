@@ -1,6 +1,6 @@
 #include "lod_grain.h"
 
-namespace warpline::desk::lod {
+namespace warplens::desk::lod {
 
 namespace {
 
@@ -81,4 +81,4 @@ int64_t starting_grain(const Index &index, std::span<const LaneRecord *const> la
   return grain;
 }
 
-}  // namespace warpline::desk::lod
+}  // namespace warplens::desk::lod

@@ -3,10 +3,10 @@
 
 #include "lod_index.h"
 
-namespace warpline::desk::lod {
+namespace warplens::desk::lod {
 
 // The grain (ns) to begin drawing [begin, end) with: `grain` itself, unless it is sure that there are more than `limit` then.
 int64_t starting_grain(const Index &index, std::span<const LaneRecord *const> lanes, int64_t begin,
                        int64_t end, int64_t grain, uint64_t limit);
 
-}  // namespace warpline::desk::lod
+}  // namespace warplens::desk::lod

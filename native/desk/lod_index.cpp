@@ -1,6 +1,6 @@
 #include "lod_index.h"
 
-namespace warpline::desk::lod {
+namespace warplens::desk::lod {
 
 namespace {
 
@@ -63,4 +63,4 @@ LaneView Index::view(const LaneRecord &record) const {
   return view;
 }
 
-}  // namespace warpline::desk::lod
+}  // namespace warplens::desk::lod

@@ -7,7 +7,7 @@
 #include "lod_format.h"
 #include "lod_pack.h"
 
-namespace warpline::desk::lod {
+namespace warplens::desk::lod {
 
 // Where the parts of the file are; the header in numbers.
 struct Sections {
@@ -88,4 +88,4 @@ class Index {
   std::span<const NameRecord> names_;
 };
 
-}  // namespace warpline::desk::lod
+}  // namespace warplens::desk::lod

@@ -7,7 +7,7 @@
 
 #include "lod_format.h"
 
-namespace warpline::desk::lod {
+namespace warplens::desk::lod {
 
 class FreeLanes {
  public:
@@ -58,4 +58,4 @@ class FreeLanes {
   std::vector<int64_t> earliest_;  // of each block of lanes; not kept while there is one block only
 };
 
-}  // namespace warpline::desk::lod
+}  // namespace warplens::desk::lod

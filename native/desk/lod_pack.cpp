@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace warpline::desk::lod {
+namespace warplens::desk::lod {
 
 namespace {
 
@@ -158,4 +158,4 @@ void Leaf::names(uint32_t *out) const {
   }
 }
 
-}  // namespace warpline::desk::lod
+}  // namespace warplens::desk::lod

@@ -7,7 +7,7 @@
 
 #include "lod_format.h"
 
-namespace warpline::desk::lod {
+namespace warplens::desk::lod {
 
 // Appends the slices to `out`; returns the leaf, whose `first` is to be set.
 Node pack(const Slice *slices, uint32_t count, std::vector<uint8_t> &out);
@@ -77,4 +77,4 @@ class Leaf {
   std::array<const uint8_t *, kColumns> at_;
 };
 
-}  // namespace warpline::desk::lod
+}  // namespace warplens::desk::lod

@@ -2,7 +2,7 @@
 
 #include "lod_grain.h"
 
-namespace warpline::desk::lod {
+namespace warplens::desk::lod {
 namespace {
 
 // Where there are too many rectangles: as much wider as what is left to draw seems to need, and at least so much.
@@ -213,4 +213,4 @@ void viewport(const Index &index, int64_t begin, int64_t end, int64_t grain, std
   }
 }
 
-}  // namespace warpline::desk::lod
+}  // namespace warplens::desk::lod

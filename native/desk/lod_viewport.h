@@ -5,7 +5,7 @@
 
 #include "lod_index.h"
 
-namespace warpline::desk::lod {
+namespace warplens::desk::lod {
 
 struct Run {
   uint32_t track, lane, first, count;
@@ -28,4 +28,4 @@ struct Rects {
 void viewport(const Index &index, int64_t begin, int64_t end, int64_t grain, std::span<const uint32_t> tracks,
               uint64_t limit, Rects &out);
 
-}  // namespace warpline::desk::lod
+}  // namespace warplens::desk::lod

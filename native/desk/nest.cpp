@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 Place Nest::add(int64_t start, int64_t end, int64_t id) {
   while (!enclosing_.empty() && enclosing_.back().end <= start) {
@@ -44,4 +44,4 @@ uint32_t ProcessLanes::add(int64_t start, int64_t end) {
   return lane;
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

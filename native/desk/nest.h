@@ -7,7 +7,7 @@
 
 #include "lanes.h"
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 struct Place {
   uint32_t depth;
@@ -53,4 +53,4 @@ class ProcessLanes {
   LaneSet lanes_;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

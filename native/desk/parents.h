@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 // Ids are the agent's; of the many ranges of a program only those are kept that somebody names.
 class ParentRows {
@@ -54,4 +54,4 @@ class ParentRows {
   size_t limit_ = kFew;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <numeric>
 
-namespace warpline::perfetto {
+namespace warplens::perfetto {
 
 using wire::Field;
 using wire::Message;
@@ -415,4 +415,4 @@ uint64_t pair(const Events &events, const int64_t *time, int64_t *partner) {
   return without;
 }
 
-}  // namespace warpline::perfetto
+}  // namespace warplens::perfetto

@@ -11,7 +11,7 @@
 #include "perfetto_state.h"
 #include "perfetto_wire.h"
 
-namespace warpline::perfetto {
+namespace warplens::perfetto {
 
 // What a row of events is. A `kWhole` is followed by its `kWholeEnd`.
 enum Type : uint8_t { kBegin = 1, kEnd = 2, kInstant = 3, kWhole = 5, kWholeEnd = 7, kStage = 6 };
@@ -173,4 +173,4 @@ class Decoder {
 // Finds the other half of each BEGIN and END of a track: `partner` gets its row, -1 where there is none. Returns how many ENDs have none.
 uint64_t pair(const Events &events, const int64_t *time, int64_t *partner);
 
-}  // namespace warpline::perfetto
+}  // namespace warplens::perfetto

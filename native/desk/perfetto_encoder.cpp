@@ -12,9 +12,9 @@
 #include <string_view>
 
 #if defined(_WIN32)
-#define WARPLINE_EXPORT extern "C" __declspec(dllexport)
+#define WARPLENS_EXPORT extern "C" __declspec(dllexport)
 #else
-#define WARPLINE_EXPORT extern "C" __attribute__((visibility("default")))
+#define WARPLENS_EXPORT extern "C" __attribute__((visibility("default")))
 #endif
 
 namespace {
@@ -326,7 +326,7 @@ class Encoder {
   }
 
   std::string notes_;  // of one event
-  std::vector<warpline::Lanes> lanes_;
+  std::vector<warplens::Lanes> lanes_;
   std::vector<std::vector<uint64_t>> uuids_;
   uint64_t next_uuid_;
   uint32_t sequence_;
@@ -334,52 +334,52 @@ class Encoder {
 
 }  // namespace
 
-WARPLINE_EXPORT void *warpline_perfetto_new(int32_t families, uint64_t first_uuid, uint32_t sequence) {
+WARPLENS_EXPORT void *warplens_perfetto_new(int32_t families, uint64_t first_uuid, uint32_t sequence) {
   return new Encoder(families, first_uuid, sequence);
 }
 
-WARPLINE_EXPORT void warpline_perfetto_free(void *handle) {
+WARPLENS_EXPORT void warplens_perfetto_free(void *handle) {
   delete static_cast<Encoder *>(handle);
 }
 
-WARPLINE_EXPORT void warpline_perfetto_ranges(void *handle, const void *batch) {
+WARPLENS_EXPORT void warplens_perfetto_ranges(void *handle, const void *batch) {
   static_cast<Encoder *>(handle)->ranges(*static_cast<const Batch *>(batch));
 }
 
-WARPLINE_EXPORT void warpline_perfetto_marks(void *handle, const void *batch) {
+WARPLENS_EXPORT void warplens_perfetto_marks(void *handle, const void *batch) {
   static_cast<Encoder *>(handle)->marks(*static_cast<const Batch *>(batch));
 }
 
-WARPLINE_EXPORT void warpline_perfetto_samples(void *handle, const void *samples) {
+WARPLENS_EXPORT void warplens_perfetto_samples(void *handle, const void *samples) {
   static_cast<Encoder *>(handle)->samples(*static_cast<const Samples *>(samples));
 }
 
-WARPLINE_EXPORT void warpline_perfetto_stages(void *handle, const void *stages) {
+WARPLENS_EXPORT void warplens_perfetto_stages(void *handle, const void *stages) {
   static_cast<Encoder *>(handle)->stages(*static_cast<const Stages *>(stages));
 }
 
-WARPLINE_EXPORT void warpline_perfetto_touch(void *handle, int32_t family) {
+WARPLENS_EXPORT void warplens_perfetto_touch(void *handle, int32_t family) {
   static_cast<Encoder *>(handle)->touch(static_cast<size_t>(family));
 }
 
-WARPLINE_EXPORT void warpline_perfetto_finish(void *handle) {
+WARPLENS_EXPORT void warplens_perfetto_finish(void *handle) {
   static_cast<Encoder *>(handle)->finish();
 }
 
 // The packets since the last clear, and the lanes seen since then (three numbers each: family, lane, uuid).
-WARPLINE_EXPORT const char *warpline_perfetto_bytes(void *handle, uint64_t *size) {
+WARPLENS_EXPORT const char *warplens_perfetto_bytes(void *handle, uint64_t *size) {
   auto &encoder = *static_cast<Encoder *>(handle);
   *size = encoder.bytes.size();
   return encoder.bytes.data();
 }
 
-WARPLINE_EXPORT const uint64_t *warpline_perfetto_fresh(void *handle, uint64_t *count) {
+WARPLENS_EXPORT const uint64_t *warplens_perfetto_fresh(void *handle, uint64_t *count) {
   auto &encoder = *static_cast<Encoder *>(handle);
   *count = encoder.fresh.size() / 3;
   return encoder.fresh.data();
 }
 
-WARPLINE_EXPORT void warpline_perfetto_clear(void *handle) {
+WARPLENS_EXPORT void warplens_perfetto_clear(void *handle) {
   auto &encoder = *static_cast<Encoder *>(handle);
   encoder.bytes.clear();
   encoder.fresh.clear();

@@ -5,7 +5,7 @@
 
 #include "perfetto_decoder.h"
 
-namespace warpline::perfetto {
+namespace warplens::perfetto {
 
 using wire::Field;
 using wire::Message;
@@ -662,4 +662,4 @@ void Decoder::render_stage(Sequence &sequence, const Packet &packet, std::string
   add(end, packet.clock, on, name, stage_name, kWholeEnd);
 }
 
-}  // namespace warpline::perfetto
+}  // namespace warplens::perfetto

@@ -5,12 +5,12 @@
 #include "perfetto_decoder.h"
 
 #if defined(_WIN32)
-#define WARPLINE_EXPORT extern "C" __declspec(dllexport)
+#define WARPLENS_EXPORT extern "C" __declspec(dllexport)
 #else
-#define WARPLINE_EXPORT extern "C" __attribute__((visibility("default")))
+#define WARPLENS_EXPORT extern "C" __attribute__((visibility("default")))
 #endif
 
-using warpline::perfetto::Decoder;
+using warplens::perfetto::Decoder;
 
 namespace {
 
@@ -24,16 +24,16 @@ enum Status : int32_t { kDone = 0, kPacked = 1, kCut = 2, kNoMemory = -1 };
 
 }  // namespace
 
-WARPLINE_EXPORT void *warpline_perfetto_reader_new() {
+WARPLENS_EXPORT void *warplens_perfetto_reader_new() {
   return new (std::nothrow) Decoder();
 }
 
-WARPLINE_EXPORT void warpline_perfetto_reader_free(void *handle) {
+WARPLENS_EXPORT void warplens_perfetto_reader_free(void *handle) {
   delete static_cast<Decoder *>(handle);
 }
 
 // Reads whole packets until `most` bytes were read. `told` gets: how many bytes were; offset, size and field of a compressed packet.
-WARPLINE_EXPORT int32_t warpline_perfetto_reader_feed(void *handle, const char *data, uint64_t size,
+WARPLENS_EXPORT int32_t warplens_perfetto_reader_feed(void *handle, const char *data, uint64_t size,
                                                       uint64_t most, uint64_t *told) {
   auto &decoder = *static_cast<Decoder *>(handle);
   try {
@@ -55,7 +55,7 @@ WARPLINE_EXPORT int32_t warpline_perfetto_reader_feed(void *handle, const char *
 
 // `arrays` gets those of events, notes, flows, samples, tracks and others, in the order of perfetto_decoder.h, and clocks; then the
 // bytes of others. `lost`: what was not taken over. `left_out`: packets by field.
-WARPLINE_EXPORT void warpline_perfetto_reader_arrays(void *handle, void *arrays, uint64_t *lost,
+WARPLENS_EXPORT void warplens_perfetto_reader_arrays(void *handle, void *arrays, uint64_t *lost,
                                                      uint64_t *left_out) {
   const auto &d = *static_cast<Decoder *>(handle);
   auto *out = static_cast<Array *>(arrays);
@@ -74,15 +74,15 @@ WARPLINE_EXPORT void warpline_perfetto_reader_arrays(void *handle, void *arrays,
   std::memcpy(left_out, d.left_out.data(), sizeof d.left_out);
 }
 
-WARPLINE_EXPORT void warpline_perfetto_reader_texts(void *handle, char *bytes, int64_t *offsets) {
+WARPLENS_EXPORT void warplens_perfetto_reader_texts(void *handle, char *bytes, int64_t *offsets) {
   static_cast<Decoder *>(handle)->texts.copy(bytes, offsets);
 }
 
 // `time`: of all events, on one clock. Returns how many ENDs end nothing, -1: no memory.
-WARPLINE_EXPORT int64_t warpline_perfetto_reader_pair(void *handle, const int64_t *time, int64_t *partner) {
+WARPLENS_EXPORT int64_t warplens_perfetto_reader_pair(void *handle, const int64_t *time, int64_t *partner) {
   try {
     return static_cast<int64_t>(
-        warpline::perfetto::pair(static_cast<Decoder *>(handle)->events, time, partner));
+        warplens::perfetto::pair(static_cast<Decoder *>(handle)->events, time, partner));
   } catch (const std::bad_alloc &) {
     return -1;
   }
@@ -90,7 +90,7 @@ WARPLINE_EXPORT int64_t warpline_perfetto_reader_pair(void *handle, const int64_
 
 // Gives the annotations of each event as a JSON object, but those whose name has `skipped[number]` set: rows of events, where their texts
 // begin and the last one ends, and the texts. Returns -1 where there is no memory.
-WARPLINE_EXPORT int64_t warpline_perfetto_reader_json(void *handle, const uint8_t *skipped, void *arrays) {
+WARPLENS_EXPORT int64_t warplens_perfetto_reader_json(void *handle, const uint8_t *skipped, void *arrays) {
   try {
     auto &decoder = *static_cast<Decoder *>(handle);
     const auto &json = decoder.objects(skipped);

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace warpline::perfetto {
+namespace warplens::perfetto {
 
 inline constexpr int32_t kNoText = -1;
 
@@ -121,4 +121,4 @@ struct Sequence {
   }
 };
 
-}  // namespace warpline::perfetto
+}  // namespace warplens::perfetto

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace warpline::wire {
+namespace warplens::wire {
 
 // One field: `number` of the fixed and varint kinds, `bytes` of strings and messages.
 struct Field {
@@ -95,4 +95,4 @@ class Message {
   bool broken_ = false;
 };
 
-}  // namespace warpline::wire
+}  // namespace warplens::wire

@@ -2,23 +2,23 @@
 #include "placing.h"
 
 #if defined(_WIN32)
-#define WARPLINE_EXPORT extern "C" __declspec(dllexport)
+#define WARPLENS_EXPORT extern "C" __declspec(dllexport)
 #else
-#define WARPLINE_EXPORT extern "C" __attribute__((visibility("default")))
+#define WARPLENS_EXPORT extern "C" __attribute__((visibility("default")))
 #endif
 
-using Families = std::vector<warpline::Lanes>;
+using Families = std::vector<warplens::Lanes>;
 
-WARPLINE_EXPORT void *warpline_lanes_new(int32_t families) {
+WARPLENS_EXPORT void *warplens_lanes_new(int32_t families) {
   return new Families(static_cast<size_t>(families));
 }
 
-WARPLINE_EXPORT void warpline_lanes_free(void *handle) {
+WARPLENS_EXPORT void warplens_lanes_free(void *handle) {
   delete static_cast<Families *>(handle);
 }
 
 // Writes each row's lane within its family; rows sorted by start, over all calls. `parent` is -1 for none.
-WARPLINE_EXPORT void warpline_lanes_add(void *handle, int64_t rows, const int32_t *family, const int64_t *id,
+WARPLENS_EXPORT void warplens_lanes_add(void *handle, int64_t rows, const int32_t *family, const int64_t *id,
                                         const int64_t *parent, const int64_t *start, const int64_t *end,
                                         int32_t *lane) {
   auto &families = *static_cast<Families *>(handle);

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace warpline {
+namespace warplens {
 
 // One family of lanes: a thread's push/pop ranges, or a process's start/end ranges. Ranges come sorted by start, enclosing
 // ones first. A range goes above its parent where that is the innermost open range of a lane, else on the first empty lane:
@@ -80,4 +80,4 @@ class Lanes {
   int32_t recent_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warplens

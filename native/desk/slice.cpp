@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 namespace {
 
@@ -306,4 +306,4 @@ void Slicer::build(const uint8_t *base, uint64_t slice) {
   }
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

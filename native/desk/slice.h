@@ -14,7 +14,7 @@
 #include "sort.h"
 #include "tasks.h"
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 class Slicer {
  public:
@@ -99,4 +99,4 @@ class Slicer {
   int64_t next_mark_ = 0;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

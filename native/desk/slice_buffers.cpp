@@ -1,7 +1,7 @@
 // Finds the columns of a slice by name.
 #include "slice.h"
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 namespace {
 
@@ -126,4 +126,4 @@ const void *Slicer::buffer(uint32_t table, std::string_view name, uint64_t *byte
   }
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

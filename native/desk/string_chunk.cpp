@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 uint64_t read_strings(const uint8_t *chunk, uint64_t size, uint64_t most, uint32_t *ids, int64_t *ends,
                       uint8_t *data, uint64_t *bytes, uint32_t *broken) {
@@ -42,4 +42,4 @@ uint64_t read_strings(const uint8_t *chunk, uint64_t size, uint64_t most, uint32
   return count;
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -8,7 +8,7 @@
 
 #include "nest.h"
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 class TaskNests {
  public:
@@ -31,4 +31,4 @@ class TaskNests {
   size_t limit_ = kFew;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

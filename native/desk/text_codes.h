@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 class TextCodes {
  public:
@@ -87,4 +87,4 @@ class TextCodes {
   std::vector<Slot> slots_;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

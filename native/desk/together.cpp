@@ -8,7 +8,7 @@
 
 #include "guard.h"
 
-namespace warpline::desk {
+namespace warplens::desk {
 namespace {
 
 constexpr int kKeys = 64;
@@ -192,17 +192,17 @@ std::vector<Run> runs_of(const int64_t *unit, uint64_t count, const int64_t *blo
 }
 
 }  // namespace
-}  // namespace warpline::desk
+}  // namespace warplens::desk
 
 // `block` and `group` are of each unit. Room for states and stretches: four times `count`, and without `stretch_unit` there are none of
 // these. Returns how many states; `stretches` becomes how many stretches.
-WARPLINE_API int64_t warpline_together(const int64_t *unit, const int64_t *start, const int64_t *end,
+WARPLENS_API int64_t warplens_together(const int64_t *unit, const int64_t *start, const int64_t *end,
                                        const int32_t *key, const uint8_t *whole, uint64_t count,
                                        const int64_t *block, const int64_t *group, int64_t *state_group,
                                        uint64_t *state_active, int64_t *state_length, int64_t *stretch_unit,
                                        int64_t *stretch_start, int64_t *stretch_length,
                                        int64_t *stretch_state, uint64_t *stretches) {
-  using namespace warpline::desk;
+  using namespace warplens::desk;
   return guarded([&] {
     Together all({unit, start, end, key, whole}, {state_group, state_active, state_length},
                  {stretch_unit, stretch_start, stretch_length, stretch_state});

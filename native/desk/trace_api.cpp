@@ -1,4 +1,4 @@
-// The C functions that warpline.importers.kineto.native calls through ctypes. Negative results are errors; nothing throws across.
+// The C functions that warplens.importers.kineto.native calls through ctypes. Negative results are errors; nothing throws across.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -7,15 +7,15 @@
 #include "json_text.h"
 #include "trace_reader.h"
 
-using warpline::desk::Count;
-using warpline::desk::Field;
-using warpline::desk::Kind;
-using warpline::desk::kKinds;
-using warpline::desk::LaneKey;
-using warpline::desk::TextCodes;
-using warpline::desk::TraceReader;
-namespace json = warpline::desk::json;
-using warpline::desk::guarded;
+using warplens::desk::Count;
+using warplens::desk::Field;
+using warplens::desk::Kind;
+using warplens::desk::kKinds;
+using warplens::desk::LaneKey;
+using warplens::desk::TextCodes;
+using warplens::desk::TraceReader;
+namespace json = warplens::desk::json;
+using warplens::desk::guarded;
 
 namespace {
 
@@ -26,7 +26,7 @@ struct Trace {
 
 }  // namespace
 
-WARPLINE_API Trace *warpline_trace_new() {
+WARPLENS_API Trace *warplens_trace_new() {
   try {
     return new Trace;
   } catch (...) {
@@ -34,18 +34,18 @@ WARPLINE_API Trace *warpline_trace_new() {
   }
 }
 
-WARPLINE_API void warpline_trace_free(Trace *trace) {
+WARPLENS_API void warplens_trace_free(Trace *trace) {
   delete trace;
 }
 
 // 1: go on; 0: nothing behind can be read.
-WARPLINE_API int64_t warpline_trace_feed(Trace *trace, const char *data, uint64_t size) {
+WARPLENS_API int64_t warplens_trace_feed(Trace *trace, const char *data, uint64_t size) {
   return guarded([&] { return trace->reader.feed(data, size) ? 1 : 0; });
 }
 
 // Writes ending, where it broke, events that are broken, those that were too long, arrays of events, the latest time, numbers of texts,
 // of raw texts and of lanes; then the counts.
-WARPLINE_API int64_t warpline_trace_finish(Trace *trace, int64_t *out) {
+WARPLENS_API int64_t warplens_trace_finish(Trace *trace, int64_t *out) {
   return guarded([&] {
     trace->reader.finish();
     const TraceReader &reader = trace->reader;
@@ -60,20 +60,20 @@ WARPLINE_API int64_t warpline_trace_finish(Trace *trace, int64_t *out) {
                              static_cast<int64_t>(events.raws().size()),
                              static_cast<int64_t>(events.lanes().size())};
     out = std::copy(std::begin(facts), std::end(facts), out);
-    for (int count = 0; count < warpline::desk::kCounts; ++count) {
+    for (int count = 0; count < warplens::desk::kCounts; ++count) {
       *out++ = events.count(static_cast<Count>(count));
     }
     return 0;
   });
 }
 
-WARPLINE_API int64_t warpline_trace_rows(Trace *trace, uint32_t kind) {
+WARPLENS_API int64_t warplens_trace_rows(Trace *trace, uint32_t kind) {
   return kind < kKinds ? static_cast<int64_t>(trace->reader.events().rows(static_cast<Kind>(kind)).size())
                        : 0;
 }
 
 // Copies a column, once; 0: there is none.
-WARPLINE_API int64_t warpline_trace_take(Trace *trace, uint32_t kind, uint32_t field, char *out) {
+WARPLENS_API int64_t warplens_trace_take(Trace *trace, uint32_t kind, uint32_t field, char *out) {
   return guarded([&] {
     return kind < kKinds &&
            trace->reader.events().rows(static_cast<Kind>(kind)).take(static_cast<Field>(field), out);
@@ -81,7 +81,7 @@ WARPLINE_API int64_t warpline_trace_take(Trace *trace, uint32_t kind, uint32_t f
 }
 
 // Writes pid, tid and which of them are texts, of all lanes.
-WARPLINE_API void warpline_trace_lanes(const Trace *trace, int64_t *out) {
+WARPLENS_API void warplens_trace_lanes(const Trace *trace, int64_t *out) {
   for (const LaneKey &key : const_cast<Trace *>(trace)->reader.events().lanes()) {
     *out++ = key.pid;
     *out++ = key.tid;
@@ -90,8 +90,8 @@ WARPLINE_API void warpline_trace_lanes(const Trace *trace, int64_t *out) {
 }
 
 // Makes valid UTF-8 of all texts, one behind the other; `ends` has room for where each ends. Returns the bytes, to be fetched with
-// warpline_trace_text. `which`: 0 the texts, with their escapes resolved, 1 what was kept as JSON.
-WARPLINE_API int64_t warpline_trace_texts(Trace *trace, uint32_t which, int64_t *ends) {
+// warplens_trace_text. `which`: 0 the texts, with their escapes resolved, 1 what was kept as JSON.
+WARPLENS_API int64_t warplens_trace_texts(Trace *trace, uint32_t which, int64_t *ends) {
   return guarded([&] {
     const auto &events = trace->reader.events();
     const TextCodes &codes = which == 0 ? events.texts() : events.raws();
@@ -110,8 +110,8 @@ WARPLINE_API int64_t warpline_trace_texts(Trace *trace, uint32_t which, int64_t 
 }
 
 // Writes the members of the object that are known as lines of `name TAB JSON`, those that are not as lines of their name alone; spaces of
-// lines within the JSON are blanks. Returns the bytes, to be fetched with warpline_trace_text.
-WARPLINE_API int64_t warpline_trace_members(Trace *trace) {
+// lines within the JSON are blanks. Returns the bytes, to be fetched with warplens_trace_text.
+WARPLENS_API int64_t warplens_trace_members(Trace *trace) {
   return guarded([&] {
     std::string &text = trace->text;
     text.clear();
@@ -136,12 +136,12 @@ WARPLINE_API int64_t warpline_trace_members(Trace *trace) {
   });
 }
 
-WARPLINE_API void warpline_trace_text(const Trace *trace, char *out) {
+WARPLENS_API void warplens_trace_text(const Trace *trace, char *out) {
   std::memcpy(out, trace->text.data(), trace->text.size());
 }
 
 // Writes `ph`, the code of the category and how many, of what has no place; returns how many there are. `out`: null, or with room for all.
-WARPLINE_API int64_t warpline_trace_unsupported(Trace *trace, int64_t *out) {
+WARPLENS_API int64_t warplens_trace_unsupported(Trace *trace, int64_t *out) {
   const auto &found = trace->reader.events().unsupported();
   if (out != nullptr) {
     for (const auto &[what, count] : found) {

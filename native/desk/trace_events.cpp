@@ -5,7 +5,7 @@
 
 #include "json_text.h"
 
-namespace warpline::desk {
+namespace warplens::desk {
 namespace {
 
 constexpr int64_t kLatest = int64_t{1} << 61;
@@ -559,4 +559,4 @@ void TraceEvents::finish() {
   ids_.drain([this](const Begun &begun) { put_range(kAsync, begun, std::max(last_, begun.start), true); });
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <utility>
 
-namespace warpline::desk {
+namespace warplens::desk {
 namespace {
 
 constexpr size_t kSlots = 256;
@@ -288,4 +288,4 @@ const Argument *find_argument(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string_view>
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 constexpr int64_t kNull = std::numeric_limits<int64_t>::min();
 constexpr int32_t kNull32 = std::numeric_limits<int32_t>::min();
@@ -136,4 +136,4 @@ enum class Member : uint8_t {
 };
 Member find_member(std::string_view name);
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

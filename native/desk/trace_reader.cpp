@@ -6,7 +6,7 @@
 
 #include "json_text.h"
 
-namespace warpline::desk {
+namespace warplens::desk {
 namespace {
 
 constexpr size_t kLongestEvent = size_t{8} << 20;
@@ -306,4 +306,4 @@ bool TraceReader::fail(const char *where) {
   return false;
 }
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -9,7 +9,7 @@
 
 #include "trace_events.h"
 
-namespace warpline::desk {
+namespace warplens::desk {
 
 class TraceReader {
  public:
@@ -69,4 +69,4 @@ class TraceReader {
   std::vector<std::string> skipped_;
 };
 
-}  // namespace warpline::desk
+}  // namespace warplens::desk

@@ -81,11 +81,11 @@ enum {
 };
 
 #ifdef __cplusplus
-#define WARPLINE_AT(type, field, offset) static_assert(offsetof(type, field) == offset)
-#define WARPLINE_SIZE(type, size) static_assert(sizeof(type) == size)
+#define WARPLENS_AT(type, field, offset) static_assert(offsetof(type, field) == offset)
+#define WARPLENS_SIZE(type, size) static_assert(sizeof(type) == size)
 #else
-#define WARPLINE_AT(type, field, offset) _Static_assert(offsetof(type, field) == offset, #type "." #field)
-#define WARPLINE_SIZE(type, size) _Static_assert(sizeof(type) == size, #type)
+#define WARPLENS_AT(type, field, offset) _Static_assert(offsetof(type, field) == offset, #type "." #field)
+#define WARPLENS_SIZE(type, size) _Static_assert(sizeof(type) == size, #type)
 #endif
 
 typedef struct CuptiActivity {
@@ -102,7 +102,7 @@ typedef struct CuptiApiActivity {
   uint32_t correlation;
   uint32_t result;
 } CuptiApiActivity;
-WARPLINE_SIZE(CuptiApiActivity, 40);
+WARPLENS_SIZE(CuptiApiActivity, 40);
 
 typedef struct CuptiKernelActivity {
   CuptiKind kind;
@@ -144,22 +144,22 @@ typedef struct CuptiKernelActivity {
   uint32_t cluster_policy;
   uint64_t local_total;  // the last that all versions have: 200 bytes
 } CuptiKernelActivity;
-WARPLINE_AT(CuptiKernelActivity, start, 16);
-WARPLINE_AT(CuptiKernelActivity, device, 40);
-WARPLINE_AT(CuptiKernelActivity, grid, 52);
-WARPLINE_AT(CuptiKernelActivity, block, 64);
-WARPLINE_AT(CuptiKernelActivity, static_shared, 76);
-WARPLINE_AT(CuptiKernelActivity, correlation, 92);
-WARPLINE_AT(CuptiKernelActivity, grid_id, 96);
-WARPLINE_AT(CuptiKernelActivity, name, 104);
-WARPLINE_AT(CuptiKernelActivity, queued, 120);
-WARPLINE_AT(CuptiKernelActivity, launch_type, 136);
-WARPLINE_AT(CuptiKernelActivity, graph_node, 144);
-WARPLINE_AT(CuptiKernelActivity, graph, 156);
-WARPLINE_AT(CuptiKernelActivity, channel, 168);
-WARPLINE_AT(CuptiKernelActivity, cluster, 176);
-WARPLINE_AT(CuptiKernelActivity, local_total, 192);
-WARPLINE_SIZE(CuptiKernelActivity, 200);
+WARPLENS_AT(CuptiKernelActivity, start, 16);
+WARPLENS_AT(CuptiKernelActivity, device, 40);
+WARPLENS_AT(CuptiKernelActivity, grid, 52);
+WARPLENS_AT(CuptiKernelActivity, block, 64);
+WARPLENS_AT(CuptiKernelActivity, static_shared, 76);
+WARPLENS_AT(CuptiKernelActivity, correlation, 92);
+WARPLENS_AT(CuptiKernelActivity, grid_id, 96);
+WARPLENS_AT(CuptiKernelActivity, name, 104);
+WARPLENS_AT(CuptiKernelActivity, queued, 120);
+WARPLENS_AT(CuptiKernelActivity, launch_type, 136);
+WARPLENS_AT(CuptiKernelActivity, graph_node, 144);
+WARPLENS_AT(CuptiKernelActivity, graph, 156);
+WARPLENS_AT(CuptiKernelActivity, channel, 168);
+WARPLENS_AT(CuptiKernelActivity, cluster, 176);
+WARPLENS_AT(CuptiKernelActivity, local_total, 192);
+WARPLENS_SIZE(CuptiKernelActivity, 200);
 
 typedef struct CuptiMemcpyActivity {
   CuptiKind kind;
@@ -186,12 +186,12 @@ typedef struct CuptiMemcpyActivity {
   uint64_t copies;  // since kCuptiSinceCopies
 } CuptiMemcpyActivity;
 enum { kCuptiSinceCopies = kCupti128 };
-WARPLINE_AT(CuptiMemcpyActivity, bytes, 8);
-WARPLINE_AT(CuptiMemcpyActivity, device, 32);
-WARPLINE_AT(CuptiMemcpyActivity, correlation, 44);
-WARPLINE_AT(CuptiMemcpyActivity, graph_node, 64);
-WARPLINE_AT(CuptiMemcpyActivity, graph, 72);
-WARPLINE_AT(CuptiMemcpyActivity, copies, 88);
+WARPLENS_AT(CuptiMemcpyActivity, bytes, 8);
+WARPLENS_AT(CuptiMemcpyActivity, device, 32);
+WARPLENS_AT(CuptiMemcpyActivity, correlation, 44);
+WARPLENS_AT(CuptiMemcpyActivity, graph_node, 64);
+WARPLENS_AT(CuptiMemcpyActivity, graph, 72);
+WARPLENS_AT(CuptiMemcpyActivity, copies, 88);
 
 typedef struct CuptiPeerCopyActivity {
   CuptiKind kind;
@@ -217,12 +217,12 @@ typedef struct CuptiPeerCopyActivity {
   uint32_t channel_type;
   uint32_t padding;
 } CuptiPeerCopyActivity;
-WARPLINE_AT(CuptiPeerCopyActivity, source_device, 44);
-WARPLINE_AT(CuptiPeerCopyActivity, destination_device, 52);
-WARPLINE_AT(CuptiPeerCopyActivity, correlation, 60);
-WARPLINE_AT(CuptiPeerCopyActivity, graph_node, 72);
-WARPLINE_AT(CuptiPeerCopyActivity, graph, 80);
-WARPLINE_SIZE(CuptiPeerCopyActivity, 96);
+WARPLENS_AT(CuptiPeerCopyActivity, source_device, 44);
+WARPLENS_AT(CuptiPeerCopyActivity, destination_device, 52);
+WARPLENS_AT(CuptiPeerCopyActivity, correlation, 60);
+WARPLENS_AT(CuptiPeerCopyActivity, graph_node, 72);
+WARPLENS_AT(CuptiPeerCopyActivity, graph, 80);
+WARPLENS_SIZE(CuptiPeerCopyActivity, 96);
 
 typedef struct CuptiMemsetActivity {
   CuptiKind kind;
@@ -244,10 +244,10 @@ typedef struct CuptiMemsetActivity {
   uint32_t channel_type;
   uint32_t padding2;
 } CuptiMemsetActivity;
-WARPLINE_AT(CuptiMemsetActivity, flags, 48);
-WARPLINE_AT(CuptiMemsetActivity, memory_kind, 50);
-WARPLINE_AT(CuptiMemsetActivity, graph_node, 64);
-WARPLINE_SIZE(CuptiMemsetActivity, 88);
+WARPLENS_AT(CuptiMemsetActivity, flags, 48);
+WARPLENS_AT(CuptiMemsetActivity, memory_kind, 50);
+WARPLENS_AT(CuptiMemsetActivity, graph_node, 64);
+WARPLENS_SIZE(CuptiMemsetActivity, 88);
 
 typedef struct CuptiSynchronizationActivity {
   CuptiKind kind;
@@ -264,9 +264,9 @@ typedef struct CuptiSynchronizationActivity {
 } CuptiSynchronizationActivity;
 #define kCuptiNone UINT32_MAX
 enum { kCuptiSinceEventSync = kCupti128 };
-WARPLINE_AT(CuptiSynchronizationActivity, event, 36);
-WARPLINE_AT(CuptiSynchronizationActivity, event_sync, 40);
-WARPLINE_SIZE(CuptiSynchronizationActivity, 56);
+WARPLENS_AT(CuptiSynchronizationActivity, event, 36);
+WARPLENS_AT(CuptiSynchronizationActivity, event_sync, 40);
+WARPLENS_SIZE(CuptiSynchronizationActivity, 56);
 
 typedef struct CuptiCudaEventActivity {
   CuptiKind kind;
@@ -281,10 +281,10 @@ typedef struct CuptiCudaEventActivity {
   uint64_t device_time;  // 0 unless cuptiActivityEnableCudaEventDeviceTimestamps was called
   uint64_t event_sync;
 } CuptiCudaEventActivity;
-WARPLINE_AT(CuptiCudaEventActivity, event, 16);
-WARPLINE_AT(CuptiCudaEventActivity, device, 24);
-WARPLINE_AT(CuptiCudaEventActivity, device_time, 40);
-WARPLINE_SIZE(CuptiCudaEventActivity, 56);
+WARPLENS_AT(CuptiCudaEventActivity, event, 16);
+WARPLENS_AT(CuptiCudaEventActivity, device, 24);
+WARPLENS_AT(CuptiCudaEventActivity, device_time, 40);
+WARPLENS_SIZE(CuptiCudaEventActivity, 56);
 
 typedef struct CuptiMemoryActivity {
   CuptiKind kind;
@@ -311,13 +311,13 @@ typedef struct CuptiMemoryActivity {
   const char *source;  // since kCuptiSinceAllocationSource: the library that allocated
 } CuptiMemoryActivity;
 enum { kCuptiSinceAllocationSource = kCupti126 };
-WARPLINE_AT(CuptiMemoryActivity, pc, 40);
-WARPLINE_AT(CuptiMemoryActivity, name, 64);
-WARPLINE_AT(CuptiMemoryActivity, pool_kind, 80);
-WARPLINE_AT(CuptiMemoryActivity, pool, 88);
-WARPLINE_AT(CuptiMemoryActivity, pool_used, 112);
-WARPLINE_AT(CuptiMemoryActivity, source, 120);
-WARPLINE_SIZE(CuptiMemoryActivity, 128);
+WARPLENS_AT(CuptiMemoryActivity, pc, 40);
+WARPLENS_AT(CuptiMemoryActivity, name, 64);
+WARPLENS_AT(CuptiMemoryActivity, pool_kind, 80);
+WARPLENS_AT(CuptiMemoryActivity, pool, 88);
+WARPLENS_AT(CuptiMemoryActivity, pool_used, 112);
+WARPLENS_AT(CuptiMemoryActivity, source, 120);
+WARPLENS_SIZE(CuptiMemoryActivity, 128);
 
 typedef struct CuptiMemoryPoolActivity {
   CuptiKind kind;
@@ -333,9 +333,9 @@ typedef struct CuptiMemoryPoolActivity {
   uint64_t time;
   uint64_t used;
 } CuptiMemoryPoolActivity;
-WARPLINE_AT(CuptiMemoryPoolActivity, address, 32);
-WARPLINE_AT(CuptiMemoryPoolActivity, time, 56);
-WARPLINE_SIZE(CuptiMemoryPoolActivity, 72);
+WARPLENS_AT(CuptiMemoryPoolActivity, address, 32);
+WARPLENS_AT(CuptiMemoryPoolActivity, time, 56);
+WARPLENS_SIZE(CuptiMemoryPoolActivity, 72);
 
 typedef struct CuptiExternalActivity {
   CuptiKind kind;
@@ -344,7 +344,7 @@ typedef struct CuptiExternalActivity {
   uint32_t correlation;
   uint32_t reserved;
 } CuptiExternalActivity;
-WARPLINE_SIZE(CuptiExternalActivity, 24);
+WARPLENS_SIZE(CuptiExternalActivity, 24);
 
 // Whom something is about, by the object kind before it.
 enum { kCuptiObjectThread = 2, kCuptiObjectDevice = 3, kCuptiObjectContext = 4, kCuptiObjectStream = 5 };
@@ -361,10 +361,10 @@ typedef struct CuptiOverheadActivity {
   const void *data;
 } CuptiOverheadActivity;
 enum { kCuptiSinceOverheadCorrelation = kCupti124 };
-WARPLINE_AT(CuptiOverheadActivity, object, 12);
-WARPLINE_AT(CuptiOverheadActivity, start, 24);
-WARPLINE_AT(CuptiOverheadActivity, correlation, 40);
-WARPLINE_SIZE(CuptiOverheadActivity, 56);
+WARPLENS_AT(CuptiOverheadActivity, object, 12);
+WARPLENS_AT(CuptiOverheadActivity, start, 24);
+WARPLENS_AT(CuptiOverheadActivity, correlation, 40);
+WARPLENS_SIZE(CuptiOverheadActivity, 56);
 
 typedef struct CuptiGraphActivity {
   CuptiKind kind;
@@ -377,8 +377,8 @@ typedef struct CuptiGraphActivity {
   uint32_t stream;
   void *reserved;
 } CuptiGraphActivity;
-WARPLINE_AT(CuptiGraphActivity, device, 24);
-WARPLINE_SIZE(CuptiGraphActivity, 48);
+WARPLENS_AT(CuptiGraphActivity, device, 24);
+WARPLENS_SIZE(CuptiGraphActivity, 48);
 
 typedef struct CuptiUmActivity {
   CuptiKind kind;
@@ -394,9 +394,9 @@ typedef struct CuptiUmActivity {
   uint32_t flags;
   uint32_t padding;
 } CuptiUmActivity;
-WARPLINE_AT(CuptiUmActivity, source, 40);
-WARPLINE_AT(CuptiUmActivity, flags, 56);
-WARPLINE_SIZE(CuptiUmActivity, 64);
+WARPLENS_AT(CuptiUmActivity, source, 40);
+WARPLENS_AT(CuptiUmActivity, flags, 56);
+WARPLENS_SIZE(CuptiUmActivity, 64);
 
 typedef struct CuptiJitActivity {
   CuptiKind kind;
@@ -414,10 +414,10 @@ typedef struct CuptiJitActivity {
   uint32_t tid;
 } CuptiJitActivity;
 enum { kCuptiSinceJitThread = kCupti124 };
-WARPLINE_AT(CuptiJitActivity, correlation, 32);
-WARPLINE_AT(CuptiJitActivity, cache_path, 56);
-WARPLINE_AT(CuptiJitActivity, tid, 68);
-WARPLINE_SIZE(CuptiJitActivity, 72);
+WARPLENS_AT(CuptiJitActivity, correlation, 32);
+WARPLENS_AT(CuptiJitActivity, cache_path, 56);
+WARPLENS_AT(CuptiJitActivity, tid, 68);
+WARPLENS_SIZE(CuptiJitActivity, 72);
 
 typedef struct CuptiDeviceActivity {
   CuptiKind kind;
@@ -443,12 +443,12 @@ typedef struct CuptiDeviceActivity {
   uint32_t compute_instance;
   CudaUuid mig_uuid;
 } CuptiDeviceActivity;
-WARPLINE_AT(CuptiDeviceActivity, clock, 36);
-WARPLINE_AT(CuptiDeviceActivity, major, 104);
-WARPLINE_AT(CuptiDeviceActivity, device, 112);
-WARPLINE_AT(CuptiDeviceActivity, uuid, 120);
-WARPLINE_AT(CuptiDeviceActivity, name, 136);
-WARPLINE_SIZE(CuptiDeviceActivity, 176);
+WARPLENS_AT(CuptiDeviceActivity, clock, 36);
+WARPLENS_AT(CuptiDeviceActivity, major, 104);
+WARPLENS_AT(CuptiDeviceActivity, device, 112);
+WARPLENS_AT(CuptiDeviceActivity, uuid, 120);
+WARPLENS_AT(CuptiDeviceActivity, name, 136);
+WARPLENS_SIZE(CuptiDeviceActivity, 176);
 
 typedef struct CuptiContextActivity {
   CuptiKind kind;
@@ -457,7 +457,7 @@ typedef struct CuptiContextActivity {
   uint16_t api;  // 1 CUDA, 2 CUDA through MPS
   uint16_t null_stream;
 } CuptiContextActivity;
-WARPLINE_SIZE(CuptiContextActivity, 16);
+WARPLENS_SIZE(CuptiContextActivity, 16);
 
 typedef struct CuptiStreamActivity {
   CuptiKind kind;
@@ -467,7 +467,7 @@ typedef struct CuptiStreamActivity {
   uint32_t flag;  // 1 default, 2 non-blocking, 3 null
   uint32_t correlation;
 } CuptiStreamActivity;
-WARPLINE_SIZE(CuptiStreamActivity, 24);
+WARPLENS_SIZE(CuptiStreamActivity, 24);
 
 typedef struct CuptiUmConfig {
   uint32_t scope;  // 1 one device, 2 all devices
@@ -475,7 +475,7 @@ typedef struct CuptiUmConfig {
   uint32_t device;
   uint32_t enable;
 } CuptiUmConfig;
-WARPLINE_SIZE(CuptiUmConfig, 16);
+WARPLENS_SIZE(CuptiUmConfig, 16);
 
 enum {
   kCuptiUmHostToDevice = 1,
@@ -552,9 +552,9 @@ typedef struct CuptiCallbackData {
   uint64_t *correlation_data;  // of this call alone, kept from its enter to its exit
   uint32_t correlation;
 } CuptiCallbackData;
-WARPLINE_AT(CuptiCallbackData, context, 40);
-WARPLINE_AT(CuptiCallbackData, correlation_data, 56);
-WARPLINE_AT(CuptiCallbackData, correlation, 64);
+WARPLENS_AT(CuptiCallbackData, context, 40);
+WARPLENS_AT(CuptiCallbackData, correlation_data, 56);
+WARPLENS_AT(CuptiCallbackData, correlation, 64);
 
 // Of kCuptiResource.
 typedef struct CuptiResourceData {
@@ -562,7 +562,7 @@ typedef struct CuptiResourceData {
   CudaStream stream;
   void *descriptor;  // CuptiModuleData, where it is about a module
 } CuptiResourceData;
-WARPLINE_SIZE(CuptiResourceData, 24);
+WARPLENS_SIZE(CuptiResourceData, 24);
 
 typedef struct CuptiModuleData {
   uint32_t module;
@@ -585,7 +585,7 @@ typedef struct CuptiSubscriberParams {
   uint8_t allow_several;
   uint8_t padding[7];
 } CuptiSubscriberParams;
-WARPLINE_SIZE(CuptiSubscriberParams, 40);
+WARPLENS_SIZE(CuptiSubscriberParams, 40);
 
 // Of the functions that end in _v2: what one of several subscribers wants of a kind; null = all of it.
 typedef struct CuptiActivityConfig {
@@ -619,7 +619,7 @@ typedef void (*CuptiBufferRequestedV2)(uint8_t **buffer, size_t *size, size_t *m
 typedef void (*CuptiBufferCompletedV2)(uint8_t *buffer, size_t size, size_t valid, CuptiCompleteInfo *info);
 
 // Each member is the function behind it. X(member, name, parameters), in three groups: those that every CUPTI since 11.8 has, …
-#define WARPLINE_CUPTI_REQUIRED(X)                                                                      \
+#define WARPLENS_CUPTI_REQUIRED(X)                                                                      \
   X(get_version, cuptiGetVersion, (uint32_t *version))                                                  \
   X(get_timestamp, cuptiGetTimestamp, (uint64_t *time))                                                 \
   X(get_result_string, cuptiGetResultString, (CuptiResult result, const char **text))                   \
@@ -643,7 +643,7 @@ typedef void (*CuptiBufferCompletedV2)(uint8_t *buffer, size_t size, size_t vali
     (CudaContext context, uint32_t stream, size_t *dropped))
 
 // … those that may be missing …
-#define WARPLINE_CUPTI_OPTIONAL(X)                                                               \
+#define WARPLENS_CUPTI_OPTIONAL(X)                                                               \
   X(activity_enable_and_dump, cuptiActivityEnableAndDump, (CuptiKind kind))                      \
   X(activity_configure_um, cuptiActivityConfigureUnifiedMemoryCounter,                           \
     (CuptiUmConfig * config, uint32_t count))                                                    \
@@ -657,7 +657,7 @@ typedef void (*CuptiBufferCompletedV2)(uint8_t *buffer, size_t size, size_t vali
   X(is_tracing_session_running, cuptiIsTracingSessionRunning, (uint8_t *running))
 
 // … and those of several subscribers.
-#define WARPLINE_CUPTI_SEVERAL(X)                                                                          \
+#define WARPLENS_CUPTI_SEVERAL(X)                                                                          \
   X(subscribe_v2, cuptiSubscribe_v2,                                                                       \
     (CuptiSubscriber * subscriber, CuptiCallback callback, void *user, CuptiSubscriberParams *parameters)) \
   X(get_timestamp_v2, cuptiGetTimestamp_v2, (CuptiSubscriber subscriber, uint64_t *time))                  \
@@ -682,9 +682,9 @@ typedef void (*CuptiBufferCompletedV2)(uint8_t *buffer, size_t size, size_t vali
 
 // Found with dlsym; null where this CUPTI lacks one.
 typedef struct CuptiFunctions {
-#define WARPLINE_MEMBER(member, name, parameters) CuptiResult(*member) parameters;
-  WARPLINE_CUPTI_REQUIRED(WARPLINE_MEMBER)
-  WARPLINE_CUPTI_OPTIONAL(WARPLINE_MEMBER)
-  WARPLINE_CUPTI_SEVERAL(WARPLINE_MEMBER)
-#undef WARPLINE_MEMBER
+#define WARPLENS_MEMBER(member, name, parameters) CuptiResult(*member) parameters;
+  WARPLENS_CUPTI_REQUIRED(WARPLENS_MEMBER)
+  WARPLENS_CUPTI_OPTIONAL(WARPLENS_MEMBER)
+  WARPLENS_CUPTI_SEVERAL(WARPLENS_MEMBER)
+#undef WARPLENS_MEMBER
 } CuptiFunctions;

@@ -12,7 +12,7 @@
 #include "stub.h"
 #include "system.h"
 
-#define SPOOL_IS "WARPLINE_SPOOL="
+#define SPOOL_IS "WARPLENS_SPOOL="
 
 struct Stub g_stub = {.rank = -1, .local_rank = -1};
 static char g_texts[2048]; /* longer ones get pages of their own */
@@ -73,12 +73,12 @@ static const char *agent_in(const char *variable) {
 }
 
 static int is_kept(const char *variable) {
-  return strncmp(variable, "WARPLINE_", 9) == 0 || agent_in(variable) != NULL;
+  return strncmp(variable, "WARPLENS_", 9) == 0 || agent_in(variable) != NULL;
 }
 
 /* Programs write over the variables that they were started with, to rename themselves. */
 static int remember(char **variables, const char *spool, const char *entry) {
-  size_t need = strlen(spool) + sizeof("/" WARPLINE_REGISTRY) + strlen(entry) + sizeof("LD_PRELOAD=");
+  size_t need = strlen(spool) + sizeof("/" WARPLENS_REGISTRY) + strlen(entry) + sizeof("LD_PRELOAD=");
   for (char **at = variables; *at != NULL; ++at) {
     need += is_kept(*at) ? strlen(*at) + 1 : 0;
   }
@@ -90,7 +90,7 @@ static int remember(char **variables, const char *spool, const char *entry) {
     }
   }
   g_stub.log = text;
-  text = stpcpy(stpcpy(text, spool), "/" WARPLINE_REGISTRY) + 1;
+  text = stpcpy(stpcpy(text, spool), "/" WARPLENS_REGISTRY) + 1;
   g_stub.keep[PRELOAD] = text;
   g_stub.entry = text + sizeof("LD_PRELOAD=") - 1;
   text = stpcpy(stpcpy(text, "LD_PRELOAD="), entry) + 1;
@@ -132,7 +132,7 @@ static void before_fork(void) {
 
 static void in_child(void) {
   if (is_open()) {
-    append(WARPLINE_PROCESS_FORK, (int32_t)system_call(SYS_getpid, 0, 0, 0, 0), g_forking, 0, clock_now(),
+    append(WARPLENS_PROCESS_FORK, (int32_t)system_call(SYS_getpid, 0, 0, 0, 0), g_forking, 0, clock_now(),
            NULL, NULL);
   }
 }
@@ -145,7 +145,7 @@ __attribute__((constructor)) static void begin(int count, char **arguments, char
     return;
   }
   const char *spool = value_of(variables, SPOOL_IS);
-  const char *follow = value_of(variables, "WARPLINE_FOLLOW=");
+  const char *follow = value_of(variables, "WARPLENS_FOLLOW=");
   if (!remember(variables, spool != NULL ? spool : "", entry)) {
     return;
   }
@@ -156,7 +156,7 @@ __attribute__((constructor)) static void begin(int count, char **arguments, char
   find_rank(variables);
   char executable[4096];
   const char *name = find_executable(count, arguments, executable, sizeof(executable));
-  if (append_own(WARPLINE_PROCESS_PROGRAM, 0, name, arguments)) {
+  if (append_own(WARPLENS_PROCESS_PROGRAM, 0, name, arguments)) {
     g_stub.registered = 1;
     on_exit(at_exit, NULL);
     __register_atfork(before_fork, NULL, in_child, NULL);

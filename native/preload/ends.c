@@ -10,7 +10,7 @@
 
 static void note_exit(int status) {
   if (is_open()) {
-    append_own(WARPLINE_PROCESS_EXIT, status & 0xff, NULL, NULL);
+    append_own(WARPLENS_PROCESS_EXIT, status & 0xff, NULL, NULL);
   }
 }
 
@@ -55,7 +55,7 @@ static void note_ended(pid_t pid, const int *from) {
   if (!WIFEXITED(status) && !WIFSIGNALED(status)) {
     return;
   }
-  append(WARPLINE_PROCESS_WAITED, pid, (int32_t)system_call(SYS_getpid, 0, 0, 0, 0),
+  append(WARPLENS_PROCESS_WAITED, pid, (int32_t)system_call(SYS_getpid, 0, 0, 0, 0),
          WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), clock_now(), NULL, NULL);
 }
 
@@ -119,7 +119,7 @@ WRAPPER int waitid(idtype_t type, id_t which, siginfo_t *facts, int options) {
   }
   int ended = facts->si_code == CLD_EXITED || facts->si_code == CLD_KILLED || facts->si_code == CLD_DUMPED;
   if (ended && facts->si_pid > 0) {
-    append(WARPLINE_PROCESS_WAITED, facts->si_pid, (int32_t)system_call(SYS_getpid, 0, 0, 0, 0),
+    append(WARPLENS_PROCESS_WAITED, facts->si_pid, (int32_t)system_call(SYS_getpid, 0, 0, 0, 0),
            facts->si_code == CLD_EXITED ? facts->si_status & 0xff : 128 + facts->si_status, clock_now(), NULL,
            NULL);
   }

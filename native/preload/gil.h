@@ -1,6 +1,6 @@
 /* Python's global lock is a mutex and two conditions of the C library: who signals and waits for those tells what becomes of it. */
-#ifndef WARPLINE_PRELOAD_GIL_H
-#define WARPLINE_PRELOAD_GIL_H
+#ifndef WARPLENS_PRELOAD_GIL_H
+#define WARPLENS_PRELOAD_GIL_H
 
 #include "osrt.h"
 
@@ -9,7 +9,7 @@ int gil_signals(const void *condition);
 int gil_waits(const void *condition);
 
 static inline int gil_is_traced(void) {
-  return UNLIKELY((__atomic_load_n(&g_tap.on, __ATOMIC_RELAXED) & WARPLINE_TAP_GIL) != 0);
+  return UNLIKELY((__atomic_load_n(&g_tap.on, __ATOMIC_RELAXED) & WARPLENS_TAP_GIL) != 0);
 }
 
 #endif

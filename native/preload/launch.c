@@ -125,7 +125,7 @@ static int examine(const struct Launch *launch, char *resolved, size_t size) {
       }
   }
   /* execvp gives to the shell what the kernel does not take. */
-  if (kind == WARPLINE_FOREIGN_UNKNOWN && launch->how == SEARCH) {
+  if (kind == WARPLENS_FOREIGN_UNKNOWN && launch->how == SEARCH) {
     kind = examine_program(AT_FDCWD, "/bin/sh", 0, resolved, size);
   }
   return kind;
@@ -133,14 +133,14 @@ static int examine(const struct Launch *launch, char *resolved, size_t size) {
 
 static unsigned wishes_by_kind(int kind) {
   switch (kind) {
-    case WARPLINE_FOREIGN_NONE:
+    case WARPLENS_FOREIGN_NONE:
       return ADD_STUB | PUT_BACK;
-    case WARPLINE_FOREIGN_CLASS:
-    case WARPLINE_FOREIGN_LIBC:
+    case WARPLENS_FOREIGN_CLASS:
+    case WARPLENS_FOREIGN_LIBC:
       return TAKE_STUB | TAKE_AGENT;
-    case WARPLINE_FOREIGN_SETUID:
+    case WARPLENS_FOREIGN_SETUID:
       return TAKE_STUB;
-    case WARPLINE_FOREIGN_UNREACHABLE:
+    case WARPLENS_FOREIGN_UNREACHABLE:
       return TAKE_STUB | TAKE_AGENT;
     default:
       return TAKE_STUB | PUT_BACK;
@@ -159,9 +159,9 @@ static int start(const struct Launch *launch) {
   int kind = examine(launch, resolved, sizeof(resolved));
   int is_there = kind >= 0;
   /* What is not there will not run; or a spawn looks for it elsewhere. */
-  kind = is_there ? kind : WARPLINE_FOREIGN_NONE;
-  if (kind != WARPLINE_FOREIGN_CLASS && kind != WARPLINE_FOREIGN_LIBC && !can_be_loaded()) {
-    kind = WARPLINE_FOREIGN_UNREACHABLE;
+  kind = is_there ? kind : WARPLENS_FOREIGN_NONE;
+  if (kind != WARPLENS_FOREIGN_CLASS && kind != WARPLENS_FOREIGN_LIBC && !can_be_loaded()) {
+    kind = WARPLENS_FOREIGN_UNREACHABLE;
   }
   struct Variables variables;
   survey(&variables, launch->variables, wishes_for(kind));
@@ -180,14 +180,14 @@ static int start(const struct Launch *launch) {
   const char *name = resolved[0] != '\0' || launch->path == NULL ? resolved : launch->path;
   int is_noted = is_there && g_stub.registered;
   if (is_noted && !is_spawn) {
-    append_own(kind == WARPLINE_FOREIGN_NONE ? WARPLINE_PROCESS_EXEC : WARPLINE_PROCESS_FOREIGN, kind, name,
+    append_own(kind == WARPLENS_FOREIGN_NONE ? WARPLENS_PROCESS_EXEC : WARPLENS_PROCESS_FOREIGN, kind, name,
                launch->arguments);
   }
   int result = call(launch, given);
   if (is_noted && !is_spawn) {
-    append_own(WARPLINE_PROCESS_EXEC, errno, NULL, NULL);
-  } else if (is_noted && result == 0 && kind != WARPLINE_FOREIGN_NONE) {
-    append(WARPLINE_PROCESS_FOREIGN, *launch->child, (int32_t)system_call(SYS_getpid, 0, 0, 0, 0), kind,
+    append_own(WARPLENS_PROCESS_EXEC, errno, NULL, NULL);
+  } else if (is_noted && result == 0 && kind != WARPLENS_FOREIGN_NONE) {
+    append(WARPLENS_PROCESS_FOREIGN, *launch->child, (int32_t)system_call(SYS_getpid, 0, 0, 0, 0), kind,
            begin, name, launch->arguments);
   }
   if (mapped != MAP_FAILED) {

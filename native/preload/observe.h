@@ -1,8 +1,8 @@
 /* What the stub's own wrappers tell of where OS calls are recorded: in the larger stub, and nothing in the small one. */
-#ifndef WARPLINE_PRELOAD_OBSERVE_H
-#define WARPLINE_PRELOAD_OBSERVE_H
+#ifndef WARPLENS_PRELOAD_OBSERVE_H
+#define WARPLENS_PRELOAD_OBSERVE_H
 
-#ifdef WARPLINE_OSRT
+#ifdef WARPLENS_OSRT
 #include <errno.h>
 
 #include "osrt.h"

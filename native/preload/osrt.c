@@ -10,7 +10,7 @@ uint64_t os_time(uint64_t counter) {
          (uint64_t)((unsigned __int128)(counter - g_tap.clock_t0) * g_tap.clock_mult >> g_tap.clock_shift);
 }
 
-__attribute__((cold)) void os_tell(WarplineOsCall *call) {
+__attribute__((cold)) void os_tell(WarplensOsCall *call) {
   int saved = errno;
   call->start = os_time(call->start);
   call->end = os_time(call->end);

@@ -1,7 +1,7 @@
 /* How the wrappers of the larger stub time a call of the C library and tell of it. A call that is short costs two looks at the clock;
  * a wrapper holds nothing meanwhile, so threads may be cancelled, jump and unwind through it. */
-#ifndef WARPLINE_PRELOAD_OSRT_H
-#define WARPLINE_PRELOAD_OSRT_H
+#ifndef WARPLENS_PRELOAD_OSRT_H
+#define WARPLENS_PRELOAD_OSRT_H
 
 #include <time.h>
 
@@ -34,7 +34,7 @@ static inline uint64_t os_counter(void) {
 
 /* 0 where nothing is recorded: then nobody asks for the time again. */
 static inline uint64_t os_begin(void) {
-  return LIKELY((__atomic_load_n(&g_tap.on, __ATOMIC_RELAXED) & WARPLINE_TAP_OS_CALLS) != 0) ? os_counter()
+  return LIKELY((__atomic_load_n(&g_tap.on, __ATOMIC_RELAXED) & WARPLENS_TAP_OS_CALLS) != 0) ? os_counter()
                                                                                              : 0;
 }
 
@@ -47,7 +47,7 @@ extern char os_many_threads;
 void os_stop(const char *why);
 
 /* Tells the agent of a call; start and end are counters yet. Keeps errno. */
-void os_tell(WarplineOsCall *call);
+void os_tell(WarplensOsCall *call);
 
 /* The function was not there when the others were found: looks again, for libraries that came later; else one that fails. */
 typedef void (*OsFunction)(void);
@@ -85,7 +85,7 @@ static inline void os_forget_pair(int error, const int ends[2]) {
 /* Which calls are told of: those on files whatever they take, where that is asked for. */
 #define LIMIT_FILE g_tap.file_ticks
 #define LIMIT_CALL g_tap.call_ticks
-#define FLAGS_FILE WARPLINE_OS_FILE
+#define FLAGS_FILE WARPLENS_OS_FILE
 #define FLAGS_CALL 0
 
 #define OS_REAL(real, name, fails)                                        \
@@ -101,10 +101,10 @@ static inline void os_forget_pair(int error, const int ends[2]) {
   type result = (real_)arguments;             \
   const uint64_t end_ = start_ != 0 ? os_counter() : 0;
 
-/* Behind the name: what is known of the call, as members of WarplineOsCall. */
+/* Behind the name: what is known of the call, as members of WarplensOsCall. */
 #define OS_TELL(called, group, fails, ...)                                                                                                                           \
   if (UNLIKELY(end_ - start_ >= LIMIT_##group) && start_ != 0) {                                                                                                     \
-    os_tell(&(WarplineOsCall){                                                                                                                                       \
+    os_tell(&(WarplensOsCall){                                                                                                                                       \
         .fd = -1, .error = ERROR_##fails(result), .flags = FLAGS_##group, .name = #called, .start = start_, .end = end_, .result = (int64_t)result, ##__VA_ARGS__}); \
   }
 

@@ -9,7 +9,7 @@ OSRT_FILES(OS_WRAPPER)
 
 WRAPPER int close(int fd) {
   OS_CALL(int, close, (fd), MINUS)
-  OS_TELL(close, FILE, MINUS, .fd = fd, .flags = WARPLINE_OS_FILE | WARPLINE_OS_CLOSED)
+  OS_TELL(close, FILE, MINUS, .fd = fd, .flags = WARPLENS_OS_FILE | WARPLENS_OS_CLOSED)
   os_forget(fd);
   return result;
 }

@@ -1,6 +1,6 @@
 /* Table: what is done with descriptors. `object` is the number of bytes that were asked for. */
-#ifndef WARPLINE_PRELOAD_OSRT_FILES_H
-#define WARPLINE_PRELOAD_OSRT_FILES_H
+#ifndef WARPLENS_PRELOAD_OSRT_FILES_H
+#define WARPLENS_PRELOAD_OSRT_FILES_H
 
 #include <fcntl.h>
 #include <sys/file.h>

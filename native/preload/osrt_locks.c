@@ -15,7 +15,7 @@ static int is_clock(clockid_t clock) {
   return clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME;
 }
 
-#define IS_ON LIKELY((__atomic_load_n(&g_tap.on, __ATOMIC_RELAXED) & WARPLINE_TAP_OS_CALLS) != 0)
+#define IS_ON LIKELY((__atomic_load_n(&g_tap.on, __ATOMIC_RELAXED) & WARPLENS_TAP_OS_CALLS) != 0)
 
 /* `lock` is taken by `attempt` where it can be. */
 #define LOCK(name, attempt, type, parameters, arguments, lock, may_try) \

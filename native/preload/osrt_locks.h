@@ -1,6 +1,6 @@
 /* Table: locks, conditions and semaphores. `object` is the address of what is waited for. */
-#ifndef WARPLINE_PRELOAD_OSRT_LOCKS_H
-#define WARPLINE_PRELOAD_OSRT_LOCKS_H
+#ifndef WARPLENS_PRELOAD_OSRT_LOCKS_H
+#define WARPLENS_PRELOAD_OSRT_LOCKS_H
 
 #include <pthread.h>
 #include <semaphore.h>

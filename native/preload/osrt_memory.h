@@ -1,6 +1,6 @@
 /* Table: mappings, shared memory, message queues and SysV semaphores. `object` is a number of bytes. */
-#ifndef WARPLINE_PRELOAD_OSRT_MEMORY_H
-#define WARPLINE_PRELOAD_OSRT_MEMORY_H
+#ifndef WARPLENS_PRELOAD_OSRT_MEMORY_H
+#define WARPLENS_PRELOAD_OSRT_MEMORY_H
 
 #include <mqueue.h>
 #include <sys/mman.h>

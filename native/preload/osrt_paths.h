@@ -1,6 +1,6 @@
 /* Table: what is done with files by their names. */
-#ifndef WARPLINE_PRELOAD_OSRT_PATHS_H
-#define WARPLINE_PRELOAD_OSRT_PATHS_H
+#ifndef WARPLENS_PRELOAD_OSRT_PATHS_H
+#define WARPLENS_PRELOAD_OSRT_PATHS_H
 
 #include <dirent.h>
 #include <fcntl.h>

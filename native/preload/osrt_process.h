@@ -1,6 +1,6 @@
 /* Table: processes and threads, their signals, and the machine. `object` is whom it is about: a process, or a thread's address. */
-#ifndef WARPLINE_PRELOAD_OSRT_PROCESS_H
-#define WARPLINE_PRELOAD_OSRT_PROCESS_H
+#ifndef WARPLENS_PRELOAD_OSRT_PROCESS_H
+#define WARPLENS_PRELOAD_OSRT_PROCESS_H
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* Table: sockets, and what is sent through them. `object` is the number of bytes, or messages, that were asked for. */
-#ifndef WARPLINE_PRELOAD_OSRT_SOCKETS_H
-#define WARPLINE_PRELOAD_OSRT_SOCKETS_H
+#ifndef WARPLENS_PRELOAD_OSRT_SOCKETS_H
+#define WARPLENS_PRELOAD_OSRT_SOCKETS_H
 
 #include <netdb.h>
 #include <sys/socket.h>

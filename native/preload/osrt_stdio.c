@@ -43,7 +43,7 @@ REOPEN(freopen64)
 WRAPPER int fclose(FILE *file) {
   int fd = os_number(file);
   OS_CALL(int, fclose, (file), MINUS)
-  OS_TELL(fclose, FILE, MINUS, .fd = fd, .flags = WARPLINE_OS_FILE | WARPLINE_OS_CLOSED)
+  OS_TELL(fclose, FILE, MINUS, .fd = fd, .flags = WARPLENS_OS_FILE | WARPLENS_OS_CLOSED)
   os_forget(fd);
   return result;
 }

@@ -1,7 +1,7 @@
 /* Table: files of stdio, but for what works on single characters: that is called too often, and mostly does nothing. `object` is
  * the number of bytes that were asked for. */
-#ifndef WARPLINE_PRELOAD_OSRT_STDIO_H
-#define WARPLINE_PRELOAD_OSRT_STDIO_H
+#ifndef WARPLENS_PRELOAD_OSRT_STDIO_H
+#define WARPLENS_PRELOAD_OSRT_STDIO_H
 
 #include <stdio.h>
 #include <wchar.h>

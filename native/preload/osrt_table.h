@@ -1,8 +1,8 @@
 /* What the larger stub wraps beside what the stub does: each function is named once, in the table of its group.
  * X(result, name, parameters, arguments, group, fails, what is known of a call…): see OS_WRAPPER in osrt.h; with the first three only,
  * it is written by hand in the file of the group. */
-#ifndef WARPLINE_PRELOAD_OSRT_TABLE_H
-#define WARPLINE_PRELOAD_OSRT_TABLE_H
+#ifndef WARPLENS_PRELOAD_OSRT_TABLE_H
+#define WARPLENS_PRELOAD_OSRT_TABLE_H
 
 #include "osrt_files.h"
 #include "osrt_locks.h"

@@ -1,6 +1,6 @@
 /* Table: waiting for events and signals, and sleeping. `object` is the number of descriptors, or the set of them. */
-#ifndef WARPLINE_PRELOAD_OSRT_WAITS_H
-#define WARPLINE_PRELOAD_OSRT_WAITS_H
+#ifndef WARPLENS_PRELOAD_OSRT_WAITS_H
+#define WARPLENS_PRELOAD_OSRT_WAITS_H
 
 #include <aio.h>
 #include <poll.h>

@@ -66,12 +66,12 @@ static int pass_on(const char *name, const void *caller) {
 
 static int start(const char *name, const void *caller) {
   int result = pass_on(name, caller);
-  tell_agent("warpline_profiler_start");
+  tell_agent("warplens_profiler_start");
   return result;
 }
 
 static int stop(const char *name, const void *caller) {
-  tell_agent("warpline_profiler_stop");
+  tell_agent("warplens_profiler_stop");
   return pass_on(name, caller);
 }
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "system.h"
-#include "warpline/registry.h"
-#include "warpline/warpline.h"
+#include "warplens/registry.h"
+#include "warplens/warplens.h"
 
 #if defined __x86_64__
 #define OUR_MACHINE EM_X86_64
@@ -143,23 +143,23 @@ static int examine_elf(const struct Image *image) {
   memcpy(&head, image->head, sizeof(head));
   if (head.e_ident[EI_CLASS] != OUR_CLASS || head.e_ident[EI_DATA] != OUR_ORDER ||
       head.e_machine != OUR_MACHINE) {
-    return WARPLINE_FOREIGN_CLASS;
+    return WARPLENS_FOREIGN_CLASS;
   }
   if ((head.e_type != ET_EXEC && head.e_type != ET_DYN) || head.e_phentsize != sizeof(ElfW(Phdr)) ||
       head.e_phnum > MOST_PARTS) {
-    return WARPLINE_FOREIGN_UNKNOWN;
+    return WARPLENS_FOREIGN_UNKNOWN;
   }
   char interpreter[LONGEST_LINE] = "";
   ElfW(Phdr) dynamic = {0};
   ElfW(Phdr) part;
   for (unsigned i = 0; i < head.e_phnum; ++i) {
     if (!read_part(image, &head, i, &part)) {
-      return WARPLINE_FOREIGN_UNKNOWN;
+      return WARPLENS_FOREIGN_UNKNOWN;
     }
     if (part.p_type == PT_INTERP) {
       size_t size = part.p_filesz < sizeof(interpreter) ? part.p_filesz : sizeof(interpreter) - 1;
       if (!read_at(image, part.p_offset, interpreter, size)) {
-        return WARPLINE_FOREIGN_UNKNOWN;
+        return WARPLENS_FOREIGN_UNKNOWN;
       }
       interpreter[size] = '\0';
     } else if (part.p_type == PT_DYNAMIC) {
@@ -167,12 +167,12 @@ static int examine_elf(const struct Image *image) {
     }
   }
   if (interpreter[0] == '\0') {
-    return WARPLINE_FOREIGN_STATIC;
+    return WARPLENS_FOREIGN_STATIC;
   }
   if (!is_our_loader(interpreter)) {
-    return WARPLINE_FOREIGN_LIBC;
+    return WARPLENS_FOREIGN_LIBC;
   }
-  return is_sanitized(image, &head, &dynamic) ? WARPLINE_FOREIGN_SANITIZED : WARPLINE_FOREIGN_NONE;
+  return is_sanitized(image, &head, &dynamic) ? WARPLENS_FOREIGN_SANITIZED : WARPLENS_FOREIGN_NONE;
 }
 
 /* Will the kernel tell the loader not to trust the environment? */
@@ -262,12 +262,12 @@ int examine_program(int directory, const char *path, int flags, char *resolved, 
     image.size = got > 0 ? (size_t)got : 0;
     int is_script =
         image.size > 2 && memcmp(image.head, "#!", 2) == 0 && read_interpreter(&image, interpreter);
-    int found = WARPLINE_FOREIGN_UNKNOWN;
+    int found = WARPLENS_FOREIGN_UNKNOWN;
     if (!is_script) {
       if (gains_rights(&facts, image.file)) {
-        found = WARPLINE_FOREIGN_SETUID;
+        found = WARPLENS_FOREIGN_SETUID;
       } else if (image.size >= sizeof(ElfW(Ehdr)) && memcmp(image.head, ELFMAG, SELFMAG) == 0) {
-        found = is_emulator(path) ? WARPLINE_FOREIGN_CLASS : examine_elf(&image);
+        found = is_emulator(path) ? WARPLENS_FOREIGN_CLASS : examine_elf(&image);
       }
       if (size != 0) {
         name_file(image.file, path, resolved, size);
@@ -283,11 +283,11 @@ int examine_program(int directory, const char *path, int flags, char *resolved, 
     directory = AT_FDCWD;
     flags = 0;
   }
-  return WARPLINE_FOREIGN_UNKNOWN;
+  return WARPLENS_FOREIGN_UNKNOWN;
 }
 
 /* The stub does not export it (exports.map). */
-__attribute__((visibility("default"))) int warpline_examine_program(const char *path) {
+__attribute__((visibility("default"))) int warplens_examine_program(const char *path) {
   int found = examine_program(AT_FDCWD, path, 0, NULL, 0);
-  return found < 0 ? WARPLINE_FOREIGN_UNKNOWN : found;
+  return found < 0 ? WARPLENS_FOREIGN_UNKNOWN : found;
 }

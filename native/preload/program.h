@@ -1,11 +1,11 @@
 /* What kind of program a file is: whether our libraries can live in it. */
-#ifndef WARPLINE_PRELOAD_PROGRAM_H
-#define WARPLINE_PRELOAD_PROGRAM_H
+#ifndef WARPLENS_PRELOAD_PROGRAM_H
+#define WARPLENS_PRELOAD_PROGRAM_H
 
 #include <stddef.h>
 
 /* Looks at the program that running `path` (below `directory`, with `flags` as for execveat) would start, through "#!" lines.
- * Returns a WarplineForeign, or a negative errno where there is nothing to run. `resolved` gets the path of the ELF file, cut
+ * Returns a WarplensForeign, or a negative errno where there is nothing to run. `resolved` gets the path of the ELF file, cut
  * to nothing where it does not fit. Async-signal-safe. */
 int examine_program(int directory, const char *path, int flags, char *resolved, size_t size);
 

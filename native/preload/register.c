@@ -51,11 +51,11 @@ static int write_parts(const struct iovec *parts, int count) {
 int append(uint32_t kind, int32_t pid, int32_t ppid, int32_t status, uint64_t time_ns, const char *executable,
            char *const *arguments) {
   static const char zeros[8];
-  struct WarplineProcessRecord record = {
-      WARPLINE_REGISTRY_MAGIC, 0, kind, pid,   ppid, status, time_ns, g_stub.rank,
+  struct WarplensProcessRecord record = {
+      WARPLENS_REGISTRY_MAGIC, 0, kind, pid,   ppid, status, time_ns, g_stub.rank,
       g_stub.local_rank,       0, 0,    {0, 0}};
   unsigned count = 0;
-  const unsigned most = kind == WARPLINE_PROCESS_PROGRAM ? MOST_ARGUMENTS : MOST_BEFORE;
+  const unsigned most = kind == WARPLENS_PROCESS_PROGRAM ? MOST_ARGUMENTS : MOST_BEFORE;
   while (arguments != NULL && count < most && arguments[count] != NULL) {
     ++count;
   }
@@ -66,7 +66,7 @@ int append(uint32_t kind, int32_t pid, int32_t ppid, int32_t status, uint64_t ti
   for (unsigned i = 0; executable != NULL && i <= count; ++i) {
     const char *text = i == 0 ? executable : arguments[i - 1];
     size_t length = strlen(text) + 1;
-    if (length > WARPLINE_REGISTRY_MOST - 8 - size) {
+    if (length > WARPLENS_REGISTRY_MOST - 8 - size) {
       record.flags = 1;
       break;
     }

@@ -17,7 +17,7 @@ static void put_back(void) {
   }
   survey(&variables, environ, ADD_STUB | PUT_BACK);
   if ((variables.wishes & (ADD_STUB | PUT_BACK)) == 0 || !can_be_loaded() ||
-      examine_program(AT_FDCWD, "/bin/sh", 0, NULL, 0) != WARPLINE_FOREIGN_NONE) {
+      examine_program(AT_FDCWD, "/bin/sh", 0, NULL, 0) != WARPLENS_FOREIGN_NONE) {
     return;
   }
   int saved = errno;

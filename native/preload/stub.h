@@ -1,6 +1,6 @@
 /* The stub's own parts: what it remembers, what it writes down, and the functions behind those that it wraps. */
-#ifndef WARPLINE_PRELOAD_STUB_H
-#define WARPLINE_PRELOAD_STUB_H
+#ifndef WARPLENS_PRELOAD_STUB_H
+#define WARPLENS_PRELOAD_STUB_H
 
 #include <signal.h>
 #include <spawn.h>
@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "warpline/registry.h"
+#include "warplens/registry.h"
 
-#define AGENT "/libwarpline_agent.so"
+#define AGENT "/libwarplens_agent.so"
 
 #define WRAPPER __attribute__((visibility("default")))
 
@@ -39,7 +39,7 @@
   X(int, system, (const char *))                                                                          \
   X(FILE *, popen, (const char *, const char *))
 
-#ifdef WARPLINE_OSRT
+#ifdef WARPLENS_OSRT
 #include "osrt_table.h"
 #define WRAPPED(X) WRAPPED_ALWAYS(X) OSRT(X)
 #else

@@ -1,6 +1,6 @@
 /* System calls that leave errno alone and are no cancellation points: a program must not notice ours. */
-#ifndef WARPLINE_PRELOAD_SYSTEM_H
-#define WARPLINE_PRELOAD_SYSTEM_H
+#ifndef WARPLENS_PRELOAD_SYSTEM_H
+#define WARPLENS_PRELOAD_SYSTEM_H
 
 #include <errno.h>
 #include <sys/syscall.h>

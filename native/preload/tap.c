@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 
-WarplineTap g_tap = {.size = sizeof(WarplineTap)};
+WarplensTap g_tap = {.size = sizeof(WarplensTap)};
 
 void give_tap(void) {
   char beside[PATH_MAX];
@@ -13,8 +13,8 @@ void give_tap(void) {
   void *(*load)(const char *, int) = (void *(*)(const char *, int))next_function("dlopen", NULL);
   void *(*find)(void *, const char *) = (void *(*)(void *, const char *))next_function("dlsym", NULL);
   void *agent = load != NULL && path != NULL ? load(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
-  void (*take)(WarplineTap *) =
-      agent != NULL && find != NULL ? (void (*)(WarplineTap *))find(agent, "warpline_tap") : NULL;
+  void (*take)(WarplensTap *) =
+      agent != NULL && find != NULL ? (void (*)(WarplensTap *))find(agent, "warplens_tap") : NULL;
   if (take != NULL) {
     take(&g_tap);
   }

@@ -1,10 +1,10 @@
 /* What the wrappers of the larger stub share. */
-#ifndef WARPLINE_PRELOAD_TAP_H
-#define WARPLINE_PRELOAD_TAP_H
+#ifndef WARPLENS_PRELOAD_TAP_H
+#define WARPLENS_PRELOAD_TAP_H
 
 #include "stub.h"
-#include "warpline/tap.h"
+#include "warplens/tap.h"
 
-extern WarplineTap g_tap;
+extern WarplensTap g_tap;
 
 #endif

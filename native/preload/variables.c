@@ -50,8 +50,8 @@ static char *copy_others(char *out, const char *list) {
   }
 }
 
-const struct Way g_ways[WAYS] = {{"NVTX_INJECTION64_PATH=", "WARPLINE_NVTX_CHAIN="},
-                                 {"CUDA_INJECTION64_PATH=", "WARPLINE_CUDA_CHAIN="}};
+const struct Way g_ways[WAYS] = {{"NVTX_INJECTION64_PATH=", "WARPLENS_NVTX_CHAIN="},
+                                 {"CUDA_INJECTION64_PATH=", "WARPLENS_CUDA_CHAIN="}};
 
 /* Which of ours the variable is, by its name; 0 where it is none. */
 static unsigned which(const char *variable) {
@@ -122,10 +122,10 @@ void survey(struct Variables *out, char *const *given, unsigned wishes) {
     unsigned mine = which(variable);
     out->seen |= 1u << mine;
     agent |= mine != 0 && way_of(variable) != NULL;
-    if (mine != 0 && after(variable, "WARPLINE_SPOOL=") != NULL && strcmp(variable, g_stub.keep[mine]) != 0) {
+    if (mine != 0 && after(variable, "WARPLENS_SPOOL=") != NULL && strcmp(variable, g_stub.keep[mine]) != 0) {
       out->wishes &= ~(unsigned)(ADD_STUB | PUT_BACK); /* another recording's child */
     }
-    if (variable[0] == 'W' && strcmp(variable, "WARPLINE_FOLLOW=0") == 0) {
+    if (variable[0] == 'W' && strcmp(variable, "WARPLENS_FOLLOW=0") == 0) {
       leaves = 1;
     }
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace warpline {
+namespace warplens {
 
 BlobLog::Blob BlobLog::write(SpoolFile &file, uint32_t thread, const BlobHead &head, const void *bytes,
                              size_t size, size_t lost) {
@@ -74,4 +74,4 @@ void BlobLog::give_back(uint64_t first) {
   std::memset(cursor_ + sizeof(uint32_t), 0, end - first - sizeof(uint32_t));
 }
 
-}  // namespace warpline
+}  // namespace warplens

@@ -3,7 +3,7 @@
 
 #include "chunk_ring.h"
 
-namespace warpline {
+namespace warplens {
 
 class BlobLog {
  public:
@@ -38,4 +38,4 @@ class BlobLog {
   size_t next_chunk_ = kPage;
 };
 
-}  // namespace warpline
+}  // namespace warplens

@@ -25,7 +25,7 @@
 #include "space.h"
 #include "uncancelled.h"
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 constexpr size_t kStack = size_t{256} << 10;
@@ -429,7 +429,7 @@ void Buffers::start() {
 void *Buffers::run(void *self) {
   HelperThread helper;
   auto &buffers = *static_cast<Buffers *>(self);
-  prctl(PR_SET_NAME, "warpline");
+  prctl(PR_SET_NAME, "warplens");
   const timespec period{0, kEveryMs * 1'000'000};
   while (buffers.stopping_.load() == 0 && !only_helpers_left()) {
     wait_for(buffers.stopping_, 0, &period);
@@ -441,4 +441,4 @@ void *Buffers::run(void *self) {
   return nullptr;
 }
 
-}  // namespace warpline
+}  // namespace warplens

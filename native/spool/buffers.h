@@ -12,9 +12,9 @@
 
 #include "memory.h"
 #include "used_chunks.h"
-#include "warpline/format.h"
+#include "warplens/format.h"
 
-namespace warpline {
+namespace warplens {
 
 class Buffers {
  public:
@@ -90,4 +90,4 @@ class Buffers {
   std::atomic<uint32_t> gone_{0};
 };
 
-}  // namespace warpline
+}  // namespace warplens

@@ -1,7 +1,7 @@
 // Held on the slow paths, which take locks: a signal handler that annotates must not wait for the thread it interrupted.
 #pragma once
 
-namespace warpline {
+namespace warplens {
 
 extern __thread volatile bool t_busy;
 
@@ -22,4 +22,4 @@ class Busy {
   bool mine_;
 };
 
-}  // namespace warpline
+}  // namespace warplens

@@ -5,7 +5,7 @@
 
 #include "clock.h"
 
-namespace warpline {
+namespace warplens {
 
 Chunk ChunkRing::next(SpoolFile &file, ChunkKind kind, uint16_t stride, uint32_t thread, size_t need,
                       size_t want, RecordType type) {
@@ -33,4 +33,4 @@ void ChunkRing::leave(SpoolFile &file, ChunkKind kind) {
   file.leave_used(used_, kind);
 }
 
-}  // namespace warpline
+}  // namespace warplens

@@ -3,7 +3,7 @@
 
 #include "file.h"
 
-namespace warpline {
+namespace warplens {
 
 class ChunkRing {
  public:
@@ -24,4 +24,4 @@ class ChunkRing {
   UsedChunks used_;
 };
 
-}  // namespace warpline
+}  // namespace warplens

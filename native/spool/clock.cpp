@@ -10,7 +10,7 @@
 #include <cpuid.h>
 #endif
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 #if defined(__x86_64__)
@@ -87,4 +87,4 @@ ClockParams calibrate(ClockKind kind, const ClockSample &early, const ClockSampl
   return {kind, kShift, late.counter - back, late.monotonic - span_ns, mult};
 }
 
-}  // namespace warpline
+}  // namespace warplens

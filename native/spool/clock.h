@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "warpline/format.h"
+#include "warplens/format.h"
 
-namespace warpline {
+namespace warplens {
 
 inline uint64_t clock_ns(clockid_t id) {
   timespec t;
@@ -62,4 +62,4 @@ ClockSample sample_clocks(ClockKind kind);
 //! Constants for `to_ns` through two samples; falls back to `monotonic` where the samples make no sense.
 ClockParams calibrate(ClockKind kind, const ClockSample &early, const ClockSample &late);
 
-}  // namespace warpline
+}  // namespace warplens

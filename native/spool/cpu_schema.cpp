@@ -1,8 +1,8 @@
 // The fields of the records of cpu_records.h, for readers.
-#include "warpline/cpu_records.h"
+#include "warplens/cpu_records.h"
 #include "wide_fields.h"
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 #define R CpuFrameRecord
@@ -53,4 +53,4 @@ std::span<const WideRecord> cpu_wide_records() {
   return kRecords;
 }
 
-}  // namespace warpline
+}  // namespace warplens

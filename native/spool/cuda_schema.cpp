@@ -2,10 +2,10 @@
 #include <cstdio>
 
 #include "schema.h"
-#include "warpline/cuda_records.h"
+#include "warplens/cuda_records.h"
 #include "wide_fields.h"
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 #define R CudaApiRecord
@@ -178,4 +178,4 @@ std::string wide_schema_json() {
   return out + "}";
 }
 
-}  // namespace warpline
+}  // namespace warplens

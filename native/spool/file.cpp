@@ -19,7 +19,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 constexpr size_t kFirstStep = size_t{256} << 10;
@@ -411,4 +411,4 @@ void SpoolFile::populate(void *begin, size_t size) {
   errno = saved;
 }
 
-}  // namespace warpline
+}  // namespace warplens

@@ -12,9 +12,9 @@
 #include "buffers.h"
 #include "memory.h"
 #include "used_chunks.h"
-#include "warpline/format.h"
+#include "warplens/format.h"
 
-namespace warpline {
+namespace warplens {
 
 class SpoolFile {
  public:
@@ -116,4 +116,4 @@ class SpoolFile {
   std::atomic<uint32_t> failing_{0};  // 0 = fine, else attempts since space ran out
 };
 
-}  // namespace warpline
+}  // namespace warplens

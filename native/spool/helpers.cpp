@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 std::atomic<int> g_helpers{0};
@@ -53,4 +53,4 @@ void forget_helpers() {
   g_helpers.store(0);
 }
 
-}  // namespace warpline
+}  // namespace warplens

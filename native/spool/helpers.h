@@ -1,7 +1,7 @@
 // Threads of ours in the program's process: they must not keep it alive once its own have ended.
 #pragma once
 
-namespace warpline {
+namespace warplens {
 
 //! Held by each thread of ours for as long as it lives.
 class HelperThread {
@@ -18,4 +18,4 @@ bool only_helpers_left();
 //! [FORK] In a child: they are not here.
 void forget_helpers();
 
-}  // namespace warpline
+}  // namespace warplens

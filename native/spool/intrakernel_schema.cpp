@@ -1,8 +1,8 @@
 // The fields of the records of intrakernel_records.h, for readers.
-#include "warpline/intrakernel_records.h"
+#include "warplens/intrakernel_records.h"
 #include "wide_fields.h"
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 #define R IntrakernelLaunchRecord
@@ -28,4 +28,4 @@ std::span<const WideRecord> intrakernel_wide_records() {
   return kRecords;
 }
 
-}  // namespace warpline
+}  // namespace warplens

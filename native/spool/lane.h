@@ -9,7 +9,7 @@
 #include "thread_log.h"
 #include "wide_stream.h"
 
-namespace warpline {
+namespace warplens {
 
 class Lane {
  public:
@@ -34,7 +34,7 @@ class Lane {
     }
     std::memcpy(at + sizeof(RecordHead), reinterpret_cast<const char *>(&record) + sizeof(RecordHead),
                 sizeof(Record) - sizeof(RecordHead));
-    warpline::commit(reinterpret_cast<Record *>(at), record.head);
+    warplens::commit(reinterpret_cast<Record *>(at), record.head);
     return true;
   }
 
@@ -68,4 +68,4 @@ class Lane {
   WideStream streams_[kTypes];
 };
 
-}  // namespace warpline
+}  // namespace warplens

@@ -13,7 +13,7 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-namespace warpline {
+namespace warplens {
 
 __thread volatile bool t_busy = false;
 
@@ -52,4 +52,4 @@ void fill_hole(void *at, size_t size) {
   errno = saved;
 }
 
-}  // namespace warpline
+}  // namespace warplens

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace warpline {
+namespace warplens {
 
 //! [MT] Zeroed pages for `size` bytes, or nullptr.
 void *map_memory(size_t size);
@@ -170,4 +170,4 @@ class HashIndex {
   uint32_t used_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warplens

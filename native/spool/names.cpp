@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 constexpr uint16_t kTooManyDomains = 0xffff;
@@ -359,4 +359,4 @@ void Names::count(size_t what) {
   }
 }
 
-}  // namespace warpline
+}  // namespace warplens

@@ -9,7 +9,7 @@
 #include "file.h"
 #include "memory.h"
 
-namespace warpline {
+namespace warplens {
 
 template <typename Word>
 inline uint64_t load(const char *at) {
@@ -166,4 +166,4 @@ class Names {
   uint32_t domain_count_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warplens

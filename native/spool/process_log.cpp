@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <new>
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 constexpr std::atomic<uint32_t> kAlwaysOpen{1};
@@ -341,4 +341,4 @@ void ProcessLog::adopt_ranges(const Inherited &inherited, ThreadLog *thread, uin
   }
 }
 
-}  // namespace warpline
+}  // namespace warplens

@@ -14,7 +14,7 @@
 #include "thread_log.h"
 #include "wide_log.h"
 
-namespace warpline {
+namespace warplens {
 
 //! Open ranges of a forking thread and its process, carried into the child.
 struct Inherited {
@@ -120,4 +120,4 @@ class ProcessLog {
   const uint32_t first_turn_;
 };
 
-}  // namespace warpline
+}  // namespace warplens

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <span>
 
-#include "warpline/format.h"
+#include "warplens/format.h"
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 struct Field {
@@ -166,4 +166,4 @@ void append_json_string(std::string &out, std::string_view text) {
   out += '"';
 }
 
-}  // namespace warpline
+}  // namespace warplens

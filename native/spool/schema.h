@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace warpline {
+namespace warplens {
 
 //! `"records": {…}, "slot": {…}`: the members of the spool's JSON that describe its records.
 std::string schema_json();
@@ -15,4 +15,4 @@ std::string wide_schema_json();
 //! Appends `text` as a JSON string; bytes above 0x7f pass as they are.
 void append_json_string(std::string &out, std::string_view text);
 
-}  // namespace warpline
+}  // namespace warplens

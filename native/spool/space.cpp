@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 // What statfs calls them. Not Btrfs and the like: they write changed pages elsewhere, and need new space each time.
@@ -45,7 +45,7 @@ bool over_file_limit(uint64_t size) {
 }
 
 bool can_reserve(int fd) {
-  const char *wanted = secure_getenv("WARPLINE_SPOOL_SPACE");
+  const char *wanted = secure_getenv("WARPLENS_SPOOL_SPACE");
   if (wanted != nullptr &&
       (wanted == std::string_view("reserved") || wanted == std::string_view("buffered"))) {
     return *wanted == 'r';
@@ -91,4 +91,4 @@ int extend(int fd, uint64_t size) {
   return result == 0 ? 0 : errno;
 }
 
-}  // namespace warpline
+}  // namespace warplens

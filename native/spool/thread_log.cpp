@@ -6,7 +6,7 @@
 #include "process_log.h"
 #include "window.h"
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 EventRecord *records_of(const Chunk &chunk) {
@@ -527,4 +527,4 @@ int ThreadLog::level(uint16_t domain) const {
   return open;
 }
 
-}  // namespace warpline
+}  // namespace warplens

@@ -12,7 +12,7 @@
 #include "clock.h"
 #include "names.h"
 
-namespace warpline {
+namespace warplens {
 
 //! What a range or mark says, resolved to numbers.
 struct Label {
@@ -86,7 +86,7 @@ class ProcessLog;
 class ThreadLog {
  public:
   //! Held on the slow paths, which take locks: a signal handler that annotates must not wait for the thread it interrupted.
-  class Busy : public warpline::Busy {
+  class Busy : public warplens::Busy {
    public:
     explicit Busy(ThreadLog &) {}
   };
@@ -300,4 +300,4 @@ inline uint32_t ThreadLog::intern(const char *text, size_t size) {
   return intern_new(text, size, hash);
 }
 
-}  // namespace warpline
+}  // namespace warplens

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-namespace warpline {
+namespace warplens {
 
 class Uncancelled {
  public:
@@ -18,4 +18,4 @@ class Uncancelled {
   int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
-}  // namespace warpline
+}  // namespace warplens

@@ -1,9 +1,9 @@
 // Full chunks in the order in which they became full.
 #pragma once
 
-#include "warpline/format.h"
+#include "warplens/format.h"
 
-namespace warpline {
+namespace warplens {
 
 // A piece of the file. Callers keep its size: the header belongs to no file once the recording has ended.
 struct Chunk {
@@ -60,4 +60,4 @@ class UsedChunks {
   UsedChunk *last_ = nullptr;
 };
 
-}  // namespace warpline
+}  // namespace warplens

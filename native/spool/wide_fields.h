@@ -6,9 +6,9 @@
 #include <span>
 #include <type_traits>
 
-#include "warpline/format.h"
+#include "warplens/format.h"
 
-namespace warpline {
+namespace warplens {
 
 struct WideField {
   const char *name;
@@ -39,7 +39,7 @@ constexpr const char *wide_type_of() {
   }
 }
 
-}  // namespace warpline
+}  // namespace warplens
 
 #define FIELD(record, name)                                               \
   WideField {                                                             \

@@ -7,7 +7,7 @@
 #include "names.h"
 #include "wide_stream.h"
 
-namespace warpline {
+namespace warplens {
 
 inline constexpr auto kFirstWide = static_cast<size_t>(RecordType::cuda_api);
 inline constexpr size_t kWideTypes = static_cast<size_t>(RecordType::intrakernel_read) + 1 - kFirstWide;
@@ -44,7 +44,7 @@ class WideLog {
       if (time < stream.since) [[unlikely]] {
         stream.reach_back(time);
       }
-      warpline::commit(record, head);
+      warplens::commit(record, head);
       stream.cursor += sizeof(Record);
     }
 
@@ -74,4 +74,4 @@ class WideLog {
   WideStream streams_[kWideTypes];
 };
 
-}  // namespace warpline
+}  // namespace warplens

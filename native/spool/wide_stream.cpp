@@ -6,7 +6,7 @@
 
 #include "clock.h"
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 // GPU work is asked for when a window was open as it was launched: so long before it began, at most. Other types have no time of
@@ -79,4 +79,4 @@ void WideStream::shrink() {
   next_chunk_ = kPage;
 }
 
-}  // namespace warpline
+}  // namespace warplens

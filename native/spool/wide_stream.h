@@ -3,7 +3,7 @@
 
 #include "chunk_ring.h"
 
-namespace warpline {
+namespace warplens {
 
 //! Not [MT]: its owner sees to it that one thread writes at a time.
 class WideStream {
@@ -33,4 +33,4 @@ class WideStream {
   Chunk lasting_;  // the chunk of a type that has no ring
 };
 
-}  // namespace warpline
+}  // namespace warplens

@@ -12,7 +12,7 @@
 
 #include "clock.h"
 
-namespace warpline {
+namespace warplens {
 namespace {
 
 constexpr uint32_t kLastGate = 2 * kWindows;
@@ -203,4 +203,4 @@ bool in_closed_window(const ControlPage *control, uint64_t start, uint64_t end) 
   return false;
 }
 
-}  // namespace warpline
+}  // namespace warplens

@@ -1,9 +1,9 @@
 // Windows of the capture, in a control file that processes share: any of them may open and close one, and die while at it.
 #pragma once
 
-#include "warpline/format.h"
+#include "warplens/format.h"
 
-namespace warpline {
+namespace warplens {
 
 inline CaptureWindow *windows_of(ControlPage *control) {
   return reinterpret_cast<CaptureWindow *>(reinterpret_cast<char *>(control) + kControlWindows);
@@ -42,4 +42,4 @@ uint32_t window_around(const ControlPage *control, uint64_t start, uint64_t end,
 //! [MT] Whether something from `start` to `end` overlaps a window that is closed.
 bool in_closed_window(const ControlPage *control, uint64_t start, uint64_t end);
 
-}  // namespace warpline
+}  // namespace warplens

@@ -137,7 +137,7 @@ void test_no_space() {
 }  // namespace
 
 int main() {
-  setenv("WARPLINE_SPOOL_SPACE", "buffered", 1);
+  setenv("WARPLENS_SPOOL_SPACE", "buffered", 1);
   test_all_is_written();
   test_kill();
   test_no_space();

@@ -3,7 +3,7 @@
 
 #include "cuda_recording.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 const char *cupti_callback_name(const Cupti &, CuptiDomain domain, uint32_t cbid) {
   return name_of_call(domain, cbid);
@@ -244,10 +244,10 @@ void test_fields() {
 }
 
 }  // namespace
-}  // namespace warpline::agent
+}  // namespace warplens::agent
 
 int main() {
-  using namespace warpline::agent;
+  using namespace warplens::agent;
   test_fields();
   std::printf("cuda_fields: %d checks, %d failed\n", g_checks, g_failures);
   return g_failures == 0 ? 0 : 1;

@@ -8,7 +8,7 @@
 #include "spool/schema.h"
 #include "wide_reader.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // As in a process: names outlive recordings.
 inline Names g_names;
@@ -52,4 +52,4 @@ inline CuptiKernelActivity kernel(uint32_t correlation, uint64_t start, uint64_t
   return record;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

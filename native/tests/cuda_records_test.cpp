@@ -9,7 +9,7 @@
 
 #include "cuda_recording.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 const char *cupti_callback_name(const Cupti &, CuptiDomain domain, uint32_t cbid) {
   return name_of_call(domain, cbid);
@@ -442,10 +442,10 @@ void test_names_of_threads() {
 }
 
 }  // namespace
-}  // namespace warpline::agent
+}  // namespace warplens::agent
 
 int main() {
-  using namespace warpline::agent;
+  using namespace warplens::agent;
   test_nested();
   test_names();
   test_counted();

@@ -10,7 +10,7 @@
 #include "agent/hooks/cupti_calls.h"
 #include "drivers/cupti.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // The functions that the tests call by number.
 inline const char *const kDriverCalls[] = {nullptr, "cuLaunchKernel", "cuCtxGetCurrent",
@@ -129,4 +129,4 @@ inline void begin(ProcessLog &log, const CudaSettings &settings = {}) {
   kCudaSource.begin(cupti, log, settings);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

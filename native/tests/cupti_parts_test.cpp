@@ -13,13 +13,13 @@
 #include "agent/hooks/cupti_library.h"
 #include "check.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 const char *cupti_callback_name(const Cupti &, CuptiDomain, uint32_t) {
   return nullptr;
 }
-}  // namespace warpline::agent
+}  // namespace warplens::agent
 
-using namespace warpline::agent;
+using namespace warplens::agent;
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "check.h"
 #include "spool/blob_log.h"
 
-namespace warpline::test {
+namespace warplens::test {
 namespace {
 
 using agent::IntrakernelPacker;
@@ -169,10 +169,10 @@ void test_heads() {
 }
 
 }  // namespace
-}  // namespace warpline::test
+}  // namespace warplens::test
 
 int main() {
-  using namespace warpline::test;
+  using namespace warplens::test;
   test_whole_units_with_what_they_used();
   test_what_was_dropped_keeps_its_count();
   test_rings_keep_a_power_of_two();

@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-namespace warpline::test {
+namespace warplens::test {
 namespace {
 
 constexpr auto kKernel = static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
@@ -60,12 +60,12 @@ void test_symbols() {
 }
 
 }  // namespace
-}  // namespace warpline::test
+}  // namespace warplens::test
 
 int main() {
-  warpline::test::test_chains();
-  warpline::test::test_deep_chains();
-  warpline::test::test_symbols();
+  warplens::test::test_chains();
+  warplens::test::test_deep_chains();
+  warplens::test::test_symbols();
   std::printf("%d checks, %d failures\n", g_checks, g_failures);
   return g_failures != 0;
 }

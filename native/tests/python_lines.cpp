@@ -15,10 +15,10 @@ int main() {
     for (size_t i = 0; i + 1 < hex.size(); i += 2) {
       table.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
     }
-    auto ranges = warpline::agent::decode_lines(
+    auto ranges = warplens::agent::decode_lines(
         version, first_line, reinterpret_cast<const uint8_t *>(table.data()), table.size());
     for (int64_t offset = 0; offset < size; offset += 2) {
-      std::printf("%u ", warpline::agent::line_at(ranges, offset, static_cast<uint32_t>(first_line)));
+      std::printf("%u ", warplens::agent::line_at(ranges, offset, static_cast<uint32_t>(first_line)));
     }
     std::printf("\n");
   }

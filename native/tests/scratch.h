@@ -11,13 +11,13 @@
 #include "check.h"
 #include "spool/process_log.h"
 
-using namespace warpline;
+using namespace warplens;
 
 inline const ClockParams kClock{ClockKind::monotonic, 0, 0, 0, 1};
 
 struct Scratch {
   Scratch() {
-    char name[] = "warpline-test-XXXXXX";
+    char name[] = "warplens-test-XXXXXX";
     directory = mkdtemp(name) != nullptr ? name : ".";
     path = directory + "/test.spool";
   }

@@ -11,7 +11,7 @@
 #include "check.h"
 #include "desk/json_text.h"
 
-using namespace warpline::desk;
+using namespace warplens::desk;
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-namespace warpline::test {
+namespace warplens::test {
 namespace {
 
 Leaf g_leaf;
@@ -87,4 +87,4 @@ __attribute__((noinline)) void by_signal(Leaf leaf) {
   g_sink = g_sink + 1;
 }
 
-}  // namespace warpline::test
+}  // namespace warplens::test

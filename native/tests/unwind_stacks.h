@@ -1,7 +1,7 @@
 // Stacks of several shapes: each way ends in `leaf`.
 #pragma once
 
-namespace warpline::test {
+namespace warplens::test {
 
 using Leaf = void (*)();
 
@@ -13,4 +13,4 @@ void by_alignment(Leaf leaf);
 void by_exception_frames(Leaf leaf);
 void by_signal(Leaf leaf);
 
-}  // namespace warpline::test
+}  // namespace warplens::test

@@ -17,7 +17,7 @@
 #include "scratch.h"
 #include "unwind_stacks.h"
 
-namespace warpline::test {
+namespace warplens::test {
 namespace {
 
 using agent::Registers;
@@ -212,12 +212,12 @@ void test_mappings_replace_each_other() {
 }
 
 }  // namespace
-}  // namespace warpline::test
+}  // namespace warplens::test
 
 int main() {
-  using namespace warpline::test;
+  using namespace warplens::test;
 #if defined(__x86_64__)
-  warpline::agent::modules().refresh(1);
+  warplens::agent::modules().refresh(1);
   test_stacks();
   test_deep_stacks();
 #endif

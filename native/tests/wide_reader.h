@@ -6,7 +6,7 @@
 
 #include "scratch.h"
 #include "spool/window.h"
-#include "warpline/cuda_records.h"
+#include "warplens/cuda_records.h"
 
 // As a launcher makes it: the first window is open.
 inline ControlPage *control_page() {

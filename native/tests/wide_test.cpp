@@ -13,7 +13,7 @@
 #include "spool/schema.h"
 #include "spool/wide_log.h"
 #include "spool/window.h"
-#include "warpline/cuda_records.h"
+#include "warplens/cuda_records.h"
 #include "wide_reader.h"
 
 namespace {
@@ -274,7 +274,7 @@ void test_finish() {
 
 int main() {
   for (bool in_memory : {false, true}) {
-    setenv("WARPLINE_SPOOL_SPACE", in_memory ? "buffered" : "reserved", 1);
+    setenv("WARPLENS_SPOOL_SPACE", in_memory ? "buffered" : "reserved", 1);
     test_threads();
     if (!in_memory) {
       test_killed();

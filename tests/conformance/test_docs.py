@@ -28,9 +28,9 @@ def test_architecture_starts_at_files_that_exist() -> None:
     rows = re.findall(r"^\| (`.+?`.*?) \| .+? \| (.+?) \|$", text, flags=re.MULTILINE)
     assert len(rows) > 10
     for folders, files in rows:
-        bases = [ROOT / folder.replace("…", "src/warpline") for folder in re.findall(r"`([^`]+)`", folders)]
+        bases = [ROOT / folder.replace("…", "src/warplens") for folder in re.findall(r"`([^`]+)`", folders)]
         for file in re.findall(r"`([^`]+)`", files):
-            places = [*(base / file for base in bases), ROOT / file, ROOT / "src" / "warpline" / file]
+            places = [*(base / file for base in bases), ROOT / file, ROOT / "src" / "warplens" / file]
             assert any(place.is_file() for place in places), f"ARCHITECTURE.md says to start at {file}, which is not in {folders}"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import warpline
+import warplens
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 _LOADED = """
@@ -31,37 +31,37 @@ def _loaded(statement: str) -> set[str]:
 @pytest.mark.parametrize(
     "statement",
     [
-        "import warpline.nvtx",
-        "import warpline.nvtx\nwith warpline.nvtx.annotate('step', color='red', domain='d', category='c', payload=1):\n    pass",
-        "import warpline.model.tables, warpline.errors, warpline.catalog",
-        "import pkgutil, warpline.capture\n"
-        "for module in pkgutil.walk_packages(warpline.capture.__path__, 'warpline.capture.'):\n    __import__(module.name)",
-        "import pkgutil, warpline.intrakernel, warpline.intrakernel.dsl\n"
-        "for module in pkgutil.iter_modules(warpline.intrakernel.__path__, 'warpline.intrakernel.'):\n    __import__(module.name)\n"
-        "buffer = warpline.intrakernel.allocate(4, device='cpu')\nwith buffer.launch('k'):\n    buffer.read()",
-        "import warpline",
+        "import warplens.nvtx",
+        "import warplens.nvtx\nwith warplens.nvtx.annotate('step', color='red', domain='d', category='c', payload=1):\n    pass",
+        "import warplens.model.tables, warplens.errors, warplens.catalog",
+        "import pkgutil, warplens.capture\n"
+        "for module in pkgutil.walk_packages(warplens.capture.__path__, 'warplens.capture.'):\n    __import__(module.name)",
+        "import pkgutil, warplens.intrakernel, warplens.intrakernel.dsl\n"
+        "for module in pkgutil.iter_modules(warplens.intrakernel.__path__, 'warplens.intrakernel.'):\n    __import__(module.name)\n"
+        "buffer = warplens.intrakernel.allocate(4, device='cpu')\nwith buffer.launch('k'):\n    buffer.read()",
+        "import warplens",
     ],
     ids=["nvtx", "annotate", "model", "capture", "intrakernel", "facade"],
 )
 def test_only_the_standard_library_is_needed(statement: str) -> None:
     roots = {name.partition(".")[0] for name in _loaded(statement)}
-    assert roots - {"warpline", "__main__"} <= set(sys.stdlib_module_names)
+    assert roots - {"warplens", "__main__"} <= set(sys.stdlib_module_names)
 
 
 def test_annotating_loads_nothing_slow() -> None:
     slow = {"ctypes", "asyncio", "inspect", "dataclasses", "logging", "subprocess", "socket", "pathlib", "importlib.metadata"}
     base = _loaded("pass")
-    assert not (_loaded("import warpline.nvtx") - base) & slow
+    assert not (_loaded("import warplens.nvtx") - base) & slow
 
 
 def test_the_facade_is_lazy() -> None:
-    assert not {name for name in _loaded("import warpline") if name.startswith("warpline.")} - {"warpline._version"}
+    assert not {name for name in _loaded("import warplens") if name.startswith("warplens.")} - {"warplens._version"}
 
 
 def test_the_facade_lists_what_it_has() -> None:
-    assert list(warpline.__all__) == sorted(warpline.__all__)
-    assert dir(warpline) == warpline.__all__
-    for name in warpline.__all__:
-        assert getattr(warpline, name) is not None
+    assert list(warplens.__all__) == sorted(warplens.__all__)
+    assert dir(warplens) == warplens.__all__
+    for name in warplens.__all__:
+        assert getattr(warplens, name) is not None
     with pytest.raises(AttributeError, match="no_such_name"):
-        getattr(warpline, "no_such_name")  # noqa: B009  (mypy knows that it is not there)
+        getattr(warplens, "no_such_name")  # noqa: B009  (mypy knows that it is not there)

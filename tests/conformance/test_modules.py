@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "warpline"
+PACKAGE = ROOT / "src" / "warplens"
 MAX_LINES = 700
 SOURCES = [
     path
@@ -74,9 +74,9 @@ def test_every_part_of_the_package_has_its_layer_and_its_half() -> None:
     parts -= {"__init__", "__main__", "_version"}
     layered = set(re.findall(r"\w+", " ".join(contracts["flow"]["layers"])))
     assert parts <= layered, f"no layer yet: {sorted(parts - layered)}"
-    target = {name.removeprefix("warpline.") for name in contracts["light-target"]["source_modules"]}
-    desk = {name.removeprefix("warpline.") for name in contracts["light-desk"]["source_modules"]}
+    target = {name.removeprefix("warplens.") for name in contracts["light-target"]["source_modules"]}
+    desk = {name.removeprefix("warplens.") for name in contracts["light-desk"]["source_modules"]}
     wings = {"torch"}
     assert parts - wings <= target | desk, f"in neither half: {sorted(parts - wings - target - desk)}"
-    apart = {name.removeprefix("warpline.") for name in contracts["two-halves"]["source_modules"]}
+    apart = {name.removeprefix("warplens.") for name in contracts["two-halves"]["source_modules"]}
     assert desk - {"cli", "testing"} == apart, "two-halves and light-desk name the same packages"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src" / "warpline"
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "warplens"
 LIBRARIES = sorted([*(PACKAGE / "_lib").glob("*.so"), *(PACKAGE / "nvtx").glob("_binding*.so")])
 VENDOR = {"InitializeInjection", "InitializeInjectionNvtx", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
 # What the stub wraps, so that every process of the tree is known (native/preload).
@@ -49,23 +49,23 @@ def _os_calls() -> set[str]:
 
 
 def test_the_libraries_are_here() -> None:
-    parts = {path.name.partition(".")[0].removeprefix("libwarpline_") for path in LIBRARIES}
+    parts = {path.name.partition(".")[0].removeprefix("libwarplens_") for path in LIBRARIES}
     assert parts == {"agent", "desk", "preload", "preload_cpu", "_binding"}
 
 
 @every_library
 def test_it_exports_our_interface_and_the_vendors_entry_points_only(library: Path) -> None:
     exported = set(_symbols(library, "--defined-only"))
-    own = {name for name in exported if name.startswith("warpline_")}
+    own = {name for name in exported if name.startswith("warplens_")}
     entries = {
         "_binding": {"PyInit__binding"},
-        "libwarpline_agent": VENDOR,
-        "libwarpline_preload": WRAPPED,
-        "libwarpline_preload_cpu": WRAPPED | _os_calls(),
+        "libwarplens_agent": VENDOR,
+        "libwarplens_preload": WRAPPED,
+        "libwarplens_preload_cpu": WRAPPED | _os_calls(),
     }
     part = library.name.partition(".")[0]
     assert exported - own == entries.get(part, set())
-    assert bool(own) == (part in ("libwarpline_agent", "libwarpline_desk"))
+    assert bool(own) == (part in ("libwarplens_agent", "libwarplens_desk"))
 
 
 @every_library
@@ -88,7 +88,7 @@ def test_it_brings_its_own_cpp_runtime(library: Path) -> None:
 
 def test_the_stub_is_light() -> None:
     """It is in every process of the tree: no further library, two mappings, no thread-local memory, and any glibc will do."""
-    stub = PACKAGE / "_lib" / "libwarpline_preload.so"
+    stub = PACKAGE / "_lib" / "libwarplens_preload.so"
     listed = subprocess.run(["readelf", "-dlW", str(stub)], capture_output=True, text=True, check=True).stdout
     assert re.findall(r"\(NEEDED\).*\[(.+?)\]", listed) == ["libc.so.6"]
     assert len(re.findall(r"^ +LOAD ", listed, re.MULTILINE)) == 2

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from warpline import catalog
-from warpline.catalog import Unit
+from warplens import catalog
+from warplens.catalog import Unit
 
 TESTS = Path(__file__).resolve().parents[1]
 BUILT = ("stats.tables", "rules.checks", "exporters.formats", "importers.formats", "cli.commands")
@@ -79,7 +79,7 @@ def test_its_constants_are_there(unit: Unit) -> None:
 @pytest.mark.parametrize("unit", catalog.units("intrakernel.dsl"), ids=lambda unit: unit.id)
 def test_an_in_kernel_language_has_the_example(unit: Unit) -> None:
     functions = {node.name: node for node in unit.tree.body if isinstance(node, ast.FunctionDef)}
-    assert {"ways", "example"} <= functions.keys(), f"{unit.path.name} lacks what warpline/intrakernel/dsl/__init__.py asks for"
+    assert {"ways", "example"} <= functions.keys(), f"{unit.path.name} lacks what warplens/intrakernel/dsl/__init__.py asks for"
     assert [argument.arg for argument in functions["example"].args.args] == ["way"]
 
 
@@ -96,10 +96,10 @@ def test_a_test_names_it(unit: Unit) -> None:
 @every_command
 def test_its_help_has_an_example(unit: Unit) -> None:
     command: click.Command = unit.load().command
-    context = click.Context(command, info_name=f"warpline {unit.id.replace('_', '-')}")
+    context = click.Context(command, info_name=f"warplens {unit.id.replace('_', '-')}")
     text = command.get_help(context)
-    assert re.search(rf"^ +(\S+=\S+ )*warpline {unit.id.replace('_', '.')}\b", text, flags=re.MULTILINE), (
-        "an example line starts with `warpline`"
+    assert re.search(rf"^ +(\S+=\S+ )*warplens {unit.id.replace('_', '.')}\b", text, flags=re.MULTILINE), (
+        "an example line starts with `warplens`"
     )
     hidden = [
         parameter.name

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tests.dsl.languages import releases, run
 from tests.dsl.machine_code import MachineCode, count, read
 from tests.pieces import ROOT, find_nvcc
-from warpline.intrakernel import include_path
+from warplens.intrakernel import include_path
 
 FOLDER = ROOT / "tests" / "dsl"
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")

@@ -1,21 +1,21 @@
 // What a region costs: the same loop as it is, and with a region around its body. RECORD=1 puts the region in, RECORD=2 one
 // as the reference design has it: thread 0 takes the next of all slots, writes four words into it, and comes back for its begin.
 #if RECORD == 1
-#include "warpline.cuh"
-WARPLINE_TAGS(Tag, body, rest)
+#include "warplens.cuh"
+WARPLENS_TAGS(Tag, body, rest)
 #if PAYLOAD == 1
-#define REGION WARPLINE_REGION(prof, Tag::rest, 7)
+#define REGION WARPLENS_REGION(prof, Tag::rest, 7)
 #elif PAYLOAD == 2
-#define REGION WARPLINE_REGION(prof, Tag::rest, j)
+#define REGION WARPLENS_REGION(prof, Tag::rest, j)
 #else
-#define REGION WARPLINE_REGION(prof, Tag::rest)
+#define REGION WARPLENS_REGION(prof, Tag::rest)
 #endif
 #if RING
 #define PROFILER                      \
-  __shared__ warpline::Ring<8> ring; \
-  warpline::Profiler prof(profile, ring)
+  __shared__ warplens::Ring<8> ring; \
+  warplens::Profiler prof(profile, ring)
 #else
-#define PROFILER warpline::Profiler prof(profile)
+#define PROFILER warplens::Profiler prof(profile)
 #endif
 #elif RECORD == 2
 typedef unsigned long long u64;

@@ -15,8 +15,8 @@ import cutlass.cute as cute
 import cutlass.cute.runtime as runtime
 from cutlass import Float32, Int32, Int64
 
-from warpline.intrakernel import allocate
-from warpline.intrakernel.dsl.cute import bind
+from warplens.intrakernel import allocate
+from warplens.intrakernel.dsl.cute import bind
 
 TAGS = ("zero", "load", "store", "compute", "inner", "outer", "even", "odd", "while", "first", "second")
 

@@ -8,9 +8,9 @@ import re
 import sys
 from pathlib import Path
 
-from warpline.intrakernel import allocate, dsl
-from warpline.intrakernel.dsl.cute import bind
-from warpline.intrakernel.examples import cute as example
+from warplens.intrakernel import allocate, dsl
+from warplens.intrakernel.dsl.cute import bind
+from warplens.intrakernel.examples import cute as example
 
 
 def main(folder: Path) -> None:

@@ -9,7 +9,7 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import Float32, Int32
 
-from warpline.intrakernel.dsl.cute import finish, mark, profiler, region, start, stop
+from warplens.intrakernel.dsl.cute import finish, mark, profiler, region, start, stop
 
 
 @cute.kernel

@@ -14,8 +14,8 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32, Int64
 from cutlass.cute.runtime import make_fake_compact_tensor
 
-from warpline.errors import UsageError
-from warpline.intrakernel.nuggets import (
+from warplens.errors import UsageError
+from warplens.intrakernel.nuggets import (
     elected_start,
     elected_stop,
     lane0_warp0_start,

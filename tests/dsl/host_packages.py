@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from tests.dsl.decoded import told
-from warpline import intrakernel as ik
-from warpline.errors import UsageError
-from warpline.intrakernel.device.cuda_kernels import HostKernels
-from warpline.intrakernel.dsl import cuda
+from warplens import intrakernel as ik
+from warplens.errors import UsageError
+from warplens.intrakernel.device.cuda_kernels import HostKernels
+from warplens.intrakernel.dsl import cuda
 
 SOURCE = """
-#include "warpline.cuh"
-WARPLINE_TAGS(Tag, outer, inner)
+#include "warplens.cuh"
+WARPLENS_TAGS(Tag, outer, inner)
 extern "C" __global__ void scale(float *x, void *profile) {
-  warpline::Profiler prof(profile);
-  WARPLINE_REGION(prof, Tag::outer, blockIdx.x);
+  warplens::Profiler prof(profile);
+  WARPLENS_REGION(prof, Tag::outer, blockIdx.x);
   for (int i = 0; i < 4; ++i) {
-    WARPLINE_REGION(prof, Tag::inner, blockIdx.x);
+    WARPLENS_REGION(prof, Tag::inner, blockIdx.x);
     x[blockIdx.x * blockDim.x + threadIdx.x] *= 2.0f;
   }
 }
@@ -104,7 +104,7 @@ def jax() -> Any:
 
 def streams() -> Any:
     """Handles of streams, of those packages that are here; none needs a device."""
-    from warpline.intrakernel.memory import handle_of
+    from warplens.intrakernel.memory import handle_of
 
     found = {}
     if find_spec("cupy"):

@@ -66,5 +66,5 @@ def answer(piece: str, program: str | Path, *words: str | Path, **options: Any) 
 
 
 def here() -> str:
-    """This test's own interpreter, for programs that need nothing but warpline."""
+    """This test's own interpreter, for programs that need nothing but warplens."""
     return sys.executable

@@ -15,9 +15,9 @@ from typing import Any
 from numba import cuda, types
 
 from tests.pieces import ROOT
-from warpline.intrakernel import allocate
-from warpline.intrakernel.dsl.numba import bind
-from warpline.intrakernel.memory import allocate_memory
+from warplens.intrakernel import allocate
+from warplens.intrakernel.dsl.numba import bind
+from warplens.intrakernel.memory import allocate_memory
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
@@ -40,7 +40,7 @@ def main(folder: Path, capability: int) -> None:
 def timed() -> list[Any]:
     """Run the benchmark on the host, where an event of the reference design is nothing: it is assembly."""
     import intrakernel_numba as benchmark
-    from warpline import intrakernel
+    from warplens import intrakernel
 
     kernels._begin = lambda slots: 0
     kernels._end = lambda slot: None

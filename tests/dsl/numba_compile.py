@@ -16,8 +16,8 @@ from cuda.core import Program, ProgramOptions  # type: ignore[import-not-found]
 from numba import cuda, types
 from numba.cuda.typing.typeof import Purpose, typeof
 
-from warpline.intrakernel import allocate
-from warpline.intrakernel.dsl import numba as ik
+from warplens.intrakernel import allocate
+from warplens.intrakernel.dsl import numba as ik
 
 TAGS = ("load", "store", "inner", "outer", "even", "odd", "while", "first", "second")
 

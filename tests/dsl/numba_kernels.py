@@ -7,7 +7,7 @@ from typing import Any
 
 from numba import cuda
 
-from warpline.intrakernel.dsl import numba as ik
+from warplens.intrakernel.dsl import numba as ik
 
 
 def many(out: Any, count: Any, prof: Any) -> None:

@@ -13,8 +13,8 @@ from numba import cuda
 
 from tests.dsl import numba_kernels as kernels
 from tests.dsl.decoded import told
-from warpline.intrakernel import allocate
-from warpline.intrakernel.dsl import numba as ik
+from warplens.intrakernel import allocate
+from warplens.intrakernel.dsl import numba as ik
 
 TAGS = ("load", "store", "inner", "outer", "even", "odd", "while", "first", "second")
 OUT = np.zeros(128, np.int32)

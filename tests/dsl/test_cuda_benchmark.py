@@ -12,16 +12,16 @@ import pytest
 from tests.dsl.compiled import nvcc
 from tests.dsl.decoded import told
 from tests.pieces import ROOT
-from warpline import intrakernel
-from warpline.intrakernel.device.cuda_kernels import HostKernels
-from warpline.intrakernel.dsl import cuda
+from warplens import intrakernel
+from warplens.intrakernel.device.cuda_kernels import HostKernels
+from warplens.intrakernel.dsl import cuda
 
 SOURCE = ROOT / "benchmarks" / "intrakernel_cuda.cu"
 
 
 @pytest.mark.require("nvcc")
 def test_they_compile(tmp_path: Path) -> None:
-    nvcc(tmp_path / "k.cubin", SOURCE, "sm_90a", "WARPLINE_RING_SLOTS=64")
+    nvcc(tmp_path / "k.cubin", SOURCE, "sm_90a", "WARPLENS_RING_SLOTS=64")
 
 
 @pytest.mark.require("g++", "numpy")

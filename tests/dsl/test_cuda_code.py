@@ -11,7 +11,7 @@ import pytest
 from tests.dsl.compiled import ARCHITECTURES, FOLDER, cuda, nvcc
 from tests.dsl.languages import PATIENT, answer
 from tests.pieces import find_nvcc
-from warpline.intrakernel import include_path
+from warplens.intrakernel import include_path
 
 pytestmark = [pytest.mark.require("nvcc"), PATIENT]
 COST, RECORDING = FOLDER / "cuda_cost.cu", FOLDER / "cuda_recording.cu"
@@ -30,7 +30,7 @@ def test_larger_kernels_have_room_for_a_region(tmp_path: Path, architecture: str
         tmp_path,
         architecture,
         ("RECORD=0", "LARGE"),
-        ("RECORD=1", "LARGE", "PAYLOAD=2", "WARPLINE_GENERATION=1"),
+        ("RECORD=1", "LARGE", "PAYLOAD=2", "WARPLENS_GENERATION=1"),
         ("RECORD=1", "LARGE", "RING=1"),
     )
     for code in others:
@@ -57,7 +57,7 @@ def test_every_region_has_two_timers_and_one_predicated_store(tmp_path: Path, ar
 
 
 def test_slices_need_no_atomics_at_all(tmp_path: Path) -> None:
-    text = nvcc(tmp_path / "k.ptx", COST, "sm_90a", "RECORD=1", "WARPLINE_MODE=0").read_text()
+    text = nvcc(tmp_path / "k.ptx", COST, "sm_90a", "RECORD=1", "WARPLENS_MODE=0").read_text()
     assert "atom." not in text
 
 
@@ -67,7 +67,7 @@ def test_off_is_as_if_it_were_not_there(tmp_path: Path, architecture: str) -> No
     """With a ring; without one test_costs.py looks."""
     for ring in ("RING=1",):
         bare = nvcc(tmp_path / "bare.cubin", COST, architecture, "RECORD=0", ring)
-        off = nvcc(tmp_path / "off.cubin", COST, architecture, "RECORD=1", ring, "WARPLINE_INTRAKERNEL_OFF")
+        off = nvcc(tmp_path / "off.cubin", COST, architecture, "RECORD=1", ring, "WARPLENS_INTRAKERNEL_OFF")
         on = nvcc(tmp_path / "on.cubin", COST, architecture, "RECORD=1", ring)
         assert bare.read_bytes() == off.read_bytes()
         assert bare.read_bytes() != on.read_bytes()
@@ -75,9 +75,9 @@ def test_off_is_as_if_it_were_not_there(tmp_path: Path, architecture: str) -> No
 
 NVRTC = """
 import json, sys
-from warpline.intrakernel.device.cuda_kernels import compile_gpu
+from warplens.intrakernel.device.cuda_kernels import compile_gpu
 source, found = open(sys.argv[1]).read(), {}
-wishes = ([], ["-DWARPLINE_GENERATION=1", "-DWARPLINE_CLOCK=1"], ["-DWARPLINE_INTRAKERNEL_OFF"], ["--use_fast_math", "-default-device"])
+wishes = ([], ["-DWARPLENS_GENERATION=1", "-DWARPLENS_CLOCK=1"], ["-DWARPLENS_INTRAKERNEL_OFF"], ["--use_fast_math", "-default-device"])
 for architecture in ("sm_80", "sm_90a", "sm_100a"):
     for options in wishes:
         found[architecture + " ".join(options)] = len(compile_gpu(source, architecture, options, "nvrtc"))

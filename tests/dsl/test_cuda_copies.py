@@ -8,19 +8,19 @@ from functools import cache
 
 import pytest
 
-from warpline import intrakernel
-from warpline.intrakernel.device.cuda_kernels import HostKernels
-from warpline.intrakernel.dsl import cuda
+from warplens import intrakernel
+from warplens.intrakernel.device.cuda_kernels import HostKernels
+from warplens.intrakernel.dsl import cuda
 
 pytestmark = pytest.mark.require("g++", "numpy")
 LATENCY = 3_000_000  # ns
 SOURCE = r"""
-#include "warpline.cuh"
-WARPLINE_TAGS(Tag, both, second, idle)
+#include "warplens.cuh"
+WARPLENS_TAGS(Tag, both, second, idle)
 
 extern "C" __global__ void copies(const int *in, int *out, void *profile) {
   __shared__ __align__(16) int stage[2][128];
-  warpline::Profiler prof(profile);
+  warplens::Profiler prof(profile);
   const unsigned at = threadIdx.x * 4;
   for (int i = 0; i < 4; ++i) stage[0][at + i] = stage[1][at + i] = -1;
   auto both = prof.start();
@@ -35,7 +35,7 @@ extern "C" __global__ void copies(const int *in, int *out, void *profile) {
   __pipeline_wait_prior(0);
   out[at + 3] = stage[1][at + 3];
   prof.stop(both, Tag::both);
-  WARPLINE_REGION(prof, Tag::idle);
+  WARPLENS_REGION(prof, Tag::idle);
   __pipeline_commit();  // nothing was begun: nothing to wait for
   __pipeline_wait_prior(0);
 }
@@ -67,9 +67,9 @@ def kernels() -> HostKernels:
 
 @pytest.mark.parametrize("latency", [None, LATENCY])
 def test_data_are_there_once_they_were_waited_for(monkeypatch: pytest.MonkeyPatch, latency: int | None) -> None:
-    monkeypatch.delenv("WARPLINE_HOST_LATENCY_NS", raising=False)
+    monkeypatch.delenv("WARPLENS_HOST_LATENCY_NS", raising=False)
     if latency is not None:
-        monkeypatch.setitem(os.environ, "WARPLINE_HOST_LATENCY_NS", str(latency))
+        monkeypatch.setitem(os.environ, "WARPLENS_HOST_LATENCY_NS", str(latency))
     numbers, out = (ctypes.c_int * 256)(*range(256)), (ctypes.c_int * 128)()
     buffer = intrakernel.allocate(1, 1, slots=8, tags=cuda.tags(SOURCE), device="cpu")
     with buffer.launch():

@@ -12,12 +12,12 @@ import pytest
 
 from tests.dsl.decoded import told
 from tests.pieces import ROOT
-from warpline import intrakernel
-from warpline.errors import CaptureError, UsageError
-from warpline.intrakernel import headers
-from warpline.intrakernel.buffers import Buffer
-from warpline.intrakernel.device.cuda_kernels import HostKernels
-from warpline.intrakernel.dsl import cuda
+from warplens import intrakernel
+from warplens.errors import CaptureError, UsageError
+from warplens.intrakernel import headers
+from warplens.intrakernel.buffers import Buffer
+from warplens.intrakernel.device.cuda_kernels import HostKernels
+from warplens.intrakernel.dsl import cuda
 
 pytestmark = pytest.mark.require("g++", "numpy")
 SOURCE = (ROOT / "tests" / "dsl" / "cuda_recording.cu").read_text(encoding="utf-8")
@@ -70,7 +70,7 @@ def test_launches_follow_each_other_in_one_buffer() -> None:
     into = buffer(2, slots=8)
     assert len(launched(into, "regions", 2, 32, 4)["events"]) == 16
     for generation in (2, 3, 4):
-        found = launched(into, "regions", 2, 32, 1, options=("-DWARPLINE_GENERATION=1",))
+        found = launched(into, "regions", 2, 32, 1, options=("-DWARPLENS_GENERATION=1",))
         assert found["generation"] == generation
         assert [event[1:3] for event in found["events"]] == [["inner", GENERATION], ["outer", GENERATION | PAYLOAD]] * 2
     found = launched(into, "regions", 1, 32, 1)  # one block only: the other unit is of the launch before
@@ -130,7 +130,7 @@ def test_units_claim_slices_until_there_is_none() -> None:
 @pytest.mark.parametrize("count", [1, 8, 30])
 def test_a_ring_keeps_the_latest(count: int) -> None:
     into = buffer(2, warps=2, slots=8, mode="smem")
-    found = launched(into, "rings", 2, 64, count, options=("-DWARPLINE_RING_SLOTS=8",))
+    found = launched(into, "rings", 2, 64, count, options=("-DWARPLENS_RING_SLOTS=8",))
     for cta in (0, 1):
         for warp in (0, 1):
             unit = found["units"].index(next(row for row in found["units"] if row[:2] == [cta, warp]))
@@ -149,7 +149,7 @@ def test_a_buffer_of_another_mode_or_ring_is_left_alone() -> None:
         (buffer(warps=2, mode="smem", slots=16), "rings", (1,)),
     ):
         with into.launch():
-            kernels("-DWARPLINE_RING_SLOTS=8").launch(name, 1, 64, *words, into)
+            kernels("-DWARPLENS_RING_SLOTS=8").launch(name, 1, 64, *words, into)
         found = into.decode()
         assert len(found.units) == len(found.events) == 0
         assert any("compiled for another mode" in note for note in found.losses())
@@ -157,7 +157,7 @@ def test_a_buffer_of_another_mode_or_ring_is_left_alone() -> None:
 
 def test_cycles_become_nanoseconds() -> None:
     into = buffer(2, clock="clock")
-    found = launched(into, "regions", 2, 32, 3, options=("-DWARPLINE_CLOCK=1",))
+    found = launched(into, "regions", 2, 32, 3, options=("-DWARPLENS_CLOCK=1",))
     assert [event[1] for event in found["events"]] == ["inner", "outer"] * 6
     assert all(begin <= end for begin, end in found["spans"])
 
@@ -173,7 +173,7 @@ def test_nothing_is_recorded_into_no_buffer_or_with_the_switch_off() -> None:
     into = buffer(2)
     before = into.read()
     with into.launch():
-        kernels("-DWARPLINE_INTRAKERNEL_OFF").launch("regions", 2, 32, 3, into)
+        kernels("-DWARPLENS_INTRAKERNEL_OFF").launch("regions", 2, 32, 3, into)
     assert into.read() == before
     foreign = (ctypes.c_char * 4096)()
     kernels().launch("regions", 2, 64, 3, foreign)
@@ -191,9 +191,9 @@ def test_kernels_compute_what_they_compute_without_it() -> None:
 
 def test_names_are_read_from_the_source() -> None:
     assert cuda.tags(SOURCE).names == ["outer", "inner", "crossing", "moment"]
-    two = "WARPLINE_TAGS(A, one)\n// WARPLINE_TAGS(C, no)\n  WARPLINE_TAGS(B,\n   two, /* more */ three)\n"
+    two = "WARPLENS_TAGS(A, one)\n// WARPLENS_TAGS(C, no)\n  WARPLENS_TAGS(B,\n   two, /* more */ three)\n"
     assert cuda.tags(two, "B").names == ["two", "three"]
-    for source, why in (("", "no WARPLINE_TAGS"), (two, "2 WARPLINE_TAGS"), ("WARPLINE_TAGS(A, one = 3)", "one = 3")):
+    for source, why in (("", "no WARPLENS_TAGS"), (two, "2 WARPLENS_TAGS"), ("WARPLENS_TAGS(A, one = 3)", "one = 3")):
         with pytest.raises(UsageError, match=why):
             cuda.tags(source)
 
@@ -201,9 +201,9 @@ def test_names_are_read_from_the_source() -> None:
 def test_a_table_becomes_names_in_the_source() -> None:
     into = intrakernel.allocate(tags=["producer/load", "2nd", "mma"], device="cpu")
     line = cuda.bind(into).tags
-    assert line == "WARPLINE_TAGS(Tag, producer_load, _2nd, mma)\n"
-    source = f'#include "warpline.cuh"\n{line}'
-    kernel = 'extern "C" __global__ void k(void *p) { warpline::Profiler prof(p); prof.mark(Tag::mma); }'
+    assert line == "WARPLENS_TAGS(Tag, producer_load, _2nd, mma)\n"
+    source = f'#include "warplens.cuh"\n{line}'
+    kernel = 'extern "C" __global__ void k(void *p) { warplens::Profiler prof(p); prof.mark(Tag::mma); }'
     with into.launch():
         HostKernels(source + kernel, ["k"], cuda.bind(into).options).launch("k", 1, 32, into)
     assert [event[1] for event in told(into)["events"]] == ["mma"]
@@ -213,10 +213,10 @@ def test_a_table_becomes_names_in_the_source() -> None:
 
 def test_options_follow_the_buffer() -> None:
     ring = intrakernel.allocate(mode="smem", slots=32, clock="clock", device="cpu")
-    assert {"-DWARPLINE_RING_SLOTS=32", "-DWARPLINE_CLOCK=1"} <= set(cuda.bind(ring).options)
+    assert {"-DWARPLENS_RING_SLOTS=32", "-DWARPLENS_CLOCK=1"} <= set(cuda.bind(ring).options)
     assert not any(word.startswith("-std") for word in cuda.bind(ring).options)  # extensions of PyTorch say theirs
-    assert "-DWARPLINE_GENERATION=1" in cuda.bind(buffer(), generation=True).options
-    assert "-DWARPLINE_INTRAKERNEL_OFF" in cuda.bind(buffer(), enabled=False).options
+    assert "-DWARPLENS_GENERATION=1" in cuda.bind(buffer(), generation=True).options
+    assert "-DWARPLENS_INTRAKERNEL_OFF" in cuda.bind(buffer(), enabled=False).options
 
 
 def test_other_headers_are_other_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,10 +226,10 @@ def test_other_headers_are_other_options(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(headers, "include_path", lambda: str(tmp_path))
     before = cuda.bind(buffer()).options
     assert cuda.bind(buffer()).options == before
-    with (tmp_path / "warpline_ptx.h").open("a") as file:
+    with (tmp_path / "warplens_ptx.h").open("a") as file:
         file.write("// a newer one\n")
     assert set(before) ^ set(cuda.bind(buffer()).options) == {
-        f"-DWARPLINE_HEADERS={headers.revision()}",
+        f"-DWARPLENS_HEADERS={headers.revision()}",
         next(word for word in before if "HEADERS" in word),
     }
 

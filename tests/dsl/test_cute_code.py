@@ -77,9 +77,9 @@ WRONG = """
 import cutlass
 import cutlass.cute as cute
 from cutlass import Float32, Int32
-from warpline import errors
-from warpline.intrakernel import allocate
-from warpline.intrakernel.dsl.cute import bind, finish, mark, profiler
+from warplens import errors
+from warplens.intrakernel import allocate
+from warplens.intrakernel.dsl.cute import bind, finish, mark, profiler
 
 @cute.kernel
 def kernel(out: cute.Tensor, prof, tag: cutlass.Constexpr, payload: cutlass.Constexpr):

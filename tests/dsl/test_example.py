@@ -1,4 +1,4 @@
-"""`python -m warpline.intrakernel.example` in every language: it checks what was recorded by itself, and these look at the trace."""
+"""`python -m warplens.intrakernel.example` in every language: it checks what was recorded by itself, and these look at the trace."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from tests.dsl.languages import interpreter
 from tests.launching import environment
 from tests.pieces import ROOT
-from warpline.intrakernel.dsl import EXAMPLE_GRID, EXAMPLE_TILES
+from warplens.intrakernel.dsl import EXAMPLE_GRID, EXAMPLE_TILES
 
-MODULE = "warpline.intrakernel.example"
+MODULE = "warplens.intrakernel.example"
 
 
 def example(python: str, *words: str | Path) -> subprocess.CompletedProcess[str]:

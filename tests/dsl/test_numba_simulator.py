@@ -121,7 +121,7 @@ def test_the_example_runs_simulated() -> None:
     program = """
 import json
 from tests.dsl.decoded import told
-from warpline.intrakernel.dsl import numba
+from warplens.intrakernel.dsl import numba
 print(json.dumps([numba.ways(), told(numba.example("simulator"))]))
 """
     ways, found = answer("numba-cuda", "-c", program)

@@ -139,7 +139,7 @@ def test_mistakes_are_told_with_what_to_do() -> None:
     assert "no tag 'load' in this table, which has other" in unknown
     assert "no room for a payload: use mode 'slices' or 'claim'" in payload
     assert "no room for a generation: use mode 'slices' or 'claim'" in generation
-    assert all("what warpline.intrakernel.dsl.triton.bind(buffer) returns" in other for other in others[:3])
+    assert all("what warplens.intrakernel.dsl.triton.bind(buffer) returns" in other for other in others[:3])
     assert "a payload is one integer" in others[3]
     assert others[4] == "nothing"
 
@@ -148,7 +148,7 @@ def test_the_example_runs_interpreted() -> None:
     program = """
 import json
 from tests.dsl.decoded import told
-from warpline.intrakernel.dsl import triton
+from warplens.intrakernel.dsl import triton
 print(json.dumps([triton.ways(), told(triton.example("interpreter"))]))
 """
     ways, found = answer("triton", "-c", program)

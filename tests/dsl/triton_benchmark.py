@@ -19,8 +19,8 @@ import triton.language as tl
 
 from tests.dsl.decoded import told
 from tests.pieces import ROOT
-from warpline.intrakernel import allocate
-from warpline.intrakernel.dsl.triton import bind
+from warplens.intrakernel import allocate
+from warplens.intrakernel.dsl.triton import bind
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
@@ -126,7 +126,7 @@ def timed() -> list[Any]:
     from types import SimpleNamespace
 
     import intrakernel_triton as benchmark
-    from warpline import intrakernel
+    from warplens import intrakernel
 
     torch: Any = SimpleNamespace(float16=np.float16, int64=np.int64, randn=numbers)
     torch.Tensor = type("Tensor", (), {})

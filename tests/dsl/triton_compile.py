@@ -14,8 +14,8 @@ import triton  # noqa: TID253
 from triton.backends.compiler import GPUTarget  # noqa: TID253
 from triton.compiler import ASTSource  # noqa: TID253
 
-from warpline.intrakernel import allocate
-from warpline.intrakernel.dsl import triton as ik
+from warplens.intrakernel import allocate
+from warplens.intrakernel.dsl import triton as ik
 
 TAGS = ("load", "store", "inner", "outer", "even", "odd", "while", "first", "second")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from tests.dsl import triton_kernels as kernels
 from tests.dsl.decoded import told
-from warpline.intrakernel import allocate
-from warpline.intrakernel.dsl import triton as ik
+from warplens.intrakernel import allocate
+from warplens.intrakernel.dsl import triton as ik
 
 TAGS = ("load", "store", "inner", "outer", "even", "odd", "while", "first", "second")
 OUT = (ctypes.c_int32 * 64)()

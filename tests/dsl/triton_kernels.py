@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from warpline.intrakernel.dsl import triton as ik
+from warplens.intrakernel.dsl import triton as ik
 
 
 @triton.jit

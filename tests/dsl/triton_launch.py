@@ -10,8 +10,8 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
 from tests.dsl import triton_kernels as kernels
-from warpline.intrakernel import allocate
-from warpline.intrakernel.dsl import triton as ik
+from warplens.intrakernel import allocate
+from warplens.intrakernel.dsl import triton as ik
 
 
 class Driver:

@@ -44,12 +44,12 @@ def run(program: str, folder: Path, *words: str, status: int | None = 0, timeout
 def record(
     program: str | Sequence[str], folder: Path, *options: str, words: Sequence[str] = (), status: int | None = 0, timeout: float = 280
 ) -> Recorded:
-    """Profile Python text or a command line in `folder` with options of `warpline profile`; its status is checked unless None."""
+    """Profile Python text or a command line in `folder` with options of `warplens profile`; its status is checked unless None."""
     if isinstance(program, str):
         (folder / "program.py").write_text(program)
         program = [sys.executable, "program.py", *words]
-    command = [sys.executable, "-m", "warpline", "profile", "-f", "-o", "run", *options, "--", *program]
-    return Recorded(folder / "run.warpline", _run(command, folder, status, timeout))
+    command = [sys.executable, "-m", "warplens", "profile", "-f", "-o", "run", *options, "--", *program]
+    return Recorded(folder / "run.warplens", _run(command, folder, status, timeout))
 
 
 def _run(command: Sequence[str], folder: Path, status: int | None, timeout: float) -> subprocess.CompletedProcess[str]:

@@ -18,9 +18,9 @@ SLACK = 64  # ns that two timers of a GPU may be apart: two ticks
 
 @pytest.fixture(name="run")
 def _run() -> Any:
-    from warpline.intrakernel.device.cuda_kernels import GpuKernels, compile_gpu, gpu_compiler
-    from warpline.intrakernel.driver import driver
-    from warpline.intrakernel.dsl import cuda
+    from warplens.intrakernel.device.cuda_kernels import GpuKernels, compile_gpu, gpu_compiler
+    from warplens.intrakernel.driver import driver
+    from warplens.intrakernel.dsl import cuda
 
     if gpu_compiler() is None:
         pytest.skip("neither nvcc nor cuda-bindings is there")
@@ -37,8 +37,8 @@ def _run() -> Any:
 
 
 def _allocate(*words: Any, **named: Any) -> Any:
-    from warpline.intrakernel import allocate
-    from warpline.intrakernel.dsl import cuda
+    from warplens.intrakernel import allocate
+    from warplens.intrakernel.dsl import cuda
 
     return allocate(*words, tags=cuda.tags(SOURCE), device="cuda", library="cuda", **named)
 
@@ -116,7 +116,7 @@ def test_a_ring_keeps_the_latest(run: Any, count: int) -> None:
 
 
 def test_kernels_compute_what_they_compute_without_it(run: Any) -> None:
-    from warpline.intrakernel.driver import driver
+    from warplens.intrakernel.driver import driver
 
     numbers = (ctypes.c_int * 512)(*range(512))
     with driver().using(driver().context_of_device()):
@@ -130,8 +130,8 @@ def test_kernels_compute_what_they_compute_without_it(run: Any) -> None:
 
 
 def test_the_example_runs_on_the_gpu(run: Any) -> None:
-    from warpline.intrakernel.dsl import cuda
-    from warpline.intrakernel.example import check
+    from warplens.intrakernel.dsl import cuda
+    from warplens.intrakernel.example import check
 
     buffer = cuda.example("gpu")
     assert check(buffer, buffer.decode()) == []

@@ -14,10 +14,10 @@ import pytest
 
 from tests.dsl.languages import run
 from tests.pieces import ROOT, cubins, missing
-from warpline.intrakernel import allocate, dsl
-from warpline.intrakernel.device.cuda_kernels import GpuKernels
-from warpline.intrakernel.driver import driver
-from warpline.intrakernel.example import check
+from warplens.intrakernel import allocate, dsl
+from warplens.intrakernel.device.cuda_kernels import GpuKernels
+from warplens.intrakernel.driver import driver
+from warplens.intrakernel.example import check
 
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "numpy"), pytest.mark.timeout(600)]
 
@@ -60,7 +60,7 @@ def test_a_cubin_that_was_compiled_elsewhere_records(tmp_path: Path) -> None:
 
 def test_the_reference_designs_example_records(tmp_path: Path) -> None:
     """With its import changed: compiled from its source, then launched as its README does, but by the driver alone."""
-    from warpline import intrakernel
+    from warplens import intrakernel
 
     folder = carried(tmp_path, "cute_nuggets.py", "example.ptx")
     (entry,) = re.findall(r"\.entry (\w+)\(", (folder / "example.ptx").read_text())

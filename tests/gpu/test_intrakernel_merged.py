@@ -13,10 +13,10 @@ pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "native", "numpy"), py
 LAUNCHES = 100
 MOST = 10_000  # ns; simulated launches of the same lead and tail came to 0.8 µs, and one launch alone to 3.3 µs
 _PROGRAM = f"""
-from warpline import intrakernel
-from warpline.intrakernel.device.cuda_kernels import GpuKernels, compile_gpu
-from warpline.intrakernel.driver import driver
-from warpline.intrakernel.dsl import cuda
+from warplens import intrakernel
+from warplens.intrakernel.device.cuda_kernels import GpuKernels, compile_gpu
+from warplens.intrakernel.driver import driver
+from warplens.intrakernel.dsl import cuda
 
 source = open({str(ROOT / "tests" / "dsl" / "cuda_recording.cu")!r}).read()
 buffer = intrakernel.allocate(grid=64, warps=4, slots=64, tags=cuda.tags(source), device="cuda", library="cuda", name="profile")
@@ -30,7 +30,7 @@ for _ in range({LAUNCHES}):
 
 
 def test_regions_lie_inside_their_kernels(tmp_path: Path) -> None:
-    from warpline.intrakernel.device.cuda_kernels import gpu_compiler
+    from warplens.intrakernel.device.cuda_kernels import gpu_compiler
 
     if gpu_compiler() is None:
         pytest.skip("neither nvcc nor cuda-bindings is there")

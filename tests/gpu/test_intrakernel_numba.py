@@ -19,7 +19,7 @@ def _run() -> Any:
     from numba import cuda
 
     from tests.dsl import numba_kernels
-    from warpline.intrakernel.dsl import numba as ik
+    from warplens.intrakernel.dsl import numba as ik
 
     out = cuda.device_array(1 << 20, "int32")
     compiled = {name: cuda.jit(getattr(numba_kernels, name)) for name in ("many", "many_bare", "everything", "leaves")}
@@ -34,7 +34,7 @@ def _run() -> Any:
 
 
 def _allocate(*words: Any, **named: Any) -> Any:
-    from warpline.intrakernel import allocate
+    from warplens.intrakernel import allocate
 
     return allocate(*words, tags=TAGS, library="numba", **named)
 

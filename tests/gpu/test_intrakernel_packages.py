@@ -9,13 +9,13 @@ import pytest
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "numpy"), pytest.mark.timeout(900)]
 GRID, THREADS, COUNT = 64, 128, 8
 SOURCE = """
-#include "warpline.cuh"
-WARPLINE_TAGS(Tag, body, rest)
+#include "warplens.cuh"
+WARPLENS_TAGS(Tag, body, rest)
 
 extern "C" __global__ void scale(float *x, int n, void *profile) {
-  warpline::Profiler prof(profile);
+  warplens::Profiler prof(profile);
   for (int i = 0; i < n; ++i) {
-    WARPLINE_REGION(prof, Tag::body, i);
+    WARPLENS_REGION(prof, Tag::body, i);
     x[blockIdx.x * blockDim.x + threadIdx.x] *= 2;
   }
   prof.mark(Tag::rest);
@@ -24,8 +24,8 @@ extern "C" __global__ void scale(float *x, int n, void *profile) {
 
 
 def _buffer(library: str, mode: str = "slices") -> Any:
-    from warpline import intrakernel
-    from warpline.intrakernel.dsl import cuda
+    from warplens import intrakernel
+    from warplens.intrakernel.dsl import cuda
 
     return intrakernel.allocate(GRID, warps=THREADS // 32, slots=COUNT + 1, tags=cuda.tags(SOURCE), library=library, mode=mode)
 
@@ -47,7 +47,7 @@ def _check(buffer: Any, values: list[float]) -> None:
 @pytest.mark.parametrize("mode", ["slices", "claim"])
 def test_a_raw_kernel_of_cupy_records_into_memory_of_cupy(mode: str) -> None:
     cupy = pytest.importorskip("cupy")
-    from warpline.intrakernel.dsl import cuda
+    from warplens.intrakernel.dsl import cuda
 
     buffer = _buffer("cupy", mode)
     assert isinstance(buffer.memory, cupy.ndarray)
@@ -64,7 +64,7 @@ def test_an_inline_extension_of_torch_records_into_memory_of_torch(tmp_path: Any
     pytest.importorskip("ninja")
     from torch.utils.cpp_extension import load_inline
 
-    from warpline.intrakernel.dsl import cuda
+    from warplens.intrakernel.dsl import cuda
 
     buffer = _buffer("torch")
     assert buffer.memory.dtype == torch.int64
@@ -75,7 +75,7 @@ void go(torch::Tensor x, torch::Tensor profile) {{
 }}
 """
     module = load_inline(
-        "warpline_scale",
+        "warplens_scale",
         cpp_sources="void go(torch::Tensor x, torch::Tensor profile);",
         cuda_sources=SOURCE + go,
         functions=["go"],
@@ -95,7 +95,7 @@ void go(torch::Tensor x, torch::Tensor profile) {{
 def test_memory_of_others_is_adopted(device: str) -> None:
     """By __cuda_array_interface__ and by DLPack, which says the same."""
     torch = pytest.importorskip("torch")
-    from warpline.intrakernel.memory import adopt
+    from warplens.intrakernel.memory import adopt
 
     tensor = torch.zeros(4096, dtype=torch.int64, device=device)
     seen = [adopt(tensor, 4096)]

@@ -20,8 +20,8 @@ class Device:
     """Kernels of cuda_recording.cu on the first device, and the driver's calls for streams and graphs."""
 
     def __init__(self) -> None:
-        from warpline.intrakernel.device.cuda_kernels import gpu_compiler
-        from warpline.intrakernel.driver import driver
+        from warplens.intrakernel.device.cuda_kernels import gpu_compiler
+        from warplens.intrakernel.driver import driver
 
         if gpu_compiler() is None:
             pytest.skip("neither nvcc nor cuda-bindings is there")
@@ -39,14 +39,14 @@ class Device:
         return made.value or 0
 
     def buffer(self, **named: Any) -> Any:
-        from warpline.intrakernel import allocate
-        from warpline.intrakernel.dsl import cuda
+        from warplens.intrakernel import allocate
+        from warplens.intrakernel.dsl import cuda
 
         return allocate(tags=cuda.tags(SOURCE), device="cuda", library="cuda", **named)
 
     def kernels(self, buffer: Any, **wishes: bool) -> Any:
-        from warpline.intrakernel.device.cuda_kernels import GpuKernels, compile_gpu
-        from warpline.intrakernel.dsl import cuda
+        from warplens.intrakernel.device.cuda_kernels import GpuKernels, compile_gpu
+        from warplens.intrakernel.dsl import cuda
 
         major, minor = self.driver.capability(0)
         return GpuKernels(compile_gpu(SOURCE, f"sm_{major}{minor}", cuda.bind(buffer, **wishes).options), buffer.pointer)
@@ -98,10 +98,10 @@ def test_a_graph_shows_its_latest_replay(device: Device, mode: str) -> None:
 
 
 def test_a_small_recording_can_be_kept(device: Device, tmp_path: Path) -> None:
-    """WARPLINE_GOLDEN names the folder that it is kept in: a recording of a device to decode where there is none."""
-    from warpline.intrakernel import decode
+    """WARPLENS_GOLDEN names the folder that it is kept in: a recording of a device to decode where there is none."""
+    from warplens.intrakernel import decode
 
-    folder = Path(os.environ.get("WARPLINE_GOLDEN", tmp_path))
+    folder = Path(os.environ.get("WARPLENS_GOLDEN", tmp_path))
     for clock in ("globaltimer", "clock"):
         buffer = device.buffer(grid=(4, 2), warps=2, slots=8, clock=clock)
         with buffer.launch("regions"):

@@ -18,7 +18,7 @@ def _run() -> Any:
     pytest.importorskip("triton", minversion="3.5")
     torch = pytest.importorskip("torch")
     from tests.dsl import triton_kernels
-    from warpline.intrakernel.dsl import triton as ik
+    from warplens.intrakernel.dsl import triton as ik
 
     out = torch.zeros(1 << 20, dtype=torch.int32, device="cuda")
 
@@ -32,7 +32,7 @@ def _run() -> Any:
 
 
 def _allocate(*words: Any, **named: Any) -> Any:
-    from warpline.intrakernel import allocate
+    from warplens.intrakernel import allocate
 
     return allocate(*words, tags=TAGS, **named)
 

@@ -1,4 +1,4 @@
-"""PyTorch programs with a planted mistake and their fixed twins on a real GPU: what `warpline analyze` finds, and what fixing it wins.
+"""PyTorch programs with a planted mistake and their fixed twins on a real GPU: what `warplens analyze` finds, and what fixing it wins.
 
 The saving, as the programs measure it, lies between half of what was expected and 1.1 of what was stated at most.
 """
@@ -80,9 +80,9 @@ def took(recorded: Recorded) -> int:
 def findings(recorded: Recorded, rule: str) -> tuple[Any, ...]:
     """What a rule finds in the report."""
     pytest.importorskip("duckdb")
-    from warpline.query import Selection
-    from warpline.query import open as open_report
-    from warpline.rules.judging import judge
+    from warplens.query import Selection
+    from warplens.query import open as open_report
+    from warplens.rules.judging import judge
 
     with open_report(recorded.report) as report:
         judgement = judge(report, Selection(), [rule])

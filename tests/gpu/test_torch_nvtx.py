@@ -34,7 +34,7 @@ def test_ranges_of_a_gpu_program_are_recorded(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(_PROGRAM)
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
     done = subprocess.run(
-        [sys.executable, "-m", "warpline", "profile", "-o", "run", "--", sys.executable, "program.py"],
+        [sys.executable, "-m", "warplens", "profile", "-o", "run", "--", sys.executable, "program.py"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
@@ -45,11 +45,11 @@ def test_ranges_of_a_gpu_program_are_recorded(tmp_path: Path) -> None:
     assert done.stdout.startswith("True")
 
     # read as any tool reads a report, so that the machine needs no more than pyarrow
-    ranges = parquet.read_table(tmp_path / "run.warpline" / "tables" / "nvtx_ranges").to_pylist()
+    ranges = parquet.read_table(tmp_path / "run.warplens" / "tables" / "nvtx_ranges").to_pylist()
     spans = {row["message"]: (row["start"], row["end"], row["depth"]) for row in ranges}
     steps = [spans[f"step {step}"] for step in range(4)]
     outer = spans["training"]
     assert all(outer[0] <= start < end <= outer[1] and depth == outer[2] + 1 for start, end, depth in steps)
     assert all(before[1] <= after[0] for before, after in pairwise(steps))
-    marks = parquet.read_table(tmp_path / "run.warpline" / "tables" / "nvtx_marks").to_pylist()
+    marks = parquet.read_table(tmp_path / "run.warplens" / "tables" / "nvtx_marks").to_pylist()
     assert "done" in {row["message"] for row in marks}

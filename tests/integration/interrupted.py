@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 
 from tests.unit.report.recording import recording
-from warpline.handover import pending
-from warpline.query import open as open_report
-from warpline.report.finish import finish, snapshot
+from warplens.handover import pending
+from warplens.query import open as open_report
+from warplens.report.finish import finish, snapshot
 
 STEPS = frozenset({"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "shutil.move", "shutil.rmtree"})
 
@@ -110,7 +110,7 @@ def main(folder: Path, keep_raw: bool, at_once: int, stride: int, live: bool) ->
     """
     step = 0
     while True:
-        report, spool = folder / f"{step}.warpline", folder / f"spool{step}"
+        report, spool = folder / f"{step}.warplens", folder / f"spool{step}"
         note = pending.adopt(report, recording(spool, launch={}), "one")
         if live:
             snapshot(note, report)

@@ -10,8 +10,8 @@ import pytest
 
 from tests.native_build import build_agent, build_spool_test, build_stub, build_target
 from tests.process_register import new_spool, read_notes
-from warpline.query import open as open_report
-from warpline.report.finish import finish
+from warplens.query import open as open_report
+from warplens.report.finish import finish
 
 pytestmark = [pytest.mark.require("aarch64"), pytest.mark.require("native")]
 
@@ -30,11 +30,11 @@ def test_a_program_is_recorded_and_its_spool_read_here(tmp_path: Path) -> None:
     program = build_target("nvtx_core", tmp_path / "nvtx_core", GCC)
     spool = tmp_path / "spool"
     spool.mkdir()
-    environment = os.environ | {"NVTX_INJECTION64_PATH": str(agent), "WARPLINE_SPOOL": str(spool)}
+    environment = os.environ | {"NVTX_INJECTION64_PATH": str(agent), "WARPLENS_SPOOL": str(spool)}
     done = subprocess.run([*QEMU, program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("levels 0 1 1 0 -1\n")
-    finish(spool, tmp_path / "arm.warpline")
-    with open_report(tmp_path / "arm.warpline") as report:
+    finish(spool, tmp_path / "arm.warplens")
+    with open_report(tmp_path / "arm.warplens") as report:
         names = report.table("nvtx_ranges").column("message").to_pylist()
         assert names.count("outer") == 1
         assert "w\u00efde \U0001f600" in names
@@ -45,7 +45,7 @@ def test_the_stub_follows_processes(tmp_path: Path) -> None:
     stub = build_stub(tmp_path / "stub.so", GCC, ["-Wall", "-Wextra", "-Werror"])
     program = build_target("tree", tmp_path / "tree", GCC)
     spool = new_spool(tmp_path)
-    variables = [word for name, value in (("LD_PRELOAD", stub), ("WARPLINE_SPOOL", spool)) for word in ("-E", f"{name}={value}")]
+    variables = [word for name, value in (("LD_PRELOAD", stub), ("WARPLENS_SPOOL", spool)) for word in ("-E", f"{name}={value}")]
     for way in ("waits", "cancelled"):
         done = subprocess.run([*QEMU, *variables, program, way], capture_output=True, text=True, check=True, timeout=60)
         assert done.stderr == ""

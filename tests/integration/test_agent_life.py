@@ -13,16 +13,16 @@ from tests.pieces import LIB
 from tests.raw_spool import read_all
 
 pytestmark = pytest.mark.require("gcc")
-AGENT = LIB / "libwarpline_agent.so"
+AGENT = LIB / "libwarplens_agent.so"
 IN_SIGNAL = 30
 
 
 def run(*command: str | Path, spool: Path | None = None) -> list[str]:
     """Run with the agent, and return the lines of stdout. A lock that is held for ever ends in TimeoutExpired."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("WARPLINE_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WARPLENS_")}
     environment["NVTX_INJECTION64_PATH"] = str(AGENT)
     if spool is not None:
-        environment["WARPLINE_SPOOL"] = str(spool)
+        environment["WARPLENS_SPOOL"] = str(spool)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
@@ -113,6 +113,6 @@ def test_an_allocator_that_annotates(tmp_path: Path, target: Target) -> None:
 
 def test_a_fork_while_another_thread_loads_the_agent(tmp_path: Path, target: Target) -> None:
     tool = target("nvtx_init_fork", "-DTOOL", "-shared", "-fPIC")
-    environment = os.environ | {"WARPLINE_SPOOL": str(tmp_path), "WARPLINE_NVTX_CHAIN": str(tool)}
+    environment = os.environ | {"WARPLENS_SPOOL": str(tmp_path), "WARPLENS_NVTX_CHAIN": str(tool)}
     done = subprocess.run([target("nvtx_init_fork"), AGENT], env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "slow\n")

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.launching import COMMAND, environment, until, warpline
+from tests.launching import COMMAND, environment, until, warplens
 from tests.thorough import few
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 Target = Callable[..., Path]
 
@@ -37,10 +37,10 @@ def lost(report: Path, what: str) -> int:
 
 def profiled(folder: Path, *words: str | Path, code: int = 0, out: str = "done\n", **variables: str) -> tuple[Path, str]:
     """Run a program that must end with `code` and print `out` as it would without us; return the report and what we said."""
-    done = warpline("profile", "-f", "-o", folder / "run", *words, cwd=folder, env=environment(**variables))
+    done = warplens("profile", "-f", "-o", folder / "run", *words, cwd=folder, env=environment(**variables))
     assert (done.returncode, done.stdout) == (code, out), done.stderr
     assert "Traceback" not in done.stderr
-    return folder / "run.warpline", done.stderr
+    return folder / "run.warplens", done.stderr
 
 
 def child_of(launcher: subprocess.Popen[str]) -> int:
@@ -65,7 +65,7 @@ def test_a_kill_in_the_middle_loses_no_closed_range(tmp_path: Path, target: Targ
     os.kill(child_of(launcher), signal.SIGKILL)
     _, err = launcher.communicate(timeout=60)
     assert launcher.returncode == 128 + signal.SIGKILL, err
-    report = tmp_path / "run.warpline"
+    report = tmp_path / "run.warplens"
     closed = struct.unpack(f"{threads}q", counts.read_bytes())
     assert sum(closed) > 4_000_000
     steps = rows(
@@ -97,7 +97,7 @@ def test_a_crash_keeps_what_was_recorded(mode: str, code: int, tmp_path: Path, t
 def test_what_was_open_at_the_kill_lasts_until_the_kill(tmp_path: Path) -> None:
     text = """
 import os, signal, time
-from warpline import nvtx
+from warplens import nvtx
 nvtx.push_range("stuck")
 time.sleep(0.25)
 os.kill(os.getpid(), signal.SIGKILL)
@@ -222,7 +222,7 @@ def test_odd_names(tmp_path: Path, target: Target) -> None:
     assert set(lengthy) == {"x"}
     assert len(lengthy) >= 32_768
     for command, *more in (("stats",), ("timeline",), ("info",), ("query", "SELECT message FROM nvtx_ranges")):
-        done = warpline(command, report, *more, cwd=tmp_path)
+        done = warplens(command, report, *more, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "\x1b" not in done.stdout, "a name must not steer the terminal"
 
@@ -255,12 +255,12 @@ def test_deep_nesting(tmp_path: Path, target: Target) -> None:
     sql = "SELECT count(*)::INT AS n, max(depth) AS d, count(DISTINCT depth)::INT AS l FROM nvtx_ranges WHERE message = 'deep'"
     assert rows(report, sql) == [(20_000, 10_000, 10_000)]
     for command in ("stats", "timeline"):
-        assert warpline(command, report, cwd=tmp_path).returncode == 0
+        assert warplens(command, report, cwd=tmp_path).returncode == 0
 
 
 ODD_PYTHON = """
 import os, sys, threading
-from warpline import nvtx
+from warplens import nvtx
 os.write(1, bytes(range(256)))
 os.write(2, bytes(reversed(range(256))))
 for text in ("nul\\0inside", "lone \\udc80 surrogate", "größe/日本 語", ""):
@@ -291,7 +291,7 @@ def test_output_is_the_same_byte_for_byte_and_names_survive(tmp_path: Path) -> N
     )
     assert (bare.returncode, bare.stdout[:256]) == (3, bytes(range(256)))
     assert (under.returncode, under.stdout, under.stderr) == (bare.returncode, bare.stdout, bare.stderr)
-    report = folder / "mein Bericht.warpline"
+    report = folder / "mein Bericht.warplens"
     named = rows(report, "SELECT message, domain, category FROM nvtx_ranges ORDER BY id")
     assert named[2:] == [("größe/日本 語", "dömain größe/日本 語", "kätegorie"), ("", "dömain ", "kätegorie")]
     assert len(named) == 4
@@ -303,7 +303,7 @@ def test_signals_of_the_program_reach_it(number: signal.Signals, tmp_path: Path,
     """The agent takes no signal for itself: a program that uses one for its own purposes is not disturbed."""
     text = f"""
 import os, signal
-from warpline import nvtx
+from warplens import nvtx
 got = []
 signal.signal({int(number)}, lambda *_: got.append(1))
 for _ in range(100):

@@ -1,4 +1,4 @@
-"""When to record, as users say it: real programs under `warpline profile` with capture ranges, delays and limits."""
+"""When to record, as users say it: real programs under `warplens profile` with capture ranges, delays and limits."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from tests.launching import SHEBANG, alive, codes, environment, given_time, start_profile, until, warpline
+from tests.launching import SHEBANG, alive, codes, environment, given_time, start_profile, until, warplens
 from tests.thorough import few
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = pytest.mark.require("native")
 
 # Steps of a program: `step` in two domains around an `inner`, `between` them; then what a test adds.
 STEPS = """
 import os, signal, sys, time
-import warpline
-from warpline import nvtx
+import warplens
+from warplens import nvtx
 
 def steps(count):
     for number in range(count):
@@ -49,16 +49,16 @@ def _program(path: Path, text: str) -> Path:
 
 
 def _profile(cwd: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    return warpline("profile", "-o", "x", *words, cwd=cwd)
+    return warplens("profile", "-o", "x", *words, cwd=cwd)
 
 
 def _windows(cwd: Path) -> list[tuple[str, str | None]]:
-    with open_report(cwd / "x.warpline") as report:
+    with open_report(cwd / "x.warplens") as report:
         return [(row["opened_by"], row["closed_by"]) for row in _rows(report.table("capture_windows"))]
 
 
 def _ranges(cwd: Path, table: str = "nvtx_ranges") -> list[str]:
-    with open_report(cwd / "x.warpline") as report:
+    with open_report(cwd / "x.warplens") as report:
         rows = sorted(_rows(report.table(table)), key=lambda row: (row["start"], -row.get("end", 0)))
         return [f"{row['message']}@{row['domain']}" if row["domain"] else row["message"] for row in rows]
 
@@ -110,7 +110,7 @@ def test_a_shutdown_writes_the_report_while_the_program_goes_on(end: str, tmp_pa
     text = "steps(3); open('ready', 'w'); until('go'); steps(5); print('all'); sys.exit(7)"
     run = start_profile(tmp_path, "-c", "nvtx", "-p", "step", "--capture-range-end", end, _program(tmp_path / "p", text))
     try:
-        report = tmp_path / "x.warpline"
+        report = tmp_path / "x.warplens"
         until(lambda: (tmp_path / "ready").exists(), "the program")
         until(lambda: any((report / "manifest.d").glob("*.json")), "the report")
         assert run.poll() is None
@@ -123,7 +123,7 @@ def test_a_shutdown_writes_the_report_while_the_program_goes_on(end: str, tmp_pa
     assert (run.returncode, out) == (7, "all\n")
     assert "the recording is over, and its report is being written" in errors
     assert "goes on" in errors
-    assert "still-running" not in codes(tmp_path / "x.warpline")
+    assert "still-running" not in codes(tmp_path / "x.warplens")
 
 
 CHILD = """
@@ -177,7 +177,7 @@ if pid == 0:
     os.kill(os.getpid(), signal.SIGKILL)
 os.waitpid(pid, 0)
 end = time.monotonic() + 100
-while not os.path.exists("x.warpline/manifest.d") or not os.listdir("x.warpline/manifest.d"):
+while not os.path.exists("x.warplens/manifest.d") or not os.listdir("x.warplens/manifest.d"):
     steps(1)
     time.sleep(0.01)
     assert time.monotonic() < end
@@ -204,7 +204,7 @@ def test_what_a_program_left_running_is_killed_too(tmp_path: Path) -> None:
 def test_a_delay_and_a_duration(tmp_path: Path) -> None:
     text = """
 begun = time.monotonic()
-while not os.path.exists("x.warpline/manifest.d") or not os.listdir("x.warpline/manifest.d"):
+while not os.path.exists("x.warplens/manifest.d") or not os.listdir("x.warplens/manifest.d"):
     steps(1)
     time.sleep(0.001)
     assert time.monotonic() < begun + 100
@@ -213,13 +213,13 @@ sys.exit(7)
     path = _program(tmp_path / "p", text)
 
     def run(seconds: float) -> subprocess.CompletedProcess[str]:
-        shutil.rmtree(tmp_path / "x.warpline", ignore_errors=True)
+        shutil.rmtree(tmp_path / "x.warplens", ignore_errors=True)
         return _profile(tmp_path, "-q", "--delay", f"{seconds}", "-d", f"{seconds}", path)
 
     done = given_time(run, lambda _: len(_ranges(tmp_path)) > 10, 0.2)
     assert done.returncode == 7, done.stderr
     assert _windows(tmp_path) == [("time", "time")]
-    with open_report(tmp_path / "x.warpline") as report:
+    with open_report(tmp_path / "x.warplens") as report:
         (window,) = _rows(report.table("capture_windows"))
         assert window["end"] - window["start"] >= 200_000_000
         ranges = _rows(report.table("nvtx_ranges"))
@@ -251,7 +251,7 @@ def test_a_capture_range_that_never_comes_is_told(words: Sequence[str], said: st
     assert done.returncode == 7
     assert said in " ".join(done.stderr.split())
     assert (_windows(tmp_path), _ranges(tmp_path)) == ([], [])
-    assert codes(tmp_path / "x.warpline").count("capture-range-not-seen") == 1
+    assert codes(tmp_path / "x.warplens").count("capture-range-not-seen") == 1
 
 
 @pytest.mark.parametrize(
@@ -277,23 +277,23 @@ def marked(number):
     with nvtx.annotate(f"marked {number}"):
         pass
 marked(0)
-with warpline.CudaProfiler():
+with warplens.CudaProfiler():
     marked(1)
 marked(2)
-warpline.CudaProfiler.start()
+warplens.CudaProfiler.start()
 marked(3)
-warpline.CudaProfiler.stop()
-with warpline.capture():
+warplens.CudaProfiler.stop()
+with warplens.capture():
     marked(4)
-    with warpline.capture():
+    with warplens.capture():
         marked(5)
     marked(6)
-@warpline.capture
+@warplens.capture
 def decorated():
     marked(7)
 decorated()
 marked(8)
-with warpline.capture():
+with warplens.capture():
     pid = os.fork()
     if pid == 0:
         sys.exit(0)  # leaves the block, which is the parent's
@@ -333,7 +333,7 @@ until("never")
     run = start_profile(tmp_path, *words, _program(tmp_path / "p", text))
     until(lambda: (tmp_path / "ready").exists(), "the program")
     if words and words[0] == "--duration":
-        until(lambda: any((tmp_path / "x.warpline" / "manifest.d").glob("*.json")), "the report")
+        until(lambda: any((tmp_path / "x.warplens" / "manifest.d").glob("*.json")), "the report")
     os.kill(run.pid, signal.SIGINT)
     _, errors = run.communicate(timeout=60)
     assert run.returncode == 9, errors
@@ -346,7 +346,7 @@ def test_a_flight_recorder_keeps_the_last_seconds(tmp_path: Path) -> None:
     text = "steps(1); time.sleep(0.8); nvtx.push_range('late'); sys.exit(7)"
     done = _profile(tmp_path, "-q", "--keep-last", "0.5", _program(tmp_path / "p", text))
     assert done.returncode == 7, done.stderr
-    with open_report(tmp_path / "x.warpline") as report:
+    with open_report(tmp_path / "x.warplens") as report:
         (window,) = _rows(report.table("capture_windows"))
         assert window["end"] - window["start"] == 500_000_000
     assert _ranges(tmp_path) == ["late"]
@@ -356,8 +356,8 @@ def test_a_flight_recorder_keeps_the_last_seconds(tmp_path: Path) -> None:
 def test_a_recording_that_is_full_ends_and_the_program_does_not(tmp_path: Path) -> None:
     text = """
 from pathlib import Path
-from warpline.capture.control import ControlPage
-control = ControlPage(Path(os.environ["WARPLINE_SPOOL"]) / "control")
+from warplens.capture.control import ControlPage
+control = ControlPage(Path(os.environ["WARPLENS_SPOOL"]) / "control")
 end = time.monotonic() + 100
 while not control.windows()[0].close_ns:
     steps(100)

@@ -1,4 +1,4 @@
-"""warpline.nvtx while windows of the capture open and close, and where domains are left out. Spools are read raw."""
+"""warplens.nvtx while windows of the capture open and close, and where domains are left out. Spools are read raw."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.require("native")]
 # turn() lets the test do something in between.
 _TURN = """
 import asyncio, sys
-from warpline import nvtx
+from warplens import nvtx
 def turn():
     print("turn", flush=True)
     sys.stdin.readline()

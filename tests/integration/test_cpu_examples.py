@@ -12,7 +12,7 @@ import pytest
 
 from tests.launching import environment
 from tests.thorough import few
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "cpu_mistakes"
@@ -36,8 +36,8 @@ _THE_CALL = 50_000_000  # ns, what gil_hog sleeps in C with the GIL
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
 
 
-def warpline(*words: str) -> str:
-    command = [sys.executable, "-m", "warpline", *words]
+def warplens(*words: str) -> str:
+    command = [sys.executable, "-m", "warplens", *words]
     done = subprocess.run(command, env=environment(COLUMNS="120"), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -45,7 +45,7 @@ def warpline(*words: str) -> str:
 
 def profile(out: Path, name: str, *words: str) -> str:
     options = ("-t", "nvtx,osrt,gc,gil", "--sample=process-tree", "--python-sampling=true")
-    return warpline(
+    return warplens(
         "profile", "-q", "-o", str(out), *options, "--", sys.executable, str(EXAMPLES / f"{name}.py"), *PROGRAMS[name][0], *words
     )
 
@@ -72,11 +72,11 @@ def found(name: str, report: Any) -> bool:
 @pytest.mark.parametrize("name", few(PROGRAMS, 2))
 def test_the_mistake_is_seen(name: str, tmp_path: Path) -> None:
     assert PROGRAMS[name][1] in profile(tmp_path / "run", name)
-    with open_report(tmp_path / "run.warpline") as report:
+    with open_report(tmp_path / "run.warplens") as report:
         assert found(name, report), {table: count for table, count in report.tables.items() if count}
     stat, text, row = SHOWN[name]
-    assert re.search(text, warpline("stats", "-r", stat, str(tmp_path / "run")), flags=re.MULTILINE)
-    drawn = warpline("timeline", "--width", "120", str(tmp_path / "run")).splitlines()
+    assert re.search(text, warplens("stats", "-r", stat, str(tmp_path / "run")), flags=re.MULTILINE)
+    drawn = warplens("timeline", "--width", "120", str(tmp_path / "run")).splitlines()
     assert any(line.strip().startswith(row) and line.replace(row, "").strip() for line in drawn), "\n".join(drawn)
 
 

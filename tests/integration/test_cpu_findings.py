@@ -14,10 +14,10 @@ import pytest
 
 from tests.launching import environment
 from tests.thorough import alike
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.rules.base import Finding
-from warpline.rules.judging import judge
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.rules.base import Finding
+from warplens.rules.judging import judge
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "cpu_mistakes"
 FOUND = {
@@ -39,7 +39,7 @@ def record(out: Path, name: str, *words: str) -> None:
     command = [
         sys.executable,
         "-m",
-        "warpline",
+        "warplens",
         "profile",
         "-q",
         "-o",
@@ -80,7 +80,7 @@ def looked_at(folder: Path, name: str) -> str:
     """Record both twins and ask; returns what is wrong, empty if nothing is."""
     record(folder / "slow", name, *WORDS.get(name, ()))
     record(folder / "fast", name, *WORDS.get(name, ()), "--fix")
-    with open_report(folder / "slow.warpline") as slow, open_report(folder / "fast.warpline") as fast:
+    with open_report(folder / "slow.warplens") as slow, open_report(folder / "fast.warplens") as fast:
         findings = judge(slow, Selection()).findings
         assert findings, "the mistake is not found"
         rule, subject = FOUND[name]

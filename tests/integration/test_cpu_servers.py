@@ -15,7 +15,7 @@ import pytest
 from tests.launching import SRC, environment
 from tests.thorough import alike
 from tests.under_everything import both, counts, same
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(900)]
 
@@ -115,7 +115,7 @@ NOBODY = 65534
 @pytest.fixture
 def public() -> Iterator[Path]:
     """A folder for a server that does not run as root."""
-    folder = Path(tempfile.mkdtemp(prefix="warpline-public-"))
+    folder = Path(tempfile.mkdtemp(prefix="warplens-public-"))
     if os.geteuid() == 0:
         os.chown(folder, NOBODY, NOBODY)
     yield folder
@@ -130,7 +130,7 @@ def test_postgresql(public: Path) -> None:
     tools = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
     if tools is None or shutil.which("psql") is None or shutil.which("setpriv") is None:
         pytest.skip("there is no PostgreSQL")
-    may = subprocess.run([*as_nobody(), sys.executable, "-c", "import warpline.cli"], env=environment(), cwd=public, check=False)
+    may = subprocess.run([*as_nobody(), sys.executable, "-c", "import warplens.cli"], env=environment(), cwd=public, check=False)
     if may.returncode != 0:
         pytest.skip(f"not everybody may read {SRC} and {sys.executable}")
     script = public / "script"
@@ -140,10 +140,10 @@ def test_postgresql(public: Path) -> None:
     command = [*as_nobody(), "sh", "-c", f"mkdir {first} && sh {script} {first} {tools}"]
     bare = subprocess.run(command, cwd=public, env=env, text=True, capture_output=True, check=False, timeout=240)
     assert (bare.returncode, bare.stdout.splitlines()[-1:]) == (0, ["ended well"]), bare.stderr
-    words = [*as_nobody(), sys.executable, "-m", "warpline", "profile", "-q", "-o", "seen", "-t", "nvtx,osrt", "--osrt-file-access"]
+    words = [*as_nobody(), sys.executable, "-m", "warplens", "profile", "-q", "-o", "seen", "-t", "nvtx,osrt", "--osrt-file-access"]
     words += ["--sample=process-tree", "--python-sampling=true", "sh", "-c", f"mkdir {second} && sh {script} {second} {tools}"]
     with_us = subprocess.run(words, cwd=public, env=env, text=True, capture_output=True, check=False, timeout=240)
     same(bare, with_us)
-    found = counts(public / "seen.warpline")
+    found = counts(public / "seen.warplens")
     assert min(found["osrt"], found["file_access"]) > 0, found
     assert found["processes"] > 10

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.launching import warpline
+from tests.launching import warplens
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "cpu_mistakes"
 PROGRAM = """
 import gc, sys, time
-from warpline import nvtx
+from warplens import nvtx
 
 def busy():
     total = 0
@@ -51,7 +51,7 @@ Row = dict[str, Any]
 
 
 def stat(report: Path, name: str, *words: str) -> list[Row]:
-    done = warpline("stats", "-q", "-f", "json", "-r", name, *words, report, cwd=report.parent)
+    done = warplens("stats", "-q", "-f", "json", "-r", name, *words, report, cwd=report.parent)
     assert done.returncode == 0, done.stderr
     found: list[Row] = json.loads(done.stdout)
     return found
@@ -59,9 +59,9 @@ def stat(report: Path, name: str, *words: str) -> list[Row]:
 
 def recorded(folder: Path, trace: str, *command: str | Path, options: tuple[str, ...] = ()) -> Path:
     words = ("-q", "-t", trace, *options, "-o", "r", sys.executable, *command)
-    done = warpline("profile", "-q", *words, cwd=folder)
+    done = warplens("profile", "-q", *words, cwd=folder)
     assert done.returncode == 0, done.stderr
-    return folder / "r.warpline"
+    return folder / "r.warplens"
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import environment, warpline
+from tests.launching import environment, warplens
 from tests.thorough import few
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 SOURCE = """\
 #include <stdint.h>
@@ -49,8 +49,8 @@ def test_samples_name_functions_and_lines(tmp_path: Path, stripped: bool) -> Non
     subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", program, tmp_path / "hot.c"], check=True)
     if stripped:
         subprocess.run(["strip", program], check=True)
-    report = tmp_path / "x.warpline"
-    command = [sys.executable, "-m", "warpline", "profile", "-q", "--sample=process-tree", "-t", "nvtx", "-o", str(report), str(program)]
+    report = tmp_path / "x.warplens"
+    command = [sys.executable, "-m", "warplens", "profile", "-q", "--sample=process-tree", "-t", "nvtx", "-o", str(report), str(program)]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     with open_report(report) as opened:
@@ -137,9 +137,9 @@ def test_lines_of_an_extension_are_those_that_perf_tells(tmp_path: Path) -> None
     theirs = by_perf(tmp_path)
     if theirs.total() < 200:
         pytest.skip("perf tells no lines here")
-    done = warpline("profile", "-q", "-o", "x", "-s", "process-tree", "--python-sampling=false", sys.executable, "run.py", cwd=tmp_path)
+    done = warplens("profile", "-q", "-o", "x", "-s", "process-tree", "--python-sampling=false", sys.executable, "run.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    with open_report(tmp_path / "x.warpline") as opened:
+    with open_report(tmp_path / "x.warplens") as opened:
         rows = opened.sql(
             """SELECT f.function, f.line, sum(s.count)::BIGINT AS ticks FROM samples s JOIN frames f ON f.frame = s.stack
                WHERE s.kind = 'native' AND f.module LIKE '%hotext%' GROUP BY ALL"""

@@ -8,8 +8,8 @@ import pytest
 
 from tests.fake_cuda import DEFAULT, FakeCuda, violations
 from tests.integration.conftest import Target
-from tests.launching import environment, warpline
-from warpline.query import open as open_report
+from tests.launching import environment, warplens
+from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(300)]
 KERNEL, SYNC = "cudaLaunchKernel", "cudaStreamSynchronize"
@@ -23,13 +23,13 @@ def stacks(folder: Path, target: Target, chosen: str, *words: str) -> dict[str, 
     log = folder / "log"
     env = environment(**fake.environment(traps="", log=log, truth=folder / "truth"), TRUTH=str(folder / "said"))
     program = target("cuda_program", *fake.words(), "-fno-inline", "-g")
-    done = warpline(
+    done = warplens(
         "profile", "-q", "-o", "x", "-t", "cuda", "-s", "none", f"--cudabacktrace={chosen}", program, *words, cwd=folder, env=env
     )
     assert done.returncode == 0, done.stderr
     assert violations(log) == []
     found: dict[str, list[list[str]]] = {}
-    with open_report(folder / "x.warpline") as report:
+    with open_report(folder / "x.warplens") as report:
         frames = {row["frame"]: row for row in report.table("frames").to_pylist()}
         for call in report.table("cuda_api").to_pylist():
             names, at = [], call["stack"]

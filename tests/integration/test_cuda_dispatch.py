@@ -114,18 +114,18 @@ class TestFinding:
     def test_the_named_one_and_no_other(self, cuda: CudaPrograms, apart: Path, tmp_path: Path) -> None:
         (apart / "mine.so").symlink_to("libcuda.so.1")
         (apart / "libcupti.so.13").symlink_to("libcuda.so.1")
-        assert self.run(cuda, apart, WARPLINE_CUPTI=str(apart / "mine.so"))[1] == 3
-        notices, kernels = self.run(cuda, apart, WARPLINE_CUPTI=str(tmp_path / "absent.so"))
+        assert self.run(cuda, apart, WARPLENS_CUPTI=str(apart / "mine.so"))[1] == 3
+        notices, kernels = self.run(cuda, apart, WARPLENS_CUPTI=str(tmp_path / "absent.so"))
         assert "absent.so" in str(notices[NO_CUPTI])
         assert kernels == 0
 
-    @pytest.mark.parametrize("where", ["WARPLINE_CUPTI_SEARCH", "CUDA_HOME", "LD_LIBRARY_PATH"])
+    @pytest.mark.parametrize("where", ["WARPLENS_CUPTI_SEARCH", "CUDA_HOME", "LD_LIBRARY_PATH"])
     def test_where_it_is_looked_for(self, cuda: CudaPrograms, apart: Path, tmp_path: Path, where: str) -> None:
         below = tmp_path / "toolkit" / "extras" / "CUPTI" / "lib64"
         below.mkdir(parents=True)
         (below / "libcupti.so.13").symlink_to(apart / "libcuda.so.1")
         value = {
-            "WARPLINE_CUPTI_SEARCH": f"{tmp_path}/absent.so:{below}/libcupti.so.13",
+            "WARPLENS_CUPTI_SEARCH": f"{tmp_path}/absent.so:{below}/libcupti.so.13",
             "CUDA_HOME": str(tmp_path / "toolkit"),
             "LD_LIBRARY_PATH": f"{apart}:{below}",
         }[where]

@@ -1,4 +1,4 @@
-"""`warpline profile --trace=cuda,nvtx` on the look-alike libcuda: the report against what the GPUs did and what the program called."""
+"""`warplens profile --trace=cuda,nvtx` on the look-alike libcuda: the report against what the GPUs did and what the program called."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from tests.fake_cuda import VERSIONS, FakeCuda, truth, violations
 from tests.integration.conftest import Target
-from tests.launching import environment, warpline
+from tests.launching import environment, warplens
 from tests.thorough import alike, few
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(300)]
 
@@ -78,9 +78,9 @@ def record(
     log, done, said = folder / "log", folder / "truth", folder / "said"
     # No SONAME of one version leads to another: the library path alone says which it is.
     env = environment(**fake.environment(traps=traps, log=log, truth=done), **more, TRUTH=str(said))
-    run = warpline("profile", "-q", "-o", "x", "--trace=cuda,nvtx", *options, *program, cwd=folder, env=env)
+    run = warplens("profile", "-q", "-o", "x", "--trace=cuda,nvtx", *options, *program, cwd=folder, env=env)
     assert run.returncode == code, run.stderr
-    with open_report(folder / "x.warpline") as report:
+    with open_report(folder / "x.warplens") as report:
         tables = {name: report.table(name).to_pylist() for name in TABLES}
     return Recorded(tables, truth(done), said.read_text(encoding="utf-8").splitlines() if said.exists() else [], violations(log))
 

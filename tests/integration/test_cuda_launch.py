@@ -1,4 +1,4 @@
-"""`warpline profile` and programs that use CUDA: how the agent gets in, what stays out of its way, what the launcher adds."""
+"""`warplens profile` and programs that use CUDA: how the agent gets in, what stays out of its way, what the launcher adds."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pytest
 from tests.fake_cuda import FakeCuda
 from tests.fake_nvml import fake_nvml
 from tests.integration.conftest import SOURCES
-from tests.launching import environment, warpline
+from tests.launching import environment, warplens
 from tests.thorough import few
-from warpline.query import Report
-from warpline.query import open as open_report
+from warplens.query import Report
+from warplens.query import open as open_report
 
 pytestmark = pytest.mark.require("native", "gcc")
 Record = Callable[..., Report]
@@ -41,9 +41,9 @@ def record(programs: Path, tmp_path: Path) -> Record:
         found = {**environment(**fake.environment(TRUTH="/dev/null")), **variables}
         found["LD_LIBRARY_PATH"] = ":".join(filter(None, (variables.get("LD_LIBRARY_PATH"), str(fake.folder))))
         command = ["profile", "-q", "-f", "-o", "x", *options.split(), *before, str(programs / "program"), *script.split()]
-        done = warpline(*command, cwd=tmp_path, env=found)
+        done = warplens(*command, cwd=tmp_path, env=found)
         assert done.returncode == 0, done.stderr
-        return open_report(tmp_path / "x.warpline")
+        return open_report(tmp_path / "x.warplens")
 
     return run
 
@@ -139,7 +139,7 @@ def test_the_gpus_are_sampled_in_the_windows(record: Record, tmp_path: Path) -> 
 
 
 _ITSELF = """
-import ctypes, os, subprocess, sys, warpline
+import ctypes, os, subprocess, sys, warplens
 driver = ctypes.CDLL("libcuda.so.1")
 def kernel(name):
     function = ctypes.c_void_p()
@@ -155,7 +155,7 @@ early = sys.argv[1] == "early"
 if early:
     use()
     kernel(b"before@5000")
-with warpline.record("x", force=True, wait=True):
+with warplens.record("x", force=True, wait=True):
     if not early:
         use()
     kernel(b"inside@5000")
@@ -172,7 +172,7 @@ def test_a_program_that_records_itself_records_its_cuda_too(when: str, programs:
     command = [sys.executable, "p.py", when, str(programs / "program")]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
-    report = open_report(tmp_path / "x.warpline")
+    report = open_report(tmp_path / "x.warplens")
     assert _kernels(report) == {"child": 1, "inside": 1}
     assert ("cupti-converted" in _codes(report)) == (when == "early")
 
@@ -183,7 +183,7 @@ def test_a_program_that_records_itself_records_its_cuda_too(when: str, programs:
 def test_a_program_that_is_killed_after_its_window_loses_nothing_of_it(programs: Path, tmp_path: Path, options: str) -> None:
     script = ["kernel:warm:1000:1", "sync:1", "start", "kernel:within:1000:1:7", "sync:1", "stop", "sleep:20000"]
     command = ["profile", "-q", "-o", "x", *options.split(), "--kill", "sigterm", str(programs / "program"), *script]
-    done = warpline(*command, cwd=tmp_path, env=environment(**FakeCuda().environment(TRUTH="/dev/null")))
+    done = warplens(*command, cwd=tmp_path, env=environment(**FakeCuda().environment(TRUTH="/dev/null")))
     assert done.returncode == 143, done.stderr
-    with open_report(tmp_path / "x.warpline") as report:
+    with open_report(tmp_path / "x.warplens") as report:
         assert _kernels(report)["within"] == 7

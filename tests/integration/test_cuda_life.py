@@ -60,7 +60,7 @@ def by_hand(cuda: CudaPrograms, mode: str, count: int, version: str = "13.0", in
     """Run a program that begins and ends its recordings itself."""
     captures = [cuda.capture(TRACE) for _ in range(count)]
     environment = cuda.environment(captures[0], version)
-    del environment["WARPLINE_SPOOL"], environment["NVTX_INJECTION64_PATH"]
+    del environment["WARPLENS_SPOOL"], environment["NVTX_INJECTION64_PATH"]
     if not inject:
         del environment["CUDA_INJECTION64_PATH"]
     agent = captures[0].agent.path

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fake_cuda import FakeCuda, truth
 from tests.integration.conftest import Target
-from tests.launching import environment, warpline
+from tests.launching import environment, warplens
 
 pytestmark = [pytest.mark.require("gcc", "native")]
 SCRIPT = "malloc:1048576 h2d:1000000:1 kernel:_Z5firstPf:200000:1:5 kernel:second:100000:2:3 d2h:4096:2 sync:2 memset:7:65536:1 device_sync"
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, target: Target) -> Path:
         "--gpu-metrics=none",
         target("cuda_program", *fake.words()),
     ]
-    run = warpline("profile", *words, *SCRIPT.split(), cwd=folder, env=env)
+    run = warplens("profile", *words, *SCRIPT.split(), cwd=folder, env=env)
     assert run.returncode == 0, run.stderr
     (folder / "summary").write_text(run.stderr, encoding="utf-8")
     return folder
@@ -45,7 +45,7 @@ def test_the_summary_tells_what_the_gpu_did(folder: Path) -> None:
 
 
 def test_the_timeline_shows_it(folder: Path) -> None:
-    shown = warpline("timeline", "run", "--width", "200", cwd=folder)
+    shown = warplens("timeline", "run", "--width", "200", cwd=folder)
     assert shown.returncode == 0, shown.stderr
     lines = [line.strip() for line in shown.stdout.splitlines()]
     gpu = next(index for index, line in enumerate(lines) if line.startswith("GPU 0: Fake GPU 0"))
@@ -56,7 +56,7 @@ def test_the_timeline_shows_it(folder: Path) -> None:
 
 
 def test_the_export_has_every_piece_of_work_and_its_arrow(folder: Path) -> None:
-    made = warpline("export", "-t", "chrome", "-o", "run.json", "run", cwd=folder)
+    made = warplens("export", "-t", "chrome", "-o", "run.json", "run", cwd=folder)
     assert made.returncode == 0, made.stderr
     events = json.loads((folder / "run.json").read_text(encoding="utf-8"))["traceEvents"]
     done = [line for line in truth(folder / "truth") if line["what"] in ("kernel", "memcpy", "memset")]

@@ -10,12 +10,12 @@ import pytest
 from tests.cuda_running import TOGGLE, TRACE, CudaPrograms
 from tests.integration.conftest import Target
 from tests.unit.report.cuda.spools import Finished
-from warpline.report.finish import finish
+from warplens.report.finish import finish
 
 pytestmark = [pytest.mark.require("native", "gcc")]
 
 PROGRAM = """
-import ctypes, os, threading, warpline.nvtx as nvtx
+import ctypes, os, threading, warplens.nvtx as nvtx
 cuda = ctypes.CDLL("libcuda.so.1")
 context, stream, kernel, other = (ctypes.c_void_p() for _ in range(4))
 cuda.cuInit(0); cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0); cuda.cuCtxSetCurrent(context)
@@ -49,8 +49,8 @@ def finished(cuda: CudaPrograms, tmp_path: Path, **settings: object) -> Finished
     """Run the program and finish its recording."""
     capture = cuda.capture(**settings)  # type: ignore[arg-type]
     cuda.run([sys.executable, "-c", PROGRAM], capture=capture)
-    finish(capture.spool, tmp_path / "r.warpline")
-    return Finished(tmp_path / "r.warpline")
+    finish(capture.spool, tmp_path / "r.warplens")
+    return Finished(tmp_path / "r.warplens")
 
 
 def test_ranges_and_names(cuda: CudaPrograms, tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_threads_that_only_call_cuda_have_the_name_of_the_system(cuda: CudaProgr
     capture = cuda.capture()
     words = "kernel:first:1000:1 sync:1 thread name:loader kernel:second:1000:1 sync:1 thread name:inner kernel:third:1000:1 sync:1 exit:0"
     cuda.run(words, capture=capture)
-    finish(capture.spool, tmp_path / "r.warpline")
-    found = Finished(tmp_path / "r.warpline")
+    finish(capture.spool, tmp_path / "r.warplens")
+    found = Finished(tmp_path / "r.warplens")
     names = dict(found.columns("threads", "thread", "name"))
     launches = [names[row["thread"]] for row in found["cuda_api"] if row["name"].startswith("cudaLaunchKernel")]
     assert launches == ["cuda_program", "loader", "inner"]

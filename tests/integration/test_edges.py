@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from tests.launching import environment, warpline
+from tests.launching import environment, warplens
 from tests.thorough import alike
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
 
-LIBRARIES = [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warpline.nvtx"]
+LIBRARIES = [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warplens.nvtx"]
 
 
-def record(folder: Path, program: str, *before: str, library: str = "warpline.nvtx") -> tuple[str, Path]:
-    """Run `program`, in which `nvtx` is the library, under `warpline profile`; return its output and the report."""
+def record(folder: Path, program: str, *before: str, library: str = "warplens.nvtx") -> tuple[str, Path]:
+    """Run `program`, in which `nvtx` is the library, under `warplens profile`; return its output and the report."""
     (folder / "program.py").write_text(f"import {library} as nvtx\n{program}", encoding="utf-8")
-    report = folder / "run.warpline"
-    done = warpline(
+    report = folder / "run.warplens"
+    done = warplens(
         "profile", "-q", "-f", "-o", report, *before, sys.executable, "-X", "faulthandler", "program.py", cwd=folder, env=environment()
     )
     assert done.returncode == 0, done.stderr
@@ -40,7 +40,7 @@ def complaints(report: Path) -> list[str]:
     return [code for (code,) in rows(report, "SELECT code FROM diagnostics WHERE severity <> 'info' ORDER BY code")]
 
 
-@pytest.mark.parametrize("library", alike(LIBRARIES, "warpline.nvtx"))
+@pytest.mark.parametrize("library", alike(LIBRARIES, "warplens.nvtx"))
 def test_a_hundred_thousand_names(library: str, tmp_path: Path) -> None:
     program = """
 for number in range(100_000):
@@ -53,7 +53,7 @@ for number in range(100_000):
     assert complaints(report) == []
 
 
-@pytest.mark.parametrize("library", alike(LIBRARIES, "warpline.nvtx"))
+@pytest.mark.parametrize("library", alike(LIBRARIES, "warplens.nvtx"))
 def test_a_name_of_a_megabyte_is_cut_and_told(library: str, tmp_path: Path) -> None:
     _, report = record(tmp_path, "with nvtx.annotate('x' * (1 << 20)):\n    nvtx.mark('inside')\n", library=library)
     ((length, first),) = rows(report, "SELECT length(message)::INT, message[:10] FROM nvtx_ranges")
@@ -78,7 +78,7 @@ for name in ("nul\0inside", "\0", "half \ud800 surrogate", "\U0010ffff", "a\nb\t
     assert [message for (message,) in rows(report, "SELECT message FROM nvtx_marks ORDER BY start")] == said
 
 
-@pytest.mark.parametrize("library", alike(LIBRARIES, "warpline.nvtx"))
+@pytest.mark.parametrize("library", alike(LIBRARIES, "warplens.nvtx"))
 def test_ten_thousand_ranges_within_each_other(library: str, tmp_path: Path) -> None:
     program = """
 from contextlib import ExitStack
@@ -129,7 +129,7 @@ with nvtx.annotate("last"):
     assert [code for code in complaints(report) if code != "unmatched-pops"] == []
 
 
-@pytest.mark.parametrize("library", alike(LIBRARIES, "warpline.nvtx"))
+@pytest.mark.parametrize("library", alike(LIBRARIES, "warplens.nvtx"))
 def test_a_thousand_domains_and_five_thousand_categories(library: str, tmp_path: Path) -> None:
     program = """
 for number in range(1_000):
@@ -191,7 +191,7 @@ print("ran")
     assert complaints(report) == []
 
 
-@pytest.mark.parametrize("library", alike(LIBRARIES, "warpline.nvtx"))
+@pytest.mark.parametrize("library", alike(LIBRARIES, "warplens.nvtx"))
 def test_threads_that_still_annotate_while_python_ends(library: str, tmp_path: Path) -> None:
     program = """
 import threading, time
@@ -240,7 +240,7 @@ except ImportError:
 code = '''
 import sys
 sys.path[:0] = {path!r}
-import warpline.nvtx as nvtx
+import warplens.nvtx as nvtx
 print("recording" if nvtx.enabled() else "silent", flush=True)
 with nvtx.annotate("inside", domain="sub"):
     nvtx.mark("mark")

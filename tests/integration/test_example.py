@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.launching import environment, warpline
+from tests.launching import environment, warplens
 from tests.thorough import few
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "train.py"
 STEPS = 20
@@ -26,9 +26,9 @@ def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
 
 def train(folder: Path, *words: str, script: Path = EXAMPLE) -> tuple[list[float], Path]:
     """Profile the example; return the losses that it printed, and the report."""
-    done = warpline("profile", "-q", "-o", "train", sys.executable, script, *words, cwd=folder, env=environment())
+    done = warplens("profile", "-q", "-o", "train", sys.executable, script, *words, cwd=folder, env=environment())
     assert done.returncode == 0, done.stderr
-    return [float(loss) for loss in re.findall(r"loss ([\d.]+)", done.stdout)], folder / "train.warpline"
+    return [float(loss) for loss in re.findall(r"loss ([\d.]+)", done.stdout)], folder / "train.warplens"
 
 
 COUNTS = "SELECT domain, message, count(*)::INT FROM nvtx_ranges GROUP BY ALL"
@@ -77,11 +77,11 @@ def test_its_workers_are_there_however_they_are_started(method: str, tmp_path: P
 def test_with_pypi_nvtx_it_is_the_same_program(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     text = EXAMPLE.read_text(encoding="utf-8")
-    assert text.count("import warpline.nvtx as nvtx") == 1
-    script.write_text(text.replace("import warpline.nvtx as nvtx", "import nvtx"), encoding="utf-8")
+    assert text.count("import warplens.nvtx as nvtx") == 1
+    script.write_text(text.replace("import warplens.nvtx as nvtx", "import nvtx"), encoding="utf-8")
     for name, path in (("theirs", script), ("ours", EXAMPLE)):
         (tmp_path / name).mkdir()
         train(tmp_path / name, "--epochs", "1", "--fix", script=path)
     told = """SELECT message, domain, category, color, payload_int, count(*) AS n FROM nvtx_ranges
               WHERE message != 'score' GROUP BY ALL ORDER BY ALL"""
-    assert rows(tmp_path / "theirs" / "train.warpline", told) == rows(tmp_path / "ours" / "train.warpline", told)
+    assert rows(tmp_path / "theirs" / "train.warplens", told) == rows(tmp_path / "ours" / "train.warplens", told)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.launching import environment, warpline
-from warpline.query import Report
-from warpline.query import open as open_report
+from tests.launching import environment, warplens
+from warplens.query import Report
+from warplens.query import open as open_report
 
 pytestmark = pytest.mark.require("native")
 
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.require("native")
 def report(tmp_path_factory: pytest.TempPathFactory, target: Callable[..., Path]) -> Iterator[Report]:
     """One run of the program that makes every call."""
     folder = tmp_path_factory.mktemp("tables")
-    done = warpline("profile", "-q", "-o", folder / "run.warpline", target("nvtx_extensions"), cwd=folder, env=environment())
+    done = warplens("profile", "-q", "-o", folder / "run.warplens", target("nvtx_extensions"), cwd=folder, env=environment())
     assert done.returncode == 0, done.stderr
-    with open_report(folder / "run.warpline") as opened:
+    with open_report(folder / "run.warplens") as opened:
         yield opened
 
 

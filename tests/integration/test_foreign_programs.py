@@ -1,4 +1,4 @@
-"""Programs that were not written for warpline, unmodified: every language, library and age of NVTX, every way to start processes."""
+"""Programs that were not written for warplens, unmodified: every language, library and age of NVTX, every way to start processes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import in_site_packages
-from tests.launching import environment, warpline
+from tests.launching import environment, warplens
 from tests.thorough import few
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 ROOT = Path(__file__).resolve().parents[2]
 Row = dict[str, Any]
@@ -23,10 +23,10 @@ pytestmark = pytest.mark.require("native")
 
 
 def record(folder: Path, *command: str | Path, **variables: str) -> tuple[str, Path]:
-    """Run a program under `warpline profile`, with no warpline importable in it; return what it printed and the report."""
-    report = folder / "run.warpline"
+    """Run a program under `warplens profile`, with no warplens importable in it; return what it printed and the report."""
+    report = folder / "run.warplens"
     alone = ["env", "-u", "PYTHONPATH"]
-    done = warpline("profile", "-q", "-f", "-o", report, *alone, *command, cwd=folder, env=environment(**variables))
+    done = warplens("profile", "-q", "-f", "-o", report, *alone, *command, cwd=folder, env=environment(**variables))
     assert done.returncode == 0, done.stderr
     return done.stdout, report
 
@@ -126,7 +126,7 @@ SCRIPT_MARKS = [
 ]
 
 
-@pytest.mark.parametrize("library", [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warpline.nvtx"])
+@pytest.mark.parametrize("library", [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warplens.nvtx"])
 def test_a_script_of_pypi_nvtx_gives_the_same_with_either_library(library: str, tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text(SCRIPT.format(library=library), encoding="utf-8")
@@ -198,8 +198,8 @@ def test_a_program_linked_against_the_library_of_before_nvtx_3(tmp_path: Path, t
 INTEROP = """
 import ctypes, sys
 try:
-    import warpline
-    sys.exit("warpline is importable")
+    import warplens
+    sys.exit("warplens is importable")
 except ImportError:
     pass
 nvtx = ctypes.CDLL(sys.argv[1])

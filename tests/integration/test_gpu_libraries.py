@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.launching import environment, warpline
+from tests.launching import environment, warplens
 from tests.pieces import LIBRARIES, find_library
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
 
@@ -18,14 +18,14 @@ MARKS = "SELECT message, domain FROM nvtx_marks ORDER BY start"
 
 
 def record(folder: Path, name: str, program: str, *words: str, **variables: str) -> tuple[str, Path]:
-    """Run `program` under `warpline profile`, in the environment that has the library; return its output and the report."""
+    """Run `program` under `warplens profile`, in the environment that has the library; return its output and the report."""
     found = find_library(LIBRARIES[name])
     assert found is not None
     python, library = found
     (folder / "program.py").write_text(program, encoding="utf-8")
-    report = folder / "run.warpline"
+    report = folder / "run.warplens"
     alone = ["env", "-u", "PYTHONPATH", python, "program.py", str(library), *words]
-    done = warpline("profile", "-q", "-f", "-o", report, *alone, cwd=folder, env=environment(**variables))
+    done = warplens("profile", "-q", "-f", "-o", report, *alone, cwd=folder, env=environment(**variables))
     assert done.returncode == 0, done.stderr
     return done.stdout, report
 
@@ -221,11 +221,11 @@ print(Frame.merge.__name__, Frame.sort.__qualname__)
 """
 
 
-@pytest.mark.parametrize("library", [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warpline.nvtx"])
+@pytest.mark.parametrize("library", [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warplens.nvtx"])
 def test_the_way_rapids_annotates(library: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(RAPIDS.format(library=library), encoding="utf-8")
-    report = tmp_path / "run.warpline"
-    done = warpline("profile", "-q", "-f", "-o", report, "python", "program.py", cwd=tmp_path, env=environment(PATH=_path()))
+    report = tmp_path / "run.warplens"
+    done = warplens("profile", "-q", "-f", "-o", report, "python", "program.py", cwd=tmp_path, env=environment(PATH=_path()))
     assert done.returncode == 0, done.stderr
     assert done.stdout == "merge Frame.sort\n"
     assert rows(report, RANGES) == [

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.launching import environment
-from warpline.cli.group import commands
+from warplens.cli.group import commands
 
 ROOT = Path(__file__).resolve().parents[2]
 ASKING = ("analyze", "diff", "export", "info", "query", "stats", "timeline")
@@ -30,7 +30,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder with the examples in it, where `python` and `warpline` are ours."""
+    """A folder with the examples in it, where `python` and `warplens` are ours."""
     for example in ("intrakernel_pipeline/pipeline.py", "intrakernel_pipeline/pipeline.cu"):
         shutil.copy(ROOT / "examples" / example, tmp_path)
     text = (ROOT / "examples" / "train.py").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ def place(tmp_path: Path) -> Path:
         text = text.replace(much, less)  # epochs and steps, each like the one before
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
     (tmp_path / "bin").mkdir()
-    for name, command in (("python", ""), ("warpline", "-m warpline")):
+    for name, command in (("python", ""), ("warplens", "-m warplens")):
         path = tmp_path / "bin" / name
         path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {command} "$@"\n')
         path.chmod(0o755)
@@ -57,7 +57,7 @@ def type_in(command: str, place: Path) -> str:
 def ask(command: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Run a command that asks a report, without starting one more Python for it; whether it is one."""
     words = shlex.split(command, comments=True)
-    if words[:1] != ["warpline"] or words[1] not in ASKING or re.search(r"[|&;<>$*]", command):
+    if words[:1] != ["warplens"] or words[1] not in ASKING or re.search(r"[|&;<>$*]", command):
         return False
     with monkeypatch.context() as moved:
         moved.chdir(place)
@@ -90,7 +90,7 @@ def test_the_commands_and_programs_of_a_guide_run(
     programs = blocks(page, "python")
     assert typed or programs
     for number, command in enumerate(typed):
-        if number == 0 and command.startswith("warpline profile "):
+        if number == 0 and command.startswith("warplens profile "):
             recorded(command, place)
         elif not ask(command, place, monkeypatch):
             type_in(command, place)
@@ -103,7 +103,7 @@ def test_the_ten_lines_of_the_readme_give_what_is_below_them(place: Path) -> Non
     readme = ROOT / "README.md"
     (program,), (console, advice) = blocks(readme, "python"), blocks(readme, "console")
     (place / "steps.py").write_text(program, encoding="utf-8")
-    (record,) = re.findall(r"`(warpline profile [^`]*steps\.py)`", readme.read_text(encoding="utf-8"))
+    (record,) = re.findall(r"`(warplens profile [^`]*steps\.py)`", readme.read_text(encoding="utf-8"))
     type_in(record, place)
     command, _, shown = console.removeprefix("$ ").partition("\n")
 

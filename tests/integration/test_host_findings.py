@@ -11,16 +11,16 @@ import pytest
 
 from tests.launching import COMMAND, environment
 from tests.thorough import few
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.rules.judging import judge
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.rules.judging import judge
 
 _CHANCES = 3  # a busy machine may add to one of two runs what the tolerance does not allow
 # Of wall time, which on a busy machine is mostly others': the twins are five digits apart.
 _OPTIONS = {"profiler_overhead": {"least": 0.1}}
 READS = """
 import os, sys, threading, time
-from warpline import nvtx
+from warplens import nvtx
 os.mkfifo("file")
 reads = 1 if "--fix" in sys.argv else 20
 def disk():
@@ -39,7 +39,7 @@ with open("file", "rb", buffering=0) as source:
 """
 IMPORTS = """
 import sys, time
-from warpline import nvtx
+from warplens import nvtx
 with open("heavy_part.py", "w") as module:
     module.write("import time; time.sleep(0.5)")
 sys.path.insert(0, ".")
@@ -52,7 +52,7 @@ for _ in range(8):
 """
 UNPOPPED = """
 import sys
-from warpline import nvtx
+from warplens import nvtx
 for number in range(6):
     nvtx.push_range("parse")
     try:
@@ -65,7 +65,7 @@ for number in range(6):
 """
 TINY = """
 import sys
-from warpline import nvtx
+from warplens import nvtx
 with nvtx.annotate("work"):
     if "--fix" in sys.argv:
         with nvtx.annotate("all of it"):
@@ -102,7 +102,7 @@ def record(folder: Path, planted: Planted, *words: str) -> Path:
     command = [*COMMAND, "profile", "-q", "-o", "run", "-t", planted.sources, "--", sys.executable, "program.py", *words]
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder / "run.warpline"
+    return folder / "run.warplens"
 
 
 def spent(report: Report, name: str) -> int:

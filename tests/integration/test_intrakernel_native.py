@@ -1,4 +1,4 @@
-"""Programs in C and C++ that record inside kernels: no Python in them, buffers filled on the CPU, `warpline profile` around them."""
+"""Programs in C and C++ that record inside kernels: no Python in them, buffers filled on the CPU, `warplens profile` around them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import environment, warpline
+from tests.launching import environment, warplens
 from tests.pieces import ROOT
-from warpline.query import Report
-from warpline.query import open as open_report
+from warplens.query import Report
+from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("gcc", "g++", "native"), pytest.mark.timeout(300)]
 TARGETS = ROOT / "tests" / "targets"
@@ -27,9 +27,9 @@ def built(out: Path, source: str, *words: str) -> Path:
 
 
 def profiled(folder: Path, *command: str | Path) -> tuple[str, Report]:
-    done = warpline("profile", "-q", "-f", "-o", "x", "--stats=false", *command, cwd=folder, env=environment())
+    done = warplens("profile", "-q", "-f", "-o", "x", "--stats=false", *command, cwd=folder, env=environment())
     assert done.returncode == 0, done.stderr
-    return done.stdout, open_report(folder / "x.warpline")
+    return done.stdout, open_report(folder / "x.warplens")
 
 
 def test_a_program_in_c(tmp_path: Path) -> None:

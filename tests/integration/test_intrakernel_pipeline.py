@@ -15,12 +15,12 @@ import pytest
 
 from tests.launching import environment
 from tests.pieces import ROOT, find_nvcc
-from warpline.flows.differing import diff
-from warpline.intrakernel import include_path
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.rules.base import Finding
-from warpline.rules.judging import judge
+from warplens.flows.differing import diff
+from warplens.intrakernel import include_path
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.rules.base import Finding
+from warplens.rules.judging import judge
 
 PROGRAM = ROOT / "examples" / "intrakernel_pipeline"
 RULE = "intrakernel_starved_consumer"
@@ -30,8 +30,8 @@ _CHANCES = 4  # a busy machine may hold the program up just while it waits for i
 pytestmark = [pytest.mark.require("native", "g++"), pytest.mark.timeout(900)]
 
 
-def warpline(*words: str) -> str:
-    command = [sys.executable, "-m", "warpline", *words]
+def warplens(*words: str) -> str:
+    command = [sys.executable, "-m", "warplens", *words]
     done = subprocess.run(command, env=environment(COLUMNS="100"), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -40,8 +40,8 @@ def warpline(*words: str) -> str:
 def record(out: Path, stages: int) -> tuple[Path, str]:
     """Run the program; return its report and the sum that it printed."""
     program = [sys.executable, str(PROGRAM / "pipeline.py"), "--cpu", "--stages", str(stages)]
-    said = warpline("profile", "-q", "-o", str(out), "--", *program)
-    return out.with_suffix(".warpline"), said.rpartition("sum ")[2].strip()
+    said = warplens("profile", "-q", "-o", str(out), "--", *program)
+    return out.with_suffix(".warplens"), said.rpartition("sum ")[2].strip()
 
 
 def starved(report: Report) -> list[Finding]:
@@ -105,10 +105,10 @@ def test_loading_goes_on_behind_computing_only_with_three(twins: Twins) -> None:
 
 def test_what_the_guide_types_answers(twins: Twins) -> None:
     path = str(twins.before.path)
-    roles = list(csv.DictReader(io.StringIO(warpline("stats", "-q", "-r", "intrakernel_roles", "-f", "csv", path))))
+    roles = list(csv.DictReader(io.StringIO(warplens("stats", "-q", "-r", "intrakernel_roles", "-f", "csv", path))))
     assert {row["Role"]: row["Waits For"] for row in roles} == {"warp 0": "warps 1-2", "warps 1-2": "warp 0"}
     assert [row["Critical"] for row in roles].count("yes") == 1
-    drawn = warpline("timeline", path, "--inside", "pipeline").splitlines()
+    drawn = warplens("timeline", path, "--inside", "pipeline").splitlines()
     assert [line.split("  ")[1] for line in drawn if " b1 w" in line] == [f"SM 0 b1 w{warp}" for warp in range(3)]
 
 

@@ -1,4 +1,4 @@
-"""Kernels that time themselves, under `warpline profile` on the look-alike CUDA: their regions lie inside their kernels in the report."""
+"""Kernels that time themselves, under `warplens profile` on the look-alike CUDA: their regions lie inside their kernels in the report."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.fake_cuda import FakeCuda, violations
-from tests.launching import COMMAND, environment, warpline
+from tests.launching import COMMAND, environment, warplens
 from tests.pieces import ROOT
 from tests.thorough import few
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(300)]
 
@@ -46,13 +46,13 @@ class Run:
         fake = FakeCuda()
         log = self.folder / "log"
         variables = fake.environment(log=log, truth=self.folder / "truth")
-        env = environment(**variables, FAKE_CUDA_BACKED="1", WARPLINE_CUPTI=str(fake.cupti))
+        env = environment(**variables, FAKE_CUDA_BACKED="1", WARPLENS_CUPTI=str(fake.cupti))
         words = ("-q", "-f", "-o", "x", f"--trace={cuda}", "--stats=false", *options, sys.executable, str(PROGRAM), *steps)
-        done = warpline("profile", *words, cwd=self.folder, env=env)
+        done = warplens("profile", *words, cwd=self.folder, env=env)
         self.code = done.returncode
         assert "Traceback" not in done.stderr, done.stderr
         assert violations(log) == []
-        self.read(self.folder / "x.warpline")
+        self.read(self.folder / "x.warplens")
         return self
 
     def read(self, report: Path) -> None:
@@ -231,7 +231,7 @@ def test_ranks_in_one_report(tmp_path: Path) -> None:
     for rank in range(2):
         log, truth = tmp_path / f"log{rank}", tmp_path / f"truth{rank}"
         job = {"SLURM_JOB_ID": "12", "SLURM_STEP_ID": "3", "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)}
-        backed = {"FAKE_CUDA_BACKED": "1", "WARPLINE_CUPTI": str(fake.cupti)}
+        backed = {"FAKE_CUDA_BACKED": "1", "WARPLENS_CUPTI": str(fake.cupti)}
         env = environment(**fake.environment(log=log, truth=truth), **job, **backed)
         command = [*COMMAND, "profile", "-q", "-o", "x", "--trace=cuda,nvtx", "--stats=false", sys.executable, str(PROGRAM)]
         steps = ("many:3", "graph:replayed") if rank == 0 else ("launch:gemm",)
@@ -240,7 +240,7 @@ def test_ranks_in_one_report(tmp_path: Path) -> None:
         _, said = one.communicate(timeout=240)
         assert one.returncode == 0, said
     run = Run(tmp_path)
-    run.read(tmp_path / "x.warpline")
+    run.read(tmp_path / "x.warplens")
     rank_of = {row["process"]: row["rank"] for row in run["processes"] if row["recorded"]}
     stored = [row for row in run["intrakernel_launches"] if row["stored"]]
     assert sorted((rank_of[row["process"]], row["name"]) for row in stored) == [
@@ -259,17 +259,17 @@ def test_ranks_in_one_report(tmp_path: Path) -> None:
 
 
 def test_in_process_recording(tmp_path: Path) -> None:
-    """`warpline.record()` around some of the launches."""
+    """`warplens.record()` around some of the launches."""
     (tmp_path / "program.py").write_text(
         "import sys\n"
         f"sys.path.insert(0, {os.fspath(PROGRAM.parent)!r})\n"
-        "import warpline\n"
+        "import warplens\n"
         "import intrakernel_program as program\n"
         "program.start()\n"
         "buffer = program.on_device()\n"
         "program.launch(buffer, 'before')\n"
         "for number in range(2):\n"
-        "    with warpline.record(f'r{number}.warpline', wait=True):\n"
+        "    with warplens.record(f'r{number}.warplens', wait=True):\n"
         "        program.launch(buffer, f'in{number}')\n"
         "        program.on_host('host')\n"
         "program.launch(buffer, 'after')\n",
@@ -277,10 +277,10 @@ def test_in_process_recording(tmp_path: Path) -> None:
     )
     fake = FakeCuda()
     variables = fake.environment(log=tmp_path / "log", truth=tmp_path / "truth")
-    env = environment(**variables, FAKE_CUDA_BACKED="1", WARPLINE_CUPTI=str(fake.cupti))
+    env = environment(**variables, FAKE_CUDA_BACKED="1", WARPLENS_CUPTI=str(fake.cupti))
     done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     for number in range(2):
         run = Run(tmp_path)
-        run.read(tmp_path / f"r{number}.warpline")
+        run.read(tmp_path / f"r{number}.warplens")
         assert {(row["name"], row["events"]) for row in run["intrakernel_launches"]} == {(f"in{number}", 12), ("host", 12)}

@@ -17,20 +17,20 @@ pytestmark = pytest.mark.require("lint-imports")
 
 
 PLANTED = [
-    ("query/report.py", "import warpline.stats.base", "Data flows one way"),
-    ("spool/__init__.py", "import warpline.report.store", "Data flows one way"),
-    ("catalog.py", "import warpline.model.tables", "Data flows one way"),
+    ("query/report.py", "import warplens.stats.base", "Data flows one way"),
+    ("spool/__init__.py", "import warplens.report.store", "Data flows one way"),
+    ("catalog.py", "import warplens.model.tables", "Data flows one way"),
     ("new_part/__init__.py", "", "Data flows one way"),
-    ("report/store.py", "import warpline.capture.facts", "The traced process and the desk"),
+    ("report/store.py", "import warplens.capture.facts", "The traced process and the desk"),
     ("nvtx/colors.py", "import numpy", "Nothing heavy"),
     ("capture/launch.py", "def f() -> None:\n    import rich", "Nothing heavy"),
     ("stats/base.py", "import torch", "without a GPU stack"),
-    ("report/store.py", "import warpline", "Nobody inside imports the facade"),
-    ("stats/tables/nvtx_sum.py", "import warpline.stats.tables.nvtx_pushpop_sum", "Units of a family"),
-    ("stats/base.py", "import warpline.stats.tables.nvtx_sum", "Units are found by the catalog"),
-    ("cli/main.py", "import warpline.cli.commands.stats", "Units are found by the catalog"),
+    ("report/store.py", "import warplens", "Nobody inside imports the facade"),
+    ("stats/tables/nvtx_sum.py", "import warplens.stats.tables.nvtx_pushpop_sum", "Units of a family"),
+    ("stats/base.py", "import warplens.stats.tables.nvtx_sum", "Units are found by the catalog"),
+    ("cli/main.py", "import warplens.cli.commands.stats", "Units are found by the catalog"),
     ("stats/base.py", "import duckdb", "Only query speaks duckdb"),
-    ("report/manifest.py", "import warpline.report.store", "No cycles"),
+    ("report/manifest.py", "import warplens.report.store", "No cycles"),
 ]
 # One import against each rule; of those each fourth one, and a part that has no place in it, are tried each time.
 EACH = {contract: line for line in reversed(PLANTED) for contract in line[2:]}
@@ -40,8 +40,8 @@ EACH = {contract: line for line in reversed(PLANTED) for contract in line[2:]}
     ("module", "line", "contract"), alike(PLANTED, *list(EACH.values())[::4], ("new_part/__init__.py", "", "Data flows one way"))
 )
 def test_a_planted_import_is_refused(module: str, line: str, contract: str, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "src" / "warpline", tmp_path / "warpline", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    path = tmp_path / "warpline" / module
+    shutil.copytree(ROOT / "src" / "warplens", tmp_path / "warplens", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    path = tmp_path / "warplens" / module
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"{path.read_text() if path.is_file() else ''}\n{line}\n")
     program = (

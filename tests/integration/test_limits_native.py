@@ -18,13 +18,13 @@ import pytest
 from tests.capturing import Capture
 from tests.launching import until
 from tests.thorough import few
-from warpline.spool.directory import spool_files
-from warpline.spool.reader import SpoolFile
+from warplens.spool.directory import spool_files
+from warplens.spool.reader import SpoolFile
 
 pytestmark = [pytest.mark.require("native", "gcc")]
 Target = Callable[..., Path]
 MAX_SIZE_REACHED = 4096
-BUFFERED = {"WARPLINE_SPOOL_SPACE": "buffered"}
+BUFFERED = {"WARPLENS_SPOOL_SPACE": "buffered"}
 
 
 def run(capture: Capture, *words: str | Path, **variables: str) -> str:

@@ -18,7 +18,7 @@ from tests.raw_spool import RawSpool, read_all
 from tests.thorough import few
 
 pytestmark = pytest.mark.require("gcc")
-AGENT = LIB / "libwarpline_agent.so"
+AGENT = LIB / "libwarplens_agent.so"
 SRC = LIB.parent.parent
 PROGRAM = """
 import os, sys, threading
@@ -60,8 +60,8 @@ def run(command: Iterable[str | Path], folder: Path, tool: Path | str) -> list[R
     """Run with the agent and the other tool; returns what the agent wrote. The tool's log is `log` in `folder`."""
     spool = folder / "spool"
     spool.mkdir()
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("WARPLINE_")}
-    environment |= {"NVTX_INJECTION64_PATH": str(AGENT), "WARPLINE_NVTX_CHAIN": str(tool), "WARPLINE_SPOOL": str(spool)}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WARPLENS_")}
+    environment |= {"NVTX_INJECTION64_PATH": str(AGENT), "WARPLENS_NVTX_CHAIN": str(tool), "WARPLENS_SPOOL": str(spool)}
     environment |= {"NVTX_TOOL_LOG": str(folder / "log"), "PYTHONPATH": str(SRC)}
     done = subprocess.run(list(command), env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -78,7 +78,7 @@ def named(events: list[dict[str, Any]], kind: str) -> list[str | None]:
     return [event["message"] for event in events if event["event"] == kind]
 
 
-@pytest.mark.parametrize("package", [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warpline.nvtx"])
+@pytest.mark.parametrize("package", [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warplens.nvtx"])
 def test_both_hear_everything(package: str, tmp_path: Path, tool: Path) -> None:
     parent, child = run([sys.executable, "-c", PROGRAM.format(package=package)], tmp_path, tool)
     events = heard(tmp_path / "log")
@@ -127,12 +127,12 @@ def test_a_tool_that_cannot_be_loaded(tool: str, tmp_path: Path, target: Target)
 
 def test_the_report_tells_when_the_other_tool_heard_nothing(tmp_path: Path, target: Target, tool: Path) -> None:
     for path, expected in (("/nowhere/tool.so", 1), (str(tool), 0)):
-        out = tmp_path / f"{expected}.warpline"
+        out = tmp_path / f"{expected}.warplens"
         environment = os.environ | {"PYTHONPATH": str(SRC), "NVTX_INJECTION64_PATH": path, "NVTX_TOOL_LOG": str(tmp_path / "log")}
         command: list[str | Path] = [
             sys.executable,
             "-m",
-            "warpline",
+            "warplens",
             "profile",
             "-q",
             "-o",
@@ -144,7 +144,7 @@ def test_the_report_tells_when_the_other_tool_heard_nothing(tmp_path: Path, targ
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         shown = subprocess.run(
-            [sys.executable, "-m", "warpline", "info", out], env=environment, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "warplens", "info", out], env=environment, capture_output=True, text=True, check=False
         )
         assert shown.stdout.count("It heard nothing of 1 library") == expected, shown.stdout + shown.stderr
     assert heard(tmp_path / "log")

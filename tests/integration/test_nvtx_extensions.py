@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import in_site_packages
-from tests.launching import warpline
+from tests.launching import warplens
 from tests.spool_records import Blob, RawSpool, Record, read_spools
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 Target = Callable[..., Path]
-AGENT = Path(__file__).resolve().parents[2] / "src" / "warpline" / "_lib" / "libwarpline_agent.so"
+AGENT = Path(__file__).resolve().parents[2] / "src" / "warplens" / "_lib" / "libwarplens_agent.so"
 DYNAMIC = 1 << 32
 STATIC = 1 << 24
 ABSOLUTE_PAGE = 1 << 12
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.require("native")
 
 def run(folder: Path, *command: str | Path) -> tuple[dict[str, int], list[RawSpool]]:
     """Run a program under the agent, without a launcher; return the numbers it printed as NAME=NUMBER, and its spools."""
-    variables = os.environ | {"NVTX_INJECTION64_PATH": str(AGENT), "WARPLINE_SPOOL": str(folder)}
+    variables = os.environ | {"NVTX_INJECTION64_PATH": str(AGENT), "WARPLENS_SPOOL": str(folder)}
     done = subprocess.run(list(map(str, command)), env=variables, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     return {name: int(number) for name, number in re.findall(r"^(\w+)=(\d+)$", done.stdout, re.M)}, read_spools(folder)
@@ -324,7 +324,7 @@ def test_a_fork_child_knows_the_definitions_but_not_the_parents_payloads(ran: tu
 
 def test_a_client_of_other_versions(tmp_path: Path, target: Target) -> None:
     program = target("nvtx_client")
-    variables = os.environ | {"WARPLINE_SPOOL": str(tmp_path)}
+    variables = os.environ | {"WARPLENS_SPOOL": str(tmp_path)}
     done = subprocess.run([program, AGENT], env=variables, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -399,8 +399,8 @@ def test_the_other_python_binding(tmp_path: Path) -> None:
 
 
 def test_the_report_has_it_all(tmp_path: Path, target: Target) -> None:
-    report = tmp_path / "run.warpline"
-    done = warpline("profile", "-q", "-o", report, target("nvtx_extensions"), cwd=tmp_path)
+    report = tmp_path / "run.warplens"
+    done = warplens("profile", "-q", "-o", report, target("nvtx_extensions"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with open_report(report) as opened:
 

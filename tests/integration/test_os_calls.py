@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import Target
-from tests.launching import warpline
+from tests.launching import warplens
 from tests.thorough import alike
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("native", "gcc")]
 STEPS = ("files", "waits", "sockets", "locks", "cancelled", "signals", "children", "closes", "borrowed", "uncontended")
@@ -19,8 +19,8 @@ Rows = list[dict[str, Any]]
 
 
 def _record(folder: Path, *command: str | Path, options: tuple[str, ...] = ()) -> tuple[subprocess.CompletedProcess[str], Path]:
-    done = warpline("profile", "-q", "-t", "osrt", *options, "-o", "x", *command, cwd=folder)
-    return done, folder / "x.warpline"
+    done = warplens("profile", "-q", "-t", "osrt", *options, "-o", "x", *command, cwd=folder)
+    return done, folder / "x.warplens"
 
 
 def _calls(report: Path, table: str = "osrt") -> Rows:

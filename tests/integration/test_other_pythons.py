@@ -1,4 +1,4 @@
-"""Programs of every other CPython on the machine: warpline is built, installed and recorded there without dependencies."""
+"""Programs of every other CPython on the machine: warplens is built, installed and recorded there without dependencies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import warpline
+import warplens
 from tests.native_build import sharing_objects
 from tests.pieces import LIB
 from tests.thorough import THOROUGH
@@ -19,14 +19,14 @@ ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
 
 # Only the binding is another one for each interpreter; compiling it without optimising takes a third of the time.
-_LESS = () if THOROUGH else ("--config-settings=cmake.define.WARPLINE_PARTS=bindings", "--config-settings=cmake.build-type=Plain")
+_LESS = () if THOROUGH else ("--config-settings=cmake.define.WARPLENS_PARTS=bindings", "--config-settings=cmake.build-type=Plain")
 
 pytestmark = [pytest.mark.require("other-python", "gcc", "native"), pytest.mark.timeout(600)]
 
 _PROGRAM = """
 import sys, threading
-import warpline
-from warpline import nvtx
+import warplens
+from warplens import nvtx
 
 assert not {"numpy", "pyarrow", "click"} & sys.modules.keys()
 
@@ -49,15 +49,15 @@ print("%d.%d" % sys.version_info[:2])
 
 _ITSELF = """
 import os, sys
-import warpline
-from warpline import nvtx
+import warplens
+from warplens import nvtx
 
-with warpline.record("first"), nvtx.annotate("x"):
+with warplens.record("first"), nvtx.annotate("x"):
     child = os.fork()  # warned of from 3.12 on where there are threads
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
-warpline.start("second")  # ended by the end of the program
+warplens.start("second")  # ended by the end of the program
 with nvtx.annotate("y"):
     pass
 assert not {"numpy", "pyarrow", "click"} & sys.modules.keys()
@@ -88,14 +88,14 @@ def test_a_program_of_another_python_is_recorded(version: str, path: str, tmp_pa
     _run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
     if _LESS:
         site = _run(python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()
-        shutil.copytree(LIB, Path(site) / "warpline" / "_lib")
+        shutil.copytree(LIB, Path(site) / "warplens" / "_lib")
 
     (tmp_path / "program.py").write_text(_PROGRAM)
-    warpline_here = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(SRC)!r}); from warpline.cli.main import main; main()"]
-    printed = _run(*warpline_here, "profile", "-o", tmp_path / "run", "--", python, "program.py", cwd=tmp_path)
+    warplens_here = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(SRC)!r}); from warplens.cli.main import main; main()"]
+    printed = _run(*warplens_here, "profile", "-o", tmp_path / "run", "--", python, "program.py", cwd=tmp_path)
     assert printed.splitlines()[0] == version
 
-    report = warpline.open(tmp_path / "run.warpline")
+    report = warplens.open(tmp_path / "run.warplens")
     rows = report.sql("SELECT message, style, domain, count(*) FROM nvtx_ranges GROUP BY ALL ORDER BY message").to_pylist()
     assert [tuple(row.values()) for row in rows] == [
         ("call", "PushPop", None, 4),
@@ -111,5 +111,5 @@ def test_a_program_of_another_python_is_recorded(version: str, path: str, tmp_pa
     (tmp_path / "itself.py").write_text(_ITSELF)
     _run(python, "-W", "error", "itself.py", cwd=tmp_path)
     for name, message in (("first", "x"), ("second", "y")):
-        with warpline.open(tmp_path / f"{name}.warpline") as report:
+        with warplens.open(tmp_path / f"{name}.warplens") as report:
             assert report.table("nvtx_ranges").to_pydict()["message"] == [message]

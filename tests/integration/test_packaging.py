@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPAT = ROOT / "native" / "compat" / "glibc.c"
 
 _PROGRAM = """
-import warpline.nvtx as nvtx
+import warplens.nvtx as nvtx
 
 for _ in range(3):
     with nvtx.annotate("step"):
@@ -82,8 +82,8 @@ def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_sdist_holds_the_sources_and_nothing_built(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"CMakeLists.txt", "LICENSE", "pyproject.toml", "native/include/warpline/format.h", "src/warpline/py.typed"} <= names
-    assert "native/device/warpline.cuh" in names
+    assert {"CMakeLists.txt", "LICENSE", "pyproject.toml", "native/include/warplens/format.h", "src/warplens/py.typed"} <= names
+    assert "native/device/warplens.cuh" in names
     unwanted = {name for name in names if re.match(r"(\.venv|\.ci|build|dist|shared)/|.*\.(so|pyc|o)$", name)}
     assert not unwanted
 
@@ -91,11 +91,11 @@ def test_the_sdist_holds_the_sources_and_nothing_built(sdist: Path) -> None:
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    assert {name.partition("/")[0] for name in names} <= {"warpline", f"warpline-{wheel.name.split('-')[1]}.dist-info"}
-    package = {name.partition("/")[2] for name in names if name.startswith("warpline/")}
-    libraries = {f"_lib/libwarpline_{name}.so" for name in ("agent", "desk", "preload")}
+    assert {name.partition("/")[0] for name in names} <= {"warplens", f"warplens-{wheel.name.split('-')[1]}.dist-info"}
+    package = {name.partition("/")[2] for name in names if name.startswith("warplens/")}
+    libraries = {f"_lib/libwarplens_{name}.so" for name in ("agent", "desk", "preload")}
     headers = {f"_lib/include/{path.name}" for path in (ROOT / "native" / "device").iterdir() if path.suffix in (".cuh", ".h")}
-    assert "_lib/include/warpline.cuh" in headers
+    assert "_lib/include/warplens.cuh" in headers
     assert {"py.typed", "nvtx/_binding.pyi", "intrakernel/examples/tiles.cu", *libraries, *headers} <= package
     assert any(re.fullmatch(r"nvtx/_binding\..*\.so", name) for name in package)
     assert any(name.endswith("licenses/LICENSE") for name in names)
@@ -103,20 +103,20 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
 
 
 def test_it_annotates_without_dependencies(installed: Path, tmp_path: Path) -> None:
-    program = "import warpline, warpline.nvtx as n\nwith n.annotate('a'): pass\nprint(warpline.__version__, n.annotate.__module__)"
+    program = "import warplens, warplens.nvtx as n\nwith n.annotate('a'): pass\nprint(warplens.__version__, n.annotate.__module__)"
     version, _ = _run(installed / "python", "-c", program, cwd=tmp_path).split()
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", version)
 
 
 def test_it_says_where_its_header_for_kernels_is(installed: Path, tmp_path: Path) -> None:
-    program = "from warpline.intrakernel import include_path; print(include_path())"
+    program = "from warplens.intrakernel import include_path; print(include_path())"
     path = Path(_run(installed / "python", "-c", program, cwd=tmp_path).strip())
     assert path.is_relative_to(installed.parent)
-    assert (path / "warpline.cuh").exists()
+    assert (path / "warplens.cuh").exists()
 
 
 def test_its_agent_loads_without_dependencies(installed: Path, tmp_path: Path) -> None:
-    program = "from warpline.capture.agent import load_agent; agent = load_agent(); print(agent.path)"
+    program = "from warplens.capture.agent import load_agent; agent = load_agent(); print(agent.path)"
     path = _run(installed / "python", "-c", program, cwd=tmp_path).strip()
     assert Path(path).is_relative_to(installed.parent)
 
@@ -124,17 +124,17 @@ def test_its_agent_loads_without_dependencies(installed: Path, tmp_path: Path) -
 @pytest.mark.exhaustive
 def test_the_command_works_with_dependencies(full: Path, tmp_path: Path) -> None:
     """Everything that the metadata names is enough: stats over a recording made and read in this environment."""
-    assert _run(full / "warpline", "--version", cwd=tmp_path).startswith("warpline ")
-    _run(full / "warpline", "doctor", cwd=tmp_path)
-    _run(full / "warpline", "profile", "-o", "run", full / "python", "-c", _PROGRAM, cwd=tmp_path)
-    table = _run(full / "warpline", "stats", "-r", "nvtx_sum", "-f", "csv", "run.warpline", cwd=tmp_path)
+    assert _run(full / "warplens", "--version", cwd=tmp_path).startswith("warplens ")
+    _run(full / "warplens", "doctor", cwd=tmp_path)
+    _run(full / "warplens", "profile", "-o", "run", full / "python", "-c", _PROGRAM, cwd=tmp_path)
+    table = _run(full / "warplens", "stats", "-r", "nvtx_sum", "-f", "csv", "run.warplens", cwd=tmp_path)
     assert re.search(r",3,.*step", table)
 
 
 def test_it_records_without_dependencies_and_the_report_is_finished_elsewhere(installed: Path, tmp_path: Path) -> None:
-    printed = _run(installed / "warpline", "profile", "-o", "run", installed / "python", "-c", _PROGRAM, cwd=tmp_path)
+    printed = _run(installed / "warplens", "profile", "-o", "run", installed / "python", "-c", _PROGRAM, cwd=tmp_path)
     assert printed == "done\n"
-    table = _run(*COMMAND, "stats", "-r", "nvtx_sum", "-f", "csv", "run.warpline", cwd=tmp_path, env=launching.environment())
+    table = _run(*COMMAND, "stats", "-r", "nvtx_sum", "-f", "csv", "run.warplens", cwd=tmp_path, env=launching.environment())
     assert re.search(r",3,.*step", table)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integration.test_edges import complaints, record, rows
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
 
@@ -50,7 +50,7 @@ def test_numbers_of_numpy_are_columns(tmp_path: Path) -> None:
 
 def test_texts_and_single_values_have_types(tmp_path: Path) -> None:
     got = sent(tmp_path, "['grüße', True, False, 1 + 2j]")
-    assert [row[2] for row in got] == ["warpline.str", "bool", "bool", "complex128"]
+    assert [row[2] for row in got] == ["warplens.str", "bool", "bool", "complex128"]
     assert got[0][3].rstrip(b"\0").decode() == "grüße"
     assert [row[3] for row in got[1:3]] == [b"\1", b"\0"]
     assert struct.unpack("dd", got[3][3]) == (1.0, 2.0)

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.launching import COMMAND, environment, warpline
+from tests.launching import COMMAND, environment, warplens
 from tests.thorough import few
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 Target = Callable[..., Path]
 pytestmark = [pytest.mark.require("native"), pytest.mark.require("gcc"), pytest.mark.timeout(300)]
@@ -44,9 +44,9 @@ def may_sample(*, kernel: bool = False) -> bool:
 
 
 def profile(folder: Path, *words: str | Path) -> Any:
-    done = warpline("profile", "-q", "-o", "x", "--sample=process-tree", *words, cwd=folder)
+    done = warplens("profile", "-q", "-o", "x", "--sample=process-tree", *words, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    return open_report(folder / "x.warpline")
+    return open_report(folder / "x.warplens")
 
 
 def stacks(report: Any, kind: str = "native") -> list[list[str]]:
@@ -179,7 +179,7 @@ def test_what_the_kernel_hides_is_not_recorded(mode: str, target: Target, tmp_pa
     ]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    with open_report(tmp_path / "x.warpline") as report:
+    with open_report(tmp_path / "x.warplens") as report:
         rows = report.table("frames").to_pylist()
         assert not [row for row in rows if row["kind"] == "kernel" or (row["address"] or 0) >> 63]
         told = {row["code"] for row in report.table("diagnostics").to_pylist()}
@@ -215,10 +215,10 @@ def test_programs_that_make_it_hard(what: str, target: Target, tmp_path: Path) -
 
 def test_where_perf_is_denied_the_rest_goes_on(target: Target, tmp_path: Path) -> None:
     program = target("perf_work", "-O1")
-    done = warpline("profile", "-q", "-o", "x", "--sample=process-tree", program, "deny", program, "states", cwd=tmp_path)
+    done = warplens("profile", "-q", "-o", "x", "--sample=process-tree", program, "deny", program, "states", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "done" in done.stdout
-    with open_report(tmp_path / "x.warpline") as report:
+    with open_report(tmp_path / "x.warplens") as report:
         denied = [row for row in report.table("diagnostics").to_pylist() if "perf" in row["code"]]
         assert denied
         sampled = [row for row in report.table("thread_states").to_pylist() if not row["exact"]]

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import COMMAND, environment, info, program, until, warpline
+from tests.launching import COMMAND, environment, info, program, until, warplens
 from tests.thorough import few
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 Target = Callable[..., Path]
 
@@ -34,7 +34,7 @@ if os.fork() == 0:
 os.wait()
 with nvtx.annotate("with names"):
     nvtx.mark("mark", payload={"a": 1})
-    subprocess.run([sys.executable, "-c", "from warpline import nvtx; nvtx.mark('of another program')"], check=True)
+    subprocess.run([sys.executable, "-c", "from warplens import nvtx; nvtx.mark('of another program')"], check=True)
 """
 READY = """
 open("ready", "w").write(str(os.getpid()))
@@ -59,7 +59,7 @@ def told(report: Path) -> str:
 
 def test_no_value_of_the_environment_is_in_spool_or_report(tmp_path: Path) -> None:
     secrets = [f"secret-{uuid.uuid4()}" for _ in range(3)]
-    env = environment(MY_SECRET=secrets[0], WARPLINE_RUNTIME_DIR=str(tmp_path / "run"))
+    env = environment(MY_SECRET=secrets[0], WARPLENS_RUNTIME_DIR=str(tmp_path / "run"))
     path = program(tmp_path / "p.py", SECRETIVE + READY + "os.kill(os.getpid(), signal.SIGSTOP)")
     words = ["profile", "-o", "x", "-e", f"GIVEN={secrets[1]}", "--keep-raw", str(path)]
     launcher = subprocess.Popen(
@@ -69,10 +69,10 @@ def test_no_value_of_the_environment_is_in_spool_or_report(tmp_path: Path) -> No
     launcher.stdin.write(secrets[2] + "\n")
     launcher.stdin.flush()
     until(lambda: (tmp_path / "ready").exists() and (tmp_path / "ready").read_text(), "the program")
-    report = tmp_path / "x.warpline"
+    report = tmp_path / "x.warplens"
     assert any(path.suffix == ".spool" for path in files(report))
     assert holders(tmp_path, secrets) == []  # while it runs
-    stopped = warpline("stop", cwd=tmp_path, env=env)
+    stopped = warplens("stop", cwd=tmp_path, env=env)
     assert stopped.returncode == 0, stopped.stderr
     with pytest.warns(UserWarning, match="still recording"):
         snapshot = told(report)
@@ -144,7 +144,7 @@ def test_nothing_is_created_where_others_could_have_prepared_it(tmp_path: Path) 
     (hooks / "sitecustomize.py").write_text(HOOK)
     env = environment(TMPDIR=str(shared), AUDIT_LOG=str(tmp_path / "audit"))
     env["PYTHONPATH"] = f"{hooks}{os.pathsep}{env['PYTHONPATH']}"
-    done = warpline("profile", "-o", "x", "--spool-dir", shared, program(tmp_path / "p.py"), cwd=tmp_path, env=env)
+    done = warplens("profile", "-o", "x", "--spool-dir", shared, program(tmp_path / "p.py"), cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     created = [line.split(" ", 2) for line in (tmp_path / "audit").read_text().splitlines()]
     assert any(name.startswith(str(shared)) for _, _, name in created)
@@ -163,10 +163,10 @@ def test_a_prepared_spool_directory_is_not_used(tmp_path: Path) -> None:
 import os, sys
 sys.path.insert(0, os.environ["PYTHONPATH"])
 from pathlib import Path
-from warpline.handover import pending
+from warplens.handover import pending
 shared, target = sys.argv[1:3]
-os.symlink(target, f"{shared}/warpline-{pending.own_id()}")  # exec keeps pid and start: this is what the launcher would take
-os.execv(sys.executable, [sys.executable, "-m", "warpline", "profile", "-o", "x", "--spool-dir", shared, *sys.argv[3:]])
+os.symlink(target, f"{shared}/warplens-{pending.own_id()}")  # exec keeps pid and start: this is what the launcher would take
+os.execv(sys.executable, [sys.executable, "-m", "warplens", "profile", "-o", "x", "--spool-dir", shared, *sys.argv[3:]])
 """
     done = subprocess.run(
         [sys.executable, "-c", text, str(shared), str(mine), str(program(tmp_path / "p.py"))],
@@ -178,7 +178,7 @@ os.execv(sys.executable, [sys.executable, "-m", "warpline", "profile", "-o", "x"
         check=False,
     )
     assert list(mine.iterdir()) == []
-    assert (done.returncode == 0) == (tmp_path / "x.warpline").exists(), done.stderr
+    assert (done.returncode == 0) == (tmp_path / "x.warplens").exists(), done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -191,25 +191,25 @@ def test_a_note_from_others_moves_and_removes_nothing_outside_the_report(force: 
     contents = {"control": "Source: mine\n", "launch.json": "{}", "clocks.jsonl": "{}\n", "a.spool": "not a spool", "processes.log": "log"}
     for name, text in contents.items():
         (mine / name).write_text(text)
-    report = tmp_path / "x.warpline"
+    report = tmp_path / "x.warplens"
     (report / "pending.d").mkdir(parents=True)
     note = {"id": "n", "spool": str(mine), "host": socket.gethostname(), "boot_id": "b", "pid": 0, "start_ticks": 0, "keep_raw": keep_raw}
     (report / "pending.d" / "n.json").write_text(json.dumps(note))
-    done = warpline("profile", "-f", "-o", "x", "true", cwd=tmp_path) if force else warpline("info", "x", cwd=tmp_path)
+    done = warplens("profile", "-f", "-o", "x", "true", cwd=tmp_path) if force else warplens("info", "x", cwd=tmp_path)
     assert "Traceback" not in done.stderr
     assert {path.name: path.read_text() for path in mine.iterdir()} == contents
 
 
 @pytest.mark.parametrize("name", few(["../escaped", "/abs", "..", "a/b"], 2))
 def test_a_note_cannot_name_files_elsewhere(name: str, tmp_path: Path) -> None:
-    report = tmp_path / "deep" / "x.warpline"
+    report = tmp_path / "deep" / "x.warplens"
     (report / "pending.d").mkdir(parents=True)
     spool = tmp_path / "spool"
     spool.mkdir()
     note = {"id": name, "spool": str(spool), "host": socket.gethostname(), "boot_id": "b", "pid": 0, "start_ticks": 0}
     (report / "pending.d" / "n.json").write_text(json.dumps(note))
     before = sorted(tmp_path.rglob("*"))
-    done = warpline("info", report, cwd=tmp_path)
+    done = warplens("info", report, cwd=tmp_path)
     assert "Traceback" not in done.stderr
     assert [path for path in sorted(tmp_path.rglob("*")) if path not in before and report not in path.parents] == []
     assert not Path("/abs.json").exists()
@@ -223,12 +223,12 @@ def test_a_link_in_the_place_of_a_file_of_the_spool_is_not_followed(tmp_path: Pa
     mine.write_text("mine")
     text = """
 import os, sys, socket
-from warpline.handover import pending
-os.symlink(sys.argv[1], os.path.join(os.environ["WARPLINE_SPOOL"], pending.own_id() + ".spool"))
+from warplens.handover import pending
+os.symlink(sys.argv[1], os.path.join(os.environ["WARPLENS_SPOOL"], pending.own_id() + ".spool"))
 os.execv(sys.argv[2], sys.argv[2:])
 """
-    agent = Path(__file__).resolve().parents[2] / "src" / "warpline" / "_lib" / "libwarpline_agent.so"
-    env = environment(WARPLINE_SPOOL=str(spool), NVTX_INJECTION64_PATH=str(agent))
+    agent = Path(__file__).resolve().parents[2] / "src" / "warplens" / "_lib" / "libwarplens_agent.so"
+    env = environment(WARPLENS_SPOOL=str(spool), NVTX_INJECTION64_PATH=str(agent))
     done = subprocess.run(
         [sys.executable, "-c", text, str(mine), str(target("nvtx_fork")), "fork"],
         env=env,

@@ -119,11 +119,11 @@ def test_without_a_register_nothing_is_done(tmp_path: Path, target: Target) -> N
     program = target("told")
     spool = tmp_path / "nothing here"
     bare = alone(tmp_path, "/bin/sh", "-c", f"env -i {program}")
-    told = f"LD_PRELOAD={STUB}\nNVTX_INJECTION64_PATH=(none)\nCUDA_INJECTION64_PATH=(none)\nWARPLINE_SPOOL={spool}\n"
+    told = f"LD_PRELOAD={STUB}\nNVTX_INJECTION64_PATH=(none)\nCUDA_INJECTION64_PATH=(none)\nWARPLENS_SPOOL={spool}\n"
     for variables, expected in (
-        ({"WARPLINE_SPOOL": str(spool)}, told),
-        ({"WARPLINE_SPOOL": ""}, told.replace(str(spool), "")),
-        ({"WARPLINE_SPOOL": "spool"}, told.replace(str(spool), "spool")),
+        ({"WARPLENS_SPOOL": str(spool)}, told),
+        ({"WARPLENS_SPOOL": ""}, told.replace(str(spool), "")),
+        ({"WARPLENS_SPOOL": "spool"}, told.replace(str(spool), "spool")),
     ):
         went = alone(tmp_path, program, LD_PRELOAD=str(STUB), **variables)
         assert (went.status, went.stdout, went.stderr) == (7, expected, "on stderr\n")
@@ -135,7 +135,7 @@ def test_without_a_register_nothing_is_done(tmp_path: Path, target: Target) -> N
 def test_a_register_that_goes_away(tmp_path: Path) -> None:
     spool = new_spool(tmp_path)
     script = f"/bin/true; rm -r {spool}; /bin/true; env -i /bin/echo end; exit 4"
-    went = alone(tmp_path, "/bin/sh", "-c", script, LD_PRELOAD=str(STUB), WARPLINE_SPOOL=str(spool))
+    went = alone(tmp_path, "/bin/sh", "-c", script, LD_PRELOAD=str(STUB), WARPLENS_SPOOL=str(spool))
     assert (went.status, went.stdout, went.stderr) == (4, "end\n", "")
 
 
@@ -152,13 +152,13 @@ def variables_told(went: Outcome) -> dict[str, str]:
 def test_a_program_without_variables_gets_ours_alone(named: tuple[str, ...], tmp_path: Path) -> None:
     spool = tmp_path / "spool"
     tools: dict[str, Any] = {f"{name}_INJECTION64_PATH": str(AGENT) for name in named}
-    went = followed(tmp_path, "/usr/bin/env", "-i", "A=1", "/usr/bin/env", WARPLINE_OTHER="x y", **tools)
-    given = {"A": "1", "LD_PRELOAD": str(STUB), **tools, "WARPLINE_OTHER": "x y", "WARPLINE_SPOOL": str(spool)}
+    went = followed(tmp_path, "/usr/bin/env", "-i", "A=1", "/usr/bin/env", WARPLENS_OTHER="x y", **tools)
+    given = {"A": "1", "LD_PRELOAD": str(STUB), **tools, "WARPLENS_OTHER": "x y", "WARPLENS_SPOOL": str(spool)}
     assert variables_told(went) == given
 
 
 def test_what_is_there_already_is_left_as_it_is(tmp_path: Path) -> None:
-    order = ["A=1", f"LD_PRELOAD=:{STUB} libm.so.6", "B=2", "LD_PRELOADED=", f"WARPLINE_SPOOL={tmp_path / 'spool'}", "C=3"]
+    order = ["A=1", f"LD_PRELOAD=:{STUB} libm.so.6", "B=2", "LD_PRELOADED=", f"WARPLENS_SPOOL={tmp_path / 'spool'}", "C=3"]
     went = followed(tmp_path, "/usr/bin/env", "-i", *order, "/usr/bin/env")
     assert went.stdout.splitlines() == order
 
@@ -181,27 +181,27 @@ def test_another_tools_library_is_not_put_back(name: str, tmp_path: Path) -> Non
 
 
 def test_the_child_of_another_recording_is_left_to_it(tmp_path: Path) -> None:
-    went = followed(tmp_path, "/usr/bin/env", "-i", "WARPLINE_SPOOL=/elsewhere", "/usr/bin/env", WARPLINE_OTHER="1")
-    assert went.stdout == "WARPLINE_SPOOL=/elsewhere\n"
+    went = followed(tmp_path, "/usr/bin/env", "-i", "WARPLENS_SPOOL=/elsewhere", "/usr/bin/env", WARPLENS_OTHER="1")
+    assert went.stdout == "WARPLENS_SPOOL=/elsewhere\n"
 
 
 def test_a_program_can_leave(tmp_path: Path, target: Target) -> None:
     went = followed(
         tmp_path,
-        *("/usr/bin/env", "WARPLINE_FOLLOW=0", target("told")),
+        *("/usr/bin/env", "WARPLENS_FOLLOW=0", target("told")),
         NVTX_INJECTION64_PATH=str(AGENT),
-        WARPLINE_NVTX_CHAIN="/somebody/else.so",
+        WARPLENS_NVTX_CHAIN="/somebody/else.so",
         CUDA_INJECTION64_PATH=str(AGENT),
-        WARPLINE_CUDA_CHAIN="/yet/another.so",
+        WARPLENS_CUDA_CHAIN="/yet/another.so",
     )
     assert variables_told(went) == {
         "LD_PRELOAD": "(none)",
         "NVTX_INJECTION64_PATH": "/somebody/else.so",
         "CUDA_INJECTION64_PATH": "/yet/another.so",
-        "WARPLINE_SPOOL": "(none)",
+        "WARPLENS_SPOOL": "(none)",
     }
     assert went.count("program") == 1
-    stays = followed(mkdir(tmp_path / "stays"), "/usr/bin/env", "-i", "/usr/bin/env", WARPLINE_FOLLOW="0")
+    stays = followed(mkdir(tmp_path / "stays"), "/usr/bin/env", "-i", "/usr/bin/env", WARPLENS_FOLLOW="0")
     assert (stays.stdout, stays.notes) == ("", [])
 
 
@@ -381,7 +381,7 @@ def test_foreign_programs_run_unharmed(kind: str, starter: str, tmp_path: Path, 
 
 
 @pytest.mark.require("multilib")
-@pytest.mark.parametrize("variables", [{}, {"WARPLINE_SPOOL": "/not/there"}, {"WARPLINE_SPOOL": "/not/there", "WARPLINE_FOLLOW": "0"}])
+@pytest.mark.parametrize("variables", [{}, {"WARPLENS_SPOOL": "/not/there"}, {"WARPLENS_SPOOL": "/not/there", "WARPLENS_FOLLOW": "0"}])
 def test_they_are_kept_from_harm_also_when_nothing_is_recorded(variables: dict[str, str], tmp_path: Path, target: Target) -> None:
     """A daemon that outlives its recording still has us in LD_PRELOAD."""
     program = target("told", "-m32")
@@ -435,7 +435,7 @@ def public() -> Iterator[Path]:
     """A directory that other users can reach, unlike tmp_path."""
     if os.geteuid() != 0:
         pytest.skip("needs root: acts as another user")
-    folder = Path(mkdtemp(prefix="warpline-tree-"))
+    folder = Path(mkdtemp(prefix="warplens-tree-"))
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""`warpline profile` with real programs: what it accepts, where the report goes, what it says."""
+"""`warplens profile` with real programs: what it accepts, where the report goes, what it says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import COMMAND, SRC, codes, environment, info, program, warpline
+from tests.launching import COMMAND, SRC, codes, environment, info, program, warplens
 from tests.thorough import few
 
 pytestmark = pytest.mark.require("native")
@@ -65,14 +65,14 @@ LINES = [
 
 @pytest.mark.parametrize(("line", "said"), LINES)
 def test_command_lines_of_nsys_are_accepted(line: str, said: str, place: Path) -> None:
-    done = warpline(*line.split(), cwd=place, env=environment(PATH=f"{place / 'bin'}:{os.environ['PATH']}", PYTHONHOME=sys.base_prefix))
+    done = warplens(*line.split(), cwd=place, env=environment(PATH=f"{place / 'bin'}:{os.environ['PATH']}", PYTHONHOME=sys.base_prefix))
     assert done.returncode == 0, done.stderr
     assert done.stdout == "done\n" * (4 if "mpirun" in line else 1)
     later = [text for text in done.stderr.splitlines() if "not built yet" in text]
     assert len(later) == (1 if said else 0), done.stderr
-    assert not said or later[0].startswith(f"warpline: {said} not built yet")
+    assert not said or later[0].startswith(f"warplens: {said} not built yet")
     name = re.search(r"(?:-o |--output=)(\S+)", line)
-    report = place / f"{name[1] if name else 'report1'}.warpline"
+    report = place / f"{name[1] if name else 'report1'}.warplens"
     rows = info(report)["tables"]["nvtx_ranges"]
     nothing = ("--trace=cuda -o", "cuda,mpi", "-c nvtx", "--capture-range")  # the programs have no such range
     assert rows == (0 if any(words in line for words in nothing) else 11)
@@ -82,15 +82,15 @@ def test_stats_of_an_nsys_report_say_in_one_line_that_it_cannot_be_read(tmp_path
     for present in (False, True):
         if present:
             (tmp_path / "overview.nsys-rep").write_bytes(b"\0" * 100)
-        done = warpline("stats", "overview.nsys-rep", cwd=tmp_path)
+        done = warplens("stats", "overview.nsys-rep", cwd=tmp_path)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1 if present else 2)
         assert ("nsys export -t sqlite overview.nsys-rep" if present else "There is no report overview.nsys-rep") in done.stderr
 
 
 def test_stats_of_what_profile_wrote_under_that_name(place: Path) -> None:
-    assert warpline("profile", "-o", "overview.nsys-rep", "./MyProgram", cwd=place).returncode == 0
-    for name in ("overview.nsys-rep", "overview", "overview.warpline"):
-        done = warpline("stats", name, cwd=place)
+    assert warplens("profile", "-o", "overview.nsys-rep", "./MyProgram", cwd=place).returncode == 0
+    for name in ("overview.nsys-rep", "overview", "overview.warplens"):
+        done = warplens("stats", name, cwd=place)
         assert done.returncode == 0, done.stderr
         assert "inner" in done.stdout
 
@@ -114,7 +114,7 @@ def test_what_cannot_start_is_said_and_leaves_no_report(words: tuple[str, ...], 
     (tmp_path / "bad-interpreter").write_text("#!/no/such/interpreter\n")
     (tmp_path / "bad-interpreter").chmod(0o755)
     before = sorted(tmp_path.iterdir())
-    done = warpline(*words, cwd=tmp_path)
+    done = warplens(*words, cwd=tmp_path)
     assert done.returncode == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -123,16 +123,16 @@ def test_what_cannot_start_is_said_and_leaves_no_report(words: tuple[str, ...], 
 
 @pytest.mark.parametrize("code", few([3, 0, 255]))
 def test_the_programs_exit_code_is_returned(code: int, tmp_path: Path) -> None:
-    done = warpline("profile", "-o", "x", program(tmp_path / "p.py", f"sys.exit({code})"), cwd=tmp_path)
+    done = warplens("profile", "-o", "x", program(tmp_path / "p.py", f"sys.exit({code})"), cwd=tmp_path)
     assert done.returncode == code
-    assert info(tmp_path / "x.warpline")["parts"][0]["exit_status"] == code
+    assert info(tmp_path / "x.warplens")["parts"][0]["exit_status"] == code
     assert (f"exit code {code}" in done.stderr) == (code != 0)
 
 
 def test_a_script_without_interpreter_line_runs_in_the_shell(tmp_path: Path) -> None:
     (tmp_path / "script").write_text('echo "$1"; exit 4\n')
     (tmp_path / "script").chmod(0o755)
-    done = warpline("profile", "./script", "word", cwd=tmp_path)
+    done = warplens("profile", "./script", "word", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (4, "word\n")
 
 
@@ -160,14 +160,14 @@ def test_input_and_output_are_the_programs_own(tmp_path: Path) -> None:
 
 
 def test_the_environment_is_passed_on_added_to_and_not_recorded(tmp_path: Path) -> None:
-    text = "print(os.environ['SECRET'], os.environ['A'], os.environ['B'], os.environ['WARPLINE_NVTX_CHAIN'])"
+    text = "print(os.environ['SECRET'], os.environ['A'], os.environ['B'], os.environ['WARPLENS_NVTX_CHAIN'])"
     path = program(tmp_path / "p.py", text)
     env = environment(SECRET="hunter2-secret", A="old", NVTX_INJECTION64_PATH="/no/such/tool.so")
-    done = warpline("profile", "--keep-raw", "-o", "x", "-e", "A=1,2,B=x=y", path, cwd=tmp_path, env=env)
+    done = warplens("profile", "--keep-raw", "-o", "x", "-e", "A=1,2,B=x=y", path, cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "hunter2-secret 1,2 x=y /no/such/tool.so\n"
     assert "Another NVTX tool, /no/such/tool.so, is configured too" in " ".join(done.stderr.split())
-    for file in (tmp_path / "x.warpline").rglob("*"):
+    for file in (tmp_path / "x.warplens").rglob("*"):
         assert file.is_dir() or b"hunter2" not in file.read_bytes(), file
 
 
@@ -175,7 +175,7 @@ def test_the_environment_is_passed_on_added_to_and_not_recorded(tmp_path: Path) 
 def test_the_locale_is_the_callers(locale: dict[str, str], tmp_path: Path) -> None:
     """Python changes LC_CTYPE of the C locale for itself; programs sort and print by it."""
     env = {name: value for name, value in environment().items() if name != "LANG" and not name.startswith("LC_")} | locale
-    done = warpline("profile", "-q", "env", cwd=tmp_path, env=env)
+    done = warplens("profile", "-q", "env", cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     lines = dict(line.split("=", 1) for line in done.stdout.splitlines() if line.startswith(("LANG=", "LC_")))
     assert lines == locale
@@ -184,22 +184,22 @@ def test_the_locale_is_the_callers(locale: dict[str, str], tmp_path: Path) -> No
 def test_report_names(tmp_path: Path) -> None:
     path = program(tmp_path / "p.py")
     for _ in range(2):
-        assert warpline("profile", "-q", path, cwd=tmp_path).returncode == 0
-    assert warpline("profile", "-q", "-o", "run-%q{RANK}-%n-%%", path, cwd=tmp_path, env=environment(RANK="3")).returncode == 0
-    assert warpline("profile", "-q", "-o", "ein Ordner/läuft 日本", path, cwd=tmp_path).returncode == 0
-    assert {file.name for file in tmp_path.glob("*.warpline")} == {"report1.warpline", "report2.warpline", "run-3-1-%.warpline"}
-    assert info(tmp_path / "ein Ordner" / "läuft 日本.warpline")["tables"]["nvtx_ranges"] == 11
+        assert warplens("profile", "-q", path, cwd=tmp_path).returncode == 0
+    assert warplens("profile", "-q", "-o", "run-%q{RANK}-%n-%%", path, cwd=tmp_path, env=environment(RANK="3")).returncode == 0
+    assert warplens("profile", "-q", "-o", "ein Ordner/läuft 日本", path, cwd=tmp_path).returncode == 0
+    assert {file.name for file in tmp_path.glob("*.warplens")} == {"report1.warplens", "report2.warplens", "run-3-1-%.warplens"}
+    assert info(tmp_path / "ein Ordner" / "läuft 日本.warplens")["tables"]["nvtx_ranges"] == 11
 
 
 def test_an_existing_report_is_kept_unless_forced(tmp_path: Path) -> None:
     path = program(tmp_path / "p.py", "print('ran')")
-    assert warpline("profile", "-o", "x", path, cwd=tmp_path).returncode == 0
-    refused = warpline("profile", "-o", "x", path, cwd=tmp_path)
+    assert warplens("profile", "-o", "x", path, cwd=tmp_path).returncode == 0
+    refused = warplens("profile", "-o", "x", path, cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "exists already" in refused.stderr
-    first = info(tmp_path / "x.warpline")["parts"][0]["id"]
-    assert warpline("profile", "-f", "-o", "x", path, cwd=tmp_path).returncode == 0
-    parts = info(tmp_path / "x.warpline")["parts"]
+    first = info(tmp_path / "x.warplens")["parts"][0]["id"]
+    assert warplens("profile", "-f", "-o", "x", path, cwd=tmp_path).returncode == 0
+    parts = info(tmp_path / "x.warplens")["parts"]
     assert len(parts) == 1
     assert parts[0]["id"] != first
 
@@ -216,12 +216,12 @@ def test_ranks_of_a_job_share_a_report_and_another_job_does_not(tmp_path: Path) 
     for rank in ranks:
         _, err = rank.communicate(timeout=60)
         assert rank.returncode == 0, err
-    facts = info(tmp_path / "x.warpline")
+    facts = info(tmp_path / "x.warplens")
     assert len(facts["parts"]) == 3
     assert sorted(process["rank"] for process in facts["processes"] if process["recorded"]) == [0, 1, 2]
     assert facts["tables"]["nvtx_ranges"] == 33
     assert {part["job"] for part in facts["parts"]} == {"slurm:7.0"}
-    other = warpline("profile", "-o", "x", path, cwd=tmp_path, env=environment(SLURM_JOB_ID="8", SLURM_STEP_ID="0"))
+    other = warplens("profile", "-o", "x", path, cwd=tmp_path, env=environment(SLURM_JOB_ID="8", SLURM_STEP_ID="0"))
     assert other.returncode == 1
     assert "not of this job" in other.stderr
 
@@ -234,39 +234,39 @@ def test_two_launchers_at_once_without_a_job_do_not_mix(tmp_path: Path) -> None:
             for _ in range(2)
         ]
         assert sorted(each.wait(60) for each in both) == codes_wanted
-    assert {file.name for file in tmp_path.glob("*.warpline")} == {"x.warpline", "report1.warpline", "report2.warpline"}
-    for file in tmp_path.glob("*.warpline"):
+    assert {file.name for file in tmp_path.glob("*.warplens")} == {"x.warplens", "report1.warplens", "report2.warplens"}
+    for file in tmp_path.glob("*.warplens"):
         assert info(file)["tables"]["nvtx_ranges"] == 11
 
 
 def test_the_summary_says_what_was_recorded_and_what_next(tmp_path: Path) -> None:
-    done = warpline("profile", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path)
+    done = warplens("profile", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path)
     lines = done.stderr.splitlines()
     assert any(line.startswith("Recorded  1 process, 1 thread, 11 ranges, 0 marks in ") for line in lines), done.stderr
     assert any(re.match(r"On +cuda; nvtx: \d+ ns a range here, .*% of the run", line) for line in lines), done.stderr
     assert any(re.match(r"Longest .* 1 x  outer$", line) for line in lines), done.stderr
     assert any(re.match(r" .* 10 x  inner$", line) for line in lines), done.stderr
-    assert "warpline stats x.warpline" in done.stderr
+    assert "warplens stats x.warplens" in done.stderr
     assert max(map(len, lines)) < 80
     assert done.stdout == ""
     assert "\x1b" not in done.stderr
 
 
 def test_quiet_says_nothing(tmp_path: Path) -> None:
-    done = warpline("profile", "-q", "--wait=primary", program(tmp_path / "p.py"), cwd=tmp_path)
+    done = warplens("profile", "-q", "--wait=primary", program(tmp_path / "p.py"), cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_a_program_without_nvtx_is_told_so(tmp_path: Path) -> None:
-    done = warpline("profile", "-o", "x", "true", cwd=tmp_path)
+    done = warplens("profile", "-o", "x", "true", cwd=tmp_path)
     assert done.returncode == 0
     assert "No process of the program called NVTX or CUDA" in " ".join(done.stderr.split())
-    assert codes(tmp_path / "x.warpline") == ["no-nvtx"]
+    assert codes(tmp_path / "x.warplens") == ["no-nvtx"]
 
 
 def test_a_program_with_nvtx_switched_off_is_told_so(tmp_path: Path) -> None:
-    done = warpline("profile", "-o", "x", program(tmp_path / "p.py", "nvtx.mark('x')"), cwd=tmp_path, env=environment(NVTX_DISABLE="0"))
-    assert codes(tmp_path / "x.warpline") == ["no-nvtx"]
+    done = warplens("profile", "-o", "x", program(tmp_path / "p.py", "nvtx.mark('x')"), cwd=tmp_path, env=environment(NVTX_DISABLE="0"))
+    assert codes(tmp_path / "x.warplens") == ["no-nvtx"]
     assert "NVTX_DISABLE is set (to '0'" in done.stderr
 
 
@@ -275,21 +275,21 @@ def test_a_program_with_nvtx_switched_off_is_told_so(tmp_path: Path) -> None:
 )
 def test_what_is_not_traced_leaves_the_programs_own_tools_alone(trace: str, ours: str, code: str | None, tmp_path: Path) -> None:
     path = program(tmp_path / "p.py", "print(*('agent' in os.environ.get(f'{name}_INJECTION64_PATH', '') for name in ('NVTX', 'CUDA')))")
-    done = warpline("profile", "-o", "x", "-t", trace, path, cwd=tmp_path)
+    done = warplens("profile", "-o", "x", "-t", trace, path, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"{ours}\n")
     assert ("there is nothing to show" in " ".join(done.stderr.split())) == bool(code)
-    assert codes(tmp_path / "x.warpline") == [code] * bool(code)
+    assert codes(tmp_path / "x.warplens") == [code] * bool(code)
 
 
 def test_info_says_what_a_report_holds(tmp_path: Path) -> None:
     path = program(tmp_path / "p.py", "nvtx.push_range('open'); os._exit(3)")
-    assert warpline("profile", "-o", "x", path, cwd=tmp_path).returncode == 3
-    text = warpline("info", "x", cwd=tmp_path)
+    assert warplens("profile", "-o", "x", path, cwd=tmp_path).returncode == 3
+    text = warplens("info", "x", cwd=tmp_path)
     assert text.returncode == 0, text.stderr
-    for words in ("x.warpline: ", "exit status 3", "recorded cuda, nvtx", "p.py", "Hosts"):
+    for words in ("x.warplens: ", "exit status 3", "recorded cuda, nvtx", "p.py", "Hosts"):
         assert words in text.stdout
     assert re.search(r"nvtx_ranges +12 rows", text.stdout)
-    facts = json.loads(warpline("info", "x", "-f", "json", cwd=tmp_path).stdout)
+    facts = json.loads(warplens("info", "x", "-f", "json", cwd=tmp_path).stdout)
     assert facts["tables"]["nvtx_ranges"] == 12
     assert facts["parts"][0]["exit_status"] == 3
     # the script's `#! /bin/sh` became Python
@@ -298,7 +298,7 @@ def test_info_says_what_a_report_holds(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
-    assert warpline("profile", "-q", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path).returncode == 0
+    assert warplens("profile", "-q", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path).returncode == 0
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -318,11 +318,11 @@ def test_missing_streams_do_not_matter(redirection: str, tmp_path: Path) -> None
     assert done.returncode == 3, done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / "ran").exists()
-    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
+    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == 11
 
 
 def test_without_any_package_a_recording_is_left_for_another_machine(tmp_path: Path) -> None:
-    bare = [sys.executable, "-S", "-m", "warpline"]  # no site-packages: what `pip install --no-deps` gives
+    bare = [sys.executable, "-S", "-m", "warplens"]  # no site-packages: what `pip install --no-deps` gives
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*bare, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
@@ -333,21 +333,21 @@ def test_without_any_package_a_recording_is_left_for_another_machine(tmp_path: P
     assert "--gpuctxsw is not built yet" in done.stderr
     assert "the report is not finished" in done.stderr
     assert run("stats", "x").returncode == 2
-    assert run("--help").stdout.startswith("Usage: warpline profile")
+    assert run("--help").stdout.startswith("Usage: warplens profile")
     assert run("profile", "--wait=never", "true").returncode == 2
     assert run("no-such-program").returncode == 127
-    (tmp_path / "x.warpline").rename(tmp_path / "carried.warpline")
-    facts = info(tmp_path / "carried.warpline")
+    (tmp_path / "x.warplens").rename(tmp_path / "carried.warplens")
+    facts = info(tmp_path / "carried.warplens")
     assert facts["tables"]["nvtx_ranges"] == 11
     assert facts["parts"][0]["exit_status"] == 3
-    assert not (tmp_path / "carried.warpline" / "spool").exists()
+    assert not (tmp_path / "carried.warplens" / "spool").exists()
 
 
 def test_doctor_says_what_works(tmp_path: Path) -> None:
-    done = warpline("doctor", cwd=tmp_path)
+    done = warplens("doctor", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert "Programs can be recorded here." in done.stdout
-    checks = {check["name"]: check for check in json.loads(warpline("doctor", "-f", "json", cwd=tmp_path).stdout)["checks"]}
+    checks = {check["name"]: check for check in json.loads(warplens("doctor", "-f", "json", cwd=tmp_path).stdout)["checks"]}
     assert checks["agent"]["state"] == "ok"
     assert {"clock", "nvtx", "spool", "desk", "perf", "thread states", "python stacks", "cuda", "cupti"} <= set(checks)
 
@@ -355,12 +355,12 @@ def test_doctor_says_what_works(tmp_path: Path) -> None:
 def test_nothing_heavy_is_loaded_before_the_program_runs(tmp_path: Path) -> None:
     text = """
 import sys
-from warpline.capture import child
+from warplens.capture import child
 def stop(*arguments, **options):
     print(sorted(name for name in sys.modules if name in ("numpy", "pyarrow", "duckdb", "rich", "pandas")))
     raise SystemExit(0)
 child.os.posix_spawn = stop
-from warpline.cli.main import main
+from warplens.cli.main import main
 main(["profile", "-o", "x", "true"])
 """
     done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
@@ -371,7 +371,7 @@ main(["profile", "-o", "x", "true"])
 def test_little_is_loaded_to_finish_a_short_run(words: tuple[str, ...], absent: str, tmp_path: Path) -> None:
     text = """
 import sys
-from warpline.cli.main import main
+from warplens.cli.main import main
 try:
     main(["profile", *sys.argv[1:]])
 finally:
@@ -381,11 +381,11 @@ finally:
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert set((tmp_path / "modules").read_text().split()).isdisjoint(absent.split())
-    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
+    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == 11
 
 
 def test_stats_at_the_end(tmp_path: Path) -> None:
-    done = warpline("profile", "--stats=true", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path)
+    done = warplens("profile", "--stats=true", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "inner" in done.stdout
 
@@ -409,25 +409,25 @@ def test_stats_that_nobody_reads_leave_the_exit_code_alone(tmp_path: Path) -> No
 
 def test_the_raw_spool_is_kept_on_request_only(tmp_path: Path) -> None:
     path = program(tmp_path / "p.py")
-    assert warpline("profile", "-o", "kept", "--keep-raw", path, cwd=tmp_path).returncode == 0
-    assert warpline("profile", "-o", "gone", path, cwd=tmp_path).returncode == 0
-    assert list((tmp_path / "kept.warpline" / "raw").rglob("*.spool"))
-    assert {file.name for file in (tmp_path / "gone.warpline").iterdir()} <= {"manifest.d", "tables", "index"}
+    assert warplens("profile", "-o", "kept", "--keep-raw", path, cwd=tmp_path).returncode == 0
+    assert warplens("profile", "-o", "gone", path, cwd=tmp_path).returncode == 0
+    assert list((tmp_path / "kept.warplens" / "raw").rglob("*.spool"))
+    assert {file.name for file in (tmp_path / "gone.warplens").iterdir()} <= {"manifest.d", "tables", "index"}
 
 
 def test_a_spool_elsewhere_is_removed_when_finished(tmp_path: Path) -> None:
-    path = program(tmp_path / "p.py", "print(os.environ['WARPLINE_SPOOL'])")
-    done = warpline("profile", "-o", "x", "--spool-dir", "spool dir", path, cwd=tmp_path)
+    path = program(tmp_path / "p.py", "print(os.environ['WARPLENS_SPOOL'])")
+    done = warplens("profile", "-o", "x", "--spool-dir", "spool dir", path, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{tmp_path}/spool dir/warpline-")
+    assert done.stdout.startswith(f"{tmp_path}/spool dir/warplens-")
     assert not list((tmp_path / "spool dir").iterdir())
 
 
 def test_the_launched_process_is_the_primary_one(tmp_path: Path) -> None:
     child = program(tmp_path / "child.py")
     path = program(tmp_path / "p.py", f"import subprocess; subprocess.run([{str(child)!r}], check=True)")
-    assert warpline("profile", "-o", "x", path, cwd=tmp_path).returncode == 0
-    processes = info(tmp_path / "x.warpline")["processes"]
+    assert warplens("profile", "-o", "x", path, cwd=tmp_path).returncode == 0
+    processes = info(tmp_path / "x.warplens")["processes"]
     recorded = [process for process in processes if process["recorded"]]
     assert [("child.py" in process["command"], process["primary"]) for process in recorded] == [(False, True), (True, False)]
     by_key = {process["process"]: process for process in processes}
@@ -442,7 +442,7 @@ def test_an_ordinary_user_can_record(tmp_path: Path) -> None:
     paths = os.pathsep.join([str(SRC), *(path for path in sys.path if path.endswith("site-packages"))])
     env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": paths, "HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    probe = "import warpline.cli.main, pyarrow, duckdb"
+    probe = "import warplens.cli.main, pyarrow, duckdb"
     pythons = [
         python
         for python in (sys.executable, f"/usr/bin/python{version}")
@@ -451,13 +451,13 @@ def test_an_ordinary_user_can_record(tmp_path: Path) -> None:
     if not pythons:
         pytest.skip(f"another user can run no Python {version} here")
     python = pythons[0]
-    place = Path("/tmp" if os.geteuid() == 0 else tmp_path) / f"warpline-test-{os.getpid()}"
+    place = Path("/tmp" if os.geteuid() == 0 else tmp_path) / f"warplens-test-{os.getpid()}"
     place.mkdir(mode=0o777)
     place.chmod(0o777)
     try:
         path = program(place / "p.py")
         done = subprocess.run(
-            [*nobody, python, "-m", "warpline", "profile", "-o", "x", python, path],
+            [*nobody, python, "-m", "warplens", "profile", "-o", "x", python, path],
             cwd=place,
             env=env,
             check=False,
@@ -466,11 +466,11 @@ def test_an_ordinary_user_can_record(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert "11 ranges" in done.stderr
-        assert json.loads(next((place / "x.warpline" / "manifest.d").glob("*.json")).read_text())["tables"]["nvtx_ranges"]["rows"] == 11
+        assert json.loads(next((place / "x.warplens" / "manifest.d").glob("*.json")).read_text())["tables"]["nvtx_ranges"]["rows"] == 11
         if nobody:
             place.chmod(0o755)
             done = subprocess.run(
-                [*nobody, python, "-m", "warpline", "profile", "true"], cwd=place, env=env, check=False, capture_output=True, text=True
+                [*nobody, python, "-m", "warplens", "profile", "true"], cwd=place, env=env, check=False, capture_output=True, text=True
             )
             assert done.returncode == 1
             assert "Cannot create the report" in done.stderr

@@ -1,4 +1,4 @@
-"""`warpline profile` and signals: the program gets what it would get without a launcher, and the report is still written."""
+"""`warplens profile` and signals: the program gets what it would get without a launcher, and the report is still written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import COMMAND, alive, codes, environment, heard, info, program, start_profile, until, warpline
+from tests.launching import COMMAND, alive, codes, environment, heard, info, program, start_profile, until, warplens
 from tests.thorough import few
 
 pytestmark = pytest.mark.require("native")
@@ -57,7 +57,7 @@ if os.fork() == 0:
         os.setsid()
         for number in range(3):
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
-        import warpline.nvtx
+        import warplens.nvtx
         with nvtx.annotate("left behind"):
             pass
         {child}
@@ -73,10 +73,10 @@ sys.exit(5)
 @pytest.mark.parametrize("number", few([signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV]))
 def test_a_killed_program_is_128_plus_the_signal(number: signal.Signals, tmp_path: Path) -> None:
     path = program(tmp_path / "p.py", f"nvtx.push_range('open'); os.kill(os.getpid(), {int(number)})")
-    done = warpline("profile", "-o", "x", path, cwd=tmp_path)
+    done = warplens("profile", "-o", "x", path, cwd=tmp_path)
     assert done.returncode == 128 + number
     assert f"killed by {number.name}" in done.stderr
-    facts = info(tmp_path / "x.warpline")
+    facts = info(tmp_path / "x.warplens")
     assert facts["parts"][0]["exit_status"] == 128 + number
     assert facts["tables"]["nvtx_ranges"] == 12
 
@@ -92,7 +92,7 @@ def test_a_signal_to_the_launcher_reaches_the_program_once(number: int, tmp_path
     out, err = launcher.communicate(timeout=60)
     assert out == f"got [{int(number)}]\n", err
     assert launcher.returncode == 7
-    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
+    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == 11
 
 
 def test_a_program_that_dies_of_the_passed_on_signal(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_program_that_dies_of_the_passed_on_signal(tmp_path: Path) -> None:
     launcher.terminate()
     _, err = launcher.communicate(timeout=60)
     assert launcher.returncode == 128 + signal.SIGTERM, err
-    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
+    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == 11
 
 
 def test_a_signal_that_is_ignored_does_not_end_the_waiting(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_ctrl_c_on_a_program_that_does_not_catch_it(tmp_path: Path) -> None:
     assert terminal.read() == 128 + signal.SIGINT
     terminal.close()
     assert "KeyboardInterrupt" in terminal.output
-    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
+    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == 11
 
 
 def test_a_hang_up_still_writes_the_report(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_hang_up_still_writes_the_report(tmp_path: Path) -> None:
     terminal.close()
     assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) in (128 + signal.SIGHUP, 1)
     assert not alive(program_pid)
-    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 11
+    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == 11
 
 
 def test_all_waits_for_what_the_program_left_running(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_all_waits_for_what_the_program_left_running(tmp_path: Path) -> None:
     out, err = launcher.communicate(timeout=60)
     assert (launcher.returncode, out) == (5, ""), err
     assert (tmp_path / "child-ended").exists()
-    facts = info(tmp_path / "x.warpline")
+    facts = info(tmp_path / "x.warplens")
     assert facts["tables"]["nvtx_ranges"] >= 12
     assert [row["code"] for row in facts["diagnostics"] if row["severity"] != "info"] == []
 
@@ -244,7 +244,7 @@ def test_primary_does_not_wait_and_says_who_still_runs(tmp_path: Path) -> None:
         assert launcher.returncode == 5, err
         assert alive(child)
         assert f"({child})" in err
-        assert "still-running" in codes(tmp_path / "x.warpline")
+        assert "still-running" in codes(tmp_path / "x.warplens")
     finally:
         os.kill(child, signal.SIGKILL)
 
@@ -261,7 +261,7 @@ def test_the_second_ctrl_c_stops_waiting(tmp_path: Path) -> None:
         assert terminal.read() == 5
         terminal.close()
         assert alive(child)
-        assert "still-running" in codes(tmp_path / "x.warpline")
+        assert "still-running" in codes(tmp_path / "x.warplens")
     finally:
         os.kill(child, signal.SIGKILL)
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import COMMAND, alive, codes, environment, info, program, until, warpline
-from warpline.query import open as open_report
+from tests.launching import COMMAND, alive, codes, environment, info, program, until, warplens
+from warplens.query import open as open_report
 
 pytestmark = pytest.mark.require("native")
 
@@ -48,30 +48,30 @@ def test_a_killed_launcher_leaves_the_program_alone_and_the_next_command_finishe
     launcher.kill()
     launcher.wait()
     assert alive(child)
-    early = warpline("info", "x", cwd=tmp_path)
+    early = warplens("info", "x", cwd=tmp_path)
     assert early.returncode == 1
     assert f"process {child}" in early.stderr
-    refused = warpline("profile", "-f", "-o", "x", "true", cwd=tmp_path)
+    refused = warplens("profile", "-f", "-o", "x", "true", cwd=tmp_path)
     assert refused.returncode == 1
     assert "still being written" in refused.stderr
     (tmp_path / "go").touch()
     until(lambda: not alive(child), "the program to end")
-    facts = info(tmp_path / "x.warpline")
+    facts = info(tmp_path / "x.warplens")
     assert facts["tables"]["nvtx_ranges"] == 16
     assert facts["parts"][0]["exit_status"] is None
-    assert not (tmp_path / "x.warpline" / "spool").exists()
+    assert not (tmp_path / "x.warplens" / "spool").exists()
 
 
 def test_interrupted_finishing_is_made_up_for(tmp_path: Path) -> None:
     launcher = _start(tmp_path, program(tmp_path / "p.py", WAIT), output=subprocess.DEVNULL)
-    report = tmp_path / "x.warpline"
+    report = tmp_path / "x.warplens"
     os.kill(launcher.pid, signal.SIGSTOP)
     (tmp_path / "go").touch()
     child = int((tmp_path / "ready").read_text())
     until(lambda: not alive(child), "the program to end")
     launcher.kill()  # before it could do anything
     launcher.wait()
-    done = warpline("info", report, cwd=tmp_path)
+    done = warplens("info", report, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert info(report)["tables"]["nvtx_ranges"] == 16
 
@@ -81,7 +81,7 @@ def test_a_deleted_directory_is_rescued(what: str, tmp_path: Path) -> None:
     child = program(tmp_path / "child.py")
     text = WAIT + f"import subprocess; subprocess.run([{str(child)!r}], check=True)"
     launcher = _start(tmp_path, program(tmp_path / "p.py", text))
-    report = tmp_path / "x.warpline"
+    report = tmp_path / "x.warplens"
     spool = next((report / "spool").iterdir())
     until(lambda: list(spool.glob("*.spool")), "the spool")
     # the launcher looks four times a second, and has the file open then
@@ -118,9 +118,9 @@ subprocess.run([{str(child)!r}], check=True)
 for number in range(10):
     os.unlink({str(disk)!r} + f"/{{number}}")
 """
-    done = warpline("profile", "-o", "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
+    done = warplens("profile", "-o", "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
-    assert "agent-failed" in codes(tmp_path / "x.warpline")
+    assert "agent-failed" in codes(tmp_path / "x.warplens")
     assert done.stderr.strip().startswith("Error     1 process could not record"), done.stderr
     assert "No space left on device. 24 calls of NVTX were lost." in " ".join(done.stderr.split())
 
@@ -129,9 +129,9 @@ for number in range(10):
 def test_a_full_disk_costs_records_and_says_so(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
     disk = tmpfs("size=4m")
     text = "[nvtx.mark('m') for _ in range(200_000)]\nprint('ran')"
-    done = warpline("profile", "-o", "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
+    done = warplens("profile", "-o", "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
-    facts = info(tmp_path / "x.warpline")
+    facts = info(tmp_path / "x.warplens")
     lost = sum(row["count"] for row in facts["diagnostics"] if row["code"] == "dropped-records")
     assert facts["tables"]["nvtx_marks"] + lost == 200_000
     assert lost > 0
@@ -152,25 +152,25 @@ with open({str(disk / "filler")!r}, "wb", buffering=0) as file:
     except OSError:
         pass
 """
-    done = warpline("profile", "-o", disk / "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
+    done = warplens("profile", "-o", disk / "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert "no space left while writing" in done.stderr
     assert "finishes it" in done.stderr
     (disk / "filler").unlink()
-    facts = info(disk / "x.warpline")
+    facts = info(disk / "x.warplens")
     assert (facts["tables"]["nvtx_marks"], facts["parts"][0]["exit_status"]) == (1, 0)
 
 
 def _changed(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
     """Record in a launcher in which `text` has changed something."""
-    code = textwrap.dedent(text) + "\nfrom warpline.cli.main import main\nmain(['profile', '-o', 'x', 'sh', '-c', 'exit 3'])"
+    code = textwrap.dedent(text) + "\nfrom warplens.cli.main import main\nmain(['profile', '-o', 'x', 'sh', '-c', 'exit 3'])"
     words = [sys.executable, "-c", code]
     return subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
 
 
 def test_a_mistake_of_the_launcher_is_not_the_programs(tmp_path: Path) -> None:
     text = """
-        from warpline.capture.run import Run
+        from warplens.capture.run import Run
         def mistaken(*arguments, **named):
             raise RuntimeError("odd")
         Run.end = mistaken
@@ -183,7 +183,7 @@ def test_a_mistake_of_the_launcher_is_not_the_programs(tmp_path: Path) -> None:
 def test_an_interruption_before_the_report_is_begun_says_what_to_do(tmp_path: Path) -> None:
     text = """
         import os, signal
-        from warpline.capture.launch import Recording
+        from warplens.capture.launch import Recording
         release = Recording.release
         def interrupted(made):
             release(made)
@@ -192,29 +192,29 @@ def test_an_interruption_before_the_report_is_begun_says_what_to_do(tmp_path: Pa
     """
     done = _changed(tmp_path, text)
     assert done.returncode == 130
-    assert "Nothing is lost: `warpline info x.warpline` finishes the report." in done.stderr
-    assert info(tmp_path / "x.warpline")["parts"][0]["exit_status"] == 3
+    assert "Nothing is lost: `warplens info x.warplens` finishes the report." in done.stderr
+    assert info(tmp_path / "x.warplens")["parts"][0]["exit_status"] == 3
 
 
 @pytest.mark.require("tmpfs")
 def test_a_read_only_place_for_the_report_is_said_before_the_program_runs(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
     disk = tmpfs("ro,size=1m")
-    done = warpline("profile", "-o", disk / "x", "touch", tmp_path / "ran", cwd=tmp_path)
+    done = warplens("profile", "-o", disk / "x", "touch", tmp_path / "ran", cwd=tmp_path)
     assert done.returncode == 1
     assert "Read-only file system" in done.stderr
     assert not (tmp_path / "ran").exists()
-    done = warpline("profile", "-o", "y", "--spool-dir", disk, "true", cwd=tmp_path)
+    done = warplens("profile", "-o", "y", "--spool-dir", disk, "true", cwd=tmp_path)
     assert done.returncode == 1
     assert "it is read-only" in done.stderr
 
 
 def test_a_range_that_a_killed_child_had_open_lasts_until_it_was_last_seen(tmp_path: Path) -> None:
-    (tmp_path / "child.py").write_text("from warpline import nvtx\nnvtx.push_range('open')\nprint(flush=True)\ninput()\n")
+    (tmp_path / "child.py").write_text("from warplens import nvtx\nnvtx.push_range('open')\nprint(flush=True)\ninput()\n")
     text = """
 import subprocess
 import sys
 import textwrap
-clocks = os.path.join(os.environ["WARPLINE_SPOOL"], "clocks.jsonl")
+clocks = os.path.join(os.environ["WARPLENS_SPOOL"], "clocks.jsonl")
 lines = lambda: open(clocks).read().count("\\n")
 with subprocess.Popen([sys.executable, "child.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
     child.stdout.readline()
@@ -224,9 +224,9 @@ with subprocess.Popen([sys.executable, "child.py"], stdin=subprocess.PIPE, stdou
             time.sleep(0.01)
     child.kill()
 """
-    done = warpline("profile", "-q", "-o", "x", program(tmp_path / "p.py", text), cwd=tmp_path)
+    done = warplens("profile", "-q", "-o", "x", program(tmp_path / "p.py", text), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    with open_report(tmp_path / "x.warpline") as report:
+    with open_report(tmp_path / "x.warplens") as report:
         (meanwhile,) = report.sql("SELECT start FROM nvtx_ranges WHERE message = 'meanwhile'").to_pylist()
         (ended,) = report.sql("SELECT \"end\" FROM nvtx_ranges WHERE message = 'open' AND unfinished").to_pylist()
     assert ended["end"] > meanwhile["start"]

@@ -12,13 +12,13 @@ import pytest
 
 from tests.integration.conftest import SOURCES
 from tests.process_register import AGENT, Outcome, alone, followed, new_spool
-from warpline.capture.agent import CaptureSettings, load_agent
-from warpline.capture.control import ControlPage, Window
-from warpline.handover.control_layout import GATE
+from warplens.capture.agent import CaptureSettings, load_agent
+from warplens.capture.control import ControlPage, Window
+from warplens.handover.control_layout import GATE
 
 Target = Callable[..., Path]
 pytestmark = [pytest.mark.require("native", "gcc")]
-PROFILER_API = 2  # Trigger in native/include/warpline/format.h
+PROFILER_API = 2  # Trigger in native/include/warplens/format.h
 LINE = ["start 0", "between 1", "stop 0", "after 0"]
 
 
@@ -124,7 +124,7 @@ def test_the_agent_is_found_beside_the_stub(bench: Bench) -> None:
 
 def test_without_a_recording_the_calls_just_pass(bench: Bench) -> None:
     program = bench.program(bench.runtime("cudart"), f"-Wl,-rpath,{bench.folder}")
-    stub = bench.start(program, WARPLINE_FOLLOW="0")
+    stub = bench.start(program, WARPLENS_FOLLOW="0")
     bare = alone(bench.folder, program, CONTROL=str(bench.spool / "control"), GATE=str(GATE))
     assert (stub.status, stub.stdout, stub.stderr) == (bare.status, bare.stdout, bare.stderr)
     assert bare.stdout.endswith("41 42\n")

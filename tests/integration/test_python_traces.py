@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import warpline
+from tests.launching import warplens
 from tests.python_running import (
     BOOTSTRAP,
     BRIEF,
@@ -34,7 +34,7 @@ from tests.python_running import (
     representatives,
     version_of,
 )
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 pythons = pytest.mark.parametrize("python", interpreters() or [sys.executable], ids=lambda path: path.replace("/", "_"))
@@ -336,13 +336,13 @@ def test_a_recording_of_chosen_functions(tmp_path: Path) -> None:
     (tmp_path / "good.json").write_text('[{"module": "module", "color": "red", "functions": ["plain", "C.method"]}]')
     (tmp_path / "bad.json").write_text('[{"module": "module", "function": ["plain"]}]')
     words = ("profile", "-t", "gc,gil,import,python-events", "-o", "x", "--python-functions-trace")
-    failed = warpline(*words, "bad.json", sys.executable, "user.py", cwd=tmp_path)
+    failed = warplens(*words, "bad.json", sys.executable, "user.py", cwd=tmp_path)
     assert failed.returncode == 2
     assert 'unknown key "function"' in failed.stderr
     assert "ran" not in failed.stdout
-    done = warpline(*words, "good.json", sys.executable, "user.py", cwd=tmp_path)
+    done = warplens(*words, "good.json", sys.executable, "user.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    with open_report(tmp_path / "x.warpline") as report:
+    with open_report(tmp_path / "x.warplens") as report:
         calls = report.table("python_calls").to_pylist()
         assert [row["name"] for row in calls if row["kind"] == "function"] == ["module.C.method", "module.plain", "module.plain"]
         assert 2 in [row["generation"] for row in report.table("gc").to_pylist()]

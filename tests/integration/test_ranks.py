@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.launching import COMMAND, environment, info, program, warpline
+from tests.launching import COMMAND, environment, info, program, warplens
 from tests.thorough import alike, few
 from tests.under_everything import EVERYTHING
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = pytest.mark.require("native")
 
@@ -61,8 +61,8 @@ def messages(report: Path) -> list[str]:
 def test_one_launcher_around_mpirun(mpi: str, tmp_path: Path) -> None:
     result = run(*COMMAND, "profile", "-o", "x", *MPIRUN[mpi], program(tmp_path / "rank.py", RANK), cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    processes = info(tmp_path / "x.warpline")["processes"]
-    ranks = by_rank(tmp_path / "x.warpline")
+    processes = info(tmp_path / "x.warplens")["processes"]
+    ranks = by_rank(tmp_path / "x.warplens")
     assert {rank: (row["name"], row["local_rank"], row["exit_status"]) for rank, row in ranks.items()} == {
         0: ("rank.py", 0, 0),
         1: ("rank.py", 1, 0),
@@ -76,7 +76,7 @@ def test_one_launcher_around_mpirun(mpi: str, tmp_path: Path) -> None:
         while at["parent"] is not None:
             at = by_key[at["parent"]]
         assert at is primary  # MPICH has its proxy in between
-    assert sorted(text for text in messages(tmp_path / "x.warpline") if text.startswith("rank")) == ["rank 0", "rank 1"]
+    assert sorted(text for text in messages(tmp_path / "x.warplens") if text.startswith("rank")) == ["rank 0", "rank 1"]
 
 
 # Waits in the C library, imports, collects, and computes, in each rank.
@@ -103,9 +103,9 @@ def test_the_cpu_side_of_ranks(around: bool, mpi: str, tmp_path: Path) -> None:
     words: tuple[str | Path, ...] = (*profile, *MPIRUN[mpi], script) if around else (*MPIRUN[mpi], *profile, script)
     result = run(*words, cwd=tmp_path)
     assert (result.returncode, sorted(result.stdout.splitlines())) == (0, sorted(bare.stdout.splitlines())), result.stderr
-    ranks = by_rank(tmp_path / "x.warpline")
+    ranks = by_rank(tmp_path / "x.warplens")
     assert ranks.keys() >= {0, 1}
-    with open_report(tmp_path / "x.warpline") as opened:
+    with open_report(tmp_path / "x.warplens") as opened:
         for table, what in {
             "osrt": "t.name LIKE '%sleep%'",
             "gc": "true",
@@ -120,23 +120,23 @@ def test_the_cpu_side_of_ranks(around: bool, mpi: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("mpi", few(MPI))
 def test_a_launcher_in_each_rank(mpi: str, tmp_path: Path) -> None:
     script = program(tmp_path / "rank.py", RANK)
-    warpline("profile", "-q", "-o", "x", "true", cwd=tmp_path)
+    warplens("profile", "-q", "-o", "x", "true", cwd=tmp_path)
     result = run(*MPIRUN[mpi], *COMMAND, "profile", "-f", "-o", "x", script, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "Warning" not in result.stderr
-    found = info(tmp_path / "x.warpline")
+    found = info(tmp_path / "x.warplens")
     assert len(found["parts"]) == 2  # nothing is left of the old report
     assert len({part["job"] for part in found["parts"]}) == 1
-    assert {rank: (row["local_rank"], row["primary"]) for rank, row in by_rank(tmp_path / "x.warpline").items()} == {
+    assert {rank: (row["local_rank"], row["primary"]) for rank, row in by_rank(tmp_path / "x.warplens").items()} == {
         0: (0, True),
         1: (1, True),
     }
-    assert sorted(text for text in messages(tmp_path / "x.warpline") if text.startswith("rank")) == ["rank 0", "rank 1"]
+    assert sorted(text for text in messages(tmp_path / "x.warplens") if text.startswith("rank")) == ["rank 0", "rank 1"]
 
     again = run(*MPIRUN[mpi], *COMMAND, "profile", "-o", "x", script, cwd=tmp_path)
     assert again.returncode != 0
     assert "It is not of this job" in again.stderr
-    assert len(info(tmp_path / "x.warpline")["parts"]) == 2
+    assert len(info(tmp_path / "x.warplens")["parts"]) == 2
 
 
 @pytest.mark.parametrize("mpi", few(MPI))
@@ -146,18 +146,18 @@ def test_a_rank_is_killed(mpi: str, tmp_path: Path) -> None:
         *COMMAND, "profile", "-o", "x", *MPIRUN[mpi], program(tmp_path / "rank.py", RANK + MEET.replace("COUNT", "2") + kill), cwd=tmp_path
     )
     assert result.returncode != 0
-    ranks = by_rank(tmp_path / "x.warpline")
+    ranks = by_rank(tmp_path / "x.warplens")
     assert (ranks[1]["ended"], ranks[1]["exit_status"]) == ("signal", 137)
-    assert sorted(text for text in messages(tmp_path / "x.warpline") if text.startswith("rank")) == ["rank 0", "rank 1"]
+    assert sorted(text for text in messages(tmp_path / "x.warplens") if text.startswith("rank")) == ["rank 0", "rank 1"]
 
 
 @pytest.mark.parametrize("mpi", MPI)
 def test_the_launcher_of_a_rank_is_killed(mpi: str, tmp_path: Path) -> None:
     kill = "if rank == 1: os.kill(os.getppid(), signal.SIGKILL)\n"
     run(*MPIRUN[mpi], *COMMAND, "profile", "-o", "x", program(tmp_path / "rank.py", RANK + MEET.replace("COUNT", "2") + kill), cwd=tmp_path)
-    found = info(tmp_path / "x.warpline")  # finishes what is not
+    found = info(tmp_path / "x.warplens")  # finishes what is not
     assert len(found["parts"]) == 2
-    assert sorted(text for text in messages(tmp_path / "x.warpline") if text.startswith("rank")) == ["rank 0", "rank 1"]
+    assert sorted(text for text in messages(tmp_path / "x.warplens") if text.startswith("rank")) == ["rank 0", "rank 1"]
 
 
 def together(variables: Sequence[Mapping[str, str]], *words: str | Path, cwd: Path) -> list[subprocess.CompletedProcess[str]]:
@@ -188,12 +188,12 @@ def test_ranks_that_meet_in_one_report_and_end_together(job: str, tmp_path: Path
     ranks = [{**common, rank: str(number), **({local: str(number % 2)} if local else {})} for number in range(3)]
     for result in together(ranks, "profile", "-o", "x", script, cwd=tmp_path):
         assert result.returncode == 0, result.stderr
-    found = by_rank(tmp_path / "x.warpline")
+    found = by_rank(tmp_path / "x.warplens")
     assert {number: row["local_rank"] for number, row in found.items()} == {number: number % 2 if local else None for number in range(3)}
-    parts = info(tmp_path / "x.warpline")["parts"]
+    parts = info(tmp_path / "x.warplens")["parts"]
     assert sorted(part["part"] for part in parts) == [0, 1, 2]
-    assert not (tmp_path / "x.warpline" / "pending.d").exists()
-    assert sorted(text for text in messages(tmp_path / "x.warpline") if text.startswith("rank")) == ["rank 0", "rank 1", "rank 2"]
+    assert not (tmp_path / "x.warplens" / "pending.d").exists()
+    assert sorted(text for text in messages(tmp_path / "x.warplens") if text.startswith("rank")) == ["rank 0", "rank 1", "rank 2"]
 
 
 def test_launchers_of_no_job_do_not_mix(tmp_path: Path) -> None:
@@ -206,15 +206,15 @@ def test_launchers_of_no_job_do_not_mix(tmp_path: Path) -> None:
         for result in results:
             assert result.returncode == 0 or "is still being written by process" in result.stderr, result.stderr
         won = {f"racer {racer}" for racer, result in enumerate(results) if result.returncode == 0}
-        assert len(info(tmp_path / "x.warpline")["parts"]) == 1
-        (name,) = messages(tmp_path / "x.warpline")
+        assert len(info(tmp_path / "x.warplens")["parts"]) == 1
+        (name,) = messages(tmp_path / "x.warplens")
         assert name in won
-        assert [path.name for path in tmp_path.iterdir()] == ["x.warpline"]  # and nothing of the old ones
+        assert [path.name for path in tmp_path.iterdir()] == ["x.warplens"]  # and nothing of the old ones
 
 
 RACE = """
 import os
-from warpline import nvtx
+from warplens import nvtx
 with nvtx.annotate(f"racer {os.environ['RACER']}"):
     pass
 """

@@ -1,4 +1,4 @@
-"""Programs of others, unchanged: each runs twice in the same folder, alone and under `warpline profile`, and must do the same."""
+"""Programs of others, unchanged: each runs twice in the same folder, alone and under `warplens profile`, and must do the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ import pytest
 from tests.launching import COMMAND, environment, info, until
 from tests.thorough import few
 from tests.torture.truth import alive_in
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("native")]
 
@@ -81,7 +81,7 @@ def same(
     assert (ours.code, lines(ours.out), lines(ours.err)) == (alone.code, lines(alone.out), lines(alone.err))
     assert sorted(ours.files) == sorted(alone.files)
     assert [name for name in ours.files if ours.files[name] != alone.files[name]] == []
-    assert info(place / "x.warpline")["parts"][0]["exit_status"] == alone.code
+    assert info(place / "x.warplens")["parts"][0]["exit_status"] == alone.code
     return ours
 
 
@@ -237,13 +237,13 @@ def test_a_web_server_under_load(number: int, tmp_path: Path) -> None:
     (work / "page").write_bytes(os.urandom(20_000))
     ends = [_served(tmp_path, number, profiled=profiled) for profiled in (False, True)]
     assert ends[1] == ends[0]
-    facts = info(tmp_path / "x.warpline")
+    facts = info(tmp_path / "x.warplens")
     assert facts["parts"][0]["exit_status"] == ends[0][0]
 
 
 APPLICATION = """
 import os
-from warpline import nvtx
+from warplens import nvtx
 
 log = os.open("requests", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
@@ -319,7 +319,7 @@ def test_a_server_that_restarts_its_workers(tmp_path: Path) -> None:
     noted = {tuple(map(int, line.split())) for line in (work / "requests").read_text().splitlines()}
     assert {number for _, number in answered} == set(range(1, asked + 1))
     assert len({pid for pid, _ in noted}) >= 5  # two, one for the killed one, two after the HUP
-    with open_report(tmp_path / "x.warpline") as report:
+    with open_report(tmp_path / "x.warplens") as report:
         rows = report.sql(
             "SELECT p.pid AS pid, r.payload_int AS number FROM nvtx_ranges r JOIN processes p ON p.process = r.process"
         ).to_pylist()

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from tests.launching import codes, environment, info, warpline
-from warpline.query import open as open_report
+from tests.launching import codes, environment, info, warplens
+from warplens.query import open as open_report
 
 pytestmark = pytest.mark.require("native")
 
 
 def run(folder: Path, text: str, *words: str, code: int = 0, said: str | None = "", name: str = "p.py", **variables: str) -> str:
     """Run a Python program that must end with `code` and say `said` on stderr (None: whatever); return what it printed."""
-    (folder / name).write_text("import os, sys, time\nimport warpline\nfrom warpline import nvtx\n" + text, encoding="utf-8")
+    (folder / name).write_text("import os, sys, time\nimport warplens\nfrom warplens import nvtx\n" + text, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, name, *words], cwd=folder, env=environment(**variables), capture_output=True, text=True, timeout=60, check=False
     )
@@ -75,12 +75,12 @@ def work():
             child = multiprocessing.get_context(method).Process(target=leaf, args=("in " + method,))
             child.start()
             child.join()
-        text = "from warpline import nvtx\\nwith nvtx.annotate('in program'): pass"
+        text = "from warplens import nvtx\\nwith nvtx.annotate('in program'): pass"
         subprocess.run([sys.executable, "-c", text], check=True)
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["self"]:
-        with warpline.record("self"):
+        with warplens.record("self"):
             work()
     else:
         work()
@@ -106,15 +106,15 @@ REST = "SELECT os, kernel, machine, cpu, cpus, memory FROM targets"
 
 @pytest.mark.parametrize("sql", [RANGES, MARKS, PROCESSES, THREADS, TASKS, COUNTERS, REST])
 def test_the_report_is_the_one_of_the_launcher(sql: str, both: Path) -> None:
-    launched, itself = rows(both / "launched.warpline", sql), rows(both / "self.warpline", sql)
+    launched, itself = rows(both / "launched.warplens", sql), rows(both / "self.warplens", sql)
     assert launched == itself
     assert launched
 
 
 def test_only_the_exit_status_is_unknown(both: Path) -> None:
-    launched, itself = info(both / "launched.warpline"), info(both / "self.warpline")
+    launched, itself = info(both / "launched.warplens"), info(both / "self.warplens")
     (a,), (b,) = launched["parts"], itself["parts"]
-    for name in ("host", "boot_id", "job", "clock", "warpline"):
+    for name in ("host", "boot_id", "job", "clock", "warplens"):
         assert a[name] == b[name]
     assert (a["exit_status"], b["exit_status"]) == (0, None)
     assert b["command"][1:] == ["p.py", "self"]
@@ -127,7 +127,7 @@ def test_only_the_exit_status_is_unknown(both: Path) -> None:
     assert steady[0] == steady[1]
     assert steady[0]["payloads"] == 1
     assert launched["diagnostics"] == itself["diagnostics"] == []
-    assert sorted(path.name for path in (both / "self.warpline").iterdir()) == ["manifest.d", "tables"]
+    assert sorted(path.name for path in (both / "self.warplens").iterdir()) == ["manifest.d", "tables"]
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the reports of one program, launched and by itself."""
     folder = tmp_path_factory.mktemp("both")
     run(folder, WORK, "self")
-    done = warpline("profile", "-q", "-o", "launched", sys.executable, "p.py", cwd=folder)
+    done = warplens("profile", "-q", "-o", "launched", sys.executable, "p.py", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     return folder
 
@@ -145,27 +145,27 @@ def test_a_library_that_comes_too_late_is_named(tmp_path: Path) -> None:
     text = """
 import nvtx as peer
 peer.mark("too early")
-with warpline.record("x") as recording:
+with warplens.record("x") as recording:
     assert recording.recording and recording.silent_libraries == ()
     with nvtx.annotate("ours"), peer.annotate("theirs"):
         pass
 names = {library.name for library in recording.silent_libraries}
-assert {"nvtx._lib.lib"} <= names and "warpline.nvtx._binding" not in names, names
+assert {"nvtx._lib.lib"} <= names and "warplens.nvtx._binding" not in names, names
 assert all(os.path.exists(library.path) for library in recording.silent_libraries)
-assert [library.name for library in recording.attached_libraries] == ["warpline.nvtx._binding"]
+assert [library.name for library in recording.attached_libraries] == ["warplens.nvtx._binding"]
 assert recording.wait()
 """
-    (tmp_path / "p.py").write_text("import os, sys, time\nimport warpline\nfrom warpline import nvtx\n" + text)
+    (tmp_path / "p.py").write_text("import os, sys, time\nimport warplens\nfrom warplens import nvtx\n" + text)
     done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("warpline: x.warpline: ")
+    assert done.stderr.startswith("warplens: x.warplens: ")
     assert "not heard: nvtx._lib." in done.stderr
     assert done.stderr.count("\n") == 1
-    assert messages(tmp_path / "x.warpline") == ["ours"]
-    told = [row for row in info(tmp_path / "x.warpline")["diagnostics"] if row["code"] == "late-library"]
+    assert messages(tmp_path / "x.warplens") == ["ours"]
+    told = [row for row in info(tmp_path / "x.warplens")["diagnostics"] if row["code"] == "late-library"]
     (row,) = [row for row in told if row["message"].startswith("nvtx._lib.lib ")]
     assert row["severity"] == "warning"
-    assert "warpline.prepare() before nvtx is imported" in row["message"]
+    assert "warplens.prepare() before nvtx is imported" in row["message"]
 
 
 @pytest.mark.require("nvtx")
@@ -174,22 +174,22 @@ def test_libraries_that_stay_silent_are_told_of_once(tmp_path: Path) -> None:
 import nvtx as peer
 peer.mark("too early")
 for name in ("x", "y"):
-    with warpline.record(name, wait=True) as recording:
+    with warplens.record(name, wait=True) as recording:
         nvtx.mark("m")
     assert "nvtx._lib.lib" in {library.name for library in recording.silent_libraries}
 """
-    (tmp_path / "p.py").write_text("import warpline\nfrom warpline import nvtx\n" + text)
+    (tmp_path / "p.py").write_text("import warplens\nfrom warplens import nvtx\n" + text)
     done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("not heard") == 1
-    assert any(row["code"] == "late-library" for row in info(tmp_path / "y.warpline")["diagnostics"])
+    assert any(row["code"] == "late-library" for row in info(tmp_path / "y.warplens")["diagnostics"])
 
 
 def test_a_muted_binding_does_not_come_too_late(tmp_path: Path) -> None:
     text = """
-with warpline.record("x", wait=True) as recording:
+with warplens.record("x", wait=True) as recording:
     nvtx.mark("m")
-assert "warpline.nvtx._binding" not in {library.name for library in recording.silent_libraries}
+assert "warplens.nvtx._binding" not in {library.name for library in recording.silent_libraries}
 """
     run(tmp_path, text, said=None, NVTX_DISABLE="1")
 
@@ -197,22 +197,22 @@ assert "warpline.nvtx._binding" not in {library.name for library in recording.si
 @pytest.mark.require("nvtx")
 def test_a_prepared_program_is_heard_whole(tmp_path: Path) -> None:
     text = """
-loaded = warpline.prepare()
+loaded = warplens.prepare()
 assert any("python" in path for path in loaded), loaded
-assert os.environ["NVTX_INJECTION64_PATH"].endswith("libwarpline_agent.so") and "WARPLINE_SPOOL" not in os.environ
+assert os.environ["NVTX_INJECTION64_PATH"].endswith("libwarplens_agent.so") and "WARPLENS_SPOOL" not in os.environ
 import nvtx as peer
 peer.mark("before")
-with warpline.record("x") as recording:
+with warplens.record("x") as recording:
     with nvtx.annotate("ours"), peer.annotate("theirs"):
         pass
 peer.mark("after")
 assert recording.silent_libraries == (), recording.silent_libraries
-assert {"nvtx._lib.lib", "warpline.nvtx._binding"} <= {library.name for library in recording.attached_libraries}
-assert os.environ["NVTX_INJECTION64_PATH"].endswith("libwarpline_agent.so") and "WARPLINE_SPOOL" not in os.environ
+assert {"nvtx._lib.lib", "warplens.nvtx._binding"} <= {library.name for library in recording.attached_libraries}
+assert os.environ["NVTX_INJECTION64_PATH"].endswith("libwarplens_agent.so") and "WARPLENS_SPOOL" not in os.environ
 """
     run(tmp_path, text)
-    assert messages(tmp_path / "x.warpline") == ["ours", "theirs"]
-    assert rows(tmp_path / "x.warpline", "SELECT message FROM nvtx_marks") == []
+    assert messages(tmp_path / "x.warplens") == ["ours", "theirs"]
+    assert rows(tmp_path / "x.warplens", "SELECT message FROM nvtx_marks") == []
 
 
 def test_what_is_outside_of_the_block_is_not_recorded(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def function(): pass
 for name in ("first", "second"):
     function()
     nvtx.push_range("open " + name)
-    with warpline.record(name):
+    with warplens.record(name):
         function()
         with nvtx.annotate(name): pass
         nvtx.push_range("still open")
@@ -232,9 +232,9 @@ for name in ("first", "second"):
 """
     run(tmp_path, text)
     for name in ("first", "second"):
-        assert messages(tmp_path / f"{name}.warpline") == ["function", name, "still open"]
-        assert rows(tmp_path / f"{name}.warpline", "SELECT message FROM nvtx_ranges WHERE unfinished") == [("still open",)]
-        assert codes(tmp_path / f"{name}.warpline") == []
+        assert messages(tmp_path / f"{name}.warplens") == ["function", name, "still open"]
+        assert rows(tmp_path / f"{name}.warplens", "SELECT message FROM nvtx_ranges WHERE unfinished") == [("still open",)]
+        assert codes(tmp_path / f"{name}.warplens") == []
 
 
 def test_start_and_stop_from_any_thread(tmp_path: Path) -> None:
@@ -247,16 +247,16 @@ def within(function, *words):
     thread.join()
     return got[0]
 for name in ("a", "b"):
-    began = within(warpline.start, name)
+    began = within(warplens.start, name)
     with nvtx.annotate(name): pass
-    ended = within(warpline.stop)
+    ended = within(warplens.stop)
     assert began is ended and not began.recording
-    assert warpline.stop() is None
+    assert warplens.stop() is None
 with nvtx.annotate("outside"): pass
 """
     run(tmp_path, text)
     for name in ("a", "b"):
-        assert messages(tmp_path / f"{name}.warpline") == [name]
+        assert messages(tmp_path / f"{name}.warplens") == [name]
 
 
 def test_two_threads_that_start_at_once_make_one_report(tmp_path: Path) -> None:
@@ -265,19 +265,19 @@ import threading
 gate, made = threading.Barrier(4), []
 def go(number):
     gate.wait()
-    made.append(warpline.start(f"x{number}"))
+    made.append(warplens.start(f"x{number}"))
 threads = [threading.Thread(target=go, args=(number,)) for number in range(4)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 with nvtx.annotate("once"): pass
 assert sum(recording.recording for recording in made) == 1 and len({recording.path for recording in made}) == 1
-print(warpline.stop().path.name)
+print(warplens.stop().path.name)
 """
-    (tmp_path / "p.py").write_text("import warpline\nfrom warpline import nvtx\n" + text)
+    (tmp_path / "p.py").write_text("import warplens\nfrom warplens import nvtx\n" + text)
     done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("is recorded already") == done.stderr.count("\n") == 3
-    assert [path.name for path in tmp_path.glob("*.warpline")] == [done.stdout.strip()]
+    assert [path.name for path in tmp_path.glob("*.warplens")] == [done.stdout.strip()]
     assert messages(tmp_path / done.stdout.strip()) == ["once"]
 
 
@@ -285,12 +285,12 @@ def test_names_are_those_of_the_launcher(tmp_path: Path) -> None:
     text = """
 import pathlib
 for output in (None, None, "ein Ordner/läuft 日本", pathlib.Path("run-%q{RANK}-%n"), "y.nsys-rep"):
-    with warpline.record(output) as recording:
+    with warplens.record(output) as recording:
         nvtx.mark("x")
     print(recording.path.relative_to(os.getcwd()))
 """
     printed = run(tmp_path, text, RANK="3", PYTHONUTF8="1")
-    names = ["report1.warpline", "report2.warpline", "ein Ordner/läuft 日本.warpline", "run-3-1.warpline", "y.warpline"]
+    names = ["report1.warplens", "report2.warplens", "ein Ordner/läuft 日本.warplens", "run-3-1.warplens", "y.warplens"]
     assert printed.splitlines() == names
     for name in names:
         assert info(tmp_path / name)["tables"]["nvtx_marks"] == 1
@@ -299,8 +299,8 @@ for output in (None, None, "ein Ordner/läuft 日本", pathlib.Path("run-%q{RANK
 def test_a_program_in_a_folder_with_spaces_records_there(tmp_path: Path) -> None:
     folder = tmp_path / "mein Ordner ü"
     folder.mkdir()
-    run(folder, "with warpline.record('x y', spool_dir='spöol dir'), nvtx.annotate('größe'): pass", name="mein Prögramm.py")
-    assert messages(folder / "x y.warpline") == ["größe"]
+    run(folder, "with warplens.record('x y', spool_dir='spöol dir'), nvtx.annotate('größe'): pass", name="mein Prögramm.py")
+    assert messages(folder / "x y.warplens") == ["größe"]
     assert not list((folder / "spöol dir").iterdir())
 
 
@@ -308,19 +308,19 @@ def test_an_existing_report_is_refused_before_the_block_unless_forced(tmp_path: 
     text = """
 for number in range(2):
     try:
-        with warpline.record("x", force=number == 5): nvtx.mark("x")
-    except warpline.ReportError as error:
+        with warplens.record("x", force=number == 5): nvtx.mark("x")
+    except warplens.ReportError as error:
         print(error)
-        assert number == 1 and not warpline.stop() and "WARPLINE_SPOOL" not in os.environ
+        assert number == 1 and not warplens.stop() and "WARPLENS_SPOOL" not in os.environ
 for number in range(5):
-    with warpline.record("x", force=True): nvtx.mark(str(number))
+    with warplens.record("x", force=True): nvtx.mark(str(number))
 """
     said = run(tmp_path, text)
     assert "exists already" in said
     assert "output=" in said
     assert "force=True" in said
-    assert rows(tmp_path / "x.warpline", "SELECT message FROM nvtx_marks") == [("4",)]
-    assert [path.name for path in tmp_path.iterdir()] == ["p.py", "x.warpline"] or len(list(tmp_path.iterdir())) == 2
+    assert rows(tmp_path / "x.warplens", "SELECT message FROM nvtx_marks") == [("4",)]
+    assert [path.name for path in tmp_path.iterdir()] == ["p.py", "x.warplens"] or len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize(
@@ -337,32 +337,32 @@ def test_what_cannot_begin_raises_and_leaves_nothing(words: str, kind: str, said
     text = f"""
 before = dict(os.environ)
 try:
-    with warpline.record({words}):
+    with warplens.record({words}):
         raise SystemExit("not reached")
-except warpline.{kind} as error:
+except warplens.{kind} as error:
     print(error)
 assert dict(os.environ) == before
-with warpline.record("works"), nvtx.annotate("x"): pass
+with warplens.record("works"), nvtx.annotate("x"): pass
 """
     assert said in run(tmp_path, text)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "p.py", "works.warpline"]
-    assert messages(tmp_path / "works.warpline") == ["x"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "p.py", "works.warplens"]
+    assert messages(tmp_path / "works.warplens") == ["x"]
 
 
 def test_the_environment_is_put_back(tmp_path: Path) -> None:
     text = """
 os.environ["NVTX_INJECTION64_PATH"] = "/no/such/tool.so"
 before = dict(os.environ)
-with warpline.record("a"):
-    assert os.environ["NVTX_INJECTION64_PATH"].endswith("agent.so") and os.environ["WARPLINE_NVTX_CHAIN"] == "/no/such/tool.so"
+with warplens.record("a"):
+    assert os.environ["NVTX_INJECTION64_PATH"].endswith("agent.so") and os.environ["WARPLENS_NVTX_CHAIN"] == "/no/such/tool.so"
     os.environ["MINE"] = "1"
 assert dict(os.environ) == before | {"MINE": "1"}
-with warpline.record("b"):
+with warplens.record("b"):
     os.environ["NVTX_INJECTION64_PATH"] = "/another.so"
-    del os.environ["WARPLINE_SPOOL"]
-assert os.environ["NVTX_INJECTION64_PATH"] == "/another.so" and "WARPLINE_SPOOL" not in os.environ
+    del os.environ["WARPLENS_SPOOL"]
+assert os.environ["NVTX_INJECTION64_PATH"] == "/another.so" and "WARPLENS_SPOOL" not in os.environ
 os.environ.clear()
-with warpline.record("c"):
+with warplens.record("c"):
     pass
 assert not os.environ
 """
@@ -371,52 +371,52 @@ assert not os.environ
 
 def test_a_program_under_the_launcher_makes_no_second_report(tmp_path: Path) -> None:
     text = """
-warpline.prepare()
-with warpline.record("inner") as recording:
+warplens.prepare()
+with warplens.record("inner") as recording:
     with nvtx.annotate("x"): pass
 assert recording.path is None and not recording.recording and not recording.wait() and recording.silent_libraries == ()
 with nvtx.annotate("y"): pass
 """
-    (tmp_path / "p.py").write_text("import warpline\nfrom warpline import nvtx\n" + text)
-    done = warpline("profile", "-q", "-o", "outer", sys.executable, "p.py", cwd=tmp_path)
+    (tmp_path / "p.py").write_text("import warplens\nfrom warplens import nvtx\n" + text)
+    done = warplens("profile", "-q", "-o", "outer", sys.executable, "p.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1
     assert "recorded already" in done.stderr
-    assert [path.name for path in tmp_path.glob("*.warpline")] == ["outer.warpline"]
-    assert messages(tmp_path / "outer.warpline") == ["x", "y"]
+    assert [path.name for path in tmp_path.glob("*.warplens")] == ["outer.warplens"]
+    assert messages(tmp_path / "outer.warplens") == ["x", "y"]
 
 
 def test_a_block_in_a_block_is_part_of_the_outer(tmp_path: Path) -> None:
     text = """
-with warpline.record("outer") as outer:
-    with warpline.record("inner") as inner, nvtx.annotate("in"): pass
+with warplens.record("outer") as outer:
+    with warplens.record("inner") as inner, nvtx.annotate("in"): pass
     assert inner.path == outer.path and outer.recording
     with nvtx.annotate("out"): pass
 """
     run(tmp_path, text, said=None)
-    assert [path.name for path in tmp_path.glob("*.warpline")] == ["outer.warpline"]
-    assert messages(tmp_path / "outer.warpline") == ["in", "out"]
+    assert [path.name for path in tmp_path.glob("*.warplens")] == ["outer.warplens"]
+    assert messages(tmp_path / "outer.warplens") == ["in", "out"]
 
 
 def test_a_recording_is_made_once(tmp_path: Path) -> None:
     text = """
-recording = warpline.record("x")
+recording = warplens.record("x")
 for number in range(2):
     try:
         with recording, nvtx.annotate("x"): pass
-    except warpline.UsageError as error:
+    except warplens.UsageError as error:
         print(error)
 assert recording.wait()
 """
     assert "call record() or start()" in run(tmp_path, text)
-    assert messages(tmp_path / "x.warpline") == ["x"]
+    assert messages(tmp_path / "x.warplens") == ["x"]
 
 
 def test_a_child_that_dies_is_told_and_the_report_waits(tmp_path: Path) -> None:
     (tmp_path / "lack").mkdir()
     (tmp_path / "lack" / "pyarrow.py").write_text("import os\nos.kill(os.getpid(), 9)")
-    block = "with warpline.record('x', wait=True) as r, nvtx.annotate('x'): pass\nassert not r.wait()\n"
-    text = f"import warpline\nfrom warpline import nvtx\n{block}"
+    block = "with warplens.record('x', wait=True) as r, nvtx.annotate('x'): pass\nassert not r.wait()\n"
+    text = f"import warplens\nfrom warplens import nvtx\n{block}"
     (tmp_path / "p.py").write_text(text)
     env = environment()
     env["PYTHONPATH"] = f"{tmp_path / 'lack'}:{env['PYTHONPATH']}"
@@ -424,42 +424,42 @@ def test_a_child_that_dies_is_told_and_the_report_waits(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1
     assert "ended (exit code -9). Nothing is lost" in done.stderr
-    assert messages(tmp_path / "x.warpline") == ["x"]
+    assert messages(tmp_path / "x.warplens") == ["x"]
 
 
 def test_without_the_packages_the_report_waits(tmp_path: Path) -> None:
     (tmp_path / "lack").mkdir()
     (tmp_path / "lack" / "pyarrow.py").write_text("raise ModuleNotFoundError('no', name='pyarrow')")
-    (tmp_path / "p.py").write_text("import warpline\nfrom warpline import nvtx\nwith warpline.record('x'), nvtx.annotate('x'): pass\n")
+    (tmp_path / "p.py").write_text("import warplens\nfrom warplens import nvtx\nwith warplens.record('x'), nvtx.annotate('x'): pass\n")
     env = environment()
     env["PYTHONPATH"] = f"{tmp_path / 'lack'}:{env['PYTHONPATH']}"
     done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "pyarrow is not installed here" in done.stderr
     assert "any command that opens it finishes it" in done.stderr
-    (tmp_path / "x.warpline").rename(tmp_path / "carried.warpline")
-    assert messages(tmp_path / "carried.warpline") == ["x"]
+    (tmp_path / "x.warplens").rename(tmp_path / "carried.warplens")
+    assert messages(tmp_path / "carried.warplens") == ["x"]
 
 
 @pytest.mark.parametrize("change", ["sys.executable = ''", "sys.frozen = True", "sys.executable = '/no/such/python'"])
 def test_without_an_interpreter_for_the_child_the_report_waits(change: str, tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text(
-        f"import sys, warpline\nfrom warpline import nvtx\n{change}\nwith warpline.record('x', wait=True), nvtx.annotate('x'): pass\n"
+        f"import sys, warplens\nfrom warplens import nvtx\n{change}\nwith warplens.record('x', wait=True), nvtx.annotate('x'): pass\n"
     )
     done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1
-    assert "x.warpline is not finished" in done.stderr
+    assert "x.warplens is not finished" in done.stderr
     assert "Nothing is lost" in done.stderr
-    assert messages(tmp_path / "x.warpline") == ["x"]
+    assert messages(tmp_path / "x.warplens") == ["x"]
 
 
 def test_the_report_may_be_opened_right_behind_the_block(tmp_path: Path) -> None:
     """Whoever comes first waits for the child: what only it knows is in the report."""
     text = """
 import json
-with warpline.record("x") as recording, nvtx.annotate("x"): pass
-with warpline.open(recording.path) as report:
+with warplens.record("x") as recording, nvtx.annotate("x"): pass
+with warplens.open(recording.path) as report:
     print(report.sql("SELECT count(*)::INT AS n FROM nvtx_ranges").to_pylist()[0]["n"])
     print(report.manifests[0].sources["nvtx"]["cost_ns"] > 0)
 """
@@ -479,24 +479,24 @@ def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_tool_that_listens_already_is_named(tool: Path, tmp_path: Path) -> None:
     text = """
 nvtx.mark("first")
-with warpline.record("x"), nvtx.annotate("x"): pass
+with warplens.record("x"), nvtx.annotate("x"): pass
 """
     run(tmp_path, text, said=None, NVTX_INJECTION64_PATH=str(tool), NVTX_TOOL_LOG=str(tmp_path / "log"))
-    report = info(tmp_path / "x.warpline")
+    report = info(tmp_path / "x.warplens")
     assert "other-tool" in [row["code"] for row in report["diagnostics"]]
     assert report["tables"]["nvtx_ranges"] == 0
 
 
 @pytest.mark.require("gcc")
-@pytest.mark.parametrize("prepare", ["", "warpline.prepare()"])
+@pytest.mark.parametrize("prepare", ["", "warplens.prepare()"])
 def test_another_tool_hears_the_same(prepare: str, tool: Path, tmp_path: Path) -> None:
     text = f"""
 {prepare}
-with warpline.record("x"), nvtx.annotate("both"): pass
+with warplens.record("x"), nvtx.annotate("both"): pass
 nvtx.mark("outside")
 """
     run(tmp_path, text, NVTX_INJECTION64_PATH=str(tool), NVTX_TOOL_LOG=str(tmp_path / "log"))
-    assert messages(tmp_path / "x.warpline") == ["both"]
+    assert messages(tmp_path / "x.warplens") == ["both"]
     heard = (tmp_path / "log").read_text()
     assert b"both".hex() in heard
     assert b"outside".hex() in heard
@@ -504,30 +504,30 @@ nvtx.mark("outside")
 
 @pytest.mark.require("gcc")
 def test_another_tool_that_is_not_there_costs_nothing(tmp_path: Path) -> None:
-    text = "with warpline.record('x'), nvtx.annotate('x'): pass"
+    text = "with warplens.record('x'), nvtx.annotate('x'): pass"
     run(tmp_path, text, said=None, NVTX_INJECTION64_PATH="/no/such/tool.so")
-    report = info(tmp_path / "x.warpline")
+    report = info(tmp_path / "x.warplens")
     assert [row["code"] for row in report["diagnostics"]] == ["nvtx-tool"]
     assert "/no/such/tool.so" in report["diagnostics"][0]["message"]
     assert report["tables"]["nvtx_ranges"] == 1
 
 
 def test_a_program_that_never_annotates_is_told(tmp_path: Path) -> None:
-    run(tmp_path, "with warpline.record('x'): pass", said=None)
-    assert codes(tmp_path / "x.warpline") == ["no-nvtx"]
+    run(tmp_path, "with warplens.record('x'): pass", said=None)
+    assert codes(tmp_path / "x.warplens") == ["no-nvtx"]
 
 
 def test_names_of_an_earlier_recording_are_nothing_recorded(tmp_path: Path) -> None:
     text = """
 for name in ("first", "idle", "open"):
-    with warpline.record(name):
+    with warplens.record(name):
         if name == "first":
             with nvtx.annotate("range", domain="domain", category="category", payload={"a": 1}): pass
         if name == "open":
             nvtx.push_range("stays open")
 """
     run(tmp_path, text, said=None)
-    assert [codes(tmp_path / f"{name}.warpline") for name in ("first", "idle", "open")] == [[], ["no-nvtx"], []]
+    assert [codes(tmp_path / f"{name}.warplens") for name in ("first", "idle", "open")] == [[], ["no-nvtx"], []]
 
 
 Tmpfs = Callable[[str], Path]
@@ -536,23 +536,23 @@ Tmpfs = Callable[[str], Path]
 @pytest.mark.require("tmpfs")
 def test_a_full_disk_costs_ranges_which_are_counted(tmp_path: Path, tmpfs: Tmpfs) -> None:
     text = f"""
-with warpline.record("x", spool_dir={str(tmpfs("size=4m"))!r}, wait=True) as recording:
+with warplens.record("x", spool_dir={str(tmpfs("size=4m"))!r}, wait=True) as recording:
     for _ in range(200_000):
         with nvtx.annotate("x"): pass
 assert recording.wait()
 """
     run(tmp_path, text, said=None)
-    kept = rows(tmp_path / "x.warpline", "SELECT count(*)::INT FROM nvtx_ranges")[0][0]
+    kept = rows(tmp_path / "x.warplens", "SELECT count(*)::INT FROM nvtx_ranges")[0][0]
     sql = "SELECT coalesce(sum(count), 0)::INT FROM diagnostics WHERE code = 'dropped-records'"
     assert 0 < kept < 200_000
-    assert kept + rows(tmp_path / "x.warpline", sql)[0][0] == 200_000
+    assert kept + rows(tmp_path / "x.warplens", sql)[0][0] == 200_000
 
 
 @pytest.mark.require("tmpfs")
 def test_no_room_for_the_report_leaves_it_for_later(tmp_path: Path, tmpfs: Tmpfs) -> None:
     disk = tmpfs("size=2m")
     text = f"""
-with warpline.record({str(disk / "x")!r}, spool_dir="spool", wait=True) as recording, nvtx.annotate("x"):
+with warplens.record({str(disk / "x")!r}, spool_dir="spool", wait=True) as recording, nvtx.annotate("x"):
     with open({str(disk / "fill")!r}, "wb", 0) as file:
         try:
             while True: file.write(bytes(4096))
@@ -561,7 +561,7 @@ assert not recording.wait()
 """
     run(tmp_path, text, said=None)
     (disk / "fill").unlink()
-    assert messages(disk / "x.warpline") == ["x"]
+    assert messages(disk / "x.warplens") == ["x"]
 
 
 def test_an_ordinary_user_can_record(tmp_path: Path) -> None:
@@ -571,15 +571,15 @@ def test_an_ordinary_user_can_record(tmp_path: Path) -> None:
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env"]
     paths = os.pathsep.join([environment()["PYTHONPATH"], *(path for path in sys.path if path.endswith("site-packages"))])
     env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-    if subprocess.run([*nobody, python, "-c", "import warpline, pyarrow"], env=env, check=False, capture_output=True).returncode:
+    if subprocess.run([*nobody, python, "-c", "import warplens, pyarrow"], env=env, check=False, capture_output=True).returncode:
         pytest.skip("another user can run no such Python here")
     place = Path(tempfile.mkdtemp())  # not below tmp_path, which only we may enter
     place.chmod(0o777)
     try:
-        program = "import warpline\nfrom warpline import nvtx\nwith warpline.record('x', wait=True), nvtx.annotate('x'): pass"
+        program = "import warplens\nfrom warplens import nvtx\nwith warplens.record('x', wait=True), nvtx.annotate('x'): pass"
         done = subprocess.run([*nobody, python, "-c", program], cwd=place, env=env, check=False, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
-        assert messages(place / "x.warpline") == ["x"]
+        assert messages(place / "x.warplens") == ["x"]
         place.chmod(0o755)
         program = program.replace("'x', wait", "'y', wait")
         done = subprocess.run([*nobody, python, "-c", program], cwd=place, env=env, check=False, capture_output=True, text=True)

@@ -11,12 +11,12 @@ import pytest
 
 from tests.fake_cuda import FakeCuda
 from tests.integration.conftest import Target
-from tests.launching import environment, warpline
+from tests.launching import environment, warplens
 from tests.thorough import few
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.rules.base import Finding
-from warpline.rules.judging import judge
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.rules.base import Finding
+from warplens.rules.judging import judge
 
 pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(300)]
 
@@ -37,9 +37,9 @@ def record(folder: Path, target: Target, words: list[str]) -> Report:
     folder.mkdir()
     env = environment(**fake.environment(), TRUTH=str(folder / "said"))
     program = target("cuda_program", *fake.words())
-    run = warpline("profile", "-q", "-o", "x", "--trace=cuda", program, "malloc:1024", *words, "device_sync", cwd=folder, env=env)
+    run = warplens("profile", "-q", "-o", "x", "--trace=cuda", program, "malloc:1024", *words, "device_sync", cwd=folder, env=env)
     assert run.returncode == 0, run.stderr
-    return open_report(folder / "x.warpline")
+    return open_report(folder / "x.warplens")
 
 
 def found(report: Report, rule: str) -> tuple[Finding, ...]:

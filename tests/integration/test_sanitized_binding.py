@@ -30,9 +30,9 @@ Package = Callable[[tuple[str, ...]], Path]
 
 
 def build(folder: Path, words: tuple[str, ...]) -> None:
-    """Build the binding for this interpreter as `folder/warpline/nvtx/_binding.*.so`, beside the package's Python files."""
-    package = folder / "warpline"
-    shutil.copytree(ROOT / "src" / "warpline", package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    """Build the binding for this interpreter as `folder/warplens/nvtx/_binding.*.so`, beside the package's Python files."""
+    package = folder / "warplens"
+    shutil.copytree(ROOT / "src" / "warplens", package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     include = ("-isystem", nvtx_headers(), "-isystem", sysconfig.get_path("include"), f"-I{NATIVE / 'include'}")
     flags = ("-O1", "-std=c++20", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", *words)
 
@@ -68,8 +68,8 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Package:
 )
 def test_anything_goes(words: tuple[str, ...], arguments: list[str], instrumented: Package, tmp_path: Path) -> None:
     runtime = subprocess.run(["gcc", f"-print-file-name={RUNTIMES[words]}"], capture_output=True, text=True, check=True).stdout.strip()
-    environment = os.environ | OPTIONS | {"LD_PRELOAD": runtime, "PYTHONPATH": str(instrumented(words)), "WARPLINE_SPOOL": str(tmp_path)}
-    environment["NVTX_INJECTION64_PATH"] = str(ROOT / "src" / "warpline" / "_lib" / "libwarpline_agent.so")
+    environment = os.environ | OPTIONS | {"LD_PRELOAD": runtime, "PYTHONPATH": str(instrumented(words)), "WARPLENS_SPOOL": str(tmp_path)}
+    environment["NVTX_INJECTION64_PATH"] = str(ROOT / "src" / "warplens" / "_lib" / "libwarplens_agent.so")
     done = subprocess.run([sys.executable, PROGRAM, *arguments], env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert "Sanitizer" not in done.stderr, done.stderr[:6000]
     assert (done.returncode, done.stderr) == (0, "")

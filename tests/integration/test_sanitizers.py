@@ -13,7 +13,7 @@ from tests.capturing import Capture
 from tests.fake_cuda import FakeCuda, violations
 from tests.native_build import build_agent, build_target
 from tests.sanitizing import MEMORY, PATIENCE_S, THREADS, WITHOUT_LEAKS
-from warpline.capture.agent import CudaSettings
+from warplens.capture.agent import CudaSettings
 
 # Two instrumented builds of the agent take as long as a fifth of the other tests.
 pytestmark = [pytest.mark.exhaustive, pytest.mark.require("gcc"), pytest.mark.timeout(1200)]
@@ -63,7 +63,7 @@ def run(words: tuple[str, ...], name: str, arguments: list[str], folder: Path, *
 
 @pytest.mark.parametrize(("words", "name", "arguments"), RUNS, ids=lambda value: " ".join(value) if isinstance(value, list) else None)
 def test_the_agent(words: tuple[str, ...], name: str, arguments: list[str], folder: Path, tmp_path: Path) -> None:
-    run(words, name, arguments, folder, WARPLINE_SPOOL=str(tmp_path))
+    run(words, name, arguments, folder, WARPLENS_SPOOL=str(tmp_path))
     assert list(tmp_path.glob("*.spool"))
 
 
@@ -80,7 +80,7 @@ def test_recordings_begun_by_hand(words: tuple[str, ...], mode: str, count: int,
 @pytest.mark.parametrize("words", [THREADS, MEMORY], ids=["threads", "memory"])
 def test_another_tool(words: tuple[str, ...], folder: Path, tmp_path: Path) -> None:
     tool = build_target("nvtx_tool", tmp_path / "tool.so", words=(*words, "-shared", "-fPIC", "-fvisibility=hidden"))
-    environment = {"WARPLINE_NVTX_CHAIN": str(tool), "NVTX_TOOL_LOG": str(tmp_path / "log"), "WARPLINE_SPOOL": str(tmp_path)}
+    environment = {"WARPLENS_NVTX_CHAIN": str(tool), "NVTX_TOOL_LOG": str(tmp_path / "log"), "WARPLENS_SPOOL": str(tmp_path)}
     for name, arguments in (("nvtx_core", []), ("nvtx_storm", ["4", "500"]), ("nvtx_fork", ["fork"])):
         run(words, name, arguments, folder, **environment)
     assert (tmp_path / "log").read_text()
@@ -89,7 +89,7 @@ def test_another_tool(words: tuple[str, ...], folder: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("words", [THREADS, MEMORY], ids=["threads", "memory"])
 def test_windows_that_ranges_open(words: tuple[str, ...], folder: Path, tmp_path: Path) -> None:
     capture = Capture(tmp_path / "spool", trigger=1, message="capture", filter=2, domains=("other",))
-    run(words, "nvtx_window_storm", ["4", "3000", str(tmp_path / "log"), "capture"], folder, WARPLINE_SPOOL=str(capture.spool))
+    run(words, "nvtx_window_storm", ["4", "3000", str(tmp_path / "log"), "capture"], folder, WARPLENS_SPOOL=str(capture.spool))
     assert len(capture.windows()) > 1
     assert capture.names()
 
@@ -115,7 +115,7 @@ def test_cuda(words: tuple[str, ...], version: str, folder: Path, tmp_path: Path
         windows = {"open": False, "trigger": cuda.PROFILER_API} if "start" in script else {}
         settings = CudaSettings(flags=flags | (cuda.TOGGLE if windows else 0), flush_ms=1, backtrace=15)
         capture = Capture(tmp_path / str(number), cuda=settings, **{"open": True, **windows})
-        variables = fake.environment(agent=agent, log=tmp_path / "log") | WITHOUT_LEAKS | {"WARPLINE_SPOOL": str(capture.spool)}
+        variables = fake.environment(agent=agent, log=tmp_path / "log") | WITHOUT_LEAKS | {"WARPLENS_SPOOL": str(capture.spool)}
         done = subprocess.run(
             [program, *script.split()], env=os.environ | variables, capture_output=True, text=True, check=False, timeout=PATIENCE_S
         )

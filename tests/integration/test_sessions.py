@@ -18,17 +18,17 @@ import pytest
 
 from tests.launching import COMMAND, alive, environment, info, until
 from tests.thorough import few
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = pytest.mark.require("native")
 
 # No site-packages: what `pip install --no-deps` gives.
-BARE = (sys.executable, "-S", "-m", "warpline")
+BARE = (sys.executable, "-S", "-m", "warplens")
 
 # Records a range for each line that it reads, and says so: what lies in which window is certain.
 OBEDIENT = """
 import os, sys
-from warpline import nvtx
+from warplens import nvtx
 print("ready", os.getpid(), flush=True)
 for line in sys.stdin:
     with nvtx.annotate(line.strip()):
@@ -39,7 +39,7 @@ sys.exit(7)
 
 
 class Launched:
-    """A program under `warpline launch` or `profile`, that does what it is told."""
+    """A program under `warplens launch` or `profile`, that does what it is told."""
 
     def __init__(self, folder: Path, *words: str, command: Sequence[str] = COMMAND) -> None:
         (folder / "obedient.py").write_text(OBEDIENT, encoding="utf-8")
@@ -77,7 +77,7 @@ class Launched:
 
 @pytest.fixture
 def launch(tmp_path: Path) -> Iterator[Callable[..., Launched]]:
-    """Start a program with `warpline WORDS`; whatever is left of it is ended with the test."""
+    """Start a program with `warplens WORDS`; whatever is left of it is ended with the test."""
     started: list[Launched] = []
 
     def begin(*words: str, command: Sequence[str] = COMMAND) -> Launched:
@@ -97,18 +97,18 @@ def launch(tmp_path: Path) -> Iterator[Callable[..., Launched]]:
 
 
 def sessions_environment(folder: Path) -> dict[str, str]:
-    return environment(WARPLINE_RUNTIME_DIR=str(folder / "run"))
+    return environment(WARPLENS_RUNTIME_DIR=str(folder / "run"))
 
 
 def asked(folder: Path, *words: str, command: Sequence[str] = COMMAND) -> subprocess.CompletedProcess[str]:
-    """Run `warpline WORDS`, as in another terminal."""
+    """Run `warplens WORDS`, as in another terminal."""
     return subprocess.run(
         [*command, *words], cwd=folder, env=sessions_environment(folder), text=True, capture_output=True, check=False, timeout=60
     )
 
 
 def done(folder: Path, *words: str) -> str:
-    """Run `warpline WORDS`, which has to work; return all that it says."""
+    """Run `warplens WORDS`, which has to work; return all that it says."""
     result = asked(folder, *words)
     assert result.returncode == 0, result.stderr
     return result.stdout + result.stderr
@@ -151,8 +151,8 @@ def test_several_windows_of_one_run(launch: Callable[..., Launched], tmp_path: P
     status, errors = program.ends()
     assert status == 7
     assert f"session launch-{program.process.pid} records nothing yet" in errors
-    assert ranges(tmp_path / "x.warpline") == ["one", "two", "three"]
-    assert causes(tmp_path / "x.warpline") == [("command", "command"), ("command", "end")]
+    assert ranges(tmp_path / "x.warplens") == ["one", "two", "three"]
+    assert causes(tmp_path / "x.warplens") == [("command", "command"), ("command", "end")]
     assert list((tmp_path / "run").iterdir()) == []
 
 
@@ -162,15 +162,15 @@ def test_a_stop_brings_the_report_up_to_date_while_the_program_goes_on(launch: C
     program.does("one")
     said = done(tmp_path, "stop")
     assert "1 range" in said
-    assert "x.warpline" in said
-    assert so_far(tmp_path / "x.warpline") == ["one"]
+    assert "x.warplens" in said
+    assert so_far(tmp_path / "x.warplens") == ["one"]
     done(tmp_path, "start")
     program.does("two")
     done(tmp_path, "stop")
-    assert so_far(tmp_path / "x.warpline") == ["one", "two"]
+    assert so_far(tmp_path / "x.warplens") == ["one", "two"]
     program.does("three")
     assert program.ends()[0] == 7
-    assert ranges(tmp_path / "x.warpline") == ["one", "two"]
+    assert ranges(tmp_path / "x.warplens") == ["one", "two"]
 
 
 def test_a_profile_can_be_stopped_early_and_started_again(launch: Callable[..., Launched], tmp_path: Path) -> None:
@@ -181,20 +181,20 @@ def test_a_profile_can_be_stopped_early_and_started_again(launch: Callable[..., 
     done(tmp_path, "start", "--session", "mine")
     program.does("three")
     assert program.ends()[0] == 7
-    assert ranges(tmp_path / "x.warpline") == ["one", "three"]
-    assert causes(tmp_path / "x.warpline") == [("start", "command"), ("command", "end")]
+    assert ranges(tmp_path / "x.warplens") == ["one", "three"]
+    assert causes(tmp_path / "x.warplens") == [("start", "command"), ("command", "end")]
 
 
 def test_shutdown_finishes_the_report_and_the_program_goes_on(launch: Callable[..., Launched], tmp_path: Path) -> None:
     program = launch("profile", "-o", "x")
     program.does("one")
     assert "the report is finished" in done(tmp_path, "shutdown")
-    assert ranges(tmp_path / "x.warpline") == ["one"]
-    assert not (tmp_path / "x.warpline" / "pending.d").exists()
+    assert ranges(tmp_path / "x.warplens") == ["one"]
+    assert not (tmp_path / "x.warplens" / "pending.d").exists()
     assert asked(tmp_path, "status").returncode == 2  # the session is over
     program.does("two")
     assert program.ends()[0] == 7
-    assert ranges(tmp_path / "x.warpline") == ["one"]
+    assert ranges(tmp_path / "x.warplens") == ["one"]
 
 
 def test_shutdown_kills_only_when_asked(launch: Callable[..., Launched], tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_shutdown_kills_only_when_asked(launch: Callable[..., Launched], tmp_pat
     done(tmp_path, "shutdown", "--kill", "sigterm")
     assert program.ends()[0] == 128 + signal.SIGTERM
     assert not alive(program.pid)
-    assert ranges(tmp_path / "x.warpline") == ["one"]
+    assert ranges(tmp_path / "x.warplens") == ["one"]
 
 
 def test_which_of_several_sessions_is_meant(launch: Callable[..., Launched], tmp_path: Path) -> None:
@@ -224,8 +224,8 @@ def test_which_of_several_sessions_is_meant(launch: Callable[..., Launched], tmp
     assert "obedient.py" in done(tmp_path, "sessions")
     first.ends()
     second.ends()
-    assert ranges(tmp_path / "x.warpline") == []
-    assert ranges(tmp_path / "y.warpline") == ["two"]
+    assert ranges(tmp_path / "x.warplens") == []
+    assert ranges(tmp_path / "y.warplens") == ["two"]
 
 
 def test_a_name_is_for_one_session_and_costs_no_report(launch: Callable[..., Launched], tmp_path: Path) -> None:
@@ -236,9 +236,9 @@ def test_a_name_is_for_one_session_and_costs_no_report(launch: Callable[..., Lau
     refused = asked(tmp_path, "profile", "-f", "-o", "old", "--session-new", "mine", "true")
     assert refused.returncode == 2
     assert "A session mine runs already" in refused.stderr
-    assert ranges(tmp_path / "old.warpline") == ["precious"]
+    assert ranges(tmp_path / "old.warplens") == ["precious"]
     assert asked(tmp_path, "profile", "-o", "z", "--session-new", "a/b", "true").returncode == 2
-    assert not (tmp_path / "z.warpline").exists()
+    assert not (tmp_path / "z.warplens").exists()
 
 
 def test_names_know_the_fields_of_reports(launch: Callable[..., Launched], tmp_path: Path) -> None:
@@ -255,13 +255,13 @@ def test_a_killed_launcher_is_told_and_its_report_finished_later(launch: Callabl
     gone = asked(tmp_path, "status")
     assert gone.returncode == 1
     assert f"The launcher of session mine (process {program.process.pid}) was killed." in gone.stderr
-    assert "warpline info" in gone.stderr
+    assert "warplens info" in gone.stderr
     assert json.loads(done(tmp_path, "sessions", "-f", "json"))[0]["state"] == "killed"
     program.does("two")
     assert program.process.stdin is not None
     program.process.stdin.close()
     until(lambda: not alive(program.pid), "the program to end")
-    assert info(tmp_path / "x.warpline")["tables"]["nvtx_ranges"] == 2
+    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == 2
     assert json.loads(done(tmp_path, "sessions", "-f", "json")) == []
     again = launch("launch", "-o", "y", "--session-new", "other")
     assert [row["session"] for row in json.loads(done(tmp_path, "sessions", "-f", "json"))] == ["other"]
@@ -279,9 +279,9 @@ def test_who_waits_for_a_snapshot_gets_the_report_when_the_program_ends(launch: 
     os.kill(program.pid, signal.SIGTERM)
     said, errors = stopping.communicate(timeout=60)
     assert stopping.returncode == 0, errors
-    assert "x.warpline" in said
+    assert "x.warplens" in said
     assert program.ends()[0] == 128 + signal.SIGTERM
-    assert ranges(tmp_path / "x.warpline") == ["one"]
+    assert ranges(tmp_path / "x.warplens") == ["one"]
 
 
 def test_a_suspended_launcher_is_told_at_once(launch: Callable[..., Launched], tmp_path: Path) -> None:
@@ -296,11 +296,11 @@ def test_a_suspended_launcher_is_told_at_once(launch: Callable[..., Launched], t
     done(tmp_path, "start")
     program.does("one")
     assert program.ends()[0] == 7
-    assert ranges(tmp_path / "x.warpline") == ["one"]
+    assert ranges(tmp_path / "x.warplens") == ["one"]
 
 
 def test_nothing_to_stop_is_told(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    assert "warpline launch PROGRAM" in asked(tmp_path, "start").stderr
+    assert "warplens launch PROGRAM" in asked(tmp_path, "start").stderr
     assert asked(tmp_path, "start").returncode == 2
     assert "no session runs" in done(tmp_path, "sessions")
     launch("launch", "-o", "x")
@@ -318,7 +318,7 @@ def test_a_deleted_runtime_directory_comes_back(launch: Callable[..., Launched],
     done(tmp_path, "start", "--session", "mine")
     program.does("one")
     assert program.ends()[0] == 7
-    assert ranges(tmp_path / "x.warpline") == ["one"]
+    assert ranges(tmp_path / "x.warplens") == ["one"]
     assert list((tmp_path / "run").iterdir()) == []
 
 
@@ -326,18 +326,18 @@ def test_without_a_place_for_the_session_the_program_runs_all_the_same(tmp_path:
     (tmp_path / "run").touch()
     result = asked(tmp_path, "profile", "-o", "x", "sh", "-c", "exit 3")
     assert result.returncode == 3
-    assert "no-session" in {row["code"] for row in info(tmp_path / "x.warpline")["diagnostics"]}
+    assert "no-session" in {row["code"] for row in info(tmp_path / "x.warplens")["diagnostics"]}
     refused = asked(tmp_path, "profile", "-o", "y", "--session-new", "mine", "true")
     assert refused.returncode == 1
-    assert "WARPLINE_RUNTIME_DIR" in refused.stderr
-    assert not (tmp_path / "y.warpline").exists()
+    assert "WARPLENS_RUNTIME_DIR" in refused.stderr
+    assert not (tmp_path / "y.warplens").exists()
 
 
 def test_a_program_that_cannot_start_leaves_no_session(tmp_path: Path) -> None:
     (tmp_path / "bad").write_text("#!/no/such/interpreter\n")
     (tmp_path / "bad").chmod(0o755)
     assert asked(tmp_path, "launch", "-o", "x", "./bad").returncode == 127
-    assert not (tmp_path / "x.warpline").exists()
+    assert not (tmp_path / "x.warplens").exists()
     assert list((tmp_path / "run").iterdir()) == []
 
 
@@ -354,7 +354,7 @@ def test_sessions_of_others_are_not_seen(launch: Callable[..., Launched], tmp_pa
     launch("launch", "-o", "x", "--session-new", "mine")
     code = """
         import os
-        from warpline.cli.commands.sessions import command
+        from warplens.cli.commands.sessions import command
         command(["-f", "json"], standalone_mode=False)
         os.setgroups([]); os.setgid(12345); os.setuid(12345)
         command(["-f", "json"], standalone_mode=False)
@@ -383,16 +383,16 @@ def test_all_of_it_without_dependencies(launch: Callable[..., Launched], tmp_pat
     assert "not recording" in bare("stop", "--keep", "30") + bare("status")
     assert asked(tmp_path, "stop", "--what", "1", command=BARE).returncode == 2
     assert asked(tmp_path, "stop", "--keep", "long", command=BARE).returncode == 2
-    assert bare("shutdown", "--kill", "none").startswith("mine: it is over; x.warpline")
+    assert bare("shutdown", "--kill", "none").startswith("mine: it is over; x.warplens")
     assert program.ends()[0] == 7
-    assert ranges(tmp_path / "x.warpline") == ["one", "three"]
+    assert ranges(tmp_path / "x.warplens") == ["one", "three"]
 
 
 @pytest.mark.parametrize("words", few(["start", "stop", "status", "sessions", "shutdown"]))
 def test_the_commands_load_nothing_heavy(words: str, tmp_path: Path) -> None:
     code = f"""
         import sys
-        from warpline.cli.group import run
+        from warplens.cli.group import run
         run([{words!r}])
         heavy = {{"numpy", "pyarrow", "duckdb", "rich", "pandas", "subprocess", "asyncio", "tempfile"}}
         sys.exit(", ".join(heavy & set(sys.modules)) or 0)
@@ -410,14 +410,14 @@ def test_the_last_seconds_are_saved_by_a_signal(launch: Callable[..., Launched],
     os.kill(program.process.pid, signal.SIGUSR2)
     assert program.process.stderr is not None
     assert "saved the last 30 s into" in program.process.stderr.readline()
-    assert so_far(tmp_path / "x.warpline") == ["one"]
+    assert so_far(tmp_path / "x.warplens") == ["one"]
     program.does("two")
     assert "window" in done(tmp_path, "stop", "--keep", "20")
     program.does("three")
     assert state(tmp_path)["phase"] == "recording"
     assert program.ends()[0] == 7
-    assert ranges(tmp_path / "x.warpline") == ["one", "two", "three"]
-    assert [closed_by for _, closed_by in causes(tmp_path / "x.warpline")] == ["keep", "keep", "end"]
+    assert ranges(tmp_path / "x.warplens") == ["one", "two", "three"]
+    assert [closed_by for _, closed_by in causes(tmp_path / "x.warplens")] == ["keep", "keep", "end"]
 
 
 def test_the_signal_reaches_programs_without_flight_recorder(tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-import warpline
+import warplens
 from tests.launching import COMMAND, environment
 
 pytestmark = pytest.mark.require("native")
 
 _PROGRAM = """
 import asyncio
-from warpline import nvtx
+from warplens import nvtx
 
 @nvtx.annotate()
 def call(): pass
@@ -49,7 +49,7 @@ def test_ranges_have_their_task_and_parent_in_the_report(tmp_path: Path) -> None
     (tmp_path / "program.py").write_text(_PROGRAM)
     command = [*COMMAND, "profile", "-q", "-o", "run", "--", sys.executable, "program.py"]
     subprocess.run(command, cwd=tmp_path, env=environment(), check=True, capture_output=True, timeout=100)
-    report = warpline.open(tmp_path / "run.warpline")
+    report = warplens.open(tmp_path / "run.warplens")
     rows = report.sql(
         "SELECT r.message AS name, t.library, p.message AS parent, r.depth, r.style, count(*) AS n FROM nvtx_ranges r"
         " LEFT JOIN nvtx_ranges p ON r.parent = p.id LEFT JOIN tasks t ON r.task = t.task GROUP BY ALL ORDER BY min(r.start), 3 NULLS FIRST"

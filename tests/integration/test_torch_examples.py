@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.pieces import LIBRARIES, find_library
-from warpline.query.report import open as open_report
+from warplens.query.report import open as open_report
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "torch_mistakes"
@@ -28,7 +28,7 @@ def test_runs_and_says_where_it_is(tmp_path: Path, name: str, words: list[str]) 
     assert found is not None
     program = [found[0], str(EXAMPLES / f"{name}.py"), "--steps", str(STEPS), "--batch", "8", *words]
     done = subprocess.run(
-        [sys.executable, "-m", "warpline", "profile", "-q", "-o", str(tmp_path / "run"), "--", *program],
+        [sys.executable, "-m", "warplens", "profile", "-q", "-o", str(tmp_path / "run"), "--", *program],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -37,7 +37,7 @@ def test_runs_and_says_where_it_is(tmp_path: Path, name: str, words: list[str]) 
     )
     assert done.returncode == 0, done.stderr
     assert "steps/s on " in done.stdout
-    with open_report(tmp_path / "run.warpline") as report:
+    with open_report(tmp_path / "run.warplens") as report:
         counts = Counter(report.table("nvtx_ranges", ["message"]).column("message").to_pylist())
     # the graph of the fixed one is captured from warmed-up steps, and replays have no ranges of their own
     assert {key: counts[key] for key in ("step", "load", "train")} == dict.fromkeys(("step", "load", "train"), STEPS + 1)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.launching import COMMAND, SRC, codes, environment, info, program, until, warpline
-from warpline.handover import pending
+from tests.launching import COMMAND, SRC, codes, environment, info, program, until, warplens
+from warplens.handover import pending
 
 pytestmark = pytest.mark.require("native")
 
@@ -42,9 +42,9 @@ def ancestors(rows: Rows, row: dict[str, Any]) -> list[str]:
 def test_a_shell_and_what_it_runs(tmp_path: Path) -> None:
     inner = program(tmp_path / "inner.py", "sys.exit(3)")
     script = f"ls / >/dev/null; ({inner}; exit 4); env -i sleep 0; exec sh -c 'kill -9 $$'"
-    result = warpline("profile", "-o", "x", "sh", "-c", script, cwd=tmp_path)
+    result = warplens("profile", "-o", "x", "sh", "-c", script, cwd=tmp_path)
     assert result.returncode == 137, result.stderr
-    rows = processes(tmp_path / "x.warpline")
+    rows = processes(tmp_path / "x.warplens")
     inner_row, listing, sleep = named(rows, "inner.py"), named(rows, "ls"), named(rows, "sleep")
     assert (inner_row["recorded"], inner_row["exit_status"], inner_row["ended"]) == (True, 3, "exit")
     assert (listing["recorded"], listing["exit_status"], listing["not_recorded"]) == (False, 0, "made no NVTX or CUDA call")
@@ -53,28 +53,28 @@ def test_a_shell_and_what_it_runs(tmp_path: Path) -> None:
     (primary,) = (row for row in rows if row["primary"])
     assert (primary["exit_status"], primary["ended"], primary["began"]) == (137, "signal", "exec")
     assert 4 in [row["exit_status"] for row in rows if row["began"] == "fork"]
-    text = warpline("info", "x", cwd=tmp_path).stdout
+    text = warplens("info", "x", cwd=tmp_path).stdout
     assert "killed by SIGKILL" in text
     assert "inner.py" in text
 
 
 def test_hundreds_of_silent_children(tmp_path: Path) -> None:
     text = "import os\nfor _ in range(300):\n    os.spawnv(os.P_WAIT, '/bin/true', ['true'])\n"
-    result = warpline("profile", "-o", "x", program(tmp_path / "many.py", text), cwd=tmp_path)
+    result = warplens("profile", "-o", "x", program(tmp_path / "many.py", text), cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "1 process, " in result.stderr
     assert "silent processes" in result.stderr
-    rows = processes(tmp_path / "x.warpline")
+    rows = processes(tmp_path / "x.warplens")
     true = [row for row in rows if row["name"] == "true"]
     assert len(true) == 300
     assert {(row["exit_status"], row["ended"], row["recorded"]) for row in true} == {(0, "exit", False)}
-    listed = warpline("info", "x", cwd=tmp_path).stdout
+    listed = warplens("info", "x", cwd=tmp_path).stdout
     assert "… 299 more like it" in listed
     assert len(listed.splitlines()) < 60
-    exported = warpline("export", "x", "-t", "chrome", "-o", "x.json", cwd=tmp_path)
+    exported = warplens("export", "x", "-t", "chrome", "-o", "x.json", cwd=tmp_path)
     assert exported.returncode == 0, exported.stderr
     assert (tmp_path / "x.json").read_text().count("process_name") == 1
-    assert "true" not in warpline("timeline", "x", cwd=tmp_path).stdout
+    assert "true" not in warplens("timeline", "x", cwd=tmp_path).stdout
 
 
 DAEMON = """
@@ -94,8 +94,8 @@ os.wait()
 
 def test_a_daemon_that_is_waited_for(tmp_path: Path) -> None:
     (tmp_path / "end").touch()
-    warpline("profile", "-o", "x", program(tmp_path / "daemon.py", DAEMON), cwd=tmp_path)
-    rows = processes(tmp_path / "x.warpline")
+    warplens("profile", "-o", "x", program(tmp_path / "daemon.py", DAEMON), cwd=tmp_path)
+    rows = processes(tmp_path / "x.warplens")
     (daemon,) = (row for row in rows if row["exit_status"] == 7)
     assert (daemon["began"], daemon["ended"], daemon["recorded"]) == ("fork", "exit", True)
 
@@ -107,11 +107,11 @@ def test_a_daemon_that_outlives_the_recording(tmp_path: Path) -> None:
     nowhere = subprocess.DEVNULL
     subprocess.run(command, cwd=tmp_path, env=environment(), stdin=nowhere, stdout=nowhere, stderr=nowhere, check=True, timeout=60)
     (tmp_path / "end").touch()
-    rows = processes(tmp_path / "x.warpline")
+    rows = processes(tmp_path / "x.warplens")
     (daemon,) = (row for row in rows if row["ended"] == "running")
     assert (daemon["began"], daemon["exit_status"], daemon["recorded"]) == ("fork", None, True)
-    assert "still-running" in codes(tmp_path / "x.warpline")
-    assert "still running" in warpline("info", "x", cwd=tmp_path).stdout
+    assert "still-running" in codes(tmp_path / "x.warplens")
+    assert "still running" in warplens("info", "x", cwd=tmp_path).stdout
 
 
 def test_the_launcher_is_killed_while_children_run(tmp_path: Path) -> None:
@@ -119,12 +119,12 @@ def test_the_launcher_is_killed_while_children_run(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*COMMAND, "profile", "-o", "x", str(script)], cwd=tmp_path, env=environment(), start_new_session=True
     ) as launcher:
-        until(lambda: any(b"sleep\x0060\0" in path.read_bytes() for path in tmp_path.glob("x.warpline/spool/*/processes.log")), "the child")
+        until(lambda: any(b"sleep\x0060\0" in path.read_bytes() for path in tmp_path.glob("x.warplens/spool/*/processes.log")), "the child")
         launcher.kill()
         launcher.wait()
         os.killpg(launcher.pid, signal.SIGKILL)
-    until(lambda: not pending.running(tmp_path / "x.warpline"), "the end of all")
-    rows = processes(tmp_path / "x.warpline")
+    until(lambda: not pending.running(tmp_path / "x.warplens"), "the end of all")
+    rows = processes(tmp_path / "x.warplens")
     assert (named(rows, "parent.py")["recorded"], named(rows, "sleep")["recorded"]) == (True, False)
     assert named(rows, "sleep")["exit_status"] is None  # nobody was told
     assert ancestors(rows, named(rows, "sleep"))[:2] == ["sh", "parent.py"]
@@ -134,47 +134,47 @@ def test_the_launcher_is_killed_while_children_run(tmp_path: Path) -> None:
 def test_programs_that_cannot_be_followed(tmp_path: Path) -> None:
     (tmp_path / "s.c").write_text("int main(void) { return 5; }\n")
     subprocess.run(["gcc", "-static", "s.c", "-o", "fixed"], cwd=tmp_path, check=True)
-    alone = warpline("profile", "-o", "alone", "./fixed", cwd=tmp_path)
+    alone = warplens("profile", "-o", "alone", "./fixed", cwd=tmp_path)
     assert alone.returncode == 5
     assert "cannot be followed, because it is linked statically" in alone.stderr
-    (row,) = processes(tmp_path / "alone.warpline")
+    (row,) = processes(tmp_path / "alone.warplens")
     assert (row["primary"], row["exit_status"], row["not_recorded"], row["name"]) == (True, 5, "static", "fixed")
-    below = warpline("profile", "-o", "below", "sh", "-c", "./fixed; ls >/dev/null", cwd=tmp_path)
+    below = warplens("profile", "-o", "below", "sh", "-c", "./fixed; ls >/dev/null", cwd=tmp_path)
     assert below.returncode == 0, below.stderr
-    rows = processes(tmp_path / "below.warpline")
+    rows = processes(tmp_path / "below.warplens")
     assert (named(rows, "fixed")["exit_status"], named(rows, "fixed")["not_recorded"]) == (5, "static")
     assert named(rows, "ls")["not_recorded"] == "made no NVTX or CUDA call"
-    assert "not recorded: static" in warpline("info", "below", cwd=tmp_path).stdout
+    assert "not recorded: static" in warplens("info", "below", cwd=tmp_path).stdout
 
 
-def test_warpline_in_a_directory_that_ld_preload_cannot_name(tmp_path: Path) -> None:
-    shutil.copytree(SRC / "warpline", tmp_path / "a b:c" / "warpline", ignore=shutil.ignore_patterns("__pycache__"))
+def test_warplens_in_a_directory_that_ld_preload_cannot_name(tmp_path: Path) -> None:
+    shutil.copytree(SRC / "warplens", tmp_path / "a b:c" / "warplens", ignore=shutil.ignore_patterns("__pycache__"))
     runtime = tmp_path / "run"
     runtime.mkdir(mode=0o700)
-    begin = f"import sys; sys.path.insert(0, {str(tmp_path / 'a b:c')!r}); from warpline.cli.main import main; main()"
+    begin = f"import sys; sys.path.insert(0, {str(tmp_path / 'a b:c')!r}); from warplens.cli.main import main; main()"
     env = {**environment(XDG_RUNTIME_DIR=str(runtime)), "PYTHONPATH": ""}
     command = [sys.executable, "-c", begin, "profile", "-o", "x", "sh", "-c", "ls / >/dev/null; true"]
     result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60)
     assert result.returncode == 0, result.stderr
     assert "ERROR: ld.so" not in result.stderr
-    assert named(processes(tmp_path / "x.warpline"), "ls")["exit_status"] == 0
-    assert not [path for path in runtime.iterdir() if path.name != "warpline"]  # the link is gone
+    assert named(processes(tmp_path / "x.warplens"), "ls")["exit_status"] == 0
+    assert not [path for path in runtime.iterdir() if path.name != "warplens"]  # the link is gone
 
 
 def test_the_users_own_preload_stays_first(tmp_path: Path) -> None:
     text = "print(os.environ['LD_PRELOAD'])"
-    result = warpline("profile", "-q", "-o", "x", "-e", "LD_PRELOAD=libm.so.6", program(tmp_path / "p.py", text), cwd=tmp_path)
+    result = warplens("profile", "-q", "-o", "x", "-e", "LD_PRELOAD=libm.so.6", program(tmp_path / "p.py", text), cwd=tmp_path)
     assert result.stdout.strip().split(":")[0] == "libm.so.6", result.stderr
-    assert result.stdout.strip().endswith("libwarpline_preload.so")
+    assert result.stdout.strip().endswith("libwarplens_preload.so")
 
 
 def test_no_variable_of_the_program_is_in_the_report(tmp_path: Path) -> None:
     text = "import subprocess\nsubprocess.run(['true'])"
     env = environment(A_SECRET="correct horse battery staple")
-    warpline("profile", "-q", "--keep-raw", "-o", "x", program(tmp_path / "p.py", text), cwd=tmp_path, env=env)
-    for path in (tmp_path / "x.warpline").rglob("*"):
+    warplens("profile", "-q", "--keep-raw", "-o", "x", program(tmp_path / "p.py", text), cwd=tmp_path, env=env)
+    for path in (tmp_path / "x.warplens").rglob("*"):
         assert not path.is_file() or b"battery staple" not in path.read_bytes(), path
-    (raw,) = (tmp_path / "x.warpline" / "raw").rglob("processes.log")
+    (raw,) = (tmp_path / "x.warplens" / "raw").rglob("processes.log")
     assert raw.stat().st_mode & 0o777 == 0o600
 
 
@@ -183,12 +183,12 @@ def test_the_deleted_spool_of_a_tree(tmp_path: Path) -> None:
 import subprocess
 subprocess.run(["ls", "/"], stdout=subprocess.DEVNULL)
 import shutil
-shutil.rmtree(os.environ["WARPLINE_SPOOL"])
-while not os.path.exists(os.environ["WARPLINE_SPOOL"] + "/processes.log"):
+shutil.rmtree(os.environ["WARPLENS_SPOOL"])
+while not os.path.exists(os.environ["WARPLENS_SPOOL"] + "/processes.log"):
     time.sleep(0.01)
 subprocess.run(["sleep", "0"])
 """
-    result = warpline("profile", "-o", "x", program(tmp_path / "p.py", text), cwd=tmp_path)
+    result = warplens("profile", "-o", "x", program(tmp_path / "p.py", text), cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    rows = processes(tmp_path / "x.warpline")
+    rows = processes(tmp_path / "x.warplens")
     assert [named(rows, name)["exit_status"] for name in ("ls", "sleep", "p.py")] == [0, 0, 0]

@@ -1,4 +1,4 @@
-"""The WebSocket of `warpline view`: the answers of requests, to our own page alone, however it is asked."""
+"""The WebSocket of `warplens view`: the answers of requests, to our own page alone, however it is asked."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.viewing import PICTURE, Client, Talk, serving
-from warpline.testing.timeline import timeline
-from warpline.viewer import limits
+from warplens.testing.timeline import timeline
+from warplens.viewer import limits
 
 pytestmark = pytest.mark.require("native")
 VIEWPORT = "viewport?report=0&begin=0&end=1e6&width=800&tracks=0-9&limit=100&generation=1"
@@ -18,7 +18,7 @@ VIEWPORT = "viewport?report=0&begin=0&end=1e6&width=800&tracks=0-9&limit=100&gen
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    path = tmp_path_factory.mktemp("view") / "run.warpline"
+    path = tmp_path_factory.mktemp("view") / "run.warplens"
     timeline(path, PICTURE)
     with serving(path) as found:
         yield found
@@ -74,7 +74,7 @@ def test_bytes_and_long_messages_end_it(client: Client) -> None:
     "headers",
     [
         {"cookie": None},
-        {"cookie": "warpline=1"},
+        {"cookie": "warplens=1"},
         {"origin": "http://evil.example"},
         {"origin": "null"},
         {"host": "evil.example"},

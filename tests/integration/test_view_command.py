@@ -1,4 +1,4 @@
-"""`warpline view` as people start it: its address, what it refuses, files of other tools, running programs, Perfetto."""
+"""`warplens view` as people start it: its address, what it refuses, files of other tools, running programs, Perfetto."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from urllib.request import HTTPCookieProcessor, Request, build_opener
 import pytest
 
 from tests.browsing import served
-from tests.launching import COMMAND, environment, until, warpline
+from tests.launching import COMMAND, environment, until, warplens
 from tests.viewing import PICTURE
-from warpline.testing.timeline import timeline
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.require("native")
 
@@ -39,7 +39,7 @@ HOSTILE = (
 # Records a range for each line that it reads.
 OBEDIENT = """
 import sys
-from warpline import nvtx
+from warplens import nvtx
 print("ready", flush=True)
 for line in sys.stdin:
     with nvtx.annotate(line.strip()):
@@ -69,8 +69,8 @@ class Visitor:
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    timeline(tmp_path / "run.warpline", PICTURE)
-    return tmp_path / "run.warpline"
+    timeline(tmp_path / "run.warplens", PICTURE)
+    return tmp_path / "run.warplens"
 
 
 def test_the_address_is_printed_and_ctrl_c_ends_it(report: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_browser_is_started_where_there_is_a_screen(report: Path, tmp_path: Pa
     ],
 )
 def test_what_cannot_be_shown_is_told(report: Path, words: list[str], told: str) -> None:
-    result = warpline("view", "--no-browser", *words, cwd=report.parent)
+    result = warplens("view", "--no-browser", *words, cwd=report.parent)
     assert result.returncode != 0
     assert told in result.stderr
 
@@ -145,7 +145,7 @@ def test_a_port_that_is_taken_is_told(report: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        result = warpline("view", "--port", str(taken.getsockname()[1]), "run", cwd=report.parent)
+        result = warplens("view", "--port", str(taken.getsockname()[1]), "run", cwd=report.parent)
     assert result.returncode == 2
     assert "cannot listen" in result.stderr
 
@@ -171,7 +171,7 @@ def test_other_machines_get_in_when_they_are_let(report: Path) -> None:
 
 def test_a_broken_report_is_told(report: Path) -> None:
     next((report / "manifest.d").glob("*.json")).write_text("{")
-    result = warpline("view", "--no-browser", "run", cwd=report.parent)
+    result = warplens("view", "--no-browser", "run", cwd=report.parent)
     assert result.returncode == 1
     assert "broken" in result.stderr
 
@@ -193,9 +193,9 @@ def test_a_report_that_cannot_be_written_to_is_shown(report: Path, tmp_path: Pat
 
 
 def test_hostile_names_are_text_and_nothing_else(tmp_path: Path) -> None:
-    timeline(tmp_path / "x.warpline", "main |" + "[r ]" * len(HOSTILE))
-    _rename(tmp_path / "x.warpline", HOSTILE)
-    with served("x.warpline", cwd=tmp_path) as server:
+    timeline(tmp_path / "x.warplens", "main |" + "[r ]" * len(HOSTILE))
+    _rename(tmp_path / "x.warplens", HOSTILE)
+    with served("x.warplens", cwd=tmp_path) as server:
         visitor = Visitor(server.url)
         assert visitor.get("/api/1/tracks?report=0")
         view = visitor.get("/api/1/viewport?report=0&begin=0&end=1000000&width=1000&tracks=0-9")
@@ -276,7 +276,7 @@ def recording(folder: Path) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [*COMMAND, "profile", "-o", "live", sys.executable, "obedient.py"],
         cwd=folder,
-        env=environment(WARPLINE_RUNTIME_DIR=str(folder / "run")),
+        env=environment(WARPLENS_RUNTIME_DIR=str(folder / "run")),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -305,8 +305,8 @@ def does(process: subprocess.Popen[str], name: str) -> None:
 def test_a_running_program_is_followed(tmp_path: Path) -> None:
     with recording(tmp_path) as process:
         does(process, "first")
-        env = environment(WARPLINE_RUNTIME_DIR=str(tmp_path / "run"))
-        with served("--follow", "live.warpline", cwd=tmp_path, env=env) as server:
+        env = environment(WARPLENS_RUNTIME_DIR=str(tmp_path / "run"))
+        with served("--follow", "live.warplens", cwd=tmp_path, env=env) as server:
             visitor = Visitor(server.url)
 
             def seen(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""`warpline view --export`: a page that opens from disk, answers from what it holds, and is not broken out of by any name."""
+"""`warplens view --export`: a page that opens from disk, answers from what it holds, and is not broken out of by any name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.browsing import Visit, visiting
 from tests.hostile_names import NAMES
-from tests.launching import warpline
+from tests.launching import warplens
 from tests.viewed_training import TICK, training
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ STEP = 87 * TICK
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("export")
-    training(folder / "run.warpline", steps=3)
-    ran = warpline("view", "--export", "page.html", "run.warpline", cwd=folder)
+    training(folder / "run.warplens", steps=3)
+    ran = warplens("view", "--export", "page.html", "run.warplens", cwd=folder)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("page.html (")
     assert "not in it: SQL" in ran.stderr
@@ -74,12 +74,12 @@ def test_what_only_the_report_knows_says_how_to_ask_it(visit: Visit) -> None:
     page.get_by_role("tab", name="SQL").click()
     page.get_by_role("textbox", name=re.compile("SQL")).fill("SELECT 1")
     page.get_by_role("button", name="Run").click()
-    page.get_by_role("tabpanel").get_by_text(re.compile("warpline view run")).first.wait_for()
+    page.get_by_role("tabpanel").get_by_text(re.compile("warplens view run")).first.wait_for()
 
 
 def test_names_are_text(browser: Browser, tmp_path: Path) -> None:
-    training(tmp_path / "run.warpline", steps=1, rename=dict(zip(("step", "load", "forward", "backward", "optimizer"), NAMES, strict=True)))
-    ran = warpline("view", "--export", "page.html", "run.warpline", cwd=tmp_path)
+    training(tmp_path / "run.warplens", steps=1, rename=dict(zip(("step", "load", "forward", "backward", "optimizer"), NAMES, strict=True)))
+    ran = warplens("view", "--export", "page.html", "run.warplens", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     with visiting(browser, (tmp_path / "page.html").as_uri()) as visit:
         assert visit.page.evaluate("window.broken") is None
@@ -92,17 +92,17 @@ def test_names_are_text(browser: Browser, tmp_path: Path) -> None:
 
 def test_a_page_that_exists_is_kept_unless_told(page: Path) -> None:
     before = page.read_bytes()
-    report = page.parents[1] / "run.warpline"
-    ran = warpline("view", "--export", page.name, str(report), cwd=page.parent)
+    report = page.parents[1] / "run.warplens"
+    ran = warplens("view", "--export", page.name, str(report), cwd=page.parent)
     assert ran.returncode == 2
     assert "-f replaces it" in ran.stderr
     assert page.read_bytes() == before
-    assert warpline("view", "-f", "--export", page.name, str(report), cwd=page.parent).returncode == 0
+    assert warplens("view", "-f", "--export", page.name, str(report), cwd=page.parent).returncode == 0
 
 
 def test_it_goes_with_neither_follow_nor_perfetto(page: Path) -> None:
-    report = page.parents[1] / "run.warpline"
+    report = page.parents[1] / "run.warplens"
     for option in ("--follow", "--perfetto"):
-        ran = warpline("view", "--export", "other.html", option, str(report), cwd=page.parent)
+        ran = warplens("view", "--export", "other.html", option, str(report), cwd=page.parent)
         assert ran.returncode == 2, option
         assert "--export" in ran.stderr

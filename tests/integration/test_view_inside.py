@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browsing import Server, served, visiting
-from warpline.testing.kernel_insides import Launch, launch_tables, pipeline
-from warpline.testing.timeline import timeline
+from warplens.testing.kernel_insides import Launch, launch_tables, pipeline
+from warplens.testing.timeline import timeline
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -29,8 +29,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         Launch("gemm", begin, end, list(pipeline(begin + 500, end - 500, blocks=12)), kernel=row, api=row)
         for row, (begin, end) in enumerate(((12_000, 40_000), (46_000, 60_000)))
     ]
-    timeline(folder / "run.warpline", PICTURE, cuda={"gpu0": {"name": "H100"}}, tables=launch_tables(launches))
-    with served(folder / "run.warpline", cwd=folder) as started:
+    timeline(folder / "run.warplens", PICTURE, cuda={"gpu0": {"name": "H100"}}, tables=launch_tables(launches))
+    with served(folder / "run.warplens", cwd=folder) as started:
         yield started
 
 

@@ -23,7 +23,7 @@ INSIDE = 10 * TICK  # in a step: in `load`, in its copy's call
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("view")
-    with served(training(folder / "run.warpline"), cwd=folder) as started:
+    with served(training(folder / "run.warplens"), cwd=folder) as started:
         yield started
 
 
@@ -34,11 +34,11 @@ def visit(browser: Browser, server: Server) -> Iterator[Visit]:
 
 
 def test_what_was_recorded_is_there_at_once(visit: Visit) -> None:
-    assert visit.page.title() == "run – warpline"
+    assert visit.page.title() == "run – warplens"
     assert "token" not in visit.page.url
     for name in ("rank 0: python", "main", "NVTX", "CUDA API", "GPU 0", "Stream 7", "loss"):
         assert visit.row(name).count() == 1, name
-    visit.until("() => performance.getEntriesByName('warpline:first').length === 1")
+    visit.until("() => performance.getEntriesByName('warplens:first').length === 1")
 
 
 def test_the_second_visit_asks_first_for_the_picture(visit: Visit) -> None:

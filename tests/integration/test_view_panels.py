@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def url(folder: Path) -> Iterator[str]:
-    with served(training(folder / "run.warpline"), cwd=folder) as started:
+    with served(training(folder / "run.warplens"), cwd=folder) as started:
         yield started.url
 
 
@@ -99,7 +99,7 @@ def test_every_panel_opens(visit: Visit, name: str) -> None:
 
 
 def test_two_reports_are_laid_on_each_other(browser: Browser, folder: Path) -> None:
-    before, after = training(folder / "before.warpline", steps=3), training(folder / "after.warpline", steps=3, slower=2)
+    before, after = training(folder / "before.warplens", steps=3), training(folder / "after.warplens", steps=3, slower=2)
     with served(before, after, cwd=folder) as server, visiting(browser, server.url) as visit:
         assert visit.row("A: before").count() == 1
         assert visit.row("B: after").count() == 1

@@ -49,7 +49,7 @@ def perfetto_ui() -> Iterator[str]:
 
 
 def test_a_trace_arrives_in_a_perfetto_ui(tmp_path: Path, browser: Browser) -> None:
-    report = training(tmp_path / "run.warpline")
+    report = training(tmp_path / "run.warplens")
     with perfetto_ui() as ui, served("--perfetto-ui", ui, report, cwd=tmp_path) as server:
         home = server.url.partition("/?")[0]
 

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.require("browser"), pytest.mark.require("page")]
 def test_it_is_drawn_and_looked_at_closely(browser: Browser, tmp_path: Path, name: str) -> None:
     env = environment(XDG_CACHE_HOME=str(tmp_path / "cache"))
     with served(FOLDER / name, cwd=tmp_path, env=env) as server, visiting(browser, server.url) as visit:
-        visit.until("() => performance.getEntriesByName('warpline:first').length === 1")
+        visit.until("() => performance.getEntriesByName('warplens:first').length === 1")
         assert visit.page.get_by_role("treeitem").count() > 3
         whole = visit.view()
         canvas = visit.page.locator(".tl-body").bounding_box()

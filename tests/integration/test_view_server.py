@@ -1,4 +1,4 @@
-"""Who may ask the server of `warpline view`, what it refuses, and that it holds under many and hostile requests."""
+"""Who may ask the server of `warplens view`, what it refuses, and that it holds under many and hostile requests."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ import pytest
 
 from tests.thorough import few
 from tests.viewing import PATIENCE_S, PICTURE, Client, serving
-from warpline.testing.timeline import timeline
-from warpline.viewer import apart, limits, projecting
+from warplens.testing.timeline import timeline
+from warplens.viewer import apart, limits, projecting
 
 pytestmark = pytest.mark.require("native")
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    path = tmp_path_factory.mktemp("view") / "run.warpline"
+    path = tmp_path_factory.mktemp("view") / "run.warplens"
     timeline(path, PICTURE)
     with serving(path) as found:
         yield found
@@ -52,7 +52,7 @@ def test_the_token_is_exchanged_for_a_cookie_that_scripts_cannot_read(client: Cl
     answer = stranger(client).ask(f"/?token={client.door.keys.token}")
     assert (answer.status, answer.headers["location"]) == (303, "/")
     name, *attributes = answer.headers["set-cookie"].split("; ")
-    assert name.startswith(f"warpline-{client.door.port}=")
+    assert name.startswith(f"warplens-{client.door.port}=")
     assert client.door.keys.token not in name
     assert set(attributes) == {"HttpOnly", "SameSite=Strict", "Path=/"}
 
@@ -81,7 +81,7 @@ def test_tools_say_the_token_in_a_header(client: Client) -> None:
         assert stranger(client).ask("/api/1/meta", authorization=wrong.encode().decode("latin-1")).status == 401
 
 
-@pytest.mark.parametrize("cookie", ["warpline=1", "warpline-{port}=", "warpline-{port}={token}", "a=b; ;;=;{", "x" * 4000])
+@pytest.mark.parametrize("cookie", ["warplens=1", "warplens-{port}=", "warplens-{port}={token}", "a=b; ;;=;{", "x" * 4000])
 def test_a_wrong_cookie_is_no_cookie(client: Client, cookie: str) -> None:
     given = cookie.replace("{port}", str(client.door.port)).replace("{token}", client.door.keys.token)
     assert stranger(client).ask("/api/1/meta", cookie=given).status == 401
@@ -321,8 +321,8 @@ SQL = "POST /api/1/sql HTTP/1.1\r\nhost: 127.0.0.1\r\ncookie: COOKIE\r\ncontent-
 
 @pytest.mark.parametrize("said", ["", "GET / HT", SQL])
 def test_who_begins_a_request_and_does_not_go_on_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
-    timeline(tmp_path / "run.warpline", PICTURE)
-    with serving(tmp_path / "run.warpline") as own:
+    timeline(tmp_path / "run.warplens", PICTURE)
+    with serving(tmp_path / "run.warplens") as own:
         monkeypatch.setattr(limits, "REQUEST_S", 0.2)
         with socket.create_connection(("127.0.0.1", own.door.port), PATIENCE_S) as slow:
             slow.sendall(said.replace("COOKIE", own.cookie).encode())
@@ -342,7 +342,7 @@ def test_silent_connections_keep_nobody_out(client: Client) -> None:
 
 def test_a_report_that_is_removed_or_replaced_meanwhile_is_told(tmp_path: Path) -> None:
     """What is open stays open; what is read again is told, or read anew."""
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     timeline(path, PICTURE)
     viewport = {"report": 0, "begin": 0, "end": 60_000, "width": 400, "tracks": "0-30"}
     with serving(path) as own:
@@ -388,14 +388,14 @@ def test_a_large_report_is_asked_in_a_process_of_its_own(client: Client, monkeyp
 
 
 def test_two_large_reports_are_compared_in_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    timeline(tmp_path / "one.warpline", PICTURE)
-    timeline(tmp_path / "other.warpline", PICTURE, tick_ns=2_000)
-    with serving(tmp_path / "one.warpline", tmp_path / "other.warpline") as own:
+    timeline(tmp_path / "one.warplens", PICTURE)
+    timeline(tmp_path / "other.warplens", PICTURE, tick_ns=2_000)
+    with serving(tmp_path / "one.warplens", tmp_path / "other.warplens") as own:
         here = own.get("difference")
         monkeypatch.setattr(apart, "LARGE", 0)
         assert own.get("difference", again=1) == here
         assert here["tables"]
-        monkeypatch.setattr(apart, "__name__", "warpline.there_is_no_such_module")
+        monkeypatch.setattr(apart, "__name__", "warplens.there_is_no_such_module")
         assert own.api("difference", again=2).status == 400
 
 
@@ -403,7 +403,7 @@ def test_what_goes_wrong_in_that_process_is_told(client: Client, monkeypatch: py
     monkeypatch.setattr(apart, "LARGE", 0)
     assert client.api("flame", report=0, kind="python").status == 404
     assert client.api("stat/nothing", report=0).status == 400
-    monkeypatch.setattr(apart, "__name__", "warpline.there_is_no_such_module")
+    monkeypatch.setattr(apart, "__name__", "warplens.there_is_no_such_module")
     failed = client.api("stat/nvtx_pushpop_sum", report=0)
     assert failed.status == 400
     assert "without an answer" in failed.json["error"]
@@ -426,10 +426,10 @@ def projected(client: Client) -> list[str]:
 def test_ranges_on_the_gpu_of_a_large_report_come_later_from_a_process_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    timeline(tmp_path / "run.warpline", PICTURE)
+    timeline(tmp_path / "run.warplens", PICTURE)
     monkeypatch.setattr(projecting, "is_large", lambda report: True)
     monkeypatch.setattr(projecting, "made", lambda report, cache: pytest.fail("this process computes them"))
-    with serving(tmp_path / "run.warpline") as own:
+    with serving(tmp_path / "run.warplens") as own:
         own.get("tracks", report=0)
         assert projecting.LAYER in projected(own)
         assert own.get("meta")["reports"][0]["generation"] == 2
@@ -438,10 +438,10 @@ def test_ranges_on_the_gpu_of_a_large_report_come_later_from_a_process_of_their_
 def test_a_report_is_shown_without_them_where_that_process_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    timeline(tmp_path / "run.warpline", PICTURE)
+    timeline(tmp_path / "run.warplens", PICTURE)
     monkeypatch.setattr(projecting, "is_large", lambda report: True)
-    monkeypatch.setattr(apart, "__name__", "warpline.there_is_no_such_module")
-    with serving(tmp_path / "run.warpline") as own:
+    monkeypatch.setattr(apart, "__name__", "warplens.there_is_no_such_module")
+    with serving(tmp_path / "run.warplens") as own:
         own.get("tracks", report=0)
         layers = projected(own)
     assert "kernels" in layers

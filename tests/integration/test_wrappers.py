@@ -11,7 +11,7 @@ import pytest
 
 from tests.launching import COMMAND, environment
 from tests.wrapper_calls import LEFT_OUT, NOT_TOLD, ONLY_WAITING, source, table
-from warpline.query import open as open_report
+from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("native", "gcc"), pytest.mark.timeout(900)]
 
@@ -38,7 +38,7 @@ def test_every_wrapper_does_what_the_function_does(calls: Path, tmp_path: Path) 
     assert (done.returncode, done.stdout.splitlines()) == (0, alone.stdout.splitlines())
     ended = dict(re.findall(r"^(\w+) ended (\d+)$", alone.stdout, re.MULTILINE))
     assert ended.keys() == {one.name for one in table()} - LEFT_OUT
-    with open_report(tmp_path / "x.warpline") as report:
+    with open_report(tmp_path / "x.warplens") as report:
         rows = report.sql("SELECT DISTINCT name, error FROM osrt").to_pylist()
     seen = {(row["name"], row["error"]) for row in rows}
     wanted = {one.name for one in table() if not one.name.startswith("__") and not ONLY_WAITING.fullmatch(one.name)}

@@ -27,7 +27,7 @@ def launch(name: str, times: int = 1, ns: int = 1000) -> None:
 
 def ranges() -> int:
     """Work in and between NVTX ranges of two names."""
-    from warpline import nvtx
+    from warplens import nvtx
 
     start()
     for name in ("other", "capture", "other", "capture"):
@@ -42,21 +42,21 @@ def main() -> int:
     agent, mode, *folders = sys.argv[1:]
     if mode == "ranges":
         return ranges()
-    warpline = ctypes.CDLL(agent)
+    warplens = ctypes.CDLL(agent)
     if mode != "early":
         start()
         launch("before", 3)
     for number, folder in enumerate(folders):
-        assert warpline.warpline_start(folder.encode()) == 0
+        assert warplens.warplens_start(folder.encode()) == 0
         if mode == "early" and number == 0:
             start()
         launch(f"in_{number}", 10)
         if mode == "busy":
             launch("long", ns=20_000_000)
-        assert warpline.warpline_stop() == 0
+        assert warplens.warplens_stop() == 0
         launch("between", 5)
     if mode == "exit":  # in the middle of a recording
-        assert warpline.warpline_start(folders[0].encode()) == 0
+        assert warplens.warplens_start(folders[0].encode()) == 0
         launch("last", 2)
         os._exit(0)
     assert cuda.cuCtxSynchronize() == 0

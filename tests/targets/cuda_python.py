@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import Any
 
-from warpline import nvtx
+from warplens import nvtx
 
 ROUNDS = 4
 

@@ -18,9 +18,9 @@ import threading
 import time
 from pathlib import Path
 
-from warpline.intrakernel import recording
-from warpline.intrakernel.buffers import Buffer, allocate
-from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.intrakernel import recording
+from warplens.intrakernel.buffers import Buffer, allocate
+from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
 
 EPOCH = 3_000_000_000_000_000  # of the look-alike's GPU: its clock minus CLOCK_MONOTONIC
 LEAD, TAIL = 700, 900  # ns from the begin of a kernel to its first unit, from the last one to its end

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "warpline_program.h"
+#include "warplens_program.h"
 
 enum { UNITS = 4, SLOTS = 8, REGIONS = 3 };
 
@@ -30,23 +30,23 @@ static void unit(char *memory, uint32_t number, uint32_t generation) {
 }
 
 int main(int count, char **words) {
-  warpline_shape shape = warpline_slices(UNITS, 1, SLOTS);
-  char *memory = calloc(1, warpline_bytes(&shape));
-  uint32_t buffer = warpline_register((uint64_t)(uintptr_t)memory, warpline_bytes(&shape), 0,
+  warplens_shape shape = warplens_slices(UNITS, 1, SLOTS);
+  char *memory = calloc(1, warplens_bytes(&shape));
+  uint32_t buffer = warplens_register((uint64_t)(uintptr_t)memory, warplens_bytes(&shape), 0,
                                       "load, multiply,store", "by hand");
   uint32_t launches = count > 1 ? (uint32_t)atoi(words[1]) : 1;
   int recorded = 0;
   for (uint32_t generation = 1; generation <= launches; ++generation) {
     char name[32];
     snprintf(name, sizeof(name), "step %u", generation);
-    warpline_store(buffer);
-    warpline_head(&shape, generation, memory);
-    recorded += warpline_launch(buffer, generation, 0, name);
+    warplens_store(buffer);
+    warplens_head(&shape, generation, memory);
+    recorded += warplens_launch(buffer, generation, 0, name);
     for (uint32_t number = 0; number < UNITS; ++number) {
-      unit(memory + WARPLINE_HEAD_BYTES + number * warpline_stride(&shape), number, generation);
+      unit(memory + WARPLENS_HEAD_BYTES + number * warplens_stride(&shape), number, generation);
     }
   }
-  warpline_unregister(buffer);
+  warplens_unregister(buffer);
   free(memory);
   printf("%s, %d launches\n", buffer != 0 ? "recorded" : "not recorded", recorded);
   return 0;

@@ -1,4 +1,4 @@
-"""Calls everything that warpline.nvtx offers with anything: `nvtx_anything.py SEED ROUNDS THREADS`. Crashes are for sanitizers to see."""
+"""Calls everything that warplens.nvtx offers with anything: `nvtx_anything.py SEED ROUNDS THREADS`. Crashes are for sanitizers to see."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import warnings
 from collections import Counter
 from typing import Any
 
-import warpline.nvtx as nvtx
+import warplens.nvtx as nvtx
 
 try:
     numpy: Any = importlib.import_module("numpy")
@@ -175,7 +175,7 @@ def call(function: Any) -> None:
         done["raised"] += 1
         return
     done["returned"] += 1
-    if type(result).__module__.startswith("warpline"):
+    if type(result).__module__.startswith("warplens"):
         pool.append(result)
     if type(result).__name__ == "EventAttributes":
         attributes.append(result)

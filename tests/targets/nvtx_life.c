@@ -24,9 +24,9 @@ static uint64_t (*attached)(char *, uint64_t);
 
 static void find_agent(void) {
   void *agent = dlopen(getenv("NVTX_INJECTION64_PATH"), RTLD_NOW);
-  start_recording = (int (*)(const char *))dlsym(agent, "warpline_start");
-  stop_recording = (int (*)(void))dlsym(agent, "warpline_stop");
-  attached = (uint64_t (*)(char *, uint64_t))dlsym(agent, "warpline_attached");
+  start_recording = (int (*)(const char *))dlsym(agent, "warplens_start");
+  stop_recording = (int (*)(void))dlsym(agent, "warplens_stop");
+  attached = (uint64_t (*)(char *, uint64_t))dlsym(agent, "warplens_attached");
 }
 
 static void range(const char *name) {

@@ -116,7 +116,7 @@ static void sample(Domain *d, int64_t value) {
 static int profiler(const char *what) {
   void *agent = dlopen(getenv("NVTX_INJECTION64_PATH"), RTLD_NOW | RTLD_NOLOAD);
   char name[64];
-  snprintf(name, sizeof(name), "warpline_profiler_%.16s", what);
+  snprintf(name, sizeof(name), "warplens_profiler_%.16s", what);
   int (*function)(void) = agent == NULL ? NULL : (int (*)(void))dlsym(agent, name);
   return function == NULL ? -1 : function();
 }

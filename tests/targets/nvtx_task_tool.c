@@ -53,6 +53,6 @@ __attribute__((visibility("default"))) void nvtx_tool_begin_anew(void) {
   __sync_add_and_fetch(&recording_number, 1);
 }
 
-__attribute__((visibility("default"))) const tasks *warpline_tasks(void) {
+__attribute__((visibility("default"))) const tasks *warplens_tasks(void) {
   return &table;
 }

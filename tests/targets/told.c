@@ -11,7 +11,7 @@ int main(void) {
   say("LD_PRELOAD");
   say("NVTX_INJECTION64_PATH");
   say("CUDA_INJECTION64_PATH");
-  say("WARPLINE_SPOOL");
+  say("WARPLENS_SPOOL");
   fprintf(stderr, "on stderr\n");
   return 7;
 }

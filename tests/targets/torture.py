@@ -13,7 +13,7 @@ import threading
 import time
 from typing import Any
 
-from warpline import nvtx
+from warplens import nvtx
 
 RANGE, HELLO, GOODBYE = 1, 2, 3
 RECORD = struct.Struct("<IIQQQQQIIQ")

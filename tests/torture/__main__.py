@@ -1,6 +1,6 @@
 """The torture suite: programs that multiply, and everything that can happen to them, at random moments (`make torture`).
 
-Each round takes a program (`programs.py`) and a case (`cases.py`), both by chance, runs the program under `warpline profile`
+Each round takes a program (`programs.py`) and a case (`cases.py`), both by chance, runs the program under `warplens profile`
 while the case happens, and holds the program's output and exit code and the report to what the program noted itself
 (`truth.py`): no closed range may be lost, no program harmed, nothing may hang. The seed is printed; with `--seed` the same
 rounds come again, with `--only` one of them. What failed keeps its folder.
@@ -98,7 +98,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no round after so long")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
-    folder = Path(tempfile.mkdtemp(prefix="warpline-torture-"))
+    folder = Path(tempfile.mkdtemp(prefix="warplens-torture-"))
     print(f"torture: --seed {seed}, in {folder}", flush=True)
     suite = Suite(seed, folder, options.case, options.program)
     begin = time.monotonic()

@@ -39,7 +39,7 @@ class Scene:
     all: list[Running] = field(default_factory=list)
 
     def run(self, name: str = "x", words: tuple[str, ...] = (), *, terminal: bool = False, **more: object) -> Running:
-        """Start `warpline profile` with the program."""
+        """Start `warplens profile` with the program."""
         running = Running(self.program, self.known, self.folder, self.rng, name, words, **more)  # type: ignore[arg-type]
         running.start(with_terminal=terminal)
         self.all.append(running)
@@ -100,7 +100,7 @@ def check(report: Path, runs: list[Running], allowed: Allowed | None = None) -> 
     if done.returncode != 0:
         if not any(one.began for one in truths) and "Traceback" not in done.stderr:
             return  # killed before there was anything; it says so
-        raise Wrong(f"`warpline info` ends with {done.returncode}: {done.stderr}")
+        raise Wrong(f"`warplens info` ends with {done.returncode}: {done.stderr}")
     if wrong := truth.compare(report, truths, allowed or Allowed()):
         raise Wrong("\n".join(wrong))
     left = [str(path.relative_to(report)) for path in report.rglob("*") if path.name in ("spool", "pending.d") or ".tmp" in path.name]
@@ -256,7 +256,7 @@ def _ended_by(running: Running, number: int, *, impatient: bool = False) -> None
 @contextmanager
 def tmpfs(options: str) -> Iterator[Path]:
     """A small disk of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="warpline-torture-disk-"))
+    folder = Path(tempfile.mkdtemp(prefix="warplens-torture-disk-"))
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
     try:
         yield folder
@@ -293,7 +293,7 @@ def full_disk_by_others(scene: Scene) -> None:
         wait_for(running.ended, "the launcher to end")
         expect(running)  # also where there is no report yet: that is said, and opening it makes it
         filler.unlink()
-        check(disk / "x.warpline", [running], Allowed(losses=True))
+        check(disk / "x.warplens", [running], Allowed(losses=True))
 
 
 def deleted_spool(scene: Scene) -> None:
@@ -333,7 +333,7 @@ def two_of_one_name(scene: Scene) -> None:
     if not ran or any(code != 0 and code != 1 for code in codes):
         raise Wrong(f"exit codes {codes}: {first.text('said')!r}, {second.text('said')!r}")
     for run, code in zip((first, second), codes, strict=True):
-        if code == 1 and (run in ran or "x.warpline" not in run.text("said")):
+        if code == 1 and (run in ran or "x.warplens" not in run.text("said")):
             raise Wrong(f"refused with {run.text('said')!r}, program ran: {run in ran}")
         if code == 0:
             _program_was_left_alone(run)
@@ -365,7 +365,7 @@ def two_without_names(scene: Scene) -> None:
     runs = [scene.run(name, output=()) for name in ("x", "y")]
     for run in runs:
         expect(run)
-    reports = sorted(scene.folder.glob("report*.warpline"))
+    reports = sorted(scene.folder.glob("report*.warplens"))
     if len(reports) != 2:
         raise Wrong(f"there are {[path.name for path in reports]}")
     for run in runs:

@@ -57,7 +57,7 @@ SHAPES = (
 
 def shapes() -> list[Shape]:
     """Those that can be recorded whole by what is built."""
-    stub = any(LIB.glob("libwarpline_preload*"))
+    stub = any(LIB.glob("libwarplens_preload*"))
     return [shape for shape in SHAPES if stub or not shape.stub]
 
 

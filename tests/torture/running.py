@@ -1,4 +1,4 @@
-"""One program under `warpline profile`, in a folder of its own, while things happen to it."""
+"""One program under `warplens profile`, in a folder of its own, while things happen to it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Wrong(Exception):
 
 @dataclass
 class Reference:
-    """How a program behaves without warpline: the size of its log, how long it ran."""
+    """How a program behaves without warplens: the size of its log, how long it ran."""
 
     size: int
     seconds: float
@@ -43,7 +43,7 @@ def reference(program: Program, folder: Path) -> Reference:
     seconds = time.monotonic() - begin
     wait_for(lambda: not truth.alive_in(folder), "what the program left to end")
     if (done.returncode, done.stdout, done.stderr) != (0, "begin\nend 0\n", ""):
-        raise Wrong(f"without warpline, {program} ends with {done.returncode}, {done.stdout!r}, {done.stderr!r}")
+        raise Wrong(f"without warplens, {program} ends with {done.returncode}, {done.stdout!r}, {done.stderr!r}")
     return Reference(log.stat().st_size, seconds)
 
 
@@ -93,7 +93,7 @@ class Running:
     @property
     def report(self) -> Path:
         """Where the report is to be."""
-        return self.folder / f"{self.name}.warpline"
+        return self.folder / f"{self.name}.warplens"
 
     def start(self, with_terminal: bool = False) -> None:
         """Start the launcher, in a process group of its own, or as the leader of a session with a terminal."""

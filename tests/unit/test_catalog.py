@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from warpline import catalog
-from warpline.catalog import Family, Unit
-from warpline.errors import UsageError
+from warplens import catalog
+from warplens.catalog import Family, Unit
+from warplens.errors import UsageError
 
 SOURCE = '''"""Counts apples.
 
@@ -50,7 +50,7 @@ def test_a_unit_is_described_without_importing_it(unit: Unit) -> None:
     assert unit.summary == "Counts apples."
     assert unit.body == "More about it."
     assert unit.sections == {"What it shows": "Apples,\nper tree.", "Traps": "### Pears\nNot apples."}
-    assert unit.module == "warpline.stats.tables.apples"
+    assert unit.module == "warplens.stats.tables.apples"
 
 
 def test_options_are_the_keyword_only_parameters(unit: Unit) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import warpline
-from warpline.testing.timeline import timeline
+import warplens
+from warplens.testing.timeline import timeline
 
 GUIDES = sorted((Path(__file__).parents[2] / "docs" / "guide").glob("*.md"))
 QUESTIONS = [
@@ -27,14 +27,14 @@ main:os     |(read:/data/a )
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> warpline.Report:
-    path = tmp_path_factory.mktemp("sql") / "r.warpline"
+def report(tmp_path_factory: pytest.TempPathFactory) -> warplens.Report:
+    path = tmp_path_factory.mktemp("sql") / "r.warplens"
     timeline(path, PICTURE, tick_ns=30_000)
-    return warpline.open(path)
+    return warplens.open(path)
 
 
 @pytest.mark.parametrize(("guide", "text"), QUESTIONS)
-def test_it_runs(report: warpline.Report, guide: str, text: str) -> None:
+def test_it_runs(report: warplens.Report, guide: str, text: str) -> None:
     for one in re.split(r";\s*$", text.strip(), flags=re.MULTILINE):
         found = report.sql(one) if one.strip() else None
         assert guide != "sql" or found is None or found.num_rows or "ops" in one

@@ -32,7 +32,7 @@ def native(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         "agent/sources/nvtx.h",
         "agent/sources/cuda.h",
         "drivers/nvtx.h",
-        "include/warpline/format.h",
+        "include/warplens/format.h",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("#pragma once\n")
@@ -79,10 +79,10 @@ def test_a_header_of_the_library_that_was_forgotten_is_found(native: ModuleType)
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ("spool/x.cpp", '#include <vector>\n#include "file.h"\n#include "warpline/format.h"\n#include <warpline/format.h>'),
+        ("spool/x.cpp", '#include <vector>\n#include "file.h"\n#include "warplens/format.h"\n#include <warplens/format.h>'),
         ("agent/sources/nvtx.cpp", '#include "nvtx.h"\n#include "agent/source.h"\n#include "spool/file.h"\n#include <nvtx3/nvToolsExt.h>'),
         ("agent/sources/nvtx_payload.cpp", '#include "nvtx.h"'),
-        ("bindings/x.cpp", '#include <Python.h>\n#include "warpline/format.h"'),
+        ("bindings/x.cpp", '#include <Python.h>\n#include "warplens/format.h"'),
         ("tests/x.cpp", '#include "agent/sources/cuda.h"'),
     ],
 )

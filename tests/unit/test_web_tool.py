@@ -49,7 +49,7 @@ def test_a_bundle_of_these_sources_is_left_alone_and_an_older_one_is_told(checko
     digest = subprocess.run(
         [sys.executable, "-c", "import web; print(web.sources())"], cwd=checkout / "tools", capture_output=True, text=True, check=True
     ).stdout
-    bundle = checkout / "src" / "warpline" / "viewer" / "_bundle"
+    bundle = checkout / "src" / "warplens" / "viewer" / "_bundle"
     bundle.mkdir(parents=True)
     (bundle / ".sources").write_text(digest, encoding="ascii")
     assert run(checkout, "bundle").stdout == ""

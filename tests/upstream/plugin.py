@@ -1,6 +1,6 @@
 """What PyPI nvtx's test files import as `conftest`: their fixtures, the checks, and the list of what differs.
 
-UPSTREAM_SUBJECT is `nvtx` (the package itself) or `warpline` (ours, under its names); UPSTREAM_RESULT is where the counts go.
+UPSTREAM_SUBJECT is `nvtx` (the package itself) or `warplens` (ours, under its names); UPSTREAM_RESULT is where the counts go.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.upstream.deviations import DEVIATIONS
 from tests.upstream.events import Events, listen
 
 MODE = os.environ["UPSTREAM_MODE"]
-if os.environ["UPSTREAM_SUBJECT"] == "warpline":
+if os.environ["UPSTREAM_SUBJECT"] == "warplens":
     from tests.upstream import shim
 
     shim.install()
@@ -77,7 +77,7 @@ def category(request: pytest.FixtureRequest) -> Any:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Expect to fail what deviates; one that passes after all fails the run."""
-    if os.environ["UPSTREAM_SUBJECT"] != "warpline":
+    if os.environ["UPSTREAM_SUBJECT"] != "warplens":
         return
     used = set()
     for item in items:

@@ -1,4 +1,4 @@
-"""Puts `warpline.nvtx` under the names that PyPI nvtx's own tests import."""
+"""Puts `warplens.nvtx` under the names that PyPI nvtx's own tests import."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-import warpline.nvtx
+import warplens.nvtx
 
 
 def _module(name: str, **names: Any) -> ModuleType:
@@ -21,7 +21,7 @@ class _Profile:
     """Our Profile, with the private name that upstream's test reads: what is handed to sys.setprofile, which is itself."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        ours = warpline.nvtx.Profile(*args, **kwargs)
+        ours = warplens.nvtx.Profile(*args, **kwargs)
         self._profile = ours
         self.enable = ours.enable  # no Python function in between, which would be profiled
         self.disable = ours.disable
@@ -29,7 +29,7 @@ class _Profile:
 
 def install() -> None:
     """Make `import nvtx` give ours. What the tests only compare by identity without a tool gets one stand-in each."""
-    ours: Any = warpline.nvtx
+    ours: Any = warplens.nvtx
     # Upstream decides once, at first use, that there is no tool, and says so with one dummy object. Ours can hear of a
     # tool at any time, so there is no such object; an object of our real class stands in for it, so that the
     # bodies still go through our code.

@@ -21,7 +21,7 @@
 #include "agent/unwind/unwinder.h"
 #include "spool/helpers.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 const CpuSource *const kSources[] = {&kOsCallSource, &kPythonSource, &kPythonSampler, &kPerfSource};
@@ -50,7 +50,7 @@ void for_each(const Each &each) {
 
 int enter_sandbox(const char *why);
 
-void begin(WarplineTap &tap, const ControlPage &control) {
+void begin(WarplensTap &tap, const ControlPage &control) {
   std::memcpy(&g_settings, &control.cpu, sizeof(g_settings));
   tap.sandboxed = enter_sandbox;
   g_began.store(true, std::memory_order_release);
@@ -263,14 +263,14 @@ bool start_own_thread(const char *name, void (*body)(void *), void *argument) {
   return error == 0;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent
 
-extern "C" __attribute__((visibility("default"))) void warpline_tap(WarplineTap *tap) {
-  using namespace warpline::agent;
-  if (tap == nullptr || tap->size < sizeof(WarplineTap) || !prepare()) {
+extern "C" __attribute__((visibility("default"))) void warplens_tap(WarplensTap *tap) {
+  using namespace warplens::agent;
+  if (tap == nullptr || tap->size < sizeof(WarplensTap) || !prepare()) {
     return;
   }
-  if (warpline::ControlPage *control = control_page();
+  if (warplens::ControlPage *control = control_page();
       control != nullptr && (control->cpu.flags != 0 || control->cuda.backtrace != 0)) {
     begin(*tap, *control);
   }

@@ -2,16 +2,16 @@
 #pragma once
 
 #include "spool/process_log.h"
-#include "warpline/cpu_records.h"
-#include "warpline/tap.h"
+#include "warplens/cpu_records.h"
+#include "warplens/tap.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // A source. Each function may be null; none is called while the process is in the middle of a fork.
 struct CpuSource {
   uint32_t flags;  // kCpu…: one of them is asked for, or it is left alone
   // Before main, in the program's first thread. `tap` lives as long as the process.
-  void (*begin)(const CpuSettings &settings, WarplineTap &tap);
+  void (*begin)(const CpuSettings &settings, WarplensTap &tap);
   // [FORK] In the child of a fork, where only the calling thread is left: no locks, no memory. Then at once, in the handler.
   void (*abandon)();
   void (*begin_child)();
@@ -52,4 +52,4 @@ bool start_own_thread(const char *name, void (*body)(void *), void *argument);
 //! [MT] Whether `tid` is a thread that start_own_thread() began.
 bool is_own_thread(uint32_t tid);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

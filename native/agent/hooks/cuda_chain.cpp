@@ -5,12 +5,12 @@
 #include <atomic>
 #include <cstdlib>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 void start_other_cuda_tool() {
   // Not std::call_once: a child that another thread forks meanwhile would wait for it for ever.
   static std::atomic_flag done = ATOMIC_FLAG_INIT;
-  const char *path = secure_getenv("WARPLINE_CUDA_CHAIN");
+  const char *path = secure_getenv("WARPLENS_CUDA_CHAIN");
   if (path == nullptr || *path == '\0' || done.test_and_set()) {
     return;
   }
@@ -26,4 +26,4 @@ void start_other_cuda_tool() {
   reinterpret_cast<int (*)()>(init)();
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

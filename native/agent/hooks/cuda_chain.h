@@ -1,10 +1,10 @@
 // Another tool that the CUDA driver was to load: CUDA_INJECTION64_PATH holds one name, and the agent took the place.
 #pragma once
 
-namespace warpline::agent {
+namespace warplens::agent {
 
-//! Lets the tool that WARPLINE_CUDA_CHAIN names set itself up, as the driver would have done; once. It comes before us and keeps what it
+//! Lets the tool that WARPLENS_CUDA_CHAIN names set itself up, as the driver would have done; once. It comes before us and keeps what it
 //! had without us: where CUPTI serves one tool only, that is it, and the recording says so.
 void start_other_cuda_tool();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

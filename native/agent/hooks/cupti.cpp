@@ -20,7 +20,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 constinit CuptiState g_cupti;
 
@@ -73,7 +73,7 @@ bool can_be_one_of_several(const Cupti &cupti) {
 CuptiResult subscribe(Cupti &cupti, bool several, char *other, size_t other_size) {
   CuptiSubscriberParams wanted = {};
   wanted.size = sizeof(wanted);
-  wanted.name = "warpline";
+  wanted.name = "warplens";
   wanted.other_name = other;
   wanted.other_name_size = other_size;
   wanted.allow_several = several ? 1 : 0;
@@ -104,7 +104,7 @@ bool subscribe(Cupti &cupti, bool late) {
     }
   }
   // The clock comes first, but not where another tool may have CUPTI: it would be its clock, too.
-  bool careful = secure_getenv("WARPLINE_CUDA_CHAIN") != nullptr;
+  bool careful = secure_getenv("WARPLENS_CUDA_CHAIN") != nullptr;
   if (!cupti.several) {
     if (!late && !careful) {
       give_cupti_our_clock();
@@ -283,4 +283,4 @@ void abandon_cupti() {
   state.ended_generation = 0;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

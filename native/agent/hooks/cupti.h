@@ -7,9 +7,9 @@
 
 #include "drivers/cupti.h"
 #include "spool/process_log.h"
-#include "warpline/cuda_records.h"
+#include "warplens/cuda_records.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // What is known once CUPTI works; it stays as it is.
 struct Cupti {
@@ -87,10 +87,10 @@ extern const CuptiSource kCudaSource;
 //! The driver starts (InitializeInjection): no context exists yet. Does nothing unless a recording wants CUDA. Once per process.
 void start_cupti();
 
-//! warpline_start: a recording begins in a process that may use CUDA already. CUPTI is left alone while libcuda is not loaded.
+//! warplens_start: a recording begins in a process that may use CUDA already. CUPTI is left alone while libcuda is not loaded.
 void attach_cupti(ProcessLog &log);
 
-//! warpline_stop, before the file of that recording is finished: fetches what there is and lets go of CUPTI.
+//! warplens_stop, before the file of that recording is finished: fetches what there is and lets go of CUPTI.
 void detach_cupti(uint32_t generation);
 
 //! [MT] A window has opened or closed: switches the kinds, where they follow the windows.
@@ -99,4 +99,4 @@ void follow_windows();
 //! [FORK] In a child: CUPTI is its parent's.
 void abandon_cupti();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kDiscards = 8;
@@ -122,4 +122,4 @@ void CuptiBuffers::give_back_discard(uint8_t *buffer) {
   g_discards[i].fetch_sub(1, std::memory_order_release);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

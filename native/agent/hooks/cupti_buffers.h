@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class CuptiBuffers {
  public:
@@ -49,4 +49,4 @@ class CuptiBuffers {
   std::atomic<uint32_t> taken_;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

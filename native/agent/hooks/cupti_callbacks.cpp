@@ -5,7 +5,7 @@
 #include "cupti_calls.h"
 #include "cupti_state.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint64_t kFewLaunches = 8;
@@ -160,4 +160,4 @@ void watch_cupti_launches(bool on) {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

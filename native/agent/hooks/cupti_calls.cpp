@@ -7,7 +7,7 @@
 
 #include "cupti.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kMost = 2048;  // functions of a domain; CUDA 13.4 has 868 and 566
@@ -192,4 +192,4 @@ uint32_t call_count(CuptiDomain domain) {
   return g_counts[index_of(domain)].load(std::memory_order_relaxed);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 
 #include "drivers/cupti.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 struct Cupti;
 
@@ -32,4 +32,4 @@ uint32_t call_count(CuptiDomain domain);
 //! The rule behind is_recorded_call, by the name that CUPTI gives.
 bool is_worth_recording(CuptiDomain domain, std::string_view name);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

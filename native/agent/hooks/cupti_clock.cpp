@@ -6,7 +6,7 @@
 #include "cupti_state.h"
 #include "spool/clock.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr int64_t kSameClock = 1'000'000;  // ns; clocks of different kinds are hours or years apart
@@ -94,4 +94,4 @@ void follow_cupti_clock() {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -4,7 +4,7 @@
 
 #include "cupti_state.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 void request(uint8_t **buffer, size_t *size, size_t *max_records) {
@@ -117,4 +117,4 @@ void flush_cupti(uint32_t flags) {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -5,7 +5,7 @@
 
 #include "cupti_calls.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 struct Kind {
@@ -237,4 +237,4 @@ bool switch_um_on(const Cupti &cupti, const CudaSettings &settings, CuptiComplai
   return true;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

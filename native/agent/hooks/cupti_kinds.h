@@ -3,7 +3,7 @@
 
 #include "cupti.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! What of CUPTI could not be switched on: a CudaNotice with its value and text.
 using CuptiComplaint = void (*)(CudaNotice notice, int64_t value, const char *text);
@@ -24,4 +24,4 @@ void switch_kinds_off(const Cupti &cupti, const CudaSettings &settings);
 //! Unified memory: works only where CUDA has started. False: not yet.
 bool switch_um_on(const Cupti &cupti, const CudaSettings &settings, CuptiComplaint complain);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

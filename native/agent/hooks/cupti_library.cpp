@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr const char *kNames[] = {"libcupti.so.14", "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
@@ -76,7 +76,7 @@ void add_matches(const std::string &pattern, std::vector<std::string> &paths) {
 
 std::vector<std::string> candidates(const Loaded &loaded) {
   std::vector<std::string> paths;
-  const char *search = secure_getenv("WARPLINE_CUPTI_SEARCH");
+  const char *search = secure_getenv("WARPLENS_CUPTI_SEARCH");
   for (std::string_view left = search != nullptr ? search : ""; !left.empty();) {
     size_t end = std::min(left.find(':'), left.size());
     if (end != 0) {
@@ -106,18 +106,18 @@ std::vector<std::string> candidates(const Loaded &loaded) {
 
 // Null: it has all we need; else the first function that it lacks.
 const char *fill(void *handle, CuptiFunctions &call) {
-#define WARPLINE_FIND(member, name, parameters) \
+#define WARPLENS_FIND(member, name, parameters) \
   call.member = reinterpret_cast<decltype(call.member)>(dlsym(handle, #name));
-  WARPLINE_CUPTI_REQUIRED(WARPLINE_FIND)
-  WARPLINE_CUPTI_OPTIONAL(WARPLINE_FIND)
-  WARPLINE_CUPTI_SEVERAL(WARPLINE_FIND)
-#undef WARPLINE_FIND
-#define WARPLINE_CHECK(member, name, parameters) \
+  WARPLENS_CUPTI_REQUIRED(WARPLENS_FIND)
+  WARPLENS_CUPTI_OPTIONAL(WARPLENS_FIND)
+  WARPLENS_CUPTI_SEVERAL(WARPLENS_FIND)
+#undef WARPLENS_FIND
+#define WARPLENS_CHECK(member, name, parameters) \
   if (call.member == nullptr) {                  \
     return #name;                                \
   }
-  WARPLINE_CUPTI_REQUIRED(WARPLINE_CHECK)
-#undef WARPLINE_CHECK
+  WARPLENS_CUPTI_REQUIRED(WARPLENS_CHECK)
+#undef WARPLENS_CHECK
   return nullptr;
 }
 
@@ -204,7 +204,7 @@ bool load_cupti(CuptiLibrary &library) {
     }
   }
   Search search(library);
-  const char *wanted = secure_getenv("WARPLINE_CUPTI");
+  const char *wanted = secure_getenv("WARPLENS_CUPTI");
   if (wanted != nullptr && *wanted != '\0') {
     return search.take(wanted, 0);
   }
@@ -231,4 +231,4 @@ bool load_cupti(CuptiLibrary &library) {
   return false;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

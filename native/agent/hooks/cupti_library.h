@@ -5,7 +5,7 @@
 
 #include "drivers/cupti.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! Whether libcuda is in this process. Without it, no function of CUPTI may be called: some versions crash.
 bool is_driver_loaded();
@@ -21,12 +21,12 @@ struct CuptiLibrary {
   std::string looked;  // where it was looked for
 };
 
-//! Loads the first CUPTI that fits the driver: what WARPLINE_CUPTI names and no other; else one that the process has loaded, those of
-//! WARPLINE_CUPTI_SEARCH, those beside the CUDA libraries in the process and in CUDA's usual places, then by name, newest first.
+//! Loads the first CUPTI that fits the driver: what WARPLENS_CUPTI names and no other; else one that the process has loaded, those of
+//! WARPLENS_CUPTI_SEARCH, those beside the CUDA libraries in the process and in CUDA's usual places, then by name, newest first.
 //! False if there is none. May throw bad_alloc.
 bool load_cupti(CuptiLibrary &library);
 
 //! What the major version of a libcupti is, by its file name; 0 if that does not say.
 int cupti_major_of(const std::string &path);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -7,7 +7,7 @@
 #include "cupti_buffers.h"
 #include "cupti_library.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // A lock that nobody waits for without end: CUPTI may hang while another thread has it.
 class BriefLock {
@@ -113,4 +113,4 @@ void fetch_cupti_records();
 //! Waits until the thread has done it, as long as it gets on; false where it does not.
 bool ask_cupti_thread(CuptiRequest request);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

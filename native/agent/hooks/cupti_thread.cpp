@@ -14,7 +14,7 @@
 #include "intrakernel.h"
 #include "spool/clock.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr unsigned kIdleMs = 1000;
@@ -190,7 +190,7 @@ void look_after_it(TheftWatch &watch, Flushes &flushes) {
 }
 
 void *run(void *) {
-  prctl(PR_SET_NAME, "warpline-cuda");
+  prctl(PR_SET_NAME, "warplens-cuda");
   TheftWatch watch;
   Flushes flushes;
   for (;;) {
@@ -315,4 +315,4 @@ bool ask_cupti_thread(CuptiRequest request) {
   return true;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

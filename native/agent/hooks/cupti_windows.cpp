@@ -3,7 +3,7 @@
 #include "cupti_kinds.h"
 #include "cupti_state.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr unsigned kPatienceMs = 50;
@@ -63,4 +63,4 @@ void follow_windows() {
   state.switching.give();
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

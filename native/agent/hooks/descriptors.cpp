@@ -18,7 +18,7 @@
 #include "agent/source.h"
 #include "known_texts.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr int kMost = 4096;  // descriptors above are looked at each time
@@ -186,4 +186,4 @@ uint32_t address_text(const void *address, size_t size) {
   return line.text().size() == before ? 0 : any_text_number(line.text());
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

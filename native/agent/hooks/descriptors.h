@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // A text of the process's names, 0 = not known; and whether it is the path of a file.
 struct DescriptorText {
@@ -23,4 +23,4 @@ void forget_descriptor(int fd);
 //! [MT] The same for the address of a socket (struct sockaddr).
 uint32_t address_text(const void *address, size_t size);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

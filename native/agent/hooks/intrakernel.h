@@ -1,7 +1,7 @@
 // Buffers of kernels that time themselves: what others tell the source that stores them.
 #pragma once
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! [MT] Stores what launches have written that nobody has stored yet: a recording ends, or a window has closed. Waits for the kernels,
 //! but for no more than `patience_ms` for all of them; for those whose stream is not known only with `whole_context`. The caller must
@@ -11,4 +11,4 @@ void store_intrakernel_buffers(unsigned patience_ms, bool whole_context);
 //! [FORK] In a child: what launches write, they write in the parent.
 void abandon_intrakernel();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

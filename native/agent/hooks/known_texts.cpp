@@ -4,7 +4,7 @@
 #include "agent/source.h"
 #include "spool/names.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kMost = 500'000;
@@ -31,4 +31,4 @@ uint32_t any_text_number(std::string_view text) {
   return g_known.get(hash_text(text.data(), text.size()), [&] { return number_of(text); });
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // The upper half of a slot tells which text it is, the lower is its number. Two that collide take turns.
 class KnownTexts {
@@ -34,4 +34,4 @@ class KnownTexts {
 //! come after the first 500 000.
 uint32_t any_text_number(std::string_view text);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

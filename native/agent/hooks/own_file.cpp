@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr rlim_t kHigh = 900;  // below what select() can take
@@ -28,4 +28,4 @@ int move_up(int fd) {
   return static_cast<int>(moved);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 
 #include "spool/process_log.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! [MT] The calling thread's stack, its innermost `depth` frames, as a number in the tree of stacks (stacks.h); 0 = none. Some 10 us. The
 //! caller holds Busy, and no lock. Keeps errno.
@@ -15,4 +15,4 @@ using Unwinder = uint32_t (*)(ProcessLog &log, uint32_t depth);
 //! Null: nobody can.
 inline std::atomic<Unwinder> g_unwinder{nullptr};
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

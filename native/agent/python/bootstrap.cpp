@@ -9,7 +9,7 @@
 #include "capi.h"
 #include "objects.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
 constexpr int64_t kMostInterpreters = 1024;  // later ones are left alone
@@ -79,4 +79,4 @@ bool begin_bootstrap(void (*install)(void *interpreter, int64_t number)) {
   return python != nullptr && python->PySys_AddAuditHook(on_audit, nullptr) == 0;
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -3,7 +3,7 @@
 
 #include "capi.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 //! Before main: `install` is called once in each interpreter of the process, by a thread that is attached to it and may run Python
 //! code, before the program's own code begins; `number` is the interpreter's, 0 the main one. False where there is no interpreter yet.
@@ -13,4 +13,4 @@ bool begin_bootstrap(void (*install)(void *interpreter, int64_t number));
 //! exception is set. One at most.
 void tell_of_code(void (*each)(int64_t interpreter, Object *code));
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 CApi g_python{};
 
@@ -25,11 +25,11 @@ bool find(Pointer &out, const char *name, const char *earlier_name) {
 
 bool fill(CApi &out) {
   bool whole = true;
-#define WARPLINE_FIND(result, name, parameters)                                  \
+#define WARPLENS_FIND(result, name, parameters)                                  \
   out.name = reinterpret_cast<result(*) parameters>(dlsym(RTLD_DEFAULT, #name)); \
   whole = whole && out.name != nullptr;
-  WARPLINE_PYTHON_FUNCTIONS(WARPLINE_FIND)
-#undef WARPLINE_FIND
+  WARPLENS_PYTHON_FUNCTIONS(WARPLENS_FIND)
+#undef WARPLENS_FIND
   whole = find(out.unchecked_thread, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet") && whole;
   whole =
       find(out.new_code_extra, "PyUnstable_Eval_RequestCodeExtraIndex", "_PyEval_RequestCodeExtraIndex") &&
@@ -69,4 +69,4 @@ const CApi *find_capi() {
   return &g_python;
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

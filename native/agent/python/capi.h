@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 struct Object;  // PyObject: only ever passed on
 using Size = ptrdiff_t;
@@ -38,7 +38,7 @@ using ProfileHook = int (*)(Object *self, Object *frame, int what, Object *argum
 using AuditHook = int (*)(const char *event, Object *arguments, void *data);
 
 // X(result, name, parameters)
-#define WARPLINE_PYTHON_FUNCTIONS(X)                                      \
+#define WARPLENS_PYTHON_FUNCTIONS(X)                                      \
   X(void, Py_IncRef, (Object *))                                          \
   X(void, Py_DecRef, (Object *))                                          \
   X(int, Py_IsInitialized, ())                                            \
@@ -88,9 +88,9 @@ using AuditHook = int (*)(const char *event, Object *arguments, void *data);
   X(int64_t, PyInterpreterState_GetID, (void *))
 
 struct CApi {
-#define WARPLINE_MEMBER(result, name, parameters) result(*name) parameters;
-  WARPLINE_PYTHON_FUNCTIONS(WARPLINE_MEMBER)
-#undef WARPLINE_MEMBER
+#define WARPLENS_MEMBER(result, name, parameters) result(*name) parameters;
+  WARPLENS_PYTHON_FUNCTIONS(WARPLENS_MEMBER)
+#undef WARPLENS_MEMBER
   void *(
       *unchecked_thread)();  // PyThreadState_GetUnchecked: null where the thread is attached to no interpreter
   Size (*new_code_extra)(void (*free)(void *));  // _PyEval_RequestCodeExtraIndex
@@ -144,4 +144,4 @@ inline Object *held(Object *object) {
   return object;
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

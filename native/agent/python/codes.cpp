@@ -7,7 +7,7 @@
 #include "memory.h"
 #include "texts.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr size_t kMostBytes = 256;  // of a code object, up to the last field that we read
@@ -121,4 +121,4 @@ Frame PythonCodes::frame(ProcessLog &log, uint32_t number, int64_t offset) {
   return frame;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

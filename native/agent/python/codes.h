@@ -9,7 +9,7 @@
 #include "layout.h"
 #include "lines.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // A code object. Its address may be another's later: then the number is another.
 struct PythonCode {
@@ -58,4 +58,4 @@ class PythonCodes {
   std::unordered_map<uintptr_t, uint32_t> numbers_;  // by address: the latest there
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -11,7 +11,7 @@
 
 #include "memory.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kNowhere = 0xffffffff;
@@ -59,4 +59,4 @@ int64_t thread_cpu_ns(uint32_t tid) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

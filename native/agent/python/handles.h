@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! [MT] The number of the thread of this process with that pthread_t; 0 where it cannot be told. The thread may be gone.
 uint32_t tid_of_handle(uintptr_t handle);
@@ -11,4 +11,4 @@ uint32_t tid_of_handle(uintptr_t handle);
 //! [MT] What a thread of this process used of the processors, ns; -1 where there is none of that number.
 int64_t thread_cpu_ns(uint32_t tid);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

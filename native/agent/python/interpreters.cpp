@@ -3,7 +3,7 @@
 
 #include "memory.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 bool read_one(const PythonRuntime &python, uintptr_t address, PythonInterpreter &interpreter,
@@ -54,4 +54,4 @@ uint32_t python_interpreters(const PythonRuntime &python, PythonInterpreter *int
   return count;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -3,7 +3,7 @@
 
 #include "layout.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 struct PythonInterpreter {
   uintptr_t address;
@@ -20,4 +20,4 @@ bool is_python_running(const PythonRuntime &python);
 //! [MT] The interpreters there are, at most `most`; how many. Without a lock: one that comes or goes may be missing.
 uint32_t python_interpreters(const PythonRuntime &python, PythonInterpreter *interpreters, uint32_t most);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <iterator>
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr PythonLayout kTables[] = {
@@ -235,4 +235,4 @@ void renew_python() {
   g_search.compare_exchange_strong(before, none);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

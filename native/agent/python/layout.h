@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 inline constexpr uint32_t kNoOffset = 0xffffffff;  // that version has no such field
 
@@ -82,4 +82,4 @@ void renew_python();
 //! The row of a minor version (0x030b: 3.11), or null.
 const PythonLayout *python_layout(uint32_t version);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

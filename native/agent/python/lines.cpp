@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 uint32_t valid(int64_t line) {
@@ -121,4 +121,4 @@ uint32_t line_at(const std::vector<LineRange> &ranges, int64_t offset, uint32_t 
   return range == ranges.end() ? 0 : range->line;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

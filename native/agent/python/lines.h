@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // Instructions up to `end` (bytes from the first one), from where the range before it ends.
 struct LineRange {
@@ -19,4 +19,4 @@ std::vector<LineRange> decode_lines(uint32_t version, int first_line, const uint
 //! The line of the instruction at `offset`; 0 where there is none, `first_line` before the first one.
 uint32_t line_at(const std::vector<LineRange> &ranges, int64_t offset, uint32_t first_line);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -10,7 +10,7 @@
 
 #include "agent/hooks/own_file.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr int kNone = -1;
@@ -123,4 +123,4 @@ void renew_memory() {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 
 #include <sys/uio.h>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // One piece of a batch.
 struct Piece {
@@ -33,4 +33,4 @@ int memory_denied();
 //! [FORK] In a child: the process is another.
 void renew_memory();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

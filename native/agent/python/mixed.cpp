@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr char kEval[] = "_PyEval_EvalFrameDefault";
@@ -126,4 +126,4 @@ uint32_t write_mixed(ProcessLog &log, const NativeFrame *frames, size_t count, b
   return stack;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -4,7 +4,7 @@
 #include "agent/unwind/unwinder.h"
 #include "reader.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // Where the interpreter evaluates: a frame of this function is a frame of Python, and those that it went on to without a call in C.
 struct EvalCode {
@@ -27,4 +27,4 @@ uint32_t write_mixed(ProcessLog &log, const NativeFrame *frames, size_t count, b
                      const EvalCode &eval, const PythonStack &python, PythonCodes *codes, size_t depth,
                      bool *fits);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -1,7 +1,7 @@
 // Small steps with Python's objects.
 #include "objects.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
 Object *in_dict(Object *holder, const char *name) {
@@ -67,4 +67,4 @@ int64_t number_attribute(Object *object, const char *name) {
   return number;
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -6,7 +6,7 @@
 
 #include "capi.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 //! Calls it; a new reference, null with an exception.
 Object *call(Object *callable, std::initializer_list<Object *> arguments);
@@ -39,4 +39,4 @@ class KeptError {
   Object *trace_ = nullptr;
 };
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -9,7 +9,7 @@
 #include <climits>
 #include <utility>
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kLooks = 128;   // between two checks of what they cost
@@ -93,4 +93,4 @@ void wake_at(std::atomic<uint32_t> &word) {
   syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, nullptr, nullptr, 0);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

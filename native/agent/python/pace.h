@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class Pace {
  public:
@@ -41,4 +41,4 @@ class Pace {
 void wait_at(std::atomic<uint32_t> &word, uint32_t value, uint64_t deadline);
 void wake_at(std::atomic<uint32_t> &word);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
 struct Proxy {
@@ -97,4 +97,4 @@ Object *make_proxy(Object *type, Object *object, const char *method, void (*afte
   return made;
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

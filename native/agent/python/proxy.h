@@ -3,7 +3,7 @@
 
 #include "capi.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 //! The type of the proxies of the interpreter that the thread is in; null with an exception.
 Object *make_proxy_type();
@@ -13,4 +13,4 @@ Object *make_proxy_type();
 Object *make_proxy(Object *type, Object *object, const char *method, void (*after)(Object *result),
                    void (*before)(Object *argument));
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

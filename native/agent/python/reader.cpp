@@ -10,7 +10,7 @@
 #include "memory.h"
 #include "tasks.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr size_t kMostFrames = 2048;
@@ -408,4 +408,4 @@ uint32_t PythonReader::node(ProcessLog &log, const PythonStack &stack) {
   return node;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -7,7 +7,7 @@
 #include "layout.h"
 #include "memory.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // One frame as it was found.
 struct PythonFrame {
@@ -106,4 +106,4 @@ class PythonReader {
   uint64_t given_up_ = 0;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

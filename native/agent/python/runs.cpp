@@ -1,7 +1,7 @@
 // Writes samples, by runs. Long ones are written in pieces: a process may end at any time, and nobody tells.
 #include "runs.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint64_t kLongest = 200'000'000;
@@ -43,4 +43,4 @@ void SampleRun::end(ProcessLog &log, uint32_t tid) {
   count_ = 0;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "spool/process_log.h"
-#include "warpline/cpu_records.h"
+#include "warplens/cpu_records.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // What a tick found.
 struct PythonSample {
@@ -37,4 +37,4 @@ class SampleRun {
   uint32_t count_ = 0;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

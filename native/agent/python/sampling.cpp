@@ -5,7 +5,7 @@
 #include "handles.h"
 #include "interpreters.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kRefresh = 64;  // ticks: threads may have come or gone unnoticed
@@ -160,4 +160,4 @@ void PythonSampling::flush(ProcessLog &log) {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

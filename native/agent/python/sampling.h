@@ -6,7 +6,7 @@
 #include "reader.h"
 #include "runs.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class PythonSampling {
  public:
@@ -60,4 +60,4 @@ class PythonSampling {
   bool made_sense_ = false;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

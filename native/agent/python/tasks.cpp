@@ -7,7 +7,7 @@
 #include "memory.h"
 #include "texts.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr size_t kWords = 10;      // of a handle
@@ -68,4 +68,4 @@ bool read_task_name(const PythonRuntime &python, uintptr_t handle, uintptr_t cor
   return false;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

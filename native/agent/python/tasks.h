@@ -5,10 +5,10 @@
 
 #include "layout.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! [MT] The name of the task whose coroutine that is. `handle`: what the event loop is running, the `self` of Handle._run. False where
 //! it is no task of asyncio's own loops. Throws bad_alloc.
 bool read_task_name(const PythonRuntime &python, uintptr_t handle, uintptr_t coroutine, std::string &name);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

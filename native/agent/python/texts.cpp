@@ -5,7 +5,7 @@
 
 #include "memory.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr size_t kMostCharacters = 500;
@@ -98,4 +98,4 @@ bool read_bytes(const PythonRuntime &python, uintptr_t address, size_t most, std
   return copy_memory(bytes.data(), address + at.bytes_data, bytes.size());
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

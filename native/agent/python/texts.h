@@ -5,7 +5,7 @@
 
 #include "layout.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! [MT] The str at `address`, cut to some 500 characters; false where there is none. Throws bad_alloc.
 bool read_text(const PythonRuntime &python, uintptr_t address, std::string &text);
@@ -13,4 +13,4 @@ bool read_text(const PythonRuntime &python, uintptr_t address, std::string &text
 //! [MT] The bytes at `address`; false where there are none, or more than `most`. Throws bad_alloc.
 bool read_bytes(const PythonRuntime &python, uintptr_t address, size_t most, std::string &bytes);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
 // As an object of a Python that is not free-threaded begins.
@@ -119,4 +119,4 @@ Object *wrap(Object *type, Object *function, WrappedCall call, void *data) {
   return made;
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

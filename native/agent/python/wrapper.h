@@ -3,7 +3,7 @@
 
 #include "capi.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 //! What a wrapper does when it is called: it calls `function`, and returns what that returned.
 using WrappedCall = Object *(*)(Object *function, void *data, Object *arguments, Object *keywords);
@@ -15,4 +15,4 @@ Object *make_wrapper_type();
 //! with an exception.
 Object *wrap(Object *type, Object *function, WrappedCall call, void *data);
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -3,7 +3,7 @@
 
 #include <new>
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 // In static storage and never destroyed: CUPTI may hand over batches after our exit handlers ran.
@@ -90,4 +90,4 @@ void write_cuda_notice(ProcessLog &log, WideLog::Writer &writer, CudaNotice noti
 
 const CuptiSource kCudaSource{begin, record_cuda_batch, notice, wants_cuda_call, note_cuda_call, made};
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

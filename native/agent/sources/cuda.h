@@ -10,7 +10,7 @@
 #include "cuda_seen.h"
 #include "cuda_threads.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // What batches need and leave behind. It belongs to the process: names go on from recording to recording.
 struct CudaState {
@@ -37,4 +37,4 @@ void begin_cuda_calls(const Cupti &cupti, ProcessLog &log, const CudaSettings &s
 bool wants_cuda_call(CuptiDomain domain, uint32_t cbid);
 void note_cuda_call(CuptiDomain domain, uint32_t cbid, const CuptiCallbackData *call);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

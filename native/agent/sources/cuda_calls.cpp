@@ -10,7 +10,7 @@
 #include "cuda.h"
 #include "cuda_windows.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kFunctions = 2048;
@@ -136,4 +136,4 @@ void note_cuda_call(CuptiDomain domain, uint32_t cbid, const CuptiCallbackData *
   write(*log, call, name, category, start, end);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 template <typename Function>
@@ -103,4 +103,4 @@ void CudaDevices::write(WideLog::Writer &writer, Known &known) {
   known.written = writer.append(known.record, 0);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

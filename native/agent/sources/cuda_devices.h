@@ -5,9 +5,9 @@
 
 #include "drivers/cupti.h"
 #include "spool/process_log.h"
-#include "warpline/cuda_records.h"
+#include "warplens/cuda_records.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class CudaDevices {
  public:
@@ -56,4 +56,4 @@ class CudaDevices {
   Known known_[kDevices] = {};
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

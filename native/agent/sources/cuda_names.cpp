@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 uint32_t CudaNames::learn_kernel(ProcessLog &log, const char *name) {
   if (name == nullptr || *name == '\0') {
@@ -32,4 +32,4 @@ uint32_t CudaNames::learn_function(ProcessLog &log, const Cupti &cupti, CuptiDom
   return number;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

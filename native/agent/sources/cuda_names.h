@@ -7,7 +7,7 @@
 #include "agent/hooks/cupti.h"
 #include "spool/process_log.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class CudaNames {
  public:
@@ -46,4 +46,4 @@ class CudaNames {
   uint32_t functions_[2][kFunctions] = {};
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

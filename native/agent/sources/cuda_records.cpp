@@ -5,7 +5,7 @@
 #include "cuda.h"
 #include "cuda_windows.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
@@ -610,4 +610,4 @@ void record_cuda_batch(const CuptiBatch &batch) {
   Decoding(batch, state).run();
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 
 #include "spool/memory.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class CudaSeen {
  public:
@@ -92,4 +92,4 @@ class CudaSeen {
   uint64_t *work_ = nullptr;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "warpline/cuda_records.h"
+#include "warplens/cuda_records.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr size_t kLongestName = 64;  // the kernel's threads of its own have longer names than 15 bytes
@@ -63,4 +63,4 @@ void CudaThreads::write_name(ProcessLog &log, WideLog::Writer &writer, uint32_t 
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

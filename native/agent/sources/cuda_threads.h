@@ -3,7 +3,7 @@
 
 #include "spool/process_log.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class CudaThreads {
  public:
@@ -34,4 +34,4 @@ class CudaThreads {
   uint32_t seen_[kPlaces] = {};  // 0: free
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

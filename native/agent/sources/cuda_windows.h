@@ -5,7 +5,7 @@
 
 #include "spool/window.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class CudaWindows {
  public:
@@ -48,4 +48,4 @@ class CudaWindows {
   uint64_t close_ = 0;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

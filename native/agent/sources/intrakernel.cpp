@@ -1,4 +1,4 @@
-// The C API of buffers that kernels time themselves into (warpline.h). A program says what it launches; what the kernels wrote is read
+// The C API of buffers that kernels time themselves into (warplens.h). A program says what it launches; what the kernels wrote is read
 // when the buffer is used again, when the program says that it may be, and when a window or the recording ends.
 #include "intrakernel.h"
 
@@ -18,11 +18,11 @@
 #include "agent/source.h"
 #include "spool/clock.h"
 #include "spool/uncancelled.h"
-#include "warpline/warpline.h"
+#include "warplens/warplens.h"
 
-#define WARPLINE_EXPORT __attribute__((visibility("default")))
+#define WARPLENS_EXPORT __attribute__((visibility("default")))
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr unsigned kPatienceMs = 60'000;      // for a kernel, where the program waits for it anyway
@@ -215,28 +215,28 @@ void abandon_intrakernel() {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent
 
-using namespace warpline::agent;
+using namespace warplens::agent;
 
 extern "C" {
 
-WARPLINE_EXPORT uint32_t warpline_intrakernel_register(uint64_t address, uint64_t bytes, uint32_t where,
+WARPLENS_EXPORT uint32_t warplens_intrakernel_register(uint64_t address, uint64_t bytes, uint32_t where,
                                                        const char *tags, const char *name) {
-  warpline::Uncancelled uncancelled;
+  warplens::Uncancelled uncancelled;
   if (address == 0 || bytes == 0 || !is_usable()) {
     return 0;
   }
   try {
-    return add(address, bytes, where == WARPLINE_INTRAKERNEL_DEVICE, tags, name);
+    return add(address, bytes, where == WARPLENS_INTRAKERNEL_DEVICE, tags, name);
   } catch (...) {
     return 0;  // out of memory
   }
 }
 
-WARPLINE_EXPORT void warpline_intrakernel_tags(uint32_t buffer, const char *tags) {
-  warpline::Uncancelled uncancelled;
-  warpline::Busy busy;
+WARPLENS_EXPORT void warplens_intrakernel_tags(uint32_t buffer, const char *tags) {
+  warplens::Uncancelled uncancelled;
+  warplens::Busy busy;
   if (!busy || !is_usable()) {
     return;
   }
@@ -250,23 +250,23 @@ WARPLINE_EXPORT void warpline_intrakernel_tags(uint32_t buffer, const char *tags
   }
 }
 
-WARPLINE_EXPORT int warpline_intrakernel_launch(uint32_t buffer, uint32_t generation, uint64_t stream,
+WARPLENS_EXPORT int warplens_intrakernel_launch(uint32_t buffer, uint32_t generation, uint64_t stream,
                                                 const char *name) {
-  warpline::Uncancelled uncancelled;
+  warplens::Uncancelled uncancelled;
   if (buffer == 0 || !is_usable()) {
     return 0;
   }
   try {
     store(buffer, now_ms() + kPatienceMs, true, true);
-    warpline::ProcessLog *log = open_log();
+    warplens::ProcessLog *log = open_log();
     return log != nullptr && is_window_open(*log) ? launch(*log, buffer, generation, stream, name) : 0;
   } catch (...) {
     return 0;  // out of memory
   }
 }
 
-WARPLINE_EXPORT void warpline_intrakernel_store(uint32_t buffer) {
-  warpline::Uncancelled uncancelled;
+WARPLENS_EXPORT void warplens_intrakernel_store(uint32_t buffer) {
+  warplens::Uncancelled uncancelled;
   if (!is_usable()) {
     return;
   }
@@ -281,14 +281,14 @@ WARPLINE_EXPORT void warpline_intrakernel_store(uint32_t buffer) {
   }
 }
 
-WARPLINE_EXPORT void warpline_intrakernel_unregister(uint32_t buffer) {
-  warpline::Uncancelled uncancelled;
+WARPLENS_EXPORT void warplens_intrakernel_unregister(uint32_t buffer) {
+  warplens::Uncancelled uncancelled;
   if (buffer == 0 || !is_usable()) {
     return;
   }
   try {
     store(buffer, now_ms() + kPatienceMs, true, true);
-    warpline::Busy busy;
+    warplens::Busy busy;
     if (busy) {
       std::lock_guard lock(state().mutex);
       std::erase_if(state().buffers, [buffer](const Buffer &known) { return known.number == buffer; });

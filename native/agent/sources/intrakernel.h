@@ -6,9 +6,9 @@
 
 #include "intrakernel_memory.h"
 #include "spool/process_log.h"
-#include "warpline/intrakernel_records.h"
+#include "warplens/intrakernel_records.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // A launch that wrote into a buffer, and that nobody has stored yet.
 struct IntrakernelLaunch {
@@ -34,4 +34,4 @@ bool store_intrakernel_launch(ProcessLog &log, const IntrakernelSource &source, 
 //! [FORK] In a child.
 void renew_intrakernel_store();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -15,7 +15,7 @@
 #include "drivers/cuda.h"
 #include "spool/clock.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr long kFirstPauseNs = 20'000;
@@ -166,4 +166,4 @@ int32_t device_of(uint64_t address) {
   return known ? device : -1;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

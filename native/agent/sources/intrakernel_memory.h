@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // Where a buffer lies.
 struct BufferPlace {
@@ -49,4 +49,4 @@ bool is_capturing(uint64_t stream);
 //! [MT] CUDA's number of the device that an address is on, -1 where that is not known.
 int32_t device_of(uint64_t address);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

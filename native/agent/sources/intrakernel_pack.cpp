@@ -7,7 +7,7 @@
 
 #include "spool/blob_log.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kRing = 2;  // mode
@@ -110,4 +110,4 @@ void IntrakernelPacker::finish_piece() {
   used_ = 0;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

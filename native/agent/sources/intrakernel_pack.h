@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "warpline/intrakernel_records.h"
+#include "warplens/intrakernel_records.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // What was found in a buffer.
 struct IntrakernelFound {
@@ -77,4 +77,4 @@ class IntrakernelPacker {
   uint64_t used_ = 0;        // of all of them
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

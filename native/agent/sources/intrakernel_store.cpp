@@ -14,7 +14,7 @@
 #include "spool/blob_log.h"
 #include "spool/clock.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr size_t kBlock = size_t{4} << 20;
@@ -220,4 +220,4 @@ void renew_intrakernel_store() {
   new (&blobs().mutex) std::mutex;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

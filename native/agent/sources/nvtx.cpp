@@ -7,7 +7,7 @@
 #include "nvtx_event.h"
 #include "nvtx_table.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr int kNotRecorded = NVTX_NO_PUSH_POP_TRACKING;
@@ -234,4 +234,4 @@ int install_nvtx(NvtxGetExportTableFunc_t get_export_table) {
   return 1;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -3,7 +3,7 @@
 
 #include "drivers/nvtx.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! Fills the client's tables; 1 when recording is on, else 0 (then NVTX makes every call a no-op).
 int install_nvtx(NvtxGetExportTableFunc_t get_export_table);
@@ -11,4 +11,4 @@ int install_nvtx(NvtxGetExportTableFunc_t get_export_table);
 //! The same for one module of the extensions.
 int install_nvtx_extension(nvtxExtModuleInfo_t *module);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -14,9 +14,9 @@
 
 #include "agent/session.h"
 #include "nvtx_handles.h"
-#include "warpline/warpline.h"
+#include "warplens/warplens.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 using namespace chained;
@@ -420,7 +420,7 @@ std::mutex g_install_mutex;
 
 OtherTool load_other_tool() {
   OtherTool tool;
-  const char *path = secure_getenv("WARPLINE_NVTX_CHAIN");
+  const char *path = secure_getenv("WARPLENS_NVTX_CHAIN");
   if (path == nullptr || *path == '\0') {
     return tool;
   }
@@ -602,7 +602,7 @@ int install_nvtx_extension_with_others(nvtxExtModuleInfo_t *module) {
 
 namespace {
 
-const WarplineTasks *g_our_tasks = nullptr;
+const WarplensTasks *g_our_tasks = nullptr;
 
 uint32_t create_task(const char *name, const char *library, uint64_t parent) {
   return g_our_tasks->create(name, library, g_ranges.find(parent));
@@ -621,14 +621,14 @@ uint64_t start_in_task(nvtxDomainRegistration_st *domain, const nvtxEventAttribu
 
 }  // namespace
 
-const WarplineTasks *tasks_with_others(const WarplineTasks &ours) {
+const WarplensTasks *tasks_with_others(const WarplensTasks &ours) {
   if (other_tool().init == nullptr) {
     return &ours;
   }
   g_our_tasks = &ours;
-  static const WarplineTasks chained = {sizeof(WarplineTasks), create_task, ours.enter, start_in_task,
+  static const WarplensTasks chained = {sizeof(WarplensTasks), create_task, ours.enter, start_in_task,
                                         ours.recording};
   return &chained;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

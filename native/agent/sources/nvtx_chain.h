@@ -2,15 +2,15 @@
 #pragma once
 
 #include "nvtx.h"
-#include "warpline/warpline.h"
+#include "warplens/warplens.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
-//! Fills the client's tables as install_nvtx does, together with the other tool if WARPLINE_NVTX_CHAIN names one.
+//! Fills the client's tables as install_nvtx does, together with the other tool if WARPLENS_NVTX_CHAIN names one.
 int install_nvtx_with_others(NvtxGetExportTableFunc_t get_export_table);
 int install_nvtx_extension_with_others(nvtxExtModuleInfo_t *module);
 
-//! The tasks of warpline.nvtx, whose domains and ranges are the other tool's too.
-const WarplineTasks *tasks_with_others(const WarplineTasks &ours);
+//! The tasks of warplens.nvtx, whose domains and ranges are the other tool's too.
+const WarplensTasks *tasks_with_others(const WarplensTasks &ours);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 #include "nvtx_payload.h"
 #include "nvtx_schemas.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr int kDeepest = 8;               // nested schemas
@@ -359,4 +359,4 @@ CopiedPayload copy_payload(ThreadLog &log, uint16_t domain, const Schema &schema
   return std::move(walk.copy);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

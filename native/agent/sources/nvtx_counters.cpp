@@ -8,7 +8,7 @@
 #include "nvtx_schemas.h"
 #include "nvtx_time.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 struct Counter {
@@ -263,4 +263,4 @@ void fill_counters(Slots slots) {
   slots.set(NVTX3EXT_CBID_nvtxCounterBatchSubmit, submit_batch);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

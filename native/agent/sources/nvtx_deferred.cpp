@@ -11,7 +11,7 @@
 #include "nvtx_schemas.h"
 #include "nvtx_time.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 enum Time { kAny = 0, kBegin = 1, kEnd = 2, kMark = 3 };
@@ -207,4 +207,4 @@ void fill_deferred(Slots slots) {
   slots.set(NVTX3EXT_CBID_nvtxEventBatchSubmit, submit_batch);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

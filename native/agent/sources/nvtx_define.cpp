@@ -4,7 +4,7 @@
 #include "agent/watch.h"
 #include "nvtx_registry.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 uint64_t new_id() {
   static std::atomic<uint64_t> last{kDynamicIds};
@@ -42,4 +42,4 @@ void operate(uint16_t domain, OperationAction action, uint64_t object, uint64_t 
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -3,7 +3,7 @@
 
 #include "nvtx_text.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 enum class Kind : uint32_t {
   once = 0,    // will not come again, and a fork child need not know it
@@ -32,4 +32,4 @@ void forget(uint16_t domain, Kind kind, uint64_t id);
 //! [MT] Writes that something was done to an object.
 void operate(uint16_t domain, OperationAction action, uint64_t object, uint64_t value = 0);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

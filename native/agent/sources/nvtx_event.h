@@ -5,7 +5,7 @@
 #include "nvtx_payload.h"
 #include "nvtx_text.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 inline uint16_t domain_of(nvtxDomainHandle_t handle) {
   return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(handle));
@@ -92,4 +92,4 @@ inline bool take_number(Label &label, const nvtxEventAttributes_t &event) {
   return label;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

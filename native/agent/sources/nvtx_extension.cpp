@@ -5,7 +5,7 @@
 #include "agent/session.h"
 #include "nvtx.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint16_t kMemory = 1;
@@ -38,4 +38,4 @@ int install_nvtx_extension(nvtxExtModuleInfo_t *module) {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

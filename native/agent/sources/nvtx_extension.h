@@ -3,7 +3,7 @@
 
 #include "drivers/nvtx.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // The slots of one client for one module; there may be fewer or more than we know.
 class Slots {
@@ -28,4 +28,4 @@ void fill_deferred(Slots slots);
 void fill_counters(Slots slots);
 void fill_memory(Slots slots);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr size_t kPiece = 4096;
@@ -65,4 +65,4 @@ bool append_terminated(std::string &out, const void *from, size_t width, size_t 
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! Appends up to `size` bytes; returns how many could be read.
 size_t append_foreign(std::string &out, const void *from, size_t size);
@@ -13,4 +13,4 @@ size_t append_foreign(std::string &out, const void *from, size_t size);
 //! `longest` bytes; then what was read is there, with a terminator.
 bool append_terminated(std::string &out, const void *from, size_t width, size_t longest);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -11,7 +11,7 @@
 #include "nvtx_event.h"
 #include "nvtx_registry.h"
 
-namespace warpline::agent::chained {
+namespace warplens::agent::chained {
 
 using Domain = nvtxDomainHandle_t;
 
@@ -186,4 +186,4 @@ struct Argument<const nvtxSyncUserAttributes_t *> : MessageArgument<const nvtxSy
   using MessageArgument::MessageArgument;
 };
 
-}  // namespace warpline::agent::chained
+}  // namespace warplens::agent::chained

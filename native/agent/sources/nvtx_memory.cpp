@@ -6,7 +6,7 @@
 #include "nvtx_extension.h"
 #include "nvtx_objects.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 using Domain = nvtxDomainHandle_t;
@@ -262,4 +262,4 @@ void fill_memory(Slots slots) {
   slots.set(NVTX3EXT_CBID_nvtxMemCudaMarkInitialized, mark_initialized);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -5,7 +5,7 @@
 #include "nvtx_objects.h"
 #include "nvtx_table.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 const char *class_of(uint32_t type) {
@@ -140,4 +140,4 @@ void fill_opencl_names(Table table) {
   pair<Opencl, 6, const void *>(table, NVTX_CBID_OPENCL_NameClEventA);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

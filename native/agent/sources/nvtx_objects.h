@@ -6,7 +6,7 @@
 #include "nvtx_event.h"
 #include "nvtx_registry.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! [MT] Never 0.
 inline uint64_t new_handle(uint16_t domain) {
@@ -28,4 +28,4 @@ Whole whole_of(const Whole &given, size_t size) {
   return whole;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

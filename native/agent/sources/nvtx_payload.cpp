@@ -11,7 +11,7 @@
 #include "nvtx_foreign.h"
 #include "nvtx_schemas.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr size_t kMostPayloads = 4096;  // of one event; more is a structure that was never filled in
@@ -285,4 +285,4 @@ Label label_of_odd_size(ThreadLog &log, uint16_t domain, const nvtxEventAttribut
   return label_of(log, domain, &whole);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 #include "agent/source.h"
 #include "drivers/nvtx.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 struct Schema;
 
@@ -46,4 +46,4 @@ void merge(Label &label, const Change &change);
 //! The length in bytes of a payload, where the program leaves that to us (SIZE_MAX) too; 0: there is nothing to copy.
 size_t payload_size(uint16_t domain, const nvtxPayloadData_t &payload);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <new>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // NVTX's number ranges, the same for schemas, scopes, counters and time domains: predefined ones below the first, the
 // program's own from there, and from the second those that the tool gives out.
@@ -56,4 +56,4 @@ class Registry {
   std::atomic<Node *> buckets_[kBuckets] = {};
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

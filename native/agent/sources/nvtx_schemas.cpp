@@ -7,11 +7,11 @@
 #include "nvtx_define.h"
 #include "nvtx_event.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr size_t kLongestJson = Names::kLongestDefinition - 4096;
-constexpr char kEndSchema[] = "warpline.end";  // of native/bindings/ending.cpp: message, colour and category
+constexpr char kEndSchema[] = "warplens.end";  // of native/bindings/ending.cpp: message, colour and category
 
 Registry<Schema> g_schemas;
 
@@ -274,4 +274,4 @@ uint64_t register_enum(nvtxDomainHandle_t handle, const nvtxPayloadEnumAttr_t *a
   });
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 #include "nvtx_registry.h"
 #include "nvtx_text.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 struct SchemaEntry {
   uint64_t flags;
@@ -62,4 +62,4 @@ uint64_t register_enum(nvtxDomainHandle_t domain, const nvtxPayloadEnumAttr_t *a
 std::string semantics_json(const nvtxSemanticsHeader_t *first);
 uint64_t semantics_time_domain(const nvtxSemanticsHeader_t *first);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

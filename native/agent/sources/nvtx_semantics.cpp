@@ -5,7 +5,7 @@
 
 #include "nvtx_schemas.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr int kLongestList = 64;  // a list that bites its own tail ends somewhere
@@ -90,4 +90,4 @@ uint64_t semantics_time_domain(const nvtxSemanticsHeader_t *first) {
   return 0;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

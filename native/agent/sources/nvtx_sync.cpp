@@ -5,7 +5,7 @@
 #include "nvtx_objects.h"
 #include "nvtx_table.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 nvtxSyncUser_t create(nvtxDomainHandle_t domain, const nvtxSyncUserAttributes_t *attributes) {
@@ -45,4 +45,4 @@ void fill_sync(Table table) {
   table.set(NVTX_CBID_SYNC_DomainSyncUserReleasing, step<OperationAction::sync_releasing>);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

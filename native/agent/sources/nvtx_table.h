@@ -3,7 +3,7 @@
 
 #include "drivers/nvtx.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // One module's table, which may be shorter than ours: old clients know fewer functions.
 class Table {
@@ -32,4 +32,4 @@ void fill_cudart_names(Table table);
 void fill_opencl_names(Table table);
 void fill_sync(Table table);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -1,4 +1,4 @@
-// Tasks: what warpline.nvtx tells about code that takes turns on a thread. warpline_tasks() of the C ABI.
+// Tasks: what warplens.nvtx tells about code that takes turns on a thread. warplens_tasks() of the C ABI.
 #include <atomic>
 
 #include "agent/session.h"
@@ -6,9 +6,9 @@
 #include "nvtx_chain.h"
 #include "nvtx_define.h"
 #include "nvtx_event.h"
-#include "warpline/warpline.h"
+#include "warplens/warplens.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 std::atomic<uint32_t> g_last_task{0};
@@ -43,14 +43,14 @@ uint64_t start(nvtxDomainRegistration_st *domain, const nvtxEventAttributes_v2 *
 }
 
 }  // namespace
-}  // namespace warpline::agent
+}  // namespace warplens::agent
 
-extern "C" __attribute__((visibility("default"))) const WarplineTasks *warpline_tasks(void) {
-  using namespace warpline::agent;
+extern "C" __attribute__((visibility("default"))) const WarplensTasks *warplens_tasks(void) {
+  using namespace warplens::agent;
   if (!prepare()) {
     return nullptr;
   }
-  static const WarplineTasks tasks = {sizeof(WarplineTasks), create, enter, start,
+  static const WarplensTasks tasks = {sizeof(WarplensTasks), create, enter, start,
                                       reinterpret_cast<const uint32_t *>(&g_life->generation)};
   return tasks_with_others(tasks);
 }

@@ -6,7 +6,7 @@
 
 #include "spool/schema.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 std::string utf8(const wchar_t *text) {
   std::string out;
@@ -86,4 +86,4 @@ void Json::member(const char *name, double number) {
   word(name, std::isfinite(number) ? text : "null");
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

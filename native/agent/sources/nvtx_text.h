@@ -7,7 +7,7 @@
 #include "agent/source.h"
 #include "drivers/nvtx.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 std::string utf8(const wchar_t *text);
 
@@ -58,4 +58,4 @@ void guarded(const Body &body) {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

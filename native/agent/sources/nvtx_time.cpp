@@ -10,7 +10,7 @@
 #include "nvtx_extension.h"
 #include "nvtx_registry.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 // Times of two clocks at the same moment, and how fast the second runs against the first.
@@ -246,4 +246,4 @@ void fill_time(Slots slots) {
       });
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

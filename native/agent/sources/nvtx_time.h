@@ -5,7 +5,7 @@
 
 #include "agent/source.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! A time of a registered time domain or of a predefined clock (NVTX_TIMESTAMP_TYPE_*; 0: ours). False when nothing ties that
 //! clock to ours, or the result lies in the future; then `out` is now. Calls the program's clock: hold no lock.
@@ -24,4 +24,4 @@ class TimeConversion {
   double slope_ = 1;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -12,7 +12,7 @@
 #include "agent/source.h"
 #include "spool/uncancelled.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 uint64_t g_threshold_ns = 0;
@@ -31,10 +31,10 @@ struct Target {
   bool is_file = false;
 };
 
-Target target_of(const WarplineOsCall &call) {
+Target target_of(const WarplensOsCall &call) {
   Target target;
   if (call.fd >= 0) {
-    DescriptorText known = descriptor_text(call.fd, (call.flags & WARPLINE_OS_CLOSED) == 0);
+    DescriptorText known = descriptor_text(call.fd, (call.flags & WARPLENS_OS_CLOSED) == 0);
     target = {known.number, known.is_path};
   } else if (call.text != nullptr) {
     target.is_file = true;
@@ -65,7 +65,7 @@ bool is_open() {
 }
 
 // Also in signal handlers, and in children of vfork, which write as if they were their parent.
-void take(const WarplineOsCall *call) {
+void take(const WarplensOsCall *call) {
   if (t_busy || !is_open()) {
     return;  // it is ours, or nobody wants it
   }
@@ -80,7 +80,7 @@ void take(const WarplineOsCall *call) {
     return;  // what was asked for are files
   }
   OsCallRecord record{};
-  uint8_t flags = target.is_file && (call->flags & WARPLINE_OS_FILE) != 0 ? kOsFile : 0;
+  uint8_t flags = target.is_file && (call->flags & WARPLENS_OS_FILE) != 0 ? kOsFile : 0;
   record.head = {RecordType::os_call, flags, static_cast<uint16_t>(call->error), name_number(call->name)};
   record.start = call->start;
   record.end = call->end;
@@ -99,7 +99,7 @@ uint64_t ticks(const ClockParams &clock, uint64_t ns) {
                                clock.mult);
 }
 
-void begin(const CpuSettings &settings, WarplineTap &tap) {
+void begin(const CpuSettings &settings, WarplensTap &tap) {
   g_threshold_ns = settings.os_threshold_ns;
   g_stack_ns = settings.os_backtrace_ns;
   g_stack_depth = settings.stack_depth;
@@ -113,11 +113,11 @@ void begin(const CpuSettings &settings, WarplineTap &tap) {
   tap.file_ticks = (settings.flags & kCpuFileAccess) != 0 ? 0 : tap.call_ticks;
   tap.os_call = take;
   tap.descriptor = forget_descriptor;
-  __atomic_fetch_or(&tap.on, WARPLINE_TAP_OS_CALLS, __ATOMIC_RELEASE);
+  __atomic_fetch_or(&tap.on, WARPLENS_TAP_OS_CALLS, __ATOMIC_RELEASE);
 }
 
 }  // namespace
 
 extern const CpuSource kOsCallSource{kCpuOsCalls | kCpuFileAccess, begin, nullptr, nullptr, nullptr};
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

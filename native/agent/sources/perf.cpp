@@ -23,7 +23,7 @@
 #include "perf_states.h"
 #include "spool/helpers.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kHz = 1000;
@@ -290,7 +290,7 @@ void serve(void *) {
       gone |= (wait.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
       for (PerfCpu &cpu : perf.cpus) {
         if (cpu.sample_ring.fd() == wait.fd && !cpu.served && (wait.revents & POLLIN) != 0) {
-          cpu.served = start_own_thread("warpline-perf", serve_cpu, &cpu);
+          cpu.served = start_own_thread("warplens-perf", serve_cpu, &cpu);
         }
       }
     }
@@ -314,11 +314,11 @@ void make() {
   g_perf->main_tid = static_cast<int>(syscall(SYS_gettid));
 }
 
-void begin(const CpuSettings &, WarplineTap &) {
+void begin(const CpuSettings &, WarplensTap &) {
   Busy busy;
   make();
   // Our thread begins before the events do: it is not recorded itself.
-  if (start_own_thread("warpline-perf", serve, nullptr)) {
+  if (start_own_thread("warplens-perf", serve, nullptr)) {
     try {
       open_events(*g_perf);
     } catch (const std::bad_alloc &) {
@@ -345,7 +345,7 @@ void abandon() {
 void begin_child() {
   make();
   g_perf->opens_later = true;
-  start_own_thread("warpline-perf", serve, nullptr);
+  start_own_thread("warplens-perf", serve, nullptr);
 }
 
 void end() {
@@ -367,4 +367,4 @@ void end() {
 
 extern const CpuSource kPerfSource{kCpuNativeSamples | kCpuStates, begin, abandon, begin_child, end};
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

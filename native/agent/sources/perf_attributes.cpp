@@ -3,7 +3,7 @@
 
 #include <ctime>
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 perf_event_attr common() {
@@ -68,4 +68,4 @@ perf_event_attr switch_attributes() {
   return attributes;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -3,9 +3,9 @@
 
 #include <linux/perf_event.h>
 
-#include "warpline/format.h"
+#include "warplens/format.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 inline constexpr uint32_t kStackBytes = 16 << 10;  // of a thread's stack with each sample
 
@@ -26,4 +26,4 @@ perf_event_attr sample_attributes(bool cycles, uint32_t hz, Backtrace backtrace,
 //! Switches of threads, their beginnings and ends, and no more.
 perf_event_attr switch_attributes();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

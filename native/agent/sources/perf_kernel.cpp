@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 size_t kernel_frames(const char *chain, uint64_t length, uint64_t *frames, bool *cut) {
   size_t count = 0;
@@ -53,4 +53,4 @@ bool shows_kernel_addresses() {
   return size > 0 && has_addresses({text, static_cast<size_t>(size)});
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 inline constexpr size_t kMostKernelFrames = 64;
 
@@ -24,4 +24,4 @@ bool has_addresses(std::string_view symbols);
 //! Whether the kernel shows this process where its functions are. Where it does not, a sample must not tell either.
 bool shows_kernel_addresses();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

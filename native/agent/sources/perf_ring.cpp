@@ -11,7 +11,7 @@
 
 #include "agent/hooks/own_file.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
@@ -85,4 +85,4 @@ const perf_event_header *PerfRing::next(uint64_t tail, uint64_t head) {
   return reinterpret_cast<const perf_event_header *>(joined_.data());
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

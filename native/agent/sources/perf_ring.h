@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class PerfRing {
  public:
@@ -84,4 +84,4 @@ class PerfFields {
   const char *end_;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -11,7 +11,7 @@
 #include "perf_attributes.h"
 #include "perf_ring.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint64_t kSoon =
@@ -223,4 +223,4 @@ uint32_t PerfSamples::write(ProcessLog &log, const Sample &sample, size_t count,
   return stack;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

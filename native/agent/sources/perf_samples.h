@@ -12,9 +12,9 @@
 #include "agent/python/mixed.h"
 #include "agent/unwind/unwinder.h"
 #include "perf_kernel.h"
-#include "warpline/cpu_records.h"
+#include "warplens/cpu_records.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // How samples are taken; it stays as it is.
 struct SampleForm {
@@ -79,4 +79,4 @@ class PerfSamples {
   uint64_t lost_ = 0;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -11,7 +11,7 @@
 
 #include "agent/hooks/cpu.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint64_t kTooShort = 50'000;  // ns: of waiting, not worth a row
@@ -142,4 +142,4 @@ void SchedStates::end(ProcessLog *log) {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

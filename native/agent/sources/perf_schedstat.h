@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "spool/process_log.h"
-#include "warpline/cpu_records.h"
+#include "warplens/cpu_records.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class SchedStates {
  public:
@@ -43,4 +43,4 @@ class SchedStates {
   std::vector<uint32_t> tids_;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

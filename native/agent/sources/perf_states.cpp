@@ -8,7 +8,7 @@
 #include "agent/hooks/cpu.h"
 #include "perf_ring.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kNoCpu = 0xffffffff;
@@ -114,4 +114,4 @@ void PerfStates::write(uint32_t tid, const Thread &thread, uint64_t end, Process
   WideLog::Writer(log->wide()).append(record, record.start);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

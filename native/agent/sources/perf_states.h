@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "spool/process_log.h"
-#include "warpline/cpu_records.h"
+#include "warplens/cpu_records.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class PerfStates {
  public:
@@ -52,4 +52,4 @@ class PerfStates {
   uint64_t lost_ = 0;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -5,7 +5,7 @@
 
 #include "agent/python/objects.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 namespace {
 
@@ -154,4 +154,4 @@ void forget_calls(Thread &thread) {
   }
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -7,7 +7,7 @@
 #include "python_parts.h"
 #include "python_threads.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 // Beside a code object; gone when it is.
 struct CodeFacts {
@@ -39,4 +39,4 @@ inline bool has_monitoring() {
   return g_python.version >= 0x030c;
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

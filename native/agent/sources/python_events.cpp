@@ -7,7 +7,7 @@
 #include "python_calls.h"
 #include "python_tasks.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
 // An exception passes through here in each frame that it leaves: only in the first it has a traceback of one frame.
@@ -101,4 +101,4 @@ bool install_events(Interpreter &interpreter) {
   return true;
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -9,7 +9,7 @@
 #include "python_calls.h"
 #include "python_wanted.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
 constexpr int kGenerator = 0x20 | 0x80 | 0x200;  // CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
@@ -193,4 +193,4 @@ void end_functions() {
   }
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

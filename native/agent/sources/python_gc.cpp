@@ -4,10 +4,10 @@
 
 #include "python_parts.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
-constexpr char kCapsule[] = "warpline.gc";
+constexpr char kCapsule[] = "warplens.gc";
 
 // One collection runs at a time in an interpreter.
 struct Collector {
@@ -107,4 +107,4 @@ void end_gc() {
   }
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -8,13 +8,13 @@
 #include "python_parts.h"
 #include "python_threads.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
 constexpr uint32_t kMostInterpreters = 64;
 constexpr uint64_t kLongestSum = 100'000'000;  // a record of brief ones is not of more time than this
 
-WarplineTap *g_tap = nullptr;
+WarplensTap *g_tap = nullptr;
 uint64_t g_threshold = 0;
 
 void write(const Thread &thread, GilAction action, uint64_t start, uint64_t end) {
@@ -94,9 +94,9 @@ void on_gil(uint32_t interpreter, uint32_t what) {
   }
   int saved = errno;
   uint64_t time = now();
-  if (what == WARPLINE_GIL_TAKEN) {
+  if (what == WARPLENS_GIL_TAKEN) {
     take(*thread, interpreter, time);
-  } else if (what == WARPLINE_GIL_RELEASED) {
+  } else if (what == WARPLENS_GIL_RELEASED) {
     let_go(*thread, time);
   } else if (thread->waits_since.load(std::memory_order_relaxed) == 0) {
     thread->gate = gate_now();
@@ -126,7 +126,7 @@ PythonInterpreter gil_of(const Interpreter &interpreter) {
 
 }  // namespace
 
-void begin_gil(WarplineTap &tap, uint32_t threshold_ns) {
+void begin_gil(WarplensTap &tap, uint32_t threshold_ns) {
   g_tap = &tap;
   g_threshold = threshold_ns;
   tap.gil = on_gil;
@@ -145,7 +145,7 @@ bool install_gil(Interpreter &interpreter) {
       return true;
     }
   }
-  if (count == WARPLINE_MOST_GILS) {
+  if (count == WARPLENS_MOST_GILS) {
     cpu_notice(CpuNotice::bootstrap, 0,
                "there are more interpreters with a GIL of their own than are followed");
     return false;
@@ -156,7 +156,7 @@ bool install_gil(Interpreter &interpreter) {
   if (Thread *thread = this_thread()) {
     take(*thread, count, now());
   }
-  __atomic_fetch_or(&g_tap->on, WARPLINE_TAP_GIL, __ATOMIC_RELEASE);
+  __atomic_fetch_or(&g_tap->on, WARPLENS_TAP_GIL, __ATOMIC_RELEASE);
   return true;
 }
 
@@ -190,4 +190,4 @@ void end_gil() {
   });
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

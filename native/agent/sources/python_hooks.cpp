@@ -10,7 +10,7 @@
 #include "python_threads.h"
 #include "python_wanted.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace python {
 namespace {
 
@@ -58,7 +58,7 @@ void on_code(int64_t number, Object *code) {
   }
 }
 
-void begin(const CpuSettings &settings, WarplineTap &tap) {
+void begin(const CpuSettings &settings, WarplensTap &tap) {
   g_gate = &control_page()->gate;
   g_clock = &process_clock();
   begin_threads(leave_gil);
@@ -158,4 +158,4 @@ extern const CpuSource kPythonSource{
     kCpuGil | kCpuGc | kCpuImports | kCpuFunctions | kCpuPythonCalls | kCpuPythonEvents, python::begin,
     nullptr, python::begin_child, python::end};
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -3,10 +3,10 @@
 #include "python_parts.h"
 #include "python_threads.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
-constexpr char kCapsule[] = "warpline.import";
+constexpr char kCapsule[] = "warplens.import";
 
 void tell_others(Interpreter &interpreter, std::string_view name, Object *module) {
   uint32_t flags = cpu_settings().flags;
@@ -94,4 +94,4 @@ bool install_imports(Interpreter &interpreter) {
   return true;
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -4,10 +4,10 @@
 #include "agent/python/objects.h"
 #include "python_calls.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
-constexpr char kCapsule[] = "warpline.calls";
+constexpr char kCapsule[] = "warplens.calls";
 // Not those of debuggers, coverage and profilers: programs may want to use theirs.
 constexpr int kTools[] = {4, 3};
 
@@ -80,7 +80,7 @@ bool take_tool(Interpreter &interpreter) {
   Object *monitoring = g_python.PyDict_GetItemString(g_python.PyImport_GetModuleDict(), "sys");
   interpreter.monitoring =
       monitoring != nullptr ? g_python.PyObject_GetAttrString(monitoring, "monitoring") : nullptr;
-  Held name(g_python.PyUnicode_FromStringAndSize("warpline", 8));
+  Held name(g_python.PyUnicode_FromStringAndSize("warplens", 8));
   for (int tool : kTools) {
     Held id(number(tool));
     Held taken(interpreter.monitoring != nullptr
@@ -155,4 +155,4 @@ bool listen_to_raised(Interpreter &interpreter, MethodDef &callback) {
   return done;
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

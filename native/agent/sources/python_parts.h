@@ -7,7 +7,7 @@
 #include "agent/python/capi.h"
 #include "agent/source.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 struct Thread;
 
@@ -31,7 +31,7 @@ bool install_functions(Interpreter &interpreter);
 bool install_calls(Interpreter &interpreter);
 bool install_events(Interpreter &interpreter);
 
-void begin_gil(WarplineTap &tap, uint32_t threshold_ns);
+void begin_gil(WarplensTap &tap, uint32_t threshold_ns);
 void begin_gil_child();
 void leave_gil(Thread &thread);  // it ends
 void end_gil();
@@ -86,4 +86,4 @@ uint32_t text_attribute(Object *object, const char *name);
 //! A notice that hooks could not be put in: `what` failed, and why: the exception that is set, which is cleared.
 void tell_failure(std::string_view what);
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -2,10 +2,10 @@
 #include "agent/python/objects.h"
 #include "python_calls.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
-constexpr char kCapsule[] = "warpline.profile";
+constexpr char kCapsule[] = "warplens.profile";
 constexpr int kCall = 0;  // PyTrace_CALL, PyTrace_RETURN
 constexpr int kReturn = 3;
 
@@ -64,4 +64,4 @@ void calls_in(Interpreter &interpreter, std::string_view module_name, Object *mo
   }
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

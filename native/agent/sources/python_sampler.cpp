@@ -13,7 +13,7 @@
 #include "agent/source.h"
 #include "spool/helpers.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
@@ -182,11 +182,11 @@ void run(void *) {
 // In the child of a fork, too: another thread may have held the loader's locks, which nobody lets go then.
 void start() {
   if (known_python() != nullptr) {
-    start_own_thread("warpline-stacks", run, nullptr);
+    start_own_thread("warplens-stacks", run, nullptr);
   }
 }
 
-void begin(const CpuSettings &settings, WarplineTap &) {
+void begin(const CpuSettings &settings, WarplensTap &) {
   g_hz = settings.python_hz;
   start();
 }
@@ -224,4 +224,4 @@ void end() {
 
 extern const CpuSource kPythonSampler{kCpuPythonSamples, begin, abandon, start, end};
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

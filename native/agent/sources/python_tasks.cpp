@@ -7,7 +7,7 @@
 #include "agent/python/proxy.h"
 #include "python_threads.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
 bool is_text(Object *object, std::string_view text) {
@@ -159,4 +159,4 @@ void tasks_in(Interpreter &interpreter, std::string_view module_name, Object *mo
   }
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -4,7 +4,7 @@
 #include "agent/python/wrapper.h"
 #include "python_parts.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 //! A module has been imported that may run tasks.
 void tasks_in(Interpreter &interpreter, std::string_view module_name, Object *module);
@@ -12,4 +12,4 @@ void tasks_in(Interpreter &interpreter, std::string_view module_name, Object *mo
 //! Puts a wrapper in the place of a function of a module or a class; `call` gets the interpreter. A notice where there is no such.
 void wrap_in(Interpreter &interpreter, Object *holder, const char *name, WrappedCall call);
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <new>
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 __thread Thread *t_python = nullptr;
 std::atomic<Thread *> g_threads{nullptr};
@@ -96,4 +96,4 @@ void begin_threads_child() {
   }
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

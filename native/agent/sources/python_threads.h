@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 // An import that runs.
 struct Import {
@@ -71,4 +71,4 @@ void for_each_thread(const Each &each) {
   }
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

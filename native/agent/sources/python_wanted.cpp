@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "warpline/format.h"
+#include "warplens/format.h"
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 namespace {
 
 std::string contents(const std::string &path) {
@@ -43,7 +43,7 @@ Wanted *read_line(std::string_view line, Wanted *next) {
 }
 
 Wanted *read_all() {
-  const char *spool = secure_getenv("WARPLINE_SPOOL");
+  const char *spool = secure_getenv("WARPLENS_SPOOL");
   if (spool == nullptr) {
     return nullptr;
   }
@@ -64,4 +64,4 @@ Wanted *wanted_functions() {
   return all;
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace warpline::agent::python {
+namespace warplens::agent::python {
 
 struct Wanted {
   std::string module;
@@ -31,4 +31,4 @@ void for_each_wanted(std::string_view module, const Each &each) {
   }
 }
 
-}  // namespace warpline::agent::python
+}  // namespace warplens::agent::python

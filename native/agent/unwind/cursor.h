@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class Cursor {
  public:
@@ -76,4 +76,4 @@ class Cursor {
   bool ok_ = true;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -13,7 +13,7 @@
 #include "own_memory.h"
 #include "spool/memory.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 #if defined(__x86_64__)
@@ -184,4 +184,4 @@ ElfImage::Symbol ElfImage::find_in(uint64_t symbols, uint64_t count, uint64_t st
   return {};
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

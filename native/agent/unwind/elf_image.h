@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class ElfImage {
  public:
@@ -58,4 +58,4 @@ class ElfImage {
   std::string build_id_;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -3,7 +3,7 @@
 
 #include "cursor.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr unsigned kMostSteps = 1000;
@@ -220,4 +220,4 @@ bool evaluate(const uint8_t *bytes, size_t size, const Registers &registers, con
   return machine.ok() && cursor.ok();
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

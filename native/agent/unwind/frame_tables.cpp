@@ -5,7 +5,7 @@
 
 #include "cursor.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr size_t kMostEntry = 64 << 10;  // bytes of a CIE or FDE
@@ -449,4 +449,4 @@ bool find_row(const ElfImage &image, uint64_t pc, RowDraft *draft) {
          (draft->row.by_expression || draft->row.cfa_register < kRegisters);
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

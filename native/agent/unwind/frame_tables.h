@@ -6,7 +6,7 @@
 #include "elf_image.h"
 #include "row.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 // A row that is being made.
 struct RowDraft {
@@ -18,4 +18,4 @@ struct RowDraft {
 //! What `image` says for the code at `pc` (as its program headers name it); false where it says nothing, or nonsense.
 bool find_row(const ElfImage &image, uint64_t pc, RowDraft *draft);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

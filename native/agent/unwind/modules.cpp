@@ -11,9 +11,9 @@
 #include <cstring>
 #include <new>
 
-#include "warpline/cpu_records.h"
+#include "warplens/cpu_records.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 constexpr uint64_t kBetweenReads = 20'000'000;  // ns; longer and longer while they bring nothing
@@ -220,4 +220,4 @@ void Modules::write(ProcessLog &log, const Mapping &mapping) {
   }
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

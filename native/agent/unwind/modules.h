@@ -11,7 +11,7 @@
 #include "elf_image.h"
 #include "spool/process_log.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class Module {
  public:
@@ -91,4 +91,4 @@ Modules &modules();
 //! [FORK] In a child: another thread may have been changing them.
 void renew_modules();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

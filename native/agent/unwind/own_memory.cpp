@@ -6,7 +6,7 @@
 
 #include "agent/python/memory.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 size_t read_own(uint64_t address, void *to, size_t size) {
   constexpr size_t kPageBytes = 4096;
@@ -25,4 +25,4 @@ size_t read_own(uint64_t address, void *to, size_t size) {
   return done;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 //! [MT] Copies from `address`; how many bytes there were, up to the first that cannot be read. Signal-safe.
 size_t read_own(uint64_t address, void *to, size_t size);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 #if defined(__aarch64__)
 inline constexpr unsigned kRegisters = 33;  // x0 to x30, sp, pc
@@ -26,4 +26,4 @@ struct Registers {
   uint64_t sp() const { return value[kStackPointer]; }
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

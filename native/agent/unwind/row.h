@@ -5,7 +5,7 @@
 
 #include "registers.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 enum class Rule : uint8_t {
   same,           // the caller's is the callee's
@@ -40,4 +40,4 @@ struct Row {
 };
 static_assert(sizeof(Row) == 16 && sizeof(RegisterRule) == 8);
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

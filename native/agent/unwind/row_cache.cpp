@@ -6,7 +6,7 @@
 
 #include "spool/memory.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 const RowCache::Known *RowCache::look(std::atomic<Known *> &bucket, uint32_t file, uint64_t pc) const {
   for (const Known *one = bucket.load(std::memory_order_acquire); one != nullptr; one = one->next) {
@@ -83,4 +83,4 @@ const Row *RowCache::find(uint32_t file, const ElfImage &image, uint64_t pc) {
   return row;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 
 #include "frame_tables.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 class RowCache {
  public:
@@ -34,4 +34,4 @@ class RowCache {
   size_t used_ = 0;
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -6,7 +6,7 @@
 
 #include "own_memory.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 struct StackView {
   uint64_t begin;        // address of bytes[0]
@@ -23,4 +23,4 @@ struct StackView {
   }
 };
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -5,7 +5,7 @@
 
 #include "expression.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 namespace {
 
 alignas(RowCache) char g_storage[sizeof(RowCache)];
@@ -150,4 +150,4 @@ size_t unwind(const MappingView &mappings, RowCache &rows, const StackView &stac
   return most;
 }
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -5,7 +5,7 @@
 #include "row_cache.h"
 #include "stack_view.h"
 
-namespace warpline::agent {
+namespace warplens::agent {
 
 struct NativeFrame {
   uint64_t address;
@@ -27,4 +27,4 @@ RowCache &row_cache();
 //! [FORK] See renew_modules().
 void renew_rows();
 
-}  // namespace warpline::agent
+}  // namespace warplens::agent

@@ -1,6 +1,6 @@
 /* What programs see of the look-alike libcuda and libcudart, with the real functions' signatures. C11 and C++. */
-#ifndef WARPLINE_FAKE_CUDA_H
-#define WARPLINE_FAKE_CUDA_H
+#ifndef WARPLENS_FAKE_CUDA_H
+#define WARPLENS_FAKE_CUDA_H
 
 #include <stddef.h>
 #include <stdint.h>

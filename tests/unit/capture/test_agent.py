@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.agent import CLOCK_KINDS, load_agent
-from warpline.capture.control import ControlPage, Counts
-from warpline.errors import CaptureError
+from warplens.capture.agent import CLOCK_KINDS, load_agent
+from warplens.capture.control import ControlPage, Counts
+from warplens.errors import CaptureError
 
 
 def test_a_missing_library_is_said_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="missing") as caught:
-        load_agent(tmp_path / "libwarpline_agent.so")
+        load_agent(tmp_path / "libwarplens_agent.so")
     assert "make native" in str(caught.value)
 
 

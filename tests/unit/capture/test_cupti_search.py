@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.cupti_search import cupti_variables, libraries
-from warpline.capture.interpreter import interpreter_of
+from warplens.capture.cupti_search import cupti_variables, libraries
+from warplens.capture.interpreter import interpreter_of
 
 
 def _library(root: Path, *names: str) -> list[Path]:
@@ -90,7 +90,7 @@ def test_what_the_environment_says(tmp_path: Path) -> None:
     first, second = _library(tmp_path, "kit/lib64/libcupti.so.12", "kit/lib/libcupti.so.11")
     _library(tmp_path, "with:colon/lib64/libcupti.so.12")
     environment = {"PATH": "", "CUDA_HOME": str(tmp_path / "kit"), "CUDA_PATH": str(tmp_path / "with:colon")}
-    listed = cupti_variables(None, "program", environment)["WARPLINE_CUPTI_SEARCH"].split(":")
+    listed = cupti_variables(None, "program", environment)["WARPLENS_CUPTI_SEARCH"].split(":")
     assert listed[:2] == [str(first), str(second)]
     assert not any("colon" in path for path in listed)
-    assert cupti_variables(tmp_path / "mine.so", "program", environment) == {"WARPLINE_CUPTI": str(tmp_path / "mine.so")}
+    assert cupti_variables(tmp_path / "mine.so", "program", environment) == {"WARPLENS_CUPTI": str(tmp_path / "mine.so")}

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.agent import Agent, load_agent
-from warpline.capture.control import ControlPage
-from warpline.capture.director import POLL_S, WATCH_S, Director
-from warpline.capture.options import CaptureOptions
-from warpline.capture.settings import settings
-from warpline.errors import CaptureError
-from warpline.handover.control_layout import FILE_SIZE, OVER, TRIGGER, WINDOWS
+from warplens.capture.agent import Agent, load_agent
+from warplens.capture.control import ControlPage
+from warplens.capture.director import POLL_S, WATCH_S, Director
+from warplens.capture.options import CaptureOptions
+from warplens.capture.settings import settings
+from warplens.errors import CaptureError
+from warplens.handover.control_layout import FILE_SIZE, OVER, TRIGGER, WINDOWS
 
 pytestmark = pytest.mark.require("native")
 PATIENCE_S = 60

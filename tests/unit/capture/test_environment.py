@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warpline.capture.environment import child_environment
+from warplens.capture.environment import child_environment
 
 AGENT = Path("/lib/agent.so")
 SPOOL = Path("/spool")
@@ -15,7 +15,7 @@ def test_three_variables_are_added() -> None:
         "A": "1",
         "NVTX_INJECTION64_PATH": "/lib/agent.so",
         "CUDA_INJECTION64_PATH": "/lib/agent.so",
-        "WARPLINE_SPOOL": "/spool",
+        "WARPLENS_SPOOL": "/spool",
     }
 
 
@@ -26,27 +26,27 @@ def test_extra_variables_win() -> None:
 
 def test_a_tool_that_is_replaced_is_named() -> None:
     environment = child_environment({"NVTX_INJECTION64_PATH": "/tool.so"}, agent=AGENT, spool=SPOOL)
-    assert environment["WARPLINE_NVTX_CHAIN"] == "/tool.so"
+    assert environment["WARPLENS_NVTX_CHAIN"] == "/tool.so"
     assert environment["NVTX_INJECTION64_PATH"] == "/lib/agent.so"
 
 
 def test_a_launcher_in_a_launcher_does_not_chain_the_agent_to_itself() -> None:
     once = child_environment({"NVTX_INJECTION64_PATH": "/tool.so"}, agent=AGENT, spool=Path("/outer"))
     twice = child_environment(once, agent=AGENT, spool=SPOOL)
-    assert twice["WARPLINE_NVTX_CHAIN"] == "/tool.so"
-    assert twice["WARPLINE_SPOOL"] == "/spool"
+    assert twice["WARPLENS_NVTX_CHAIN"] == "/tool.so"
+    assert twice["WARPLENS_SPOOL"] == "/spool"
 
 
 def test_a_stale_chain_is_dropped() -> None:
-    assert "WARPLINE_NVTX_CHAIN" not in child_environment({"WARPLINE_NVTX_CHAIN": "/gone.so"}, agent=AGENT, spool=SPOOL)
+    assert "WARPLENS_NVTX_CHAIN" not in child_environment({"WARPLENS_NVTX_CHAIN": "/gone.so"}, agent=AGENT, spool=SPOOL)
 
 
 def test_a_source_that_is_not_asked_for_leaves_the_other_tool_alone() -> None:
     tools = {"NVTX_INJECTION64_PATH": "/nvtx.so", "CUDA_INJECTION64_PATH": "/cuda.so"}
-    assert child_environment(tools, agent=AGENT, spool=SPOOL, sources=()) == {**tools, "WARPLINE_SPOOL": "/spool"}
+    assert child_environment(tools, agent=AGENT, spool=SPOOL, sources=()) == {**tools, "WARPLENS_SPOOL": "/spool"}
     assert child_environment(tools, agent=AGENT, spool=SPOOL, sources=("cuda",)) == {
         "NVTX_INJECTION64_PATH": "/nvtx.so",
         "CUDA_INJECTION64_PATH": "/lib/agent.so",
-        "WARPLINE_CUDA_CHAIN": "/cuda.so",
-        "WARPLINE_SPOOL": "/spool",
+        "WARPLENS_CUDA_CHAIN": "/cuda.so",
+        "WARPLENS_SPOOL": "/spool",
     }

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from warpline.capture.finisher import clean_environment, python
+from warplens.capture.finisher import clean_environment, python
 
 
 def test_the_child_is_not_recorded_and_not_made_to_talk() -> None:
@@ -14,8 +14,8 @@ def test_the_child_is_not_recorded_and_not_made_to_talk() -> None:
         "PATH": "/bin",
         "HOME": "/home/me",
         "NVTX_INJECTION64_PATH": "/agent.so",
-        "WARPLINE_SPOOL": "/spool",
-        "WARPLINE_NVTX_CHAIN": "/tool.so",
+        "WARPLENS_SPOOL": "/spool",
+        "WARPLENS_NVTX_CHAIN": "/tool.so",
         "PYTHONPATH": "/here",
         "PYTHONHOME": "/there",
         "PYTHONWARNINGS": "error",

@@ -12,9 +12,9 @@ import pytest
 
 from tests.fake_nvml import fake_nvml
 from tests.launching import until
-from warpline.capture.gpu_options import GpuMetrics
-from warpline.capture.gpu_readings import Readings
-from warpline.capture.gpu_sampler import FILE, GpuSampler
+from warplens.capture.gpu_options import GpuMetrics
+from warplens.capture.gpu_readings import Readings
+from warplens.capture.gpu_sampler import FILE, GpuSampler
 
 pytestmark = pytest.mark.require("gcc")
 CHOSEN = GpuMetrics(frequency=100, chosen=True)
@@ -139,7 +139,7 @@ def test_without_the_library_only_who_asked_hears_of_it(tmp_path: Path) -> None:
 
 def test_a_driver_that_hangs_holds_nobody_up(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_NVML", "hang")
-    monkeypatch.setattr("warpline.capture.gpu_sampler._PATIENCE_S", 0.05)
+    monkeypatch.setattr("warplens.capture.gpu_sampler._PATIENCE_S", 0.05)
     sampler = GpuSampler(tmp_path, CHOSEN, lambda: True, str(library / "libnvidia-ml.so.1"))
     sampler.start()
     sampler.stop()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.job import is_later_local_rank, job_id, rank
+from warplens.capture.job import is_later_local_rank, job_id, rank
 
 
 def test_no_job() -> None:

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.control import ControlPage
-from warpline.capture.keeper import SpoolKeeper
-from warpline.handover.control_layout import FILE_SIZE
+from warplens.capture.control import ControlPage
+from warplens.capture.keeper import SpoolKeeper
+from warplens.handover.control_layout import FILE_SIZE
 
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Path:
     path = tmp_path / "report" / "spool" / "h-1-2"
     path.mkdir(parents=True)
-    (path / "control").write_bytes(b"WARPCTL1" + bytes(range(40)) + bytes(FILE_SIZE - 48))
+    (path / "control").write_bytes(b"WLCNTRL1" + bytes(range(40)) + bytes(FILE_SIZE - 48))
     return path
 
 
@@ -48,7 +48,7 @@ def test_deleted_files_come_back_with_what_was_written_since(spool: Path, contro
         keeper.look()
         agent.write(b"later")
     assert keeper.deleted == 1
-    assert (spool / "control").read_bytes()[:48] == b"WARPCTL1" + bytes(range(40))
+    assert (spool / "control").read_bytes()[:48] == b"WLCNTRL1" + bytes(range(40))
     (spool / "b.spool").write_bytes(b"b")  # a process that started after the deletion
     keeper.look()
     assert keeper.rescue() == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.libraries import Library, carries_nvtx, named, package_of, silent
+from warplens.capture.libraries import Library, carries_nvtx, named, package_of, silent
 
 SEARCH = ["", "/usr/lib/python3", "/venv/site-packages", "/venv"]
 
@@ -90,7 +90,7 @@ def test_what_is_no_library_carries_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.require("native")
 def test_our_own_binding_carries_it_and_python_does_not() -> None:
-    binding = pytest.importorskip("warpline.nvtx._binding")
+    binding = pytest.importorskip("warplens.nvtx._binding")
     assert carries_nvtx(str(binding.__file__))
     assert not carries_nvtx(sys.executable)
 

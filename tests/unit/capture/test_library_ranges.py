@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from warpline.capture.library_ranges import silenced, switched_on
-from warpline.cli.recording import chosen_traces
+from warplens.capture.library_ranges import silenced, switched_on
+from warplens.cli.recording import chosen_traces
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`warpline.capture()` and `warpline.CudaProfiler`: what they tell the run and CUDA, and that they are nothing elsewhere."""
+"""`warplens.capture()` and `warplens.CudaProfiler`: what they tell the run and CUDA, and that they are nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-import warpline
+import warplens
 from tests.launching import environment
-from warpline.capture import marking
-from warpline.capture.marking import Capture
+from warplens.capture import marking
+from warplens.capture.marking import Capture
 
 
 @pytest.fixture
@@ -26,17 +26,17 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_the_package_is_callable_and_still_a_package() -> None:
-    package = importlib.import_module("warpline.capture")
-    assert isinstance(warpline.capture(), Capture)
-    assert getattr(warpline, "capture") is package  # noqa: B009  (to mypy it is a function)
-    assert importlib.import_module("warpline.capture.options").__package__ == package.__name__
+    package = importlib.import_module("warplens.capture")
+    assert isinstance(warplens.capture(), Capture)
+    assert getattr(warplens, "capture") is package  # noqa: B009  (to mypy it is a function)
+    assert importlib.import_module("warplens.capture.options").__package__ == package.__name__
 
 
 def test_blocks_nest_and_end_with_the_outermost(told: list[str]) -> None:
-    block = warpline.capture()
+    block = warplens.capture()
     with block:
         assert told == ["start"]
-        with warpline.capture(), block:
+        with warplens.capture(), block:
             pass
         assert told == ["start"]
     assert told == ["start", "stop"]
@@ -49,7 +49,7 @@ def test_the_last_of_several_threads_ends_it(told: list[str]) -> None:
     inside, go = threading.Barrier(3), threading.Event()
 
     def work() -> None:
-        with warpline.capture():
+        with warplens.capture():
             inside.wait(20)
             go.wait(20)
 
@@ -65,19 +65,19 @@ def test_the_last_of_several_threads_ends_it(told: list[str]) -> None:
 
 
 def test_decorated_functions(told: list[str]) -> None:
-    @warpline.capture
+    @warplens.capture
     def plain(value: int) -> int:
         """What it does."""
         told.append("in")
         return value + 1
 
-    @warpline.capture()
+    @warplens.capture()
     async def coroutine(value: int) -> int:
         await asyncio.sleep(0)
         told.append("in")
         return value + 2
 
-    @warpline.capture
+    @warplens.capture
     def generator() -> Iterator[int]:
         told.append("in")
         yield 3
@@ -95,14 +95,14 @@ def test_an_asynchronous_generator_is_refused() -> None:
         yield 1
 
     with pytest.raises(TypeError, match="asynchronous generator"):
-        warpline.capture(numbers)
+        warplens.capture(numbers)
 
 
 def test_where_nobody_records_it_loads_nothing_slow() -> None:
     text = """
-import sys, warpline
+import sys, warplens
 before = set(sys.modules)
-with warpline.capture():
+with warplens.capture():
     pass
 print(sorted({"ctypes", "dataclasses", "functools", "inspect", "threading", "typing"} & (set(sys.modules) - before)))
 """
@@ -115,10 +115,10 @@ _CUDA = """
 {functions}
 """
 _PROGRAM = """
-import ctypes, sys, warpline
+import ctypes, sys, warplens
 for path in sys.argv[1:]:
     ctypes.CDLL(path)
-with warpline.CudaProfiler():
+with warplens.CudaProfiler():
     print("in", flush=True)
 """
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.names_seen import like, names_seen
-from warpline.capture.settings import capture_name
-from warpline.errors import UsageError
+from warplens.capture.names_seen import like, names_seen
+from warplens.capture.settings import capture_name
+from warplens.errors import UsageError
 
 
 def _file(*strings: bytes) -> bytes:

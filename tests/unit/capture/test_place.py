@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.place import Place, take_place
-from warpline.errors import CaptureError, ReportError
-from warpline.handover.wording import COMMAND_LINE
+from warplens.capture.place import Place, take_place
+from warplens.errors import CaptureError, ReportError
+from warplens.handover.wording import COMMAND_LINE
 
 
 def _take(report: Path, *, force: bool = False, spool_dir: Path | None = None) -> Place:
@@ -22,7 +22,7 @@ def _old(report: Path) -> Path:
 
 
 def test_a_slip_in_the_spool_directory_overwrites_nothing(tmp_path: Path) -> None:
-    report = _old(tmp_path / "x.warpline")
+    report = _old(tmp_path / "x.warplens")
     (tmp_path / "file").touch()
     with pytest.raises(CaptureError, match="--spool-dir"):
         _take(report, force=True, spool_dir=tmp_path / "file")
@@ -30,16 +30,16 @@ def test_a_slip_in_the_spool_directory_overwrites_nothing(tmp_path: Path) -> Non
 
 
 def test_a_report_that_is_refused_leaves_no_spool(tmp_path: Path) -> None:
-    report = _old(tmp_path / "x.warpline")
+    report = _old(tmp_path / "x.warplens")
     with pytest.raises(ReportError, match="exists already"):
         _take(report, spool_dir=tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["x.warpline"]
+    assert [path.name for path in tmp_path.iterdir()] == ["x.warplens"]
 
 
 def test_a_report_is_overwritten_once_there_is_a_place(tmp_path: Path) -> None:
-    report = _old(tmp_path / "x.warpline")
+    report = _old(tmp_path / "x.warplens")
     place = _take(report, force=True, spool_dir=tmp_path)
-    assert place.spool.path == tmp_path / "warpline-h-1-2"
+    assert place.spool.path == tmp_path / "warplens-h-1-2"
     assert not (report / "manifest.d").exists()
     place.give_up()
     assert not place.spool.path.exists()

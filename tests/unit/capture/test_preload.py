@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.preload import StubPath, added, listable
+from warplens.capture.preload import StubPath, added, listable
 
 
 @pytest.mark.parametrize(

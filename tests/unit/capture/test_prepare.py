@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.launching import environment
-from warpline.capture.announce import AGENT, CHAIN, CUDA_CHAIN, CUDA_INJECTION, INJECTION, SPOOL, TOOLS, Announcement, announce
-from warpline.capture.prepare import loaded_libraries
+from warplens.capture.announce import AGENT, CHAIN, CUDA_CHAIN, CUDA_INJECTION, INJECTION, SPOOL, TOOLS, Announcement, announce
+from warplens.capture.prepare import loaded_libraries
 
 MAPS = """\
 55d0-55d1 r--p 00000000 fe:00 1 /usr/bin/python3.11
@@ -69,8 +69,8 @@ def _prepared(**variables: str) -> tuple[set[str], dict[str, str]]:
     text = """
 import sys, os, __future__
 before = set(sys.modules)
-import warpline
-assert isinstance(warpline.prepare(), tuple)
+import warplens
+assert isinstance(warplens.prepare(), tuple)
 loaded = sorted(set(sys.modules) - before)
 import json, os
 print(json.dumps([loaded, {name: os.environ[name] for name in os.environ if "INJECTION" in name or "CHAIN" in name}]))
@@ -84,11 +84,11 @@ print(json.dumps([loaded, {name: os.environ[name] for name in os.environ if "INJ
 def test_it_imports_nothing() -> None:
     loaded, found = _prepared()
     assert found == {INJECTION: AGENT}
-    ours = {name for name in loaded if name.partition(".")[0] == "warpline"}
-    assert ours == {"warpline", "warpline._version", "warpline.capture", "warpline.capture.announce", "warpline.capture.prepare"}
+    ours = {name for name in loaded if name.partition(".")[0] == "warplens"}
+    assert ours == {"warplens", "warplens._version", "warplens.capture", "warplens.capture.announce", "warplens.capture.prepare"}
     assert loaded - ours <= {"importlib", "importlib._bootstrap", "importlib._bootstrap_external", "warnings"}
 
 
 @pytest.mark.require("native")
 def test_under_a_launcher_it_changes_nothing() -> None:
-    assert _prepared(WARPLINE_SPOOL="/some/where", NVTX_INJECTION64_PATH="/other/agent.so")[1] == {INJECTION: "/other/agent.so"}
+    assert _prepared(WARPLENS_SPOOL="/some/where", NVTX_INJECTION64_PATH="/other/agent.so")[1] == {INJECTION: "/other/agent.so"}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.program import find_program
-from warpline.errors import NotStarted
+from warplens.capture.program import find_program
+from warplens.errors import NotStarted
 
 
 def _script(path: Path, mode: int = 0o755) -> Path:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from warpline.capture.python_functions import FILE, PythonFunction, read_functions, write_functions
-from warpline.errors import UsageError
+from warplens.capture.python_functions import FILE, PythonFunction, read_functions, write_functions
+from warplens.errors import UsageError
 
 
 def _write(folder: Path, given: Any) -> Path:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.register import ROOM, Register, descendants
-from warpline.spool.registry import FOREIGN, RUNNING, WAITED, read_register
+from warplens.capture.register import ROOM, Register, descendants
+from warplens.spool.registry import FOREIGN, RUNNING, WAITED, read_register
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording is for Linux")
 

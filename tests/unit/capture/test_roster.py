@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from warpline.capture.roster import Membership, entries, join
-from warpline.capture.runtime_dir import OVERRIDE
-from warpline.errors import CaptureError, UsageError
+from warplens.capture.roster import Membership, entries, join
+from warplens.capture.runtime_dir import OVERRIDE
+from warplens.errors import CaptureError, UsageError
 
 SRC = Path(__file__).resolve().parents[3] / "src"
 
@@ -49,9 +49,9 @@ def killed_launcher(name: str, part: str = "") -> None:
     code = f"""
         import os, signal
         from dataclasses import replace
-        from warpline.capture.roster import join
+        from warplens.capture.roster import join
         member = join({name!r}, "x")
-        member.describe(replace(member.note, report="run.warpline", part={part!r}, command=("sleep", "1")))
+        member.describe(replace(member.note, report="run.warplens", part={part!r}, command=("sleep", "1")))
         os.kill(os.getpid(), signal.SIGKILL)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, "PYTHONPATH": str(SRC)}, timeout=60)
@@ -60,7 +60,7 @@ def killed_launcher(name: str, part: str = "") -> None:
 
 def test_an_entry_says_who_and_what(folder: Path, members: list[Membership]) -> None:
     members.append(join("serve", "profile-1"))
-    members[0].describe(replace(members[0].note, report="a.warpline", part="note", command=("python", "x\udcff.py", "é")))
+    members[0].describe(replace(members[0].note, report="a.warplens", part="note", command=("python", "x\udcff.py", "é")))
     with entries() as listed:
         (entry,) = listed
         assert entry.alive
@@ -164,7 +164,7 @@ def test_a_name_that_cannot_be_entered_leaves_nothing(folder: Path, monkeypatch:
     def refuse(*arguments: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("warpline.capture.roster.json.dump", refuse)
+    monkeypatch.setattr("warplens.capture.roster.json.dump", refuse)
     with pytest.raises(CaptureError, match="No space left"):
         join("serve", "x")
     assert list(folder.iterdir()) == []

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture import runtime_dir as module
-from warpline.capture.runtime_dir import OVERRIDE, RuntimeDir, runtime_dir, runtime_dirs
-from warpline.errors import CaptureError
+from warplens.capture import runtime_dir as module
+from warplens.capture.runtime_dir import OVERRIDE, RuntimeDir, runtime_dir, runtime_dirs
+from warplens.errors import CaptureError
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(0o1777)
-    name = str(folder / f"warpline-{os.geteuid()}")
+    name = str(folder / f"warplens-{os.geteuid()}")
     monkeypatch.setattr(module, "_candidates", lambda environ: [(name, False)])
     return folder
 
@@ -45,8 +45,8 @@ def test_it_is_created_private_where_the_variable_says(tmp_path: Path) -> None:
 
 
 def test_the_systems_runtime_directory_comes_first(tmp_path: Path) -> None:
-    assert opened({"XDG_RUNTIME_DIR": str(tmp_path)}) == str(tmp_path / "warpline")
-    assert str(tmp_path / "warpline") in listed({"XDG_RUNTIME_DIR": str(tmp_path)})
+    assert opened({"XDG_RUNTIME_DIR": str(tmp_path)}) == str(tmp_path / "warplens")
+    assert str(tmp_path / "warplens") in listed({"XDG_RUNTIME_DIR": str(tmp_path)})
 
 
 def test_a_runtime_directory_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("squatter", ["file", "link", "open"])
 def test_where_the_name_is_taken_another_is_found_by_all(shared: Path, tmp_path: Path, squatter: str) -> None:
-    name = shared / f"warpline-{os.geteuid()}"
+    name = shared / f"warplens-{os.geteuid()}"
     if squatter == "file":
         name.touch()
     elif squatter == "link":
@@ -128,7 +128,7 @@ def test_two_locks_exclude_each_other(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(module, "_PATIENCE_S", 0.05)
     held: list[RuntimeDir] = [runtime_dir({OVERRIDE: str(tmp_path / "s")}) for _ in range(2)]
     waits: list[float] = []
-    monkeypatch.setattr("warpline.capture.runtime_dir.time.sleep", waits.append)
+    monkeypatch.setattr("warplens.capture.runtime_dir.time.sleep", waits.append)
     with held[0].locked():
         assert not waits
         with held[1].locked():  # after its patience has ended: a suspended process must not stop everybody for ever

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from warpline.capture import client as asking
-from warpline.capture import server as serving
-from warpline.capture.client import ask
-from warpline.capture.roster import Membership, join
-from warpline.capture.runtime_dir import OVERRIDE
-from warpline.capture.server import Connection, Server
-from warpline.errors import CaptureError, UsageError
+from warplens.capture import client as asking
+from warplens.capture import server as serving
+from warplens.capture.client import ask
+from warplens.capture.roster import Membership, join
+from warplens.capture.runtime_dir import OVERRIDE
+from warplens.capture.server import Connection, Server
+from warplens.errors import CaptureError, UsageError
 
 SRC = Path(__file__).resolve().parents[3] / "src"
 Handler = Callable[[dict[str, Any], Connection], None]

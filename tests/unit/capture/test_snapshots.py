@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture import snapshots as module
-from warpline.capture.snapshots import Answer, Snapshots
+from warplens.capture import snapshots as module
+from warplens.capture.snapshots import Answer, Snapshots
 
 # Says how often it was started, once it may.
 CHILD = """
@@ -113,7 +113,7 @@ def test_the_end_of_the_recording_ends_it(launcher: Launcher) -> None:
 
 
 def test_no_child_is_told(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warpline.capture.finisher.sys.executable", "/usr/bin/notebook")
+    monkeypatch.setattr("warplens.capture.finisher.sys.executable", "/usr/bin/notebook")
     launcher.ask()
     assert "cannot be written" in launcher.answers[0]["said"][0]
     assert not launcher.snapshots.busy

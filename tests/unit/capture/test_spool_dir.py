@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture import spool_dir
-from warpline.capture.spool_dir import choose_spool, filesystem_of
-from warpline.errors import CaptureError
+from warplens.capture import spool_dir
+from warplens.capture.spool_dir import choose_spool, filesystem_of
+from warplens.errors import CaptureError
 
 MOUNTS = """\
 22 1 8:1 / / rw - ext4 /dev/sda1 rw
@@ -50,7 +50,7 @@ def test_an_unreadable_mount_table_is_unknown(tmp_path: Path) -> None:
 
 
 def test_beside_the_report_where_that_is_local(tmp_path: Path) -> None:
-    report = tmp_path / "r.warpline"
+    report = tmp_path / "r.warplens"
     chosen = choose_spool(report, "h-1-2")
     assert chosen.path == report / "spool" / "h-1-2"
     assert chosen.beside
@@ -60,12 +60,12 @@ def test_beside_the_report_where_that_is_local(tmp_path: Path) -> None:
 
 
 def test_a_report_on_a_network_disk_spools_under_tmpdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    report, local = tmp_path / "r.warpline", tmp_path / "tmp"
+    report, local = tmp_path / "r.warplens", tmp_path / "tmp"
     report.mkdir()
     local.mkdir()
     monkeypatch.setattr(spool_dir, "filesystem_of", lambda path: "nfs4" if report in path.parents else "ext4")
     chosen = choose_spool(report, "h-1-2", environment={"TMPDIR": str(local)})
-    assert chosen.path == local / "warpline-h-1-2"
+    assert chosen.path == local / "warplens-h-1-2"
     assert not chosen.beside
     assert not (report / "spool").exists()
 
@@ -73,8 +73,8 @@ def test_a_report_on_a_network_disk_spools_under_tmpdir(tmp_path: Path, monkeypa
 def test_no_local_disk_at_all_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool_dir, "filesystem_of", lambda path: "nfs4")
     monkeypatch.setattr(spool_dir, "_candidates", lambda report, environment: [(tmp_path / "a", True), (tmp_path / "b", False)])
-    chosen = choose_spool(tmp_path / "r.warpline", "h-1-2")
-    assert chosen.path == tmp_path / "b" / "warpline-h-1-2"
+    chosen = choose_spool(tmp_path / "r.warplens", "h-1-2")
+    assert chosen.path == tmp_path / "b" / "warplens-h-1-2"
     assert chosen.warning is not None
     assert "nfs4" in chosen.warning
 
@@ -83,24 +83,24 @@ def test_a_nearly_full_disk_makes_way_for_one_with_space(tmp_path: Path, monkeyp
     full, roomy = tmp_path / "full", tmp_path / "roomy"
     monkeypatch.setattr(spool_dir, "_warning", lambda path, filesystem: "only 1.0 MiB are free" if full in path.parents else None)
     monkeypatch.setattr(spool_dir, "_candidates", lambda report, environment: [(full, True), (roomy, False)])
-    assert choose_spool(tmp_path / "r.warpline", "h-1-2").path == roomy / "warpline-h-1-2"
+    assert choose_spool(tmp_path / "r.warplens", "h-1-2").path == roomy / "warplens-h-1-2"
     assert not list(full.iterdir())
 
 
 def test_an_explicit_directory_is_taken(tmp_path: Path) -> None:
-    assert choose_spool(tmp_path / "r.warpline", "h-1-2", explicit=tmp_path / "mine").path == tmp_path / "mine" / "warpline-h-1-2"
+    assert choose_spool(tmp_path / "r.warplens", "h-1-2", explicit=tmp_path / "mine").path == tmp_path / "mine" / "warplens-h-1-2"
 
 
 def test_an_explicit_file_is_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(CaptureError, match=r"--spool-dir .*not a directory|file of that name"):
-        choose_spool(tmp_path / "r.warpline", "h-1-2", explicit=tmp_path / "file")
+        choose_spool(tmp_path / "r.warplens", "h-1-2", explicit=tmp_path / "file")
 
 
 @pytest.mark.parametrize("target", ["/proc", "/sys"])
 def test_an_unwritable_directory_is_refused_in_words(target: str, tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="Cannot write to --spool-dir"):
-        choose_spool(tmp_path / "r.warpline", "h-1-2", explicit=Path(target))
+        choose_spool(tmp_path / "r.warplens", "h-1-2", explicit=Path(target))
 
 
 def test_nowhere_to_write_lists_every_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,6 +108,6 @@ def test_nowhere_to_write_lists_every_place(tmp_path: Path, monkeypatch: pytest.
     places = [(tmp_path / "file", True), (tmp_path / "file" / "under", False)]
     monkeypatch.setattr(spool_dir, "_candidates", lambda report, environment: places)
     with pytest.raises(CaptureError) as caught:
-        choose_spool(tmp_path / "r.warpline", "h-1-2")
+        choose_spool(tmp_path / "r.warplens", "h-1-2")
     assert all(str(place) in str(caught.value) for place, _ in places)
     assert "--spool-dir" in str(caught.value)

@@ -1,4 +1,4 @@
-"""`warpline analyze` as it is typed: which rules, of which part, in which form, and exit codes for CI."""
+"""`warplens analyze` as it is typed: which rules, of which part, in which form, and exit codes for CI."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from warpline import catalog
-from warpline.cli.group import commands
-from warpline.errors import UsageError
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.cli.group import commands
+from warplens.errors import UsageError
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +26,8 @@ main     |[step               ][step                                            
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    timeline(tmp_path / "run é.warpline", PICTURE, cuda={"#2": {"asynchronous": True}})
-    return tmp_path / "run é.warpline"
+    timeline(tmp_path / "run é.warplens", PICTURE, cuda={"#2": {"asynchronous": True}})
+    return tmp_path / "run é.warplens"
 
 
 def ask(*words: str | Path) -> Result:
@@ -56,8 +56,8 @@ def test_a_part_without_it_is_silent(run: Path) -> None:
 
 
 def test_what_cannot_be_judged_is_said(tmp_path: Path) -> None:
-    timeline(tmp_path / "cpu.warpline", "main |[step ]")
-    printed = ask("-r", "cuda_memcpy_async", tmp_path / "cpu.warpline").stdout
+    timeline(tmp_path / "cpu.warplens", "main |[step ]")
+    printed = ask("-r", "cuda_memcpy_async", tmp_path / "cpu.warplens").stdout
     assert "Nothing found by 0 rules" in printed
     assert "Not judged: cuda_memcpy_async: the report does not contain" in printed
 

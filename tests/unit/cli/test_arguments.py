@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 import pytest
 
-from warpline.catalog import find
-from warpline.cli.arguments import split
-from warpline.cli.nsys_options import LATER_OPTIONS
-from warpline.cli.recording import OPTIONS
-from warpline.errors import UsageError
+from warplens.catalog import find
+from warplens.cli.arguments import split
+from warplens.cli.nsys_options import LATER_OPTIONS
+from warplens.cli.recording import OPTIONS
+from warplens.errors import UsageError
 
 OWN = {
     "-o": ("--output", False),
@@ -72,7 +72,7 @@ def test_every_later_option_says_whether_it_takes_a_value() -> None:
 def test_an_unknown_option_names_near_ones() -> None:
     with pytest.raises(UsageError, match=r"no option --gpuctxws\. Did you mean --gpuctxsw"):
         split(["--gpuctxws=1", "prog"], OWN)
-    with pytest.raises(UsageError, match=r"`launch` has no option --delay\.(.|\n)*`warpline launch --help`"):
+    with pytest.raises(UsageError, match=r"`launch` has no option --delay\.(.|\n)*`warplens launch --help`"):
         split(["--delay", "3", "prog"], OWN, "launch")
 
 

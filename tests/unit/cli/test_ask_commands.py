@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from warpline.cli.commands import stats
-from warpline.cli.group import commands
-from warpline.errors import WarplineError
-from warpline.testing.timeline import timeline
+from warplens.cli.commands import stats
+from warplens.cli.group import commands
+from warplens.errors import WarplensError
+from warplens.testing.timeline import timeline
 
 
 @pytest.fixture
 def report(tmp_path: Path) -> str:
-    timeline(tmp_path / "run.warpline", "main |[step     ][step ]\nmain | [load ]\nmain@io | !saved\nw |<open")
+    timeline(tmp_path / "run.warplens", "main |[step     ][step ]\nmain | [load ]\nmain@io | !saved\nw |<open")
     return str(tmp_path / "run")
 
 
@@ -27,7 +27,7 @@ def call(*words: str, input: str | None = None) -> Result:
 def refused(*words: str) -> str:
     result = call(*words)
     assert result.exit_code != 0
-    return str(result.exception) if isinstance(result.exception, WarplineError) else result.output
+    return str(result.exception) if isinstance(result.exception, WarplensError) else result.output
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ def test_stats_lists_go_together_and_repeat_their_last(report: str, tmp_path: Pa
 def test_stats_without_data_is_skipped(report: str) -> None:
     result = call("stats", "-r", "nvtx_startend_sum,nvtx_sum", report)
     assert result.exit_code == 0
-    assert result.stderr.startswith("SKIPPED: run.warpline does not contain NVTX start/end range data.")
+    assert result.stderr.startswith("SKIPPED: run.warplens does not contain NVTX start/end range data.")
     assert call("stats", "-r", "nvtx_startend_sum", report).exit_code == 1
 
 
@@ -150,13 +150,13 @@ def test_tables_that_come_unasked_are_silent_without_data(report: str, tmp_path:
     result = call("stats", report)
     assert "counter" not in result.stdout + result.stderr
     assert "does not contain NVTX counter data" in call("stats", "-r", "nvtx_counter_sum,nvtx_sum", report).stderr
-    timeline(tmp_path / "nothing.warpline", "main |")
+    timeline(tmp_path / "nothing.warplens", "main |")
     nothing = call("stats", str(tmp_path / "nothing"))
     assert nothing.exit_code == 1
     assert (
-        nothing.stderr == "SKIPPED: nothing.warpline does not contain NVTX, CUDA, CPU or GPU metrics data.\n"
+        nothing.stderr == "SKIPPED: nothing.warplens does not contain NVTX, CUDA, CPU or GPU metrics data.\n"
     )  # one line, not one for each
-    timeline(tmp_path / "counted.warpline", "main~mem |1 2 3\nmain |[a ]")
+    timeline(tmp_path / "counted.warplens", "main~mem |1 2 3\nmain |[a ]")
     both = call("stats", str(tmp_path / "counted")).stdout
     assert "(nvtx_counter_sum)" in both
     assert "(nvtx_sum)" in both
@@ -173,7 +173,7 @@ def test_info_lists_what_is_there(report: str) -> None:
 def test_duckdb_alone_opens_it_with_the_views_that_are_printed(tmp_path: Path) -> None:
     import duckdb
 
-    path = tmp_path / "it's é.warpline"
+    path = tmp_path / "it's é.warplens"
     timeline(path, "main |[step ][step ]")
     printed = CliRunner().invoke(commands, ["info", str(path), "--sql"])
     assert printed.exit_code == 0, printed.output

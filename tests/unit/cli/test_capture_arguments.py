@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.options import DEFAULTS, CaptureOptions
-from warpline.cli.arguments import split
-from warpline.cli.capture_arguments import ARGUMENTS, NAMES, capture_options
-from warpline.cli.main import main
-from warpline.cli.recording import OPTIONS
-from warpline.errors import UsageError
+from warplens.capture.options import DEFAULTS, CaptureOptions
+from warplens.cli.arguments import split
+from warplens.cli.capture_arguments import ARGUMENTS, NAMES, capture_options
+from warplens.cli.main import main
+from warplens.cli.recording import OPTIONS
+from warplens.errors import UsageError
 
 
 def _read(text: str) -> CaptureOptions:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from warpline.capture.agent import CudaSettings
-from warpline.capture.cuda_options import CudaOptions
-from warpline.capture.cuda_settings import (
+from warplens.capture.agent import CudaSettings
+from warplens.capture.cuda_options import CudaOptions
+from warplens.capture.cuda_settings import (
     ALL_APIS,
     EVENTS,
     GRAPH_NODES,
@@ -19,12 +19,12 @@ from warpline.capture.cuda_settings import (
     UM_CPU_FAULTS,
     UM_GPU_FAULTS,
 )
-from warpline.capture.settings import settings
-from warpline.cli.arguments import split
-from warpline.cli.capture_arguments import NAMES, capture_options
-from warpline.cli.cuda_arguments import not_yet
-from warpline.cli.recording import chosen_traces
-from warpline.errors import UsageError
+from warplens.capture.settings import settings
+from warplens.cli.arguments import split
+from warplens.cli.capture_arguments import NAMES, capture_options
+from warplens.cli.cuda_arguments import not_yet
+from warplens.cli.recording import chosen_traces
+from warplens.errors import UsageError
 
 
 def _given(text: str) -> dict[str, str]:

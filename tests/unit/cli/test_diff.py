@@ -1,4 +1,4 @@
-"""`warpline diff` as it is typed: text, Markdown, JSON, and exit codes for CI."""
+"""`warplens diff` as it is typed: text, Markdown, JSON, and exit codes for CI."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from warpline.cli.group import commands
-from warpline.testing.timeline import timeline
+from warplens.cli.group import commands
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -25,8 +25,8 @@ AFTER = BEFORE.replace("(gemm#1   )", "(gemm#1             )").replace("(gemm#2 
 @pytest.fixture
 def two(tmp_path: Path) -> tuple[Path, Path]:
     for name, picture in (("a", BEFORE), ("b é", AFTER)):
-        timeline(tmp_path / f"{name}.warpline", picture)
-    return tmp_path / "a.warpline", tmp_path / "b é.warpline"
+        timeline(tmp_path / f"{name}.warplens", picture)
+    return tmp_path / "a.warplens", tmp_path / "b é.warplens"
 
 
 def ask(*words: str | Path) -> Result:
@@ -73,7 +73,7 @@ def test_markdown_and_files(two: tuple[Path, Path], tmp_path: Path) -> None:
 
 def test_json(two: tuple[Path, Path]) -> None:
     told = json.loads(ask("-f", "json", "--no-rules", "--fail-if", "step.p50 > +5%", *two).stdout)
-    assert (told["schema"], told["per"], told["steps"]) == ("warpline.diff/1", "step", {"before": 2, "after": 2})
+    assert (told["schema"], told["per"], told["steps"]) == ("warplens.diff/1", "step", {"before": 2, "after": 2})
     (gemm,) = [change for change in told["changes"] if change["name"] == "gemm"]
     assert (gemm["status"], gemm["delta"], gemm["before"]["p50"]) == ("changed", 10_000, 10_000)
     assert told["findings"] == []

@@ -1,4 +1,4 @@
-"""What `warpline analyze` prints: text, Markdown, and JSON whose schema programs rely on."""
+"""What `warplens analyze` prints: text, Markdown, and JSON whose schema programs rely on."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from warpline.cli.findings import as_markdown, as_text
-from warpline.rules.base import Evidence, Finding, Severity, graded, most
-from warpline.rules.judging import Judgement
+from warplens.cli.findings import as_markdown, as_text
+from warplens.rules.base import Evidence, Finding, Severity, graded, most
+from warplens.rules.judging import Judgement
 
 MS = 1_000_000
 ROW = Evidence("memcpys", 7, 1_002 * MS, 1_005 * MS, "Host-to-Device", process=1, device=0, values={"bytes": 4096})
@@ -69,7 +69,7 @@ def test_markdown_escapes_what_comes_from_the_program() -> None:
 
 def test_json_counts_from_the_origin() -> None:
     told = json.loads(json.dumps(judgement(COSTLY).as_json()))
-    assert told["schema"] == "warpline.findings/1"
+    assert told["schema"] == "warplens.findings/1"
     assert (told["begin_ns"], told["span_ns"]) == (0, 100 * MS)
     (finding,) = told["findings"]
     assert (finding["bound_ns"], finding["estimate_ns"], finding["severity"]) == (20 * MS, 10 * MS, "high")

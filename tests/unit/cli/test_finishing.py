@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from warpline import query
-from warpline.cli import finishing, recording
-from warpline.cli.finishing import progress_bar
-from warpline.errors import ReportError
-from warpline.handover import pending
+from warplens import query
+from warplens.cli import finishing, recording
+from warplens.cli.finishing import progress_bar
+from warplens.errors import ReportError
+from warplens.handover import pending
 
 
 def _finish(tmp_path: Path, error: BaseException, monkeypatch: pytest.MonkeyPatch, what: str = "finish") -> bool:
@@ -20,7 +20,7 @@ def _finish(tmp_path: Path, error: BaseException, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(query if what == "open" else finishing, what, fail)
-    return recording._finish(pending.begin("x.warpline", "spool"), quiet=False)
+    return recording._finish(pending.begin("x.warplens", "spool"), quiet=False)
 
 
 @pytest.mark.parametrize(("error", "said"), [(ReportError("no space"), "no space"), (RuntimeError("odd"), "RuntimeError: odd")])
@@ -35,7 +35,7 @@ def test_without_a_summary_the_report_is_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _finish(tmp_path, ReportError("odd"), monkeypatch, "open")
-    assert "x.warpline is finished, but cannot be summed up: odd" in capsys.readouterr().err
+    assert "x.warplens is finished, but cannot be summed up: odd" in capsys.readouterr().err
 
 
 def test_who_overwrites_a_report_at_once_takes_the_summary_with_it(
@@ -47,8 +47,8 @@ def test_who_overwrites_a_report_at_once_takes_the_summary_with_it(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(query, "open", overwrite)
-    assert recording._finish(pending.begin("x.warpline", "spool"), quiet=False)
-    assert "x.warpline was finished, and has been removed or overwritten since.\n  Name another" in capsys.readouterr().err
+    assert recording._finish(pending.begin("x.warplens", "spool"), quiet=False)
+    assert "x.warplens was finished, and has been removed or overwritten since.\n  Name another" in capsys.readouterr().err
 
 
 def test_there_is_no_bar_where_nobody_sees_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

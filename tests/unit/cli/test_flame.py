@@ -1,4 +1,4 @@
-"""`warpline flame`: pictures in tests/golden/flame, which samples are looked at, and what it says where there are none."""
+"""`warplens flame`: pictures in tests/golden/flame, which samples are looked at, and what it says where there are none."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests import cpu_story
-from warpline.cli.group import commands
-from warpline.testing.timeline import timeline
+from warplens.cli.group import commands
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -39,8 +39,8 @@ def draw(path: Path, *options: str) -> str:
 def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("COLORTERM", raising=False)
-    cpu_story.write(tmp_path / "run.warpline")
-    return tmp_path / "run.warpline"
+    cpu_story.write(tmp_path / "run.warplens")
+    return tmp_path / "run.warplens"
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -82,17 +82,17 @@ def test_waiting_is_seen_by_os_calls(story: Path) -> None:
 
 
 def test_native_samples_are_shown_where_there_are_any(tmp_path: Path) -> None:
-    cpu_story.write(tmp_path / "run.warpline", "native")
-    assert "native samples" in draw(tmp_path / "run.warpline")
-    refused = ask(tmp_path / "run.warpline", "--kind", "python")
+    cpu_story.write(tmp_path / "run.warplens", "native")
+    assert "native samples" in draw(tmp_path / "run.warplens")
+    refused = ask(tmp_path / "run.warplens", "--kind", "python")
     assert "has no python samples; it has native ones" in str(refused.exception)
 
 
 def test_without_samples_it_says_how_to_get_some(tmp_path: Path, story: Path) -> None:
-    timeline(tmp_path / "none.warpline", "main |[a  ]")
-    refused = ask(tmp_path / "none.warpline")
+    timeline(tmp_path / "none.warplens", "main |[a  ]")
+    refused = ask(tmp_path / "none.warplens")
     assert refused.exit_code != 0
     assert "--sample=process-tree" in str(refused.exception)
-    assert "-t osrt" in str(ask(tmp_path / "none.warpline", "--kind", "osrt").exception)
+    assert "-t osrt" in str(ask(tmp_path / "none.warplens", "--kind", "osrt").exception)
     assert "is called nobody" in str(ask(story, "--thread", "nobody").exception)
     assert "--wall" in str(ask(story, "--filter-time", "310us/480us").exception)

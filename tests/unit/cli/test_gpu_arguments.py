@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from warpline.capture.gpu_options import GpuMetrics
-from warpline.cli.arguments import split
-from warpline.cli.capture_arguments import NAMES, capture_options
-from warpline.cli.gpu_arguments import slower_than_asked
-from warpline.errors import UsageError
+from warplens.capture.gpu_options import GpuMetrics
+from warplens.cli.arguments import split
+from warplens.cli.capture_arguments import NAMES, capture_options
+from warplens.cli.gpu_arguments import slower_than_asked
+from warplens.errors import UsageError
 
 
 def _given(text: str) -> dict[str, str]:

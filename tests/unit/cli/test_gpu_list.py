@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from warpline.cli.gpu_list import lines
-from warpline.cli.group import commands
-from warpline.testing.timeline import timeline
+from warplens.cli.gpu_list import lines
+from warplens.cli.group import commands
+from warplens.testing.timeline import timeline
 
 UNKNOWN = dict.fromkeys(("compute_major", "compute_minor", "multiprocessors", "memory", "bus", "uuid"))
 
@@ -35,10 +35,10 @@ def test_a_gpu_of_several_processes_stands_once() -> None:
 
 @pytest.mark.slow
 def test_info_lists_them(tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warpline", "gpu0.7 |(k )", cuda={"gpu0": {"name": "H100"}})
+    timeline(tmp_path / "run.warplens", "gpu0.7 |(k )", cuda={"gpu0": {"name": "H100"}})
     said = CliRunner().invoke(commands, ["info", str(tmp_path / "run")]).stdout
     assert "GPUs\n  GPU 0: H100; process 100\n" in said
     told = json.loads(CliRunner().invoke(commands, ["info", "-f", "json", str(tmp_path / "run")]).stdout)
     assert [row["name"] for row in told["devices"]] == ["H100"]
-    timeline(tmp_path / "cpu.warpline", "main |[a ]")
+    timeline(tmp_path / "cpu.warplens", "main |[a ]")
     assert "GPUs" not in CliRunner().invoke(commands, ["info", str(tmp_path / "cpu")]).stdout

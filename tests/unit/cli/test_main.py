@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 from tests.launching import COMMAND, environment
 from tests.thorough import few
-from warpline import catalog
-from warpline.cli.group import commands
-from warpline.cli.main import main
-from warpline.errors import WarplineError
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.cli.group import commands
+from warplens.cli.main import main
+from warplens.errors import WarplensError
+from warplens.testing.timeline import timeline
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def _exit(*arguments: str) -> object:
 
 
 def _meant(*words: str) -> list[str]:
-    context = click.Context(commands, info_name="warpline", **commands.context_settings)
+    context = click.Context(commands, info_name="warplens", **commands.context_settings)
     commands.parse_args(context, list(words))
     first: list[str] = getattr(context, "_protected_args", None) or getattr(context, "protected_args", [])  # before click 8.2
     return [*first, *context.args]
@@ -68,12 +68,12 @@ def test_help(option: str, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("option", ["-v", "-V", "--version"])
 def test_version(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _exit(option) == 0
-    assert capsys.readouterr().out.startswith("warpline 0.")
+    assert capsys.readouterr().out.startswith("warplens 0.")
 
 
 def test_a_typing_error_names_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert _exit("profle", "x") == 2
-    assert "warpline profile" in capsys.readouterr().err
+    assert "warplens profile" in capsys.readouterr().err
 
 
 def test_what_is_neither_command_nor_program(capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,14 +87,14 @@ def test_errors_are_one_block_on_stderr(capsys: pytest.CaptureFixture[str]) -> N
     assert _exit("info", "no-such-report") == 1
     captured = capsys.readouterr()
     first, then = captured.err.splitlines()
-    assert first == "warpline: error: There is no report no-such-report."
+    assert first == "warplens: error: There is no report no-such-report."
     assert then.startswith("  Record one:")
     assert captured.out == ""
 
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(WarplineError("x"), 1), (KeyboardInterrupt(), 130), (click.Abort(), 130), (click.UsageError("x"), 2), (click.ClickException("x"), 1)],
+    [(WarplensError("x"), 1), (KeyboardInterrupt(), 130), (click.Abort(), 130), (click.UsageError("x"), 2), (click.ClickException("x"), 1)],
 )
 def test_exit_codes(error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **options: object) -> None:
@@ -121,9 +121,9 @@ def test_files_of_other_tools(name: str, words: str, tmp_path: Path, capsys: pyt
 
 
 def test_a_report_that_is_not_there_names_those_that_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "run.warpline").mkdir()
+    (tmp_path / "run.warplens").mkdir()
     assert _exit("info", str(tmp_path / "rum")) == 1
-    assert "There is: run.warpline." in capsys.readouterr().err
+    assert "There is: run.warplens." in capsys.readouterr().err
 
 
 def _redirected(words: str, where: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -134,7 +134,7 @@ def _redirected(words: str, where: str, cwd: Path) -> subprocess.CompletedProces
 @pytest.mark.slow
 @pytest.mark.parametrize("words", few(["--help", "stats run", "query run 'SELECT 1'"], 2))
 def test_output_that_nobody_takes(words: str, tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warpline", "main |[step ]")
+    timeline(tmp_path / "run.warplens", "main |[step ]")
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -145,7 +145,7 @@ def test_output_that_nobody_takes(words: str, tmp_path: Path) -> None:
         os.close(writing)
     assert (left.returncode, left.stderr) == (141, b"")  # as `| head` leaves others
     full = _redirected(words, ">/dev/full", tmp_path)
-    assert (full.returncode, full.stderr) == (1, "warpline: error: cannot write the output: No space left on device.\n")
+    assert (full.returncode, full.stderr) == (1, "warplens: error: cannot write the output: No space left on device.\n")
     closed = _redirected(words, ">&-", tmp_path)
     assert (closed.returncode, closed.stderr) == (0, "")
 
@@ -153,19 +153,19 @@ def test_output_that_nobody_takes(words: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["", *(unit.id for unit in catalog.units("cli.commands"))])
 def test_help_has_examples_and_fits_80_columns(command: str) -> None:
     help = CliRunner().invoke(commands, [*command.split(), "--help"], terminal_width=80).output
-    assert "warpline " in help.partition("Examples:" if command else "ask, look.")[2]
+    assert "warplens " in help.partition("Examples:" if command else "ask, look.")[2]
     assert max(map(len, help.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_prints_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _exit("completion", shell) == 0
-    assert "_WARPLINE_COMPLETE" in capsys.readouterr().out
+    assert "_WARPLENS_COMPLETE" in capsys.readouterr().out
 
 
 def test_completion_offers_commands_and_options() -> None:
     from click.shell_completion import ShellComplete
 
-    complete = ShellComplete(commands, {}, "warpline", "_WARPLINE_COMPLETE")
+    complete = ShellComplete(commands, {}, "warplens", "_WARPLENS_COMPLETE")
     assert "profile" in [item.value for item in complete.get_completions([], "pro")]
     assert "--spool-dir" in [item.value for item in complete.get_completions(["profile"], "--sp")]

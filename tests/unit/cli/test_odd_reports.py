@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from tests.thorough import THOROUGH, few
-from warpline import catalog
-from warpline.cli.group import commands
-from warpline.errors import MissingData, WarplineError
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.cli.group import commands
+from warplens.errors import MissingData, WarplensError
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +80,7 @@ ODD: dict[str, tuple[str, dict[str, Any]]] = {
 
 def run(report: Path, words: tuple[str, ...]) -> str:
     result = CliRunner().invoke(commands, [words[0], str(report), *words[1:]])
-    if result.exception is not None and not isinstance(result.exception, (WarplineError, SystemExit)):
+    if result.exception is not None and not isinstance(result.exception, (WarplensError, SystemExit)):
         raise result.exception
     assert "\x1b[2J" not in result.output
     return result.output or (str(result.exception) if isinstance(result.exception, MissingData) else "")
@@ -95,14 +95,14 @@ def some(reports: dict[str, Any], name: str) -> Iterator[tuple[str, ...]]:
 @pytest.mark.parametrize("name", few(BROKEN, 2))
 def test_a_broken_report_is_an_error_of_ours_at_most(name: str, tmp_path: Path) -> None:
     picture, options = BROKEN[name]
-    timeline(tmp_path / "r.warpline", picture, **options)
+    timeline(tmp_path / "r.warplens", picture, **options)
     for words in some(BROKEN, name):
-        run(tmp_path / "r.warpline", words)
+        run(tmp_path / "r.warplens", words)
 
 
 @pytest.mark.parametrize("name", few(ODD, 2))
 def test_what_is_odd_is_shown(name: str, tmp_path: Path) -> None:
     picture, options = ODD[name]
-    timeline(tmp_path / "r.warpline", picture, **options)
+    timeline(tmp_path / "r.warplens", picture, **options)
     for words in some(ODD, name):
-        assert run(tmp_path / "r.warpline", words), words
+        assert run(tmp_path / "r.warplens", words), words

@@ -1,4 +1,4 @@
-"""The tree of processes as `warpline info` prints it."""
+"""The tree of processes as `warplens info` prints it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from warpline.cli.process_tree import MOST_LINES, heading, lines
+from warplens.cli.process_tree import MOST_LINES, heading, lines
 
 
 class Rows(list[dict[str, Any]]):

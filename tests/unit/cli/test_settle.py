@@ -13,8 +13,8 @@ from tests.launching import environment
 # Something writes without looking, as a library's warning would, and leaves what it could not write in the buffer.
 CODE = """
 import sys
-import warpline.cli.group as group
-from warpline.cli.main import main
+import warplens.cli.group as group
+from warplens.cli.main import main
 
 def run(arguments):
     try:

@@ -1,4 +1,4 @@
-"""`warpline stats --by`: handed to the tables that know it."""
+"""`warplens stats --by`: handed to the tables that know it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from click.testing import CliRunner
 from tests.gpu_schedule import chaos
 from tests.kernel_story import chance as chance_inside
 from tests.thorough import few
-from warpline.cli.group import commands
-from warpline.errors import UsageError
-from warpline.testing.timeline import timeline
+from warplens.cli.group import commands
+from warplens.errors import UsageError
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(chaos(1).write(tmp_path_factory.mktemp("by") / "run.warpline"))
+    return str(chaos(1).write(tmp_path_factory.mktemp("by") / "run.warplens"))
 
 
 def rows(*words: str) -> list[dict[str, object]]:
@@ -60,9 +60,9 @@ def test_the_tables_are_printed(report: str, tmp_path: Path) -> None:
         result = CliRunner().invoke(commands, ["stats", "-r", name, report])
         assert result.exit_code == 0, result.output
         assert f"({name}):" in result.stdout
-    timeline(tmp_path / "r.warpline", "main |[step ]")
-    result = CliRunner().invoke(commands, ["stats", "-r", "gpu_utilization", str(tmp_path / "r.warpline")])
-    assert (result.exit_code, result.stderr) == (1, "SKIPPED: r.warpline does not contain CUDA kernel or GPU memory data.\n")
+    timeline(tmp_path / "r.warplens", "main |[step ]")
+    result = CliRunner().invoke(commands, ["stats", "-r", "gpu_utilization", str(tmp_path / "r.warplens")])
+    assert (result.exit_code, result.stderr) == (1, "SKIPPED: r.warplens does not contain CUDA kernel or GPU memory data.\n")
 
 
 SUMS = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_gpu_sum")
@@ -99,7 +99,7 @@ def test_calls_are_kept_apart_by_process_or_rank(report: str) -> None:
 
 @pytest.mark.parametrize("by", ["launch", "sm", "warp", "role"])
 def test_regions_inside_kernels_are_kept_apart_by_it(tmp_path: Path, by: str) -> None:
-    inside = str(chance_inside(3).write(tmp_path / "inside.warpline"))
+    inside = str(chance_inside(3).write(tmp_path / "inside.warplens"))
     whole, apart = rows("-r", "intrakernel_sum", inside), rows("--by", by, "-r", "intrakernel_sum", inside)
     assert apart == rows("-r", f"intrakernel_sum:by={by}", inside)
     assert len(apart) >= len(whole)

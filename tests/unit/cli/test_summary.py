@@ -8,11 +8,11 @@ from typing import Any
 import click
 import pytest
 
-from warpline.cli.summary import summary
-from warpline.query import open as open_report
-from warpline.report.manifest import Manifest
-from warpline.testing.kernel_insides import Launch, launch_tables, pipeline
-from warpline.testing.timeline import timeline
+from warplens.cli.summary import summary
+from warplens.query import open as open_report
+from warplens.report.manifest import Manifest
+from warplens.testing.kernel_insides import Launch, launch_tables, pipeline
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def _lines(path: Path, manifest: Manifest, **sources: dict[str, Any]) -> list[st
 
 def test_what_was_recorded_and_what_took_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     manifest = timeline(path, PICTURE)
     lines = _lines(path, manifest, nvtx={"on": True, "cost_ns": 20.0})
     assert "Recorded  2 processes, 3 threads, 5 ranges, 1 mark in 28.0 us" in [
@@ -43,12 +43,12 @@ def test_what_was_recorded_and_what_took_long(tmp_path: Path, monkeypatch: pytes
     text = "\n".join(lines)
     assert text.index("2 x  step") < text.index("1 x  read  [io]") < text.index("1 x  load")
     assert "20 ns a range here, 0.21 % of the run (busiest thread)" in text
-    assert "warpline timeline run.warpline" in text
+    assert "warplens timeline run.warplens" in text
     assert "Ended" not in text
 
 
 def test_only_the_part_that_was_just_recorded(tmp_path: Path) -> None:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     timeline(path, "main |[first ]", part="host-1-1")
     manifest = timeline(path, "main |[second ][second ]", part="host-2-2", diagnostics=[_diagnostic("warning", "mine", process=65536)])
     text = "\n".join(_lines(path, manifest))
@@ -62,13 +62,13 @@ def _diagnostic(severity: str, message: str, count: int | None = None, process: 
 
 
 def test_losses_come_first_errors_before_warnings(tmp_path: Path) -> None:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     rows = [_diagnostic("warning", f"warning {number}", number) for number in range(9)]
     manifest = timeline(path, "main |[a ]", diagnostics=[*rows, _diagnostic("error", "worst of all"), _diagnostic("info", "unimportant")])
     lines = [line for line in _lines(path, manifest) if line]
     assert "worst of all" in lines[0]
     assert "warning 8" in lines[1]
-    assert "and 2 more: warpline info" in lines[8]
+    assert "and 2 more: warplens info" in lines[8]
     assert "unimportant" not in "\n".join(lines)
 
 
@@ -77,7 +77,7 @@ def test_losses_come_first_errors_before_warnings(tmp_path: Path) -> None:
     [(0, None), (None, None), (3, "with exit code 3"), (137, "killed by SIGKILL (exit code 137)"), (255, "with exit code 255")],
 )
 def test_how_it_ended(status: int | None, words: str | None, tmp_path: Path) -> None:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     lines = _lines(path, timeline(path, "main |[a ]", exit_status=status))
     ended = [line for line in lines if "Ended" in line]
     assert len(ended) == (0 if words is None else 1)
@@ -85,7 +85,7 @@ def test_how_it_ended(status: int | None, words: str | None, tmp_path: Path) -> 
 
 
 def test_names_cannot_break_the_lines(tmp_path: Path) -> None:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     long, rude = "L" * 300, "a\x1b[31mb\nc"
     manifest = timeline(path, "main |[x ][y ][z ]", extra={"x": {"message": long}, "y": {"message": rude}, "z": {"message": None}})
     lines = [line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in _lines(path, manifest)]
@@ -96,14 +96,14 @@ def test_names_cannot_break_the_lines(tmp_path: Path) -> None:
 
 
 def test_a_cost_that_was_not_measured_is_not_made_up(tmp_path: Path) -> None:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     text = " ".join("\n".join(_lines(path, timeline(path, "main |[a ]"), nvtx={"on": True, "cost_ns": None})).split())
     assert "cost could not be measured" in text
     assert "nothing" in " ".join(_lines(path, timeline(path, "main |[a ]"), nvtx={"on": False}))
 
 
 def test_what_few_programs_have_is_named_where_it_is_there(tmp_path: Path) -> None:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     picture = "main |[step   ]\nmain#t1 | {fetch }\nmain#t2 | {fetch }\nmain~mem |1 2 3"
     text = "\n".join(_lines(path, timeline(path, picture, payloads={"step": [1]})))
     assert "3 ranges, 0 marks, 2 tasks, 1 payload, 1 counter, 3 samples in " in " ".join(text.split())
@@ -111,13 +111,13 @@ def test_what_few_programs_have_is_named_where_it_is_there(tmp_path: Path) -> No
 
 
 def test_a_recording_of_counters_alone_has_something_to_show(tmp_path: Path) -> None:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     text = "\n".join(_lines(path, timeline(path, "main~mem |1 2 3")))
-    assert "warpline timeline" in text
+    assert "warplens timeline" in text
 
 
 def test_what_kernels_recorded_inside_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     launches = [
         Launch(
             "gemm" + "<long>" * 30 * (number == 6) + f"_{number}", at, at + 100 * number, list(pipeline(at, at + 100 * number)), kernel=None
@@ -133,11 +133,11 @@ def test_what_kernels_recorded_inside_is_named(tmp_path: Path) -> None:
     assert "…" in lines[first + 1]
     assert lines[first + 5].strip().startswith("and 2 more")
     assert all(len(line) < 80 for line in lines[first : first + 6])
-    assert any("warpline timeline" in line for line in lines)
+    assert any("warplens timeline" in line for line in lines)
 
 
 def test_gpus_are_summed_up(tmp_path: Path) -> None:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     picture = """
         main:api      |(cudaLaunchKernel#1 )(cudaMemcpyAsync#2 )
         gpu0.7        |     (gemm#1  )           (HtoD#2           )
@@ -158,12 +158,12 @@ def test_gpus_are_summed_up(tmp_path: Path) -> None:
     assert "Copies Host-to-Device 36.2 MiB at 2 TB/s" in words
     assert "Overhead of recording: buffer flush 15.0 us" in words
     assert "full" not in words
-    assert "warpline timeline" in text
-    assert all(len(line) < 80 for line in text.splitlines() if "warpline" not in line)
+    assert "warplens timeline" in text
+    assert all(len(line) < 80 for line in text.splitlines() if "warplens" not in line)
 
 
 def test_gpus_of_another_part_are_not_summed_up(tmp_path: Path) -> None:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     timeline(path, "gpu0.7 |(first )", part="host-1-1")
     manifest = timeline(path, "gpu0.7 |(second )(second )", part="host-2-2")
     text = "\n".join(_lines(path, manifest))
@@ -173,7 +173,7 @@ def test_gpus_of_another_part_are_not_summed_up(tmp_path: Path) -> None:
 
 
 def test_what_recording_graphs_costs_or_hides_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     picture = """
         gpu0.7  |(gemm )(gemm )(add )
         gpu0.8  |(graph )(graph )
@@ -182,12 +182,12 @@ def test_what_recording_graphs_costs_or_hides_is_said(tmp_path: Path) -> None:
     words = " ".join("\n".join(click.unstyle(line) for line in _lines(path, timeline(path, picture, cuda=cuda))).split())
     assert "Graphs 2 kernels of 1 graph recorded one by one, which slows each launch: --cuda-graph-trace=graph does not;" in words
     assert "2 launches recorded as a whole: --cuda-graph-trace=node has the kernels" in words
-    other = tmp_path / "other.warpline"
+    other = tmp_path / "other.warplens"
     assert "Graphs" not in "\n".join(_lines(other, timeline(other, "gpu0.7 |(gemm )")))
 
 
 def test_the_cpu_side_is_summed_up(tmp_path: Path) -> None:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     picture = """
     main:python |(main;load )(main;step    )
     main:os     |(poll )(read:/a )
@@ -205,4 +205,4 @@ def test_the_cpu_side_is_summed_up(tmp_path: Path) -> None:
     assert "GIL held for 7.00 us, threads waited 7.00 us for it (1 x)" in text
     assert text.count("native sampling is missing") == 1
     assert "(the same in 2 other processes)" in text
-    assert "warpline timeline" in text
+    assert "warplens timeline" in text

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpline.cli import tables
-from warpline.errors import UsageError
+from warplens.cli import tables
+from warplens.errors import UsageError
 
 TABLE = pa.table(
     {

@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from tests.thorough import THOROUGH, few
-from warpline.cli.group import commands
-from warpline.cli.timeline.axis import clock, ticks
-from warpline.cli.timeline.gauges import column_values
-from warpline.query import open as open_report
-from warpline.query.counters import all_series
-from warpline.query.occupancy import cells, tracks
-from warpline.testing.timeline import timeline
+from warplens.cli.group import commands
+from warplens.cli.timeline.axis import clock, ticks
+from warplens.cli.timeline.gauges import column_values
+from warplens.query import open as open_report
+from warplens.query.counters import all_series
+from warplens.query.occupancy import cells, tracks
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -102,8 +102,8 @@ def draw(path: Path, *options: str) -> str:
 def test_it_looks_as_before(name: str, style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("COLORTERM", raising=False)
-    timeline(tmp_path / "run.warpline", PICTURES[name], counters=COUNTERS)
-    text = draw(tmp_path / "run.warpline", *STYLES[style])
+    timeline(tmp_path / "run.warplens", PICTURES[name], counters=COUNTERS)
+    text = draw(tmp_path / "run.warplens", *STYLES[style])
     golden = GOLDEN / f"{name.replace(' ', '-')}-{style}.txt"
     assert text == golden.read_text(encoding="utf-8")
 
@@ -113,33 +113,33 @@ def test_no_line_is_too_long(tmp_path: Path) -> None:
 
     ways: list[tuple[int, list[str]]] = [(40, []), (80, ["--ascii"]), (133, ["--color", "always"])]
     for number, (name, picture) in enumerate(PICTURES.items()):
-        timeline(tmp_path / f"{name}.warpline", picture, counters=COUNTERS)
+        timeline(tmp_path / f"{name}.warplens", picture, counters=COUNTERS)
         for width, options in ways if THOROUGH else ways[number % 3 :][:1]:
-            text = draw(tmp_path / f"{name}.warpline", "--width", str(width), *options)
+            text = draw(tmp_path / f"{name}.warplens", "--width", str(width), *options)
             assert max(cell_len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in text.splitlines()) <= width
 
 
 def test_ascii_is_ascii_and_no_color_means_none(tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warpline", PICTURES["dense"])
-    assert draw(tmp_path / "run.warpline", "--ascii").isascii()
-    assert "\x1b" not in draw(tmp_path / "run.warpline")
-    assert "\x1b[48;" in draw(tmp_path / "run.warpline", "--color", "always")
+    timeline(tmp_path / "run.warplens", PICTURES["dense"])
+    assert draw(tmp_path / "run.warplens", "--ascii").isascii()
+    assert "\x1b" not in draw(tmp_path / "run.warplens")
+    assert "\x1b[48;" in draw(tmp_path / "run.warplens", "--color", "always")
 
 
 def test_the_default_color_alone_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLORTERM", "truecolor")
     blue = {"a": {"color": 0xFF}, "b": {"color": 0xFF}}
-    timeline(tmp_path / "blue.warpline", "main |[a    ][b    ]", extra=blue)
-    assert "48;2;0;0;255" not in draw(tmp_path / "blue.warpline", "--color", "always")
-    timeline(tmp_path / "two.warpline", "main |[a    ][b    ]", extra={**blue, "b": {"color": 0xFF0000}})
-    two = draw(tmp_path / "two.warpline", "--color", "always")
+    timeline(tmp_path / "blue.warplens", "main |[a    ][b    ]", extra=blue)
+    assert "48;2;0;0;255" not in draw(tmp_path / "blue.warplens", "--color", "always")
+    timeline(tmp_path / "two.warplens", "main |[a    ][b    ]", extra={**blue, "b": {"color": 0xFF0000}})
+    two = draw(tmp_path / "two.warplens", "--color", "always")
     assert "48;2;0;0;255" in two
     assert "48;2;255;0;0" in two
 
 
 def test_filters_and_limits_say_what_they_leave_out(tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warpline", "main |[a    ]\nmain | [b ]\nio |[c ]\np1/main |[d       ]")
-    report = tmp_path / "run.warpline"
+    timeline(tmp_path / "run.warplens", "main |[a    ]\nmain | [b ]\nio |[c ]\np1/main |[d       ]")
+    report = tmp_path / "run.warplens"
     assert "├c" in draw(report, "--thread", "io")
     assert "├a" not in draw(report, "--thread", "io")
     assert "├d" in draw(report, "--process", "101")
@@ -150,7 +150,7 @@ def test_filters_and_limits_say_what_they_leave_out(tmp_path: Path) -> None:
 
 
 def test_tasks_and_counters_can_be_folded(tmp_path: Path) -> None:
-    report = tmp_path / "run.warpline"
+    report = tmp_path / "run.warplens"
     timeline(report, PICTURES["tasks"] + PICTURES["counters"], counters=COUNTERS)
     assert "+5 tasks" in draw(report, "--tasks", "3")
     assert "    load" in draw(report, "--tasks", "3")  # the busiest
@@ -162,8 +162,8 @@ def test_tasks_and_counters_can_be_folded(tmp_path: Path) -> None:
 
 
 def test_a_column_has_the_highest_value(tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warpline", "main~n |1  9 2  ?  4\nmain |[run           ]", counters={"n": {}})
-    report = open_report(tmp_path / "run.warpline")
+    timeline(tmp_path / "run.warplens", "main~n |1  9 2  ?  4\nmain |[run           ]", counters={"n": {}})
+    report = open_report(tmp_path / "run.warplens")
     (series,) = all_series(report)
     window = (report.origin, report.origin + 16_000)
     assert [None if value != value else value for value in column_values(series, window, 4)] == [9, 2, 4, 4]
@@ -173,8 +173,8 @@ def test_a_column_has_the_highest_value(tmp_path: Path) -> None:
 
 
 def test_columns_add_up_to_the_time_of_the_ranges(tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warpline", PICTURES["dense"], tick_ns=997)
-    report = open_report(tmp_path / "run.warpline")
+    timeline(tmp_path / "run.warplens", PICTURES["dense"], tick_ns=997)
+    report = open_report(tmp_path / "run.warplens")
     window = (report.origin + 12_345, report.end - 54_321)
     clipped = report.sql(
         f'SELECT depth, sum(least("end", {window[1]}) - greatest("start", {window[0]}))::BIGINT AS time FROM nvtx_ranges'
@@ -213,8 +213,8 @@ def test_metrics_are_with_the_one_process_that_uses_the_gpu(tmp_path: Path) -> N
         for host, uuid in (("a", "GPU-0"), ("b", "GPU-7"))
         for at in (0, 4_000)
     ]
-    timeline(tmp_path / "run.warpline", "gpu0.7 |(k       )", tables={"gpu_metrics": metrics})
-    lines = draw(tmp_path / "run.warpline").splitlines()
+    timeline(tmp_path / "run.warplens", "gpu0.7 |(k       )", tables={"gpu_metrics": metrics})
+    lines = draw(tmp_path / "run.warplens").splitlines()
     first, second = (index for index, line in enumerate(lines) if "SM Active" in line)
     assert [line for line in lines[:first] if line.startswith("GPU")] == ["GPU 0 (python)"]
     assert [line for line in lines[first:second] if line.startswith("GPU")] == ["GPU 0 (whole device of b)"]
@@ -227,8 +227,8 @@ def test_idle_gpus_that_nobody_used_are_left_out(tmp_path: Path) -> None:
         for metric, unit in (("Clock", "MHz"), ("Fan", ""), ("Power", "W"), ("SM Active", "%"), ("Temperature", "C"), ("Voltage", "V"))
         for at in (0, 4_000)
     ]
-    timeline(tmp_path / "run.warpline", "main |[a      ]\ngpu0.7 |(k       )", tables={"gpu_metrics": metrics})
-    shown = draw(tmp_path / "run.warpline")
+    timeline(tmp_path / "run.warplens", "main |[a      ]\ngpu0.7 |(k       )", tables={"gpu_metrics": metrics})
+    shown = draw(tmp_path / "run.warplens")
     assert "GPU 0 (python)" in shown, "used, though idle"
     assert "GPU 1" not in shown
     assert "GPU 2 (whole device)" in shown
@@ -238,17 +238,17 @@ def test_idle_gpus_that_nobody_used_are_left_out(tmp_path: Path) -> None:
 
 
 def test_gpus_are_those_of_the_processes_asked_for(tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warpline", "main |[a   ]\ngpu0.7 |(k   )\np1/main |[b   ]\np1/gpu1.9 |(k   )")
-    shown = draw(tmp_path / "run.warpline", "--process", "101")
+    timeline(tmp_path / "run.warplens", "main |[a   ]\ngpu0.7 |(k   )\np1/main |[b   ]\np1/gpu1.9 |(k   )")
+    shown = draw(tmp_path / "run.warplens", "--process", "101")
     assert "GPU 1" in shown
     assert "GPU 0" not in shown
-    assert "GPU" not in draw(tmp_path / "run.warpline", "--thread", "main")
+    assert "GPU" not in draw(tmp_path / "run.warplens", "--thread", "main")
 
 
 def test_a_window_shows_its_gpu_work_alone(tmp_path: Path) -> None:
     """Which runs after it closed, as `first` runs in it."""
     picture = "main:api |(launch#1 ) (launch#2 )\ngpu0.7  |   (first#1 )     (second#2 )\nwindows |           [w  ]"
-    timeline(tmp_path / "run.warpline", picture)
-    shown = draw(tmp_path / "run.warpline", "--window", "1")
+    timeline(tmp_path / "run.warplens", picture)
+    shown = draw(tmp_path / "run.warplens", "--window", "1")
     assert "second" in shown
     assert "first" not in shown

@@ -10,10 +10,10 @@ from click.testing import CliRunner, Result
 
 from tests import cpu_story
 from tests.thorough import few
-from warpline.cli.group import commands
-from warpline.query import open as open_report
-from warpline.query.cpu_occupancy import band_cells, cpu_threads
-from warpline.testing.timeline import timeline
+from warplens.cli.group import commands
+from warplens.query import open as open_report
+from warplens.query.cpu_occupancy import band_cells, cpu_threads
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -43,8 +43,8 @@ def draw(path: Path, *options: str) -> str:
 def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("COLORTERM", raising=False)
-    cpu_story.write(tmp_path / "run.warpline")
-    return tmp_path / "run.warpline"
+    cpu_story.write(tmp_path / "run.warplens")
+    return tmp_path / "run.warplens"
 
 
 @pytest.mark.parametrize("style", few(STYLES, 3))
@@ -93,9 +93,9 @@ def test_calls_within_calls_are_left_out(story: Path) -> None:
 
 def test_threads_without_ranges_are_there_and_the_busiest_first(tmp_path: Path) -> None:
     tables = cpu_story.tables()
-    timeline(tmp_path / "run.warpline", "p1/main |[a]", origin=cpu_story.ORIGIN, tick_ns=100_000)
-    timeline(tmp_path / "run.warpline", cpu_story.PICTURE, part="host-2-2", origin=cpu_story.ORIGIN, tick_ns=50_000, tables=moved(tables))
-    shown = draw(tmp_path / "run.warpline", "--tracks", "1", "--range", "0/1ms")
+    timeline(tmp_path / "run.warplens", "p1/main |[a]", origin=cpu_story.ORIGIN, tick_ns=100_000)
+    timeline(tmp_path / "run.warplens", cpu_story.PICTURE, part="host-2-2", origin=cpu_story.ORIGIN, tick_ns=50_000, tables=moved(tables))
+    shown = draw(tmp_path / "run.warplens", "--tracks", "1", "--range", "0/1ms")
     assert "main 1000" in shown
     assert "2 less busy tracks not shown" in shown
     assert "forward" in shown
@@ -112,8 +112,8 @@ def moved(tables: dict[str, list[dict[str, object]]]) -> dict[str, list[dict[str
 
 
 def test_a_report_without_any_of_it_says_so(tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warpline", "main |[a]         [b]")
-    refused = ask(tmp_path / "run.warpline", "--range", "5us/9us")
+    timeline(tmp_path / "run.warplens", "main |[a]         [b]")
+    refused = ask(tmp_path / "run.warplens", "--range", "5us/9us")
     assert refused.exit_code != 0
     assert "nothing of CUDA or the CPU side" in str(refused.exception)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from warpline.cli.group import commands
-from warpline.testing.kernel_insides import Launch, Region, Warp, launch_tables, pipeline
-from warpline.testing.timeline import timeline
+from warplens.cli.group import commands
+from warplens.testing.kernel_insides import Launch, Region, Warp, launch_tables, pipeline
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +33,8 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         Launch("gemm", 0, 10_000, [Warp(4, 1, 3, 0, 8_000, REGIONS)]),
         Launch("many", 20_000, 24_000, list(pipeline(20_000, 24_000, blocks=30, sms=30)), kernel=None, device=None),
     ]
-    timeline(tmp_path / "r.warpline", PICTURE, origin=0, tables=launch_tables(launches, origin=0))
-    return tmp_path / "r.warpline"
+    timeline(tmp_path / "r.warplens", PICTURE, origin=0, tables=launch_tables(launches, origin=0))
+    return tmp_path / "r.warplens"
 
 
 def ask(path: Path, *options: str) -> Result:
@@ -87,7 +87,7 @@ def test_of_a_report_with_nothing_else_the_longest_launch_is_shown(tmp_path: Pat
         Launch("short", 900_000, 901_000, [Warp(0, 0, 0, 900_000, 901_000, [Region("load", 900_000, 901_000)])], kernel=None, device=None),
         Launch("long", 950_000, 960_000, [Warp(0, 0, 0, 950_000, 960_000, [Region("store", 951_000, 959_000)])], kernel=None, device=None),
     ]
-    path = tmp_path / "r.warpline"
+    path = tmp_path / "r.warplens"
     timeline(path, "", origin=0, tables=launch_tables(launches, origin=0))
     manifest = path / "manifest.d" / "host-100-1.json"
     manifest.write_text(manifest.read_text().replace('"end": 0', '"end": 1000000'))

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from warpline.cli.unfinished import leave_for_later
-from warpline.handover import pending
+from warplens.cli.unfinished import leave_for_later
+from warplens.handover import pending
 
 MISSING = ModuleNotFoundError("no pyarrow", name="pyarrow")
 
 
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pending.Pending:
     """A recording whose spool lies on another file system."""
-    note = pending.begin(tmp_path / "x.warpline", tmp_path / "spool")
+    note = pending.begin(tmp_path / "x.warplens", tmp_path / "spool")
     (tmp_path / "spool" / "a.spool").write_bytes(b"all")
     rename = Path.rename
 
@@ -32,7 +32,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pending.Pendi
 def test_a_spool_on_another_file_system_is_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note = _elsewhere(tmp_path, monkeypatch)
     assert "pyarrow is not installed here" in leave_for_later(note, MISSING)
-    assert (tmp_path / "x.warpline" / "spool" / note.id / "a.spool").read_bytes() == b"all"
+    assert (tmp_path / "x.warplens" / "spool" / note.id / "a.spool").read_bytes() == b"all"
     assert not (tmp_path / "spool").exists()
 
 
@@ -46,5 +46,5 @@ def test_half_a_copy_is_never_taken_for_the_spool(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(shutil, "copytree", full)
     said = leave_for_later(note, MISSING)
     assert f"could not be moved there from {tmp_path / 'spool'}: No space left on device" in said
-    assert list((tmp_path / "x.warpline" / "spool").iterdir()) == []
+    assert list((tmp_path / "x.warplens" / "spool").iterdir()) == []
     assert (tmp_path / "spool" / "a.spool").read_bytes() == b"all"

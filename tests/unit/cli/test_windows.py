@@ -9,12 +9,12 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from warpline.cli.group import commands
-from warpline.cli.summary import summary
-from warpline.cli.windows import lines, worth_telling
-from warpline.errors import MissingData, UsageError
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens.cli.group import commands
+from warplens.cli.summary import summary
+from warplens.cli.windows import lines, worth_telling
+from warplens.errors import MissingData, UsageError
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 PICTURE = """
     windows |  [start    ]     [nvtx      ]
@@ -26,7 +26,7 @@ PICTURE = """
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("windows") / "r.warpline"
+    path = tmp_path_factory.mktemp("windows") / "r.warplens"
     timeline(path, PICTURE, counters={"mem": {"interpolation": "until_next"}})
     return path
 
@@ -60,7 +60,7 @@ def test_counters_hold_until_the_window_closes(path: Path) -> None:
 
 def test_nothing_in_the_window(path: Path) -> None:
     result = ask("stats", str(path), "--window=1", "-r", "nvtx_mark_trace")
-    assert (result.exit_code, result.stderr) == (1, "SKIPPED: r.warpline does not contain NVTX mark data in the selected part.\n")
+    assert (result.exit_code, result.stderr) == (1, "SKIPPED: r.warplens does not contain NVTX mark data in the selected part.\n")
 
 
 def test_query(path: Path) -> None:
@@ -105,9 +105,9 @@ def test_windows_in_the_words_about_a_report(path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_one_window_of_a_plain_run_is_not_told(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[a ]")
-    assert "Windows" not in ask("info", str(tmp_path / "r.warpline")).stdout
-    with open_report(tmp_path / "r.warpline") as report:
+    timeline(tmp_path / "r.warplens", "main |[a ]")
+    assert "Windows" not in ask("info", str(tmp_path / "r.warplens")).stdout
+    with open_report(tmp_path / "r.warplens") as report:
         assert "Windows" not in "\n".join(summary(report, report.manifests[0]))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from warpline.cli.words import counted, duration, short_path, size
+from warplens.cli.words import counted, duration, short_path, size
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,6 @@ def test_counted() -> None:
 def test_short_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "in").mkdir()
     monkeypatch.chdir(tmp_path / "in")
-    assert short_path(tmp_path / "in" / "x.warpline") == "x.warpline"
-    assert short_path(tmp_path / "in" / "a b.warpline") == "'a b.warpline'"
+    assert short_path(tmp_path / "in" / "x.warplens") == "x.warplens"
+    assert short_path(tmp_path / "in" / "a b.warplens") == "'a b.warplens'"
     assert short_path(Path("/x")) == "/x"

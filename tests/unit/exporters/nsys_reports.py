@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from warpline.report.cpu import os_words
-from warpline.report.writer import Facts, write_part
+from warplens.report.cpu import os_words
+from warplens.report.writer import Facts, write_part
 
 ORIGIN, INTERVAL = 5_000, 1_000
 HOST = "box"
@@ -76,7 +76,7 @@ def make(chance: Random, folder: Path) -> Path:
     maker.tables["targets"] = [{"host": HOST, "boot_id": "b", "memory": 0, **facts}]
     message = {"severity": maker.one_of("info", "warning", "error"), "code": "x", "source": "nvtx", "message": "It's lost."}
     maker.tables["diagnostics"] = [{**message, "process": maker.maybe(0), "time": maker.maybe(ORIGIN + 7)}]
-    path = folder / "random.warpline"
+    path = folder / "random.warplens"
     write_part(path, Facts("r", HOST, "b", command=["/bin/p0", "a b"], origin=ORIGIN, end=ORIGIN + 9_000, realtime_offset=77), maker.tables)
     return path
 

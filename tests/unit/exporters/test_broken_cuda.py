@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from warpline import catalog
-from warpline.cli.group import commands
-from warpline.errors import ReportError
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.cli.group import commands
+from warplens.errors import ReportError
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -31,20 +31,20 @@ BROKEN: dict[str, dict[str, list[dict[str, Any]]]] = {
 @pytest.mark.parametrize("kind", ["perfetto", "chrome"])
 @pytest.mark.parametrize("what", BROKEN)
 def test_an_export_says_what_is_broken(what: str, kind: str, tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[a ]", tables=BROKEN[what])
+    timeline(tmp_path / "r.warplens", "main |[a ]", tables=BROKEN[what])
     with pytest.raises(ReportError, match="is broken"):
-        catalog.find("exporters.formats", kind).load().write(open_report(tmp_path / "r.warpline"), tmp_path / "out")
+        catalog.find("exporters.formats", kind).load().write(open_report(tmp_path / "r.warplens"), tmp_path / "out")
 
 
 @pytest.mark.parametrize("kind", ["perfetto", "chrome"])
 def test_work_of_a_call_that_is_not_there_has_no_arrow(kind: str, tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main:api |(f#1 )\ngpu0.7 |(k#1 )(k#1 )(k )", cuda={"k": {"api": (1 << 62) + 5}})
-    catalog.find("exporters.formats", kind).load().write(open_report(tmp_path / "r.warpline"), tmp_path / "out")
+    timeline(tmp_path / "r.warplens", "main:api |(f#1 )\ngpu0.7 |(k#1 )(k#1 )(k )", cuda={"k": {"api": (1 << 62) + 5}})
+    catalog.find("exporters.formats", kind).load().write(open_report(tmp_path / "r.warplens"), tmp_path / "out")
     assert (tmp_path / "out").stat().st_size > 0
 
 
 @pytest.mark.parametrize("what", BROKEN)
 def test_the_timeline_does_not_fall_over(what: str, tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[a ]\ngpu0.7 |(k )", tables=BROKEN[what])
+    timeline(tmp_path / "r.warplens", "main |[a ]\ngpu0.7 |(k )", tables=BROKEN[what])
     result = CliRunner().invoke(commands, ["timeline", str(tmp_path / "r")])
     assert result.exception is None or isinstance(result.exception, ReportError), result.exception

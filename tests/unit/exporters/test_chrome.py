@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from warpline import catalog
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 
 def export(tmp_path: Path, picture: str, **options: Any) -> dict[str, Any]:
-    timeline(tmp_path / "r.warpline", picture, **options)
+    timeline(tmp_path / "r.warplens", picture, **options)
     out = tmp_path / "r.trace.json"
-    catalog.find("exporters.formats", "chrome").load().write(open_report(tmp_path / "r.warpline"), out)
+    catalog.find("exporters.formats", "chrome").load().write(open_report(tmp_path / "r.warplens"), out)
     found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"), parse_float=Decimal)
     return found
 

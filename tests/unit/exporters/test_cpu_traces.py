@@ -12,10 +12,10 @@ import pytest
 from tests import cpu_story
 from tests.unit.exporters.perfetto_trace import decode
 from tests.unit.exporters.trace_processor import ask
-from warpline import catalog
-from warpline.errors import ReportError
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import ReportError
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -32,8 +32,8 @@ NAMES = {
 
 
 def export(tmp_path: Path, kind: str, samples: str = "python") -> tuple[Path, Any]:
-    cpu_story.write(tmp_path / "run.warpline", samples)
-    report = open_report(tmp_path / "run.warpline")
+    cpu_story.write(tmp_path / "run.warplens", samples)
+    report = open_report(tmp_path / "run.warplens")
     unit = catalog.find("exporters.formats", kind)
     out = tmp_path / f"run{unit.constant('SUFFIX')}"
     unit.load().write(report, out)
@@ -122,6 +122,6 @@ def test_chrome_has_threads_and_stacks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["perfetto", "chrome"])
 def test_a_report_of_a_thread_that_is_not_there_is_broken(kind: str, tmp_path: Path) -> None:
     row = {"id": 0, "process": 0, "thread": 7, "start": 10**9, "end": 10**9 + 5, "name": "read", "group": "file", "result": 0}
-    timeline(tmp_path / "r.warpline", "main |[a ]", tables={"osrt": [row]})
+    timeline(tmp_path / "r.warplens", "main |[a ]", tables={"osrt": [row]})
     with pytest.raises(ReportError, match="osrt names the thread 7"):
-        catalog.find("exporters.formats", kind).load().write(open_report(tmp_path / "r.warpline"), tmp_path / "out")
+        catalog.find("exporters.formats", kind).load().write(open_report(tmp_path / "r.warplens"), tmp_path / "out")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.unit.exporters.perfetto_trace import Decoded, decode
-from warpline import catalog
-from warpline.exporters import inside_kernels
-from warpline.query import open as open_report
-from warpline.testing.kernel_insides import Launch, Region, Warp, launch_tables, pipeline
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.exporters import inside_kernels
+from warplens.query import open as open_report
+from warplens.testing.kernel_insides import Launch, Region, Warp, launch_tables, pipeline
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -33,9 +33,9 @@ STREAM = "python / GPU 0 / Context 1 / Stream 7"
 
 
 def export(folder: Path, kind: str, *launches: Launch, picture: str = PICTURE) -> Path:
-    timeline(folder / "r.warpline", picture, origin=0, tables=launch_tables(launches, origin=0))
+    timeline(folder / "r.warplens", picture, origin=0, tables=launch_tables(launches, origin=0))
     out = folder / f"out.{kind}"
-    catalog.find("exporters.formats", kind).load().write(open_report(folder / "r.warpline"), out)
+    catalog.find("exporters.formats", kind).load().write(open_report(folder / "r.warplens"), out)
     return out
 
 

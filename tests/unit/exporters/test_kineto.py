@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from warpline import catalog
-from warpline.errors import UsageError
-from warpline.importers.importing import import_file
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import UsageError
+from warplens.importers.importing import import_file
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -40,8 +40,8 @@ def export(report: Report, out: Path, **options: Any) -> dict[str, Any]:
 
 
 def drawn(tmp_path: Path, picture: str = PICTURE, **options: Any) -> Report:
-    timeline(tmp_path / "r.warpline", picture, cuda=CUDA, **options)
-    return open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", picture, cuda=CUDA, **options)
+    return open_report(tmp_path / "r.warplens")
 
 
 def test_events_are_as_the_profiler_of_pytorch_writes_them(tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ def test_a_trace_of_one_process_says_which(tmp_path: Path) -> None:
 def test_it_comes_back_as_what_it_was(tmp_path: Path) -> None:
     before = drawn(tmp_path)
     export(before, tmp_path / "out.json")
-    import_file(tmp_path / "out.json", tmp_path / "again.warpline")
-    after = open_report(tmp_path / "again.warpline")
+    import_file(tmp_path / "out.json", tmp_path / "again.warplens")
+    after = open_report(tmp_path / "again.warplens")
     moved = before.origin - after.origin
     for table, columns in (
         ("kernels", "demangled, grid_x, block_x, registers, device, stream, correlation"),

@@ -12,11 +12,11 @@ import pytest
 
 from tests.real_recordings import some
 from tests.unit.exporters.perfetto_trace import decode
-from warpline import catalog
-from warpline.cli.gpu_summary import copies
-from warpline.importers.importing import import_file
-from warpline.query import open as open_report
-from warpline.query.gpu_occupancy import gpu_rows, utilization
+from warplens import catalog
+from warplens.cli.gpu_summary import copies
+from warplens.importers.importing import import_file
+from warplens.query import open as open_report
+from warplens.query.gpu_occupancy import gpu_rows, utilization
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys"
 _LACKING = pytest.mark.skip(reason=f"the exports of real GPUs are not here ({FOLDER})")
@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def imported(name: str, folder: Path) -> Path:
-    report = folder / f"{name}.warpline"
+    report = folder / f"{name}.warplens"
     if not report.exists():
         import_file(FOLDER / name, report)
     return report

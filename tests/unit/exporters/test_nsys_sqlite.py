@@ -18,14 +18,14 @@ from tests.real_recordings import some
 from tests.thorough import alike
 from tests.unit.exporters import nsys_reports
 from tests.unit.importers import cpu_story, story
-from warpline import catalog
-from warpline.exporters.nsys.layout import columns
-from warpline.importers.importing import import_file
-from warpline.model.tables import TABLES
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.report.writer import Facts, write_part
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.exporters.nsys.layout import columns
+from warplens.importers.importing import import_file
+from warplens.model.tables import TABLES
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.report.writer import Facts, write_part
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -47,8 +47,8 @@ ELSEWHERE = {"capture_windows", "clocks", "diagnostics", "nvtx_objects", "frames
 @contextmanager
 def round_trip(first: Report, folder: Path) -> Iterator[Report]:
     EXPORTER.load().write(first, folder / "x.sqlite")
-    import_file(folder / "x.sqlite", folder / "back.warpline")
-    with open_report(folder / "back.warpline") as back:
+    import_file(folder / "x.sqlite", folder / "back.warplens")
+    with open_report(folder / "back.warplens") as back:
         yield back
 
 
@@ -121,8 +121,8 @@ def test_every_fact_that_the_format_can_carry_comes_back(seed: int, tmp_path: Pa
 @pytest.mark.parametrize("tell", [story.tell, cpu_story.tell])
 def test_an_imported_report_comes_back(tell: Any, tmp_path: Path) -> None:
     file = tell(Export()).write(tmp_path / "in.sqlite")
-    import_file(file, tmp_path / "in.warpline")
-    with open_report(tmp_path / "in.warpline") as first, round_trip(first, tmp_path) as back:
+    import_file(file, tmp_path / "in.warplens")
+    with open_report(tmp_path / "in.warplens") as first, round_trip(first, tmp_path) as back:
         one, other = facts(first), facts(back)
         assert {name for name in one if one[name] != other[name]} == set()
 
@@ -131,8 +131,8 @@ def test_an_imported_report_comes_back(tell: Any, tmp_path: Path) -> None:
     "name", some(path.name for path in REAL) or [pytest.param("none", marks=pytest.mark.skip(reason="no real exports"))]
 )
 def test_real_exports_come_back(name: str, tmp_path: Path) -> None:
-    import_file(FOLDER / name, tmp_path / "in.warpline")
-    with open_report(tmp_path / "in.warpline") as first, round_trip(first, tmp_path) as back:
+    import_file(FOLDER / name, tmp_path / "in.warplens")
+    with open_report(tmp_path / "in.warplens") as first, round_trip(first, tmp_path) as back:
         one, other = facts(first), facts(back)
         assert {name for name in one if one[name] != other[name]} == set()
 
@@ -141,7 +141,7 @@ def test_real_exports_come_back(name: str, tmp_path: Path) -> None:
 def written(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """The file of a random report in which something is in every table."""
     seed = next(seed for seed in range(100) if _is_full(nsys_reports.make(Random(seed), _new(tmp_path / str(seed)))))
-    with open_report(tmp_path / str(seed) / "random.warpline") as report:
+    with open_report(tmp_path / str(seed) / "random.warplens") as report:
         EXPORTER.load().write(report, tmp_path / "x.sqlite")
     with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
         yield connection
@@ -178,7 +178,7 @@ def test_what_tools_ask_such_a_file(written: sqlite3.Connection) -> None:
 
     about = dict(ask("SELECT name, value FROM META_DATA_EXPORT"))
     assert about["EXPORT_SCHEMA_VERSION"] == "3.28.1"
-    assert (about["EXPORT_SCHEMA_VERSION_MAJOR"], about["EXPORT_PRODUCT_NAME"]) == ("3", "warpline")
+    assert (about["EXPORT_SCHEMA_VERSION_MAJOR"], about["EXPORT_PRODUCT_NAME"]) == ("3", "warplens")
     assert {pid for (pid,) in ask("SELECT (globalTid >> 24) & 0xFFFFFF FROM CUPTI_ACTIVITY_KIND_RUNTIME")} <= {1000, 1001}
     assert {vm for (vm,) in ask("SELECT globalTid >> 48 FROM CUPTI_ACTIVITY_KIND_RUNTIME")} == {1}
     joined = """SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN PROCESSES p ON p.globalPid = k.globalPid
@@ -194,8 +194,8 @@ def test_what_tools_ask_such_a_file(written: sqlite3.Connection) -> None:
 
 
 def test_a_recording_without_a_gpu(tmp_path: Path) -> None:
-    timeline(tmp_path / "small.warpline", "main |[step          ][it's  ]\nmain |   [load ]")
-    with open_report(tmp_path / "small.warpline") as first, round_trip(first, tmp_path) as back:
+    timeline(tmp_path / "small.warplens", "main |[step          ][it's  ]\nmain |   [load ]")
+    with open_report(tmp_path / "small.warplens") as first, round_trip(first, tmp_path) as back:
         text = 'SELECT message, "end" - start AS took, depth FROM nvtx_ranges ORDER BY start, depth'
         assert first.tables["nvtx_ranges"] == 3
         assert back.sql(text).to_pylist() == first.sql(text).to_pylist()
@@ -223,16 +223,16 @@ def test_hosts_are_machines(tmp_path: Path) -> None:
     ranges = [{"id": key * 2**32, "process": key, "thread": key * 2**24, "start": 1, "end": 5, "message": "r", **about} for key in (0, 1)]
     targets = [{"host": host, "boot_id": host, "os": "", "kernel": "6", "machine": "", "cpu": "", "cpus": 1, "memory": 0} for host in "ab"]
     tables = {"processes": rows, "threads": threads, "nvtx_ranges": ranges, "targets": targets}
-    write_part(tmp_path / "two.warpline", Facts("p", "a", "b", end=9), tables)
-    with open_report(tmp_path / "two.warpline") as first, round_trip(first, tmp_path) as back:
+    write_part(tmp_path / "two.warplens", Facts("p", "a", "b", end=9), tables)
+    with open_report(tmp_path / "two.warplens") as first, round_trip(first, tmp_path) as back:
         assert sorted(back.table("processes").column("host").to_pylist()) == ["a", "b"]
         assert back.tables["nvtx_ranges"] == 2
         assert sorted(back.table("threads").column("name").to_pylist()) == ["of 0", "of 1"]
 
 
 def test_a_report_with_nothing_in_it_and_one_kind_of_samples(tmp_path: Path) -> None:
-    write_part(tmp_path / "empty.warpline", Facts("p", "a", "b", end=9), {})
-    with open_report(tmp_path / "empty.warpline") as report:
+    write_part(tmp_path / "empty.warplens", Facts("p", "a", "b", end=9), {})
+    with open_report(tmp_path / "empty.warplens") as report:
         EXPORTER.load().write(report, tmp_path / "x.sqlite", kind="python")
     with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
         assert connection.execute("SELECT count(*) FROM StringIds").fetchone() == (0,)

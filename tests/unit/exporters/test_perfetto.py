@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from tests.thorough import examples
 from tests.unit.exporters.perfetto_trace import Decoded, decode
-from warpline import catalog
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 
 def export(tmp_path: Path, picture: str, **options: Any) -> tuple[Decoded, Any]:
-    timeline(tmp_path / "r.warpline", picture, **options)
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", picture, **options)
+    report = open_report(tmp_path / "r.warplens")
     out = tmp_path / "r.perfetto-trace"
     catalog.find("exporters.formats", "perfetto").load().write(report, out)
     return decode(out), report

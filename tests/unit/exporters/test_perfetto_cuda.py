@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.unit.exporters.perfetto_trace import Decoded, decode
-from warpline import catalog
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +33,8 @@ CUDA: dict[str, Any] = {"gemm": {"grid_x": 8, "demangled": "void gemm<float>(int
 
 
 def export(tmp_path: Path, picture: str = PICTURE, **options: Any) -> tuple[Decoded, Any]:
-    timeline(tmp_path / "r.warpline", picture, origin=0, cuda=CUDA, **options)
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", picture, origin=0, cuda=CUDA, **options)
+    report = open_report(tmp_path / "r.warplens")
     out = tmp_path / "r.perfetto-trace"
     catalog.find("exporters.formats", "perfetto").load().write(report, out)
     return decode(out), report
@@ -133,8 +133,8 @@ def test_a_window_draws_no_arrow_from_a_call_outside(tmp_path: Path) -> None:
         gpu0.7   |                          (k#1 )(k#2       )
         windows  |                     [w                 ]
     """
-    timeline(tmp_path / "r.warpline", picture, origin=0)
-    report = open_report(tmp_path / "r.warpline").window(1)
+    timeline(tmp_path / "r.warplens", picture, origin=0)
+    report = open_report(tmp_path / "r.warplens").window(1)
     out = tmp_path / "w.perfetto-trace"
     catalog.find("exporters.formats", "perfetto").load().write(report, out)
     decoded = decode(out)

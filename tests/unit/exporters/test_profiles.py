@@ -12,21 +12,21 @@ from click.testing import CliRunner
 
 from tests import cpu_story
 from tests.unit.exporters import pprof_profile
-from warpline import catalog
-from warpline.cli.group import commands
-from warpline.errors import MissingData, UsageError
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.cli.group import commands
+from warplens.errors import MissingData, UsageError
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 # Per stack of the story: how often it was seen while its thread ran.
 RAN = {"load": 20 + 5, "load;memcpy": 5, "step;Model.forward": 40, "": 10}
 
 
 def export(tmp_path: Path, kind: str, *, samples: str = "python", **options: Any) -> Path:
-    cpu_story.write(tmp_path / "run.warpline", samples)
+    cpu_story.write(tmp_path / "run.warplens", samples)
     unit = catalog.find("exporters.formats", kind)
     out = tmp_path / f"run{unit.constant('SUFFIX')}"
-    unit.load().write(open_report(tmp_path / "run.warpline"), out, **options)
+    unit.load().write(open_report(tmp_path / "run.warplens"), out, **options)
     return out
 
 
@@ -60,8 +60,8 @@ def test_collapsed_names_cannot_break_lines(tmp_path: Path) -> None:
     frames = [{"frame": 1, "process": 0, "depth": 0, "kind": "kernel", "function": "a;b\n c"}]
     sample = {"id": 0, "process": 0, "thread": 0, "start": 0, "end": 0, "kind": "native", "count": 3, "weight": 3, "on_cpu": True}
     tables = {"frames": frames, "samples": [{**sample, "stack": 1}, {**sample, "id": 1, "stack": None}]}
-    timeline(tmp_path / "run.warpline", "main |[a  ]", origin=0, tables=tables)
-    catalog.find("exporters.formats", "collapsed").load().write(open_report(tmp_path / "run.warpline"), tmp_path / "out")
+    timeline(tmp_path / "run.warplens", "main |[a  ]", origin=0, tables=tables)
+    catalog.find("exporters.formats", "collapsed").load().write(open_report(tmp_path / "run.warplens"), tmp_path / "out")
     assert collapsed(tmp_path / "out") == {"python;main (1000);a:b c_[k]": 3, "python;main (1000);[no stack]": 3}
 
 
@@ -146,11 +146,11 @@ def test_pprof_of_the_wall_clock_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["collapsed", "speedscope", "pprof"])
 def test_reports_without_such_samples_are_refused(kind: str, tmp_path: Path) -> None:
     unit = catalog.find("exporters.formats", kind).load()
-    timeline(tmp_path / "none.warpline", "main |[a  ]")
+    timeline(tmp_path / "none.warplens", "main |[a  ]")
     with pytest.raises(MissingData, match="CPU sampling"):
-        unit.write(open_report(tmp_path / "none.warpline"), tmp_path / "out")
+        unit.write(open_report(tmp_path / "none.warplens"), tmp_path / "out")
     with pytest.raises(UsageError, match="native"):
-        unit.write(open_report(tmp_path / "none.warpline"), tmp_path / "out", kind="native", wall=True)
+        unit.write(open_report(tmp_path / "none.warplens"), tmp_path / "out", kind="native", wall=True)
     assert not (tmp_path / "out").exists()
 
 
@@ -160,8 +160,8 @@ def run(*words: str) -> Any:
 
 @pytest.mark.slow
 def test_the_command_passes_arguments_and_what_is_selected(tmp_path: Path) -> None:
-    cpu_story.write(tmp_path / "run.warpline")
-    report, out = str(tmp_path / "run.warpline"), tmp_path / "out"
+    cpu_story.write(tmp_path / "run.warplens")
+    report, out = str(tmp_path / "run.warplens"), tmp_path / "out"
     assert run("-q", "-f", "-t", "collapsed:lines", "-o", str(out), "--filter-time", "500us/900us", report).exit_code == 0
     assert collapsed(out) == {
         "python;main (1000);<module> (train.py:90);main (train.py:80);step (train.py:50);Model.forward (model.py:9)": 40,
@@ -178,8 +178,8 @@ def test_the_command_passes_arguments_and_what_is_selected(tmp_path: Path) -> No
 
 
 def test_a_part_of_a_report_is_cut_like_a_window(tmp_path: Path) -> None:
-    cpu_story.write(tmp_path / "run.warpline")
-    with open_report(tmp_path / "run.warpline") as report, report.between(report.origin + 100_000, report.origin + 700_000) as part:
+    cpu_story.write(tmp_path / "run.warplens")
+    with open_report(tmp_path / "run.warplens") as report, report.between(report.origin + 100_000, report.origin + 700_000) as part:
         assert part.span == (report.origin + 100_000, report.origin + 700_000)
         spans = [(row["message"], row["end"] - row["start"]) for row in part.table("nvtx_ranges").to_pylist()]
         assert sum(length for _, length in spans) == 600_000

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.unit.exporters.trace_processor import ask
-from warpline import catalog
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 pytestmark = [pytest.mark.require("perfetto"), pytest.mark.require("perfetto-engine"), pytest.mark.require("node")]
 
@@ -40,8 +40,8 @@ COUNTERS = "SELECT t.name, c.value FROM counter c JOIN counter_track t ON c.trac
 @pytest.mark.parametrize("kind", ["perfetto", "chrome"])
 @pytest.mark.slow
 def test_perfetto_reads_what_the_tables_say(kind: str, tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warpline", PICTURE, origin=0)
-    report = open_report(tmp_path / "run.warpline")
+    timeline(tmp_path / "run.warplens", PICTURE, origin=0)
+    report = open_report(tmp_path / "run.warplens")
     unit = catalog.find("exporters.formats", kind)
     out = tmp_path / f"run{unit.constant('SUFFIX')}"
     unit.load().write(report, out)

@@ -10,18 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from warpline import catalog
-from warpline.errors import UsageError
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import UsageError
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
     picture = "main |[a   ][b   ]\ngpu0.7 |(gemm )(HtoD )(gemm )\nmain:os |(read:/data/a )"
-    timeline(tmp_path / "r.warpline", picture, payloads={"a": [{"x": 1}]}, extra={"b": {"category": 'quote " , \n newline'}})
-    return open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", picture, payloads={"a": [{"x": 1}]}, extra={"b": {"category": 'quote " , \n newline'}})
+    return open_report(tmp_path / "r.warplens")
 
 
 def written(report: Report, kind: str, out: Path, **options: Any) -> Path:

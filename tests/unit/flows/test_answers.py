@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import warpline
-from warpline.testing.timeline import timeline
+import warplens
+from warplens.testing.timeline import timeline
 
 PICTURE = """
 main:api |(cudaLaunchKernel#1)(cudaLaunchKernel#2)
@@ -19,26 +19,26 @@ main     |[step             ][step    ]
 
 
 @pytest.fixture
-def report(tmp_path: Path) -> warpline.Report:
-    timeline(tmp_path / "r.warpline", PICTURE)
-    return warpline.open(tmp_path / "r.warpline")
+def report(tmp_path: Path) -> warplens.Report:
+    timeline(tmp_path / "r.warplens", PICTURE)
+    return warplens.open(tmp_path / "r.warplens")
 
 
-def test_a_stat_with_options_and_of_a_part(report: warpline.Report) -> None:
+def test_a_stat_with_options_and_of_a_part(report: warplens.Report) -> None:
     assert report.stats("cuda_gpu_kern_sum", base=True).column("Instances").to_pylist() == [2, 1]
     assert report.stats("nvtx_sum", nvtx="step/1").column("Instances").to_pylist() == [1]
 
 
-def test_what_does_not_exist_is_named(report: warpline.Report) -> None:
-    with pytest.raises(warpline.UsageError, match="cuda_gpu_kern_sum"):
+def test_what_does_not_exist_is_named(report: warplens.Report) -> None:
+    with pytest.raises(warplens.UsageError, match="cuda_gpu_kern_sum"):
         report.stats("cuda_gpu_kern_summ")
-    with pytest.raises(warpline.UsageError, match="no option 'bsae'; it takes: nvtx_name, base"):
+    with pytest.raises(warplens.UsageError, match="no option 'bsae'; it takes: nvtx_name, base"):
         report.stats("cuda_gpu_kern_sum", bsae=True)
-    with pytest.raises(warpline.MissingData, match="GIL"):
+    with pytest.raises(warplens.MissingData, match="GIL"):
         report.stats("gil_sum")
 
 
-def test_overlap_counts_time_once(report: warpline.Report) -> None:
+def test_overlap_counts_time_once(report: warplens.Report) -> None:
     found = report.overlap(
         'SELECT "start", "end" FROM kernels WHERE name = \'gemm\'', pa.table({"start": [report.origin], "end": [report.origin + 8_000]})
     )
@@ -48,20 +48,20 @@ def test_overlap_counts_time_once(report: warpline.Report) -> None:
     assert report.overlap("kernels", "kernels").only_a == 0
 
 
-def test_overlap_wants_times(report: warpline.Report) -> None:
-    with pytest.raises(warpline.UsageError, match="there is no 'start' in name"):
+def test_overlap_wants_times(report: warplens.Report) -> None:
+    with pytest.raises(warplens.UsageError, match="there is no 'start' in name"):
         report.overlap("SELECT name FROM kernels", "kernels")
 
 
 @pytest.mark.slow
-def test_findings_and_what_was_not_judged(report: warpline.Report) -> None:
+def test_findings_and_what_was_not_judged(report: warplens.Report) -> None:
     judgement = report.judgement()
     assert judgement.findings == report.findings()
     assert set(judgement.silent).isdisjoint(judgement.not_judged)
     assert judgement.span == report.end - report.origin
 
 
-def test_gaps_have_a_cause_and_a_least_length(report: warpline.Report) -> None:
+def test_gaps_have_a_cause_and_a_least_length(report: warplens.Report) -> None:
     found = report.gaps(longer_than=1_000)
     assert found.num_rows
     lengths: dict[int, int] = {}

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import warpline
-from warpline.errors import UsageError
-from warpline.flows.differing import Difference, by_position, diff
-from warpline.flows.gating import Condition
-from warpline.testing.timeline import timeline
+import warplens
+from warplens.errors import UsageError
+from warplens.flows.differing import Difference, by_position, diff
+from warplens.flows.gating import Condition
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 Lengths = dict[str, list[int]]
 
 
-def recorded(path: Path, lengths: Lengths, steps: int, name: str = "step") -> warpline.Report:
+def recorded(path: Path, lengths: Lengths, steps: int, name: str = "step") -> warplens.Report:
     """Record steps that launch each kernel once, for `lengths` ticks in each step; a step is as long as its kernels."""
     rows: dict[str, list[str]] = {"main": [], "main:api": [], "gpu0.7": []}
     for step in range(steps):
@@ -32,7 +32,7 @@ def recorded(path: Path, lengths: Lengths, steps: int, name: str = "step") -> wa
         rows["main:api"].append((" " + api).ljust(length))
         rows["gpu0.7"].append(("  " + gpu).ljust(length))
     timeline(path, "\n".join(f"{row} |{''.join(parts)}" for row, parts in rows.items()))
-    return warpline.open(path)
+    return warplens.open(path)
 
 
 def constant(gemm: int = 40, copy: int = 30, steps: int = 6) -> Lengths:
@@ -40,7 +40,7 @@ def constant(gemm: int = 40, copy: int = 30, steps: int = 6) -> Lengths:
 
 
 def compared(folder: Path, first: Lengths, second: Lengths, steps: int = 6) -> Difference:
-    return diff(recorded(folder / "a.warpline", first, steps), recorded(folder / "b.warpline", second, steps))
+    return diff(recorded(folder / "a.warplens", first, steps), recorded(folder / "b.warplens", second, steps))
 
 
 def test_a_slower_kernel_is_told_per_step(tmp_path: Path) -> None:
@@ -114,8 +114,8 @@ def test_places_say_what_became_of_a_name(before: str, after: str, became: dict[
 
 
 def test_without_steps_whole_runs_are_compared_and_it_is_said(tmp_path: Path) -> None:
-    first = recorded(tmp_path / "a.warpline", constant(), 6, name="work")
-    second = recorded(tmp_path / "b.warpline", constant(steps=5), 5, name="work")
+    first = recorded(tmp_path / "a.warplens", constant(), 6, name="work")
+    second = recorded(tmp_path / "b.warplens", constant(steps=5), 5, name="work")
     found = diff(first, second)
     assert found.per == "run"
     assert any("--steps NAME" in note for note in found.notes)
@@ -123,13 +123,13 @@ def test_without_steps_whole_runs_are_compared_and_it_is_said(tmp_path: Path) ->
     named = diff(first, second, steps="work")
     assert (named.per, named.steps) == ("step", (6, 5))
     assert {change.status for change in named.of("kernel")} == {"same"}
-    with pytest.raises(warpline.MissingData):
+    with pytest.raises(warplens.MissingData):
         diff(first, second, steps="nothing")
 
 
 def test_repeats_of_the_whole_run_say_how_steady_it_is(tmp_path: Path) -> None:
-    first = [recorded(tmp_path / f"a{n}.warpline", constant(gemm=gemm), 6) for n, gemm in enumerate((40, 60))]
-    second = recorded(tmp_path / "b.warpline", constant(gemm=55), 6)
+    first = [recorded(tmp_path / f"a{n}.warplens", constant(gemm=gemm), 6) for n, gemm in enumerate((40, 60))]
+    second = recorded(tmp_path / "b.warplens", constant(gemm=55), 6)
     change = next(change for change in diff(first, second).of("kernel") if change.name == "gemm")
     assert change.before is not None
     assert (change.before.time, change.delta, change.status) == (50_000, 5_000, "same")
@@ -138,8 +138,8 @@ def test_repeats_of_the_whole_run_say_how_steady_it_is(tmp_path: Path) -> None:
 
 def test_numbers_behind_names_are_one_name(tmp_path: Path) -> None:
     for number, name in enumerate(("a", "b")):
-        timeline(tmp_path / f"{name}.warpline", f"main |[epoch{number}1 ][epoch{number}2 ]")
-    found = diff(*(warpline.open(tmp_path / f"{name}.warpline") for name in "ab"))
+        timeline(tmp_path / f"{name}.warplens", f"main |[epoch{number}1 ][epoch{number}2 ]")
+    found = diff(*(warplens.open(tmp_path / f"{name}.warplens") for name in "ab"))
     assert [(change.name, change.status) for change in found.of("range")] == [(":epoch#", "same")]
 
 

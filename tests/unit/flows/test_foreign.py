@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import warpline
+import warplens
 from tests.nsys_export import Export, kernel
-from warpline.cli.group import commands
-from warpline.errors import NotAReport, ReportError
-from warpline.flows import foreign
+from warplens.cli.group import commands
+from warplens.errors import NotAReport, ReportError
+from warplens.flows import foreign
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-    return folder / "warpline" / "imports"
+    return folder / "warplens" / "imports"
 
 
 @pytest.fixture
@@ -44,21 +44,21 @@ def call(*arguments: object) -> Result:
 
 
 def names(path: Path) -> list[str]:
-    with warpline.open(path) as report:
+    with warplens.open(path) as report:
         found: list[str] = report.table("kernels").column("name").to_pylist()
         return found
 
 
 def test_a_file_is_imported_once_and_again_when_it_changes(export: Path, cache: Path) -> None:
     assert names(export) == ["gemm"]
-    first = list(cache.glob("*/*.warpline"))
+    first = list(cache.glob("*/*.warplens"))
     made = first[0].stat().st_mtime_ns
     assert names(export) == ["gemm"]
-    assert (list(cache.glob("*/*.warpline")), first[0].stat().st_mtime_ns) == (first, made)
+    assert (list(cache.glob("*/*.warplens")), first[0].stat().st_mtime_ns) == (first, made)
     assert cache.stat().st_mode & 0o77 == 0
     written(export, "gemm", "relu")
     assert names(export) == ["gemm", "relu"]
-    assert len(list(cache.glob("*/*.warpline"))) == 2
+    assert len(list(cache.glob("*/*.warplens"))) == 2
 
 
 def test_every_command_takes_such_a_file(export: Path, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_the_report_that_import_made_is_used(export: Path, cache: Path) -> None:
 
 
 def test_import_replaces_a_report_only_when_told_and_when_it_can(export: Path, tmp_path: Path) -> None:
-    report = tmp_path / "r.warpline"
+    report = tmp_path / "r.warplens"
     assert call("import", "-o", tmp_path / "r", export).exit_code == 0
     with pytest.raises(ReportError, match="exists already"):
         call("import", "-o", tmp_path / "r", export)
@@ -106,7 +106,7 @@ def test_import_replaces_a_report_only_when_told_and_when_it_can(export: Path, t
     with pytest.raises(ReportError, match="cut off"):
         call("import", "-o", tmp_path / "r", "-f", tmp_path / "bad.sqlite")
     assert len(names(report)) == 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.sqlite", "läuft gut.sqlite", "r.warpline", "two.sqlite"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.sqlite", "läuft gut.sqlite", "r.warplens", "two.sqlite"]
 
 
 def test_what_is_no_report_and_no_export(tmp_path: Path, cache: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_cache_that_cannot_be_written_to(export: Path, tmp_path: Path, monkeyp
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
     assert names(export) == ["gemm"]
-    assert list((tmp_path / "tmp").glob("warpline-imports-*/*/läuft gut.warpline"))
+    assert list((tmp_path / "tmp").glob("warplens-imports-*/*/läuft gut.warplens"))
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "file"))
     with pytest.raises(ReportError, match="no place for imported files"):
         foreign.open(export)

@@ -15,16 +15,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.thorough import examples
-from warpline.cli.group import commands
-from warpline.errors import UsageError
-from warpline.flows.html import gpu_plots
-from warpline.flows.html.page import page, table
-from warpline.flows.html.plots import Series, bars, over_time, stacked
-from warpline.flows.html.words import amount, safe
-from warpline.flows.html_report import report_page
-from warpline.query import Selection
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens.cli.group import commands
+from warplens.errors import UsageError
+from warplens.flows.html import gpu_plots
+from warplens.flows.html.page import page, table
+from warplens.flows.html.plots import Series, bars, over_time, stacked
+from warplens.flows.html.words import amount, safe
+from warplens.flows.html_report import report_page
+from warplens.query import Selection
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -89,12 +89,12 @@ def harmless(seen: Seen) -> None:
 
 def test_it_shows_what_the_report_says(tmp_path: Path) -> None:
     cuda: dict[str, Any] = {"gpu0": {"name": "H100"}, "gpu1": {"name": "H100"}}
-    timeline(tmp_path / "r.warpline", PICTURE, cuda=cuda, command=("python", "train.py"), realtime_offset=1_700_000_000_000_000_000)
-    seen = read(report_page(open_report(tmp_path / "r.warpline")))
+    timeline(tmp_path / "r.warplens", PICTURE, cuda=cuda, command=("python", "train.py"), realtime_offset=1_700_000_000_000_000_000)
+    seen = read(report_page(open_report(tmp_path / "r.warplens")))
     harmless(seen)
     text = " ".join(seen.text)
     for words in (
-        "r.warpline",
+        "r.warplens",
         "python train.py",
         "2023-11-14",
         "Findings",
@@ -113,8 +113,8 @@ def test_names_do_nothing_in_it(tmp_path: Path) -> None:
     cuda = {"gemm": {"name": HOSTILE, "demangled": HOSTILE}, "gpu0": {"name": HOSTILE}}
     diagnostics = [{"severity": "warning", "code": "x", "source": "y", "message": HOSTILE}]
     command = ("python", HOSTILE)
-    timeline(tmp_path / "r.warpline", PICTURE, extra=extra, cuda=cuda, diagnostics=diagnostics, command=command, host=HOSTILE)
-    text = report_page(open_report(tmp_path / "r.warpline"))
+    timeline(tmp_path / "r.warplens", PICTURE, extra=extra, cuda=cuda, diagnostics=diagnostics, command=command, host=HOSTILE)
+    text = report_page(open_report(tmp_path / "r.warplens"))
     seen = read(text)
     harmless(seen)
     assert "\u202e" not in text
@@ -125,13 +125,13 @@ def test_names_do_nothing_in_it(tmp_path: Path) -> None:
 
 def test_reports_with_little_in_them(tmp_path: Path) -> None:
     for number, picture in enumerate(("main |[a ]", "main |[a ] !m", "gpu0.1 |(k )")):
-        timeline(tmp_path / f"{number}.warpline", picture)
-        harmless(read(report_page(open_report(tmp_path / f"{number}.warpline"))))
+        timeline(tmp_path / f"{number}.warplens", picture)
+        harmless(read(report_page(open_report(tmp_path / f"{number}.warplens"))))
 
 
 def test_a_part_of_a_report(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", PICTURE)
-    text = report_page(open_report(tmp_path / "r.warpline"), Selection.parse("0/5us"))
+    timeline(tmp_path / "r.warplens", PICTURE)
+    text = report_page(open_report(tmp_path / "r.warplens"), Selection.parse("0/5us"))
     assert "5 µs" in text
 
 
@@ -181,16 +181,16 @@ def test_no_text_is_markup(text: str) -> None:
 
 
 def test_commands_write_pages(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", PICTURE)
-    run = CliRunner().invoke(commands, ["export", "-t", "html", str(tmp_path / "r.warpline")])
+    timeline(tmp_path / "r.warplens", PICTURE)
+    run = CliRunner().invoke(commands, ["export", "-t", "html", str(tmp_path / "r.warplens")])
     assert run.exit_code == 0, run.output
     harmless(read((tmp_path / "r.html").read_text(encoding="utf-8")))
     run = CliRunner().invoke(
-        commands, ["stats", "-r", "cuda_gpu_kern_sum", "-f", "html", "-o", str(tmp_path / "out"), str(tmp_path / "r.warpline")]
+        commands, ["stats", "-r", "cuda_gpu_kern_sum", "-f", "html", "-o", str(tmp_path / "out"), str(tmp_path / "r.warplens")]
     )
     assert run.exit_code == 0, run.output
     seen = read((tmp_path / "out_cuda_gpu_kern_sum.html").read_text(encoding="utf-8"))
     harmless(seen)
     assert "svg" in seen.tags
-    run = CliRunner().invoke(commands, ["query", "-f", "html", str(tmp_path / "r.warpline"), "SELECT 1"])
+    run = CliRunner().invoke(commands, ["query", "-f", "html", str(tmp_path / "r.warplens"), "SELECT 1"])
     assert isinstance(run.exception, UsageError)

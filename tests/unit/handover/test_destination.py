@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from warpline.errors import ReportError
-from warpline.handover import pending
-from warpline.handover.destination import destination
+from warplens.errors import ReportError
+from warplens.handover import pending
+from warplens.handover.destination import destination
 
 
 def _choose(output: Path, *, force: bool = False, job: str | None = None) -> Path:
@@ -31,8 +31,8 @@ def _abandoned(report: Path, *, job: str | None = None) -> Path:
 
 
 def test_a_new_report_is_created(tmp_path: Path) -> None:
-    assert _choose(tmp_path / "x") == tmp_path / "x.warpline"
-    assert (tmp_path / "x.warpline").is_dir()
+    assert _choose(tmp_path / "x") == tmp_path / "x.warplens"
+    assert (tmp_path / "x.warplens").is_dir()
 
 
 def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
@@ -48,21 +48,21 @@ def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_an_existing_report_is_refused(tmp_path: Path) -> None:
-    _abandoned(tmp_path / "x.warpline")
+    _abandoned(tmp_path / "x.warplens")
     with pytest.raises(ReportError, match=r"exists already.*\n.*-o.*-f"):
         _choose(tmp_path / "x")
 
 
 def test_force_removes_it_with_its_spool(tmp_path: Path) -> None:
-    spool = _abandoned(tmp_path / "x.warpline")
-    assert _choose(tmp_path / "x", force=True) == tmp_path / "x.warpline"
-    assert [path.name for path in tmp_path.iterdir()] == ["x.warpline"]
-    assert not list((tmp_path / "x.warpline").iterdir())
+    spool = _abandoned(tmp_path / "x.warplens")
+    assert _choose(tmp_path / "x", force=True) == tmp_path / "x.warplens"
+    assert [path.name for path in tmp_path.iterdir()] == ["x.warplens"]
+    assert not list((tmp_path / "x.warplens").iterdir())
     assert not spool.exists()
 
 
 def test_force_never_removes_what_somebody_writes(tmp_path: Path) -> None:
-    note = _running(tmp_path / "x.warpline")
+    note = _running(tmp_path / "x.warplens")
     with pytest.raises(ReportError, match=f"still being written by .*{os.getpid()}"):
         _choose(tmp_path / "x", force=True)
     assert note.path.exists()
@@ -70,36 +70,36 @@ def test_force_never_removes_what_somebody_writes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("force", [False, True])
 def test_the_ranks_of_a_job_join(tmp_path: Path, force: bool) -> None:
-    note = _running(tmp_path / "x.warpline", job="slurm:1.0")
-    assert _choose(tmp_path / "x", job="slurm:1.0", force=force) == tmp_path / "x.warpline"
+    note = _running(tmp_path / "x.warplens", job="slurm:1.0")
+    assert _choose(tmp_path / "x", job="slurm:1.0", force=force) == tmp_path / "x.warplens"
     assert note.path.exists()
 
 
 @pytest.mark.parametrize("job", [None, "slurm:1.1"])
 def test_others_do_not_join(tmp_path: Path, job: str | None) -> None:
-    _abandoned(tmp_path / "x.warpline", job="slurm:1.0")
+    _abandoned(tmp_path / "x.warplens", job="slurm:1.0")
     with pytest.raises(ReportError, match="exists already"):
         _choose(tmp_path / "x", job=job)
 
 
 def test_a_job_does_not_join_a_report_without_one(tmp_path: Path) -> None:
-    _abandoned(tmp_path / "x.warpline")
+    _abandoned(tmp_path / "x.warplens")
     with pytest.raises(ReportError, match="not of this job"):
         _choose(tmp_path / "x", job="slurm:1.0")
 
 
 @pytest.mark.parametrize("force", [False, True])
 def test_what_is_no_report_is_never_touched(tmp_path: Path, force: bool) -> None:
-    (tmp_path / "x.warpline").mkdir()
-    (tmp_path / "x.warpline" / "thesis.tex").write_text("years of work")
-    (tmp_path / "y.warpline").write_text("a file")
+    (tmp_path / "x.warplens").mkdir()
+    (tmp_path / "x.warplens" / "thesis.tex").write_text("years of work")
+    (tmp_path / "y.warplens").write_text("a file")
     for name in ("x", "y"):
         with pytest.raises(ReportError, match="in the way"):
             _choose(tmp_path / name, force=force)
-    assert (tmp_path / "x.warpline" / "thesis.tex").exists()
-    assert (tmp_path / "y.warpline").exists()
+    assert (tmp_path / "x.warplens" / "thesis.tex").exists()
+    assert (tmp_path / "y.warplens").exists()
 
 
 def test_an_empty_directory_may_be_used(tmp_path: Path) -> None:
-    (tmp_path / "x.warpline").mkdir()
-    assert _choose(tmp_path / "x") == tmp_path / "x.warpline"
+    (tmp_path / "x.warplens").mkdir()
+    assert _choose(tmp_path / "x") == tmp_path / "x.warplens"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from warpline.errors import ReportError, UsageError
-from warpline.handover.output_name import claim, expand, with_suffix
+from warplens.errors import ReportError, UsageError
+from warplens.handover.output_name import claim, expand, with_suffix
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,14 @@ def test_wrong_fields(template: str) -> None:
 @pytest.mark.parametrize(
     ("name", "path"),
     [
-        ("x", "x.warpline"),
-        ("x.warpline", "x.warpline"),
-        ("x.nsys-rep", "x.warpline"),
-        ("x.qdrep", "x.warpline"),
-        ("baseline.out", "baseline.out.warpline"),
-        ("v1.2", "v1.2.warpline"),
-        ("a b/é", "a b/é.warpline"),
-        ("d/.warpline", "d/.warpline.warpline"),
+        ("x", "x.warplens"),
+        ("x.warplens", "x.warplens"),
+        ("x.nsys-rep", "x.warplens"),
+        ("x.qdrep", "x.warplens"),
+        ("baseline.out", "baseline.out.warplens"),
+        ("v1.2", "v1.2.warplens"),
+        ("a b/é", "a b/é.warplens"),
+        ("d/.warplens", "d/.warplens.warplens"),
     ],
 )
 def test_suffixes(name: str, path: str) -> None:
@@ -64,15 +64,15 @@ def test_no_name(name: str) -> None:
 
 def test_the_first_free_number_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "report2.warpline").mkdir()
+    (tmp_path / "report2.warplens").mkdir()
     claimed = [claim(None, host="h") for _ in range(3)]
-    assert claimed == [(tmp_path / f"report{number}.warpline", True) for number in (1, 3, 4)]
-    assert claim("r%n", host="h") == (tmp_path / "r1.warpline", True)
+    assert claimed == [(tmp_path / f"report{number}.warplens", True) for number in (1, 3, 4)]
+    assert claim("r%n", host="h") == (tmp_path / "r1.warplens", True)
 
 
 def test_an_existing_name_is_not_claimed(tmp_path: Path) -> None:
-    assert claim(f"{tmp_path}/sub/x", host="h") == (tmp_path / "sub" / "x.warpline", True)
-    assert claim(f"{tmp_path}/sub/x", host="h") == (tmp_path / "sub" / "x.warpline", False)
+    assert claim(f"{tmp_path}/sub/x", host="h") == (tmp_path / "sub" / "x.warplens", True)
+    assert claim(f"{tmp_path}/sub/x", host="h") == (tmp_path / "sub" / "x.warplens", False)
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:

@@ -14,31 +14,31 @@ from pathlib import Path
 
 import pytest
 
-from warpline.errors import ReportError
-from warpline.handover import pending
-from warpline.testing.timeline import timeline
+from warplens.errors import ReportError
+from warplens.handover import pending
+from warplens.testing.timeline import timeline
 
 
 def test_begin_and_list(tmp_path: Path) -> None:
-    note = pending.begin(tmp_path / "r.warpline", tmp_path / "spool", job="42", keep_raw=True)
-    assert pending.listed(tmp_path / "r.warpline") == [note]
-    assert note.report == tmp_path / "r.warpline"
+    note = pending.begin(tmp_path / "r.warplens", tmp_path / "spool", job="42", keep_raw=True)
+    assert pending.listed(tmp_path / "r.warplens") == [note]
+    assert note.report == tmp_path / "r.warplens"
     assert (note.pid, note.job, note.keep_raw, note.spool) == (os.getpid(), "42", True, str(tmp_path / "spool"))
     assert note.id.endswith(f"-{os.getpid()}-{pending.start_ticks(os.getpid())}")
     assert Path(note.spool).is_dir()
     assert pending.runner(note) == f"process {os.getpid()}"
-    assert pending.running(tmp_path / "r.warpline") == [note]
+    assert pending.running(tmp_path / "r.warplens") == [note]
 
 
 @pytest.mark.parametrize("name", ["../../elsewhere", "other", "..", ""])
 def test_a_note_cannot_name_files_elsewhere(tmp_path: Path, name: str) -> None:
-    note = pending.adopt(tmp_path / "r.warpline", tmp_path / "spool", "one")
+    note = pending.adopt(tmp_path / "r.warplens", tmp_path / "spool", "one")
     note.path.write_text(json.dumps({**json.loads(note.path.read_text()), "id": name}))
-    assert pending.listed(tmp_path / "r.warpline") == []
+    assert pending.listed(tmp_path / "r.warplens") == []
 
 
 def test_nobody_runs_what_ended(tmp_path: Path) -> None:
-    note = replace(pending.begin(tmp_path / "r.warpline", tmp_path / "spool"), start_ticks=1)
+    note = replace(pending.begin(tmp_path / "r.warplens", tmp_path / "spool"), start_ticks=1)
     assert pending.runner(note) is None
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
@@ -52,7 +52,7 @@ def test_nobody_runs_what_ended(tmp_path: Path) -> None:
 
 
 def test_another_host_is_judged_by_its_clock_log(tmp_path: Path) -> None:
-    note = replace(pending.begin(tmp_path / "r.warpline", tmp_path / "spool"), boot_id="other", host="elsewhere")
+    note = replace(pending.begin(tmp_path / "r.warplens", tmp_path / "spool"), boot_id="other", host="elsewhere")
     assert pending.runner(note) == "host elsewhere"
     log = tmp_path / "spool" / "clocks.jsonl"
     for age, expected in ((5, "host elsewhere"), (500, None)):
@@ -61,12 +61,12 @@ def test_another_host_is_judged_by_its_clock_log(tmp_path: Path) -> None:
 
 
 def test_a_report_that_moved_takes_its_spool_along(tmp_path: Path) -> None:
-    report = tmp_path / "r.warpline"
+    report = tmp_path / "r.warplens"
     first = pending.begin(report, report / "spool" / pending.part_id(socket.gethostname(), os.getpid(), pending.start_ticks(os.getpid())))
-    report.rename(tmp_path / "moved.warpline")
-    (moved,) = pending.listed(tmp_path / "moved.warpline")
+    report.rename(tmp_path / "moved.warplens")
+    (moved,) = pending.listed(tmp_path / "moved.warplens")
     assert moved.id == first.id
-    assert moved.spool == str(tmp_path / "moved.warpline" / "spool" / first.id)
+    assert moved.spool == str(tmp_path / "moved.warplens" / "spool" / first.id)
 
 
 def test_a_zombie_runs_nothing() -> None:
@@ -85,7 +85,7 @@ def test_unreadable_notes_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_jobs_are_those_of_parts_and_of_recordings(tmp_path: Path) -> None:
-    report = tmp_path / "r.warpline"
+    report = tmp_path / "r.warplens"
     assert pending.jobs(report) == set()
     timeline(report, "main |[a]", job="slurm-1")
     pending.begin(report, tmp_path / "spool")
@@ -95,7 +95,7 @@ def test_jobs_are_those_of_parts_and_of_recordings(tmp_path: Path) -> None:
 def test_only_one_holds_the_lock(tmp_path: Path) -> None:
     note = pending.begin(tmp_path / "r", tmp_path / "spool")
     text = (
-        "import sys; from pathlib import Path; from warpline.handover import pending\n"
+        "import sys; from pathlib import Path; from warplens.handover import pending\n"
         "note = pending.read(Path(sys.argv[1])); print('read', flush=True)\n"
         "with pending.locked(note) as mine: print('waiting is over', mine)"
     )
@@ -116,7 +116,7 @@ def test_only_one_holds_the_lock(tmp_path: Path) -> None:
 def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportError, match="cannot write the report") as caught:
-        pending.begin(tmp_path / "file" / "r.warpline", tmp_path / "spool")
+        pending.begin(tmp_path / "file" / "r.warplens", tmp_path / "spool")
     assert "-o" in str(caught.value)
 
 
@@ -126,7 +126,7 @@ def test_host_names_become_file_names(name: str, expected: str) -> None:
 
 
 def test_it_needs_the_standard_library_only() -> None:
-    text = "import sys, warpline.handover.pending; print([m for m in ('numpy', 'pyarrow', 'duckdb') if m in sys.modules])"
+    text = "import sys, warplens.handover.pending; print([m for m in ('numpy', 'pyarrow', 'duckdb') if m in sys.modules])"
     environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
     found = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
@@ -141,7 +141,7 @@ def test_a_recording_that_ended_is_nobodys_though_its_process_lives(tmp_path: Pa
     (ended,) = pending.listed(tmp_path / "r")
     assert (ended.id, ended.ended, pending.runner(ended)) == ("second", True, None)
     text = (
-        "import sys; from pathlib import Path; from warpline.handover import pending\n"
+        "import sys; from pathlib import Path; from warplens.handover import pending\n"
         "note = pending.read(Path(sys.argv[1])); print('read', flush=True)\n"
         "with pending.locked(note) as mine: print(mine)"
     )
@@ -202,7 +202,7 @@ def test_who_writes_a_spool_lives_or_does_not() -> None:
 
 
 def test_a_folder_of_notes_that_goes_while_it_is_read_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    note = pending.begin(tmp_path / "r.warpline", tmp_path / "spool")
+    note = pending.begin(tmp_path / "r.warplens", tmp_path / "spool")
     scandir = os.scandir
 
     def gone(path: str | os.PathLike[str]) -> object:
@@ -213,4 +213,4 @@ def test_a_folder_of_notes_that_goes_while_it_is_read_has_none(tmp_path: Path, m
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "scandir", gone)
-        assert pending.listed(tmp_path / "r.warpline") == []
+        assert pending.listed(tmp_path / "r.warplens") == []

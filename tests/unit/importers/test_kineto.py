@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.kineto_trace import AUTOGRAD, HOST, Event, call, event, gpu, kernel, op, write, write_text
-from warpline.importers.importing import import_file
-from warpline.query import Report
-from warpline.query import open as open_report
+from warplens.importers.importing import import_file
+from warplens.query import Report
+from warplens.query import open as open_report
 
 CARD = {"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85_018_279_936, "computeMajor": 9, "computeMinor": 0, "numSms": 132}
 NAMES = [
@@ -27,7 +27,7 @@ NAMES = [
 
 
 def imported(path: Path) -> Report:
-    report = path.with_name("out.warpline")
+    report = path.with_name("out.warplens")
     import_file(path, report)
     return open_report(report)
 
@@ -388,7 +388,7 @@ def test_what_has_no_place_is_said(tmp_path: Path) -> None:
     assert sorted(count for count in messages.values() if count is not None) == [1, 1, 1, 1, 1, 1, 3]
     assert any("mtia_ccp_events" in text for text in messages)
     assert any("'metadata'" in text for text in messages)
-    stored = b"".join(path.read_bytes() for path in (tmp_path / "out.warpline").rglob("*") if path.is_file())
+    stored = b"".join(path.read_bytes() for path in (tmp_path / "out.warplens").rglob("*") if path.is_file())
     assert b"somebody" not in stored
     assert rows(report, "ops", "name", "start", "end") == [
         ("aten::mm", 0, 1000),
@@ -412,9 +412,9 @@ def test_a_folder_of_ranks(tmp_path: Path) -> None:
         write(folder / f"rank{rank}.json.gz", [op("aten::mm", rank, 1), kernel("gemm", rank, 1, 1)], **info)
     write_text(folder / "rank3.json", '{"schemaVersion": 1, "deviceProperties": [], "traceEvents": [{"ph": "X", "na')
     write_text(folder / "notes.json", '{"lr": 0.1}')
-    parts = import_file(folder, tmp_path / "out.warpline")
+    parts = import_file(folder, tmp_path / "out.warplens")
     assert [part.command for part in parts] == [["rank2.json.gz"], ["rank10.json.gz"]]
-    with open_report(tmp_path / "out.warpline") as report:
+    with open_report(tmp_path / "out.warplens") as report:
         assert rows(report, "processes", "rank") == [2, 10]
         first = report.sql('SELECT rank, k."start" FROM kernels k JOIN processes USING (process) ORDER BY 1').to_pylist()
         assert first == [{"rank": 2, "start": 2000}, {"rank": 10, "start": 10_000}]
@@ -426,9 +426,9 @@ def test_a_folder_of_ranks(tmp_path: Path) -> None:
 def test_what_an_import_needs_is_loaded_and_no_more(tmp_path: Path) -> None:
     write(tmp_path / "trace.json", [op("a", 0, 9), call("cudaLaunchKernel", 2, 3, 1), kernel("k", 4, 5, 1)])
     program = (
-        "import sys; from pathlib import Path; from warpline.cli.light import without_pandas; without_pandas();"
-        "from warpline.importers.importing import import_file; import_file(Path(sys.argv[1]), Path(sys.argv[2]));"
+        "import sys; from pathlib import Path; from warplens.cli.light import without_pandas; without_pandas();"
+        "from warplens.importers.importing import import_file; import_file(Path(sys.argv[1]), Path(sys.argv[2]));"
         "print(sorted({'pandas', 'pyarrow.compute', 'pyarrow.acero', 'duckdb'} & sys.modules.keys()))"
     )
-    command = [sys.executable, "-c", program, str(tmp_path / "trace.json"), str(tmp_path / "trace.warpline")]
+    command = [sys.executable, "-c", program, str(tmp_path / "trace.json"), str(tmp_path / "trace.warplens")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.kineto_trace import Event, call, event, kernel, op, write, write_text
-from warpline.errors import NotAReport, ReportError, WarplineError
-from warpline.importers.importing import import_file
-from warpline.query import Report
-from warpline.query import open as open_report
+from warplens.errors import NotAReport, ReportError, WarplensError
+from warplens.importers.importing import import_file
+from warplens.query import Report
+from warplens.query import open as open_report
 
 TEN = [op(f"aten::op{number}", number * 10, 5, External_id=number) for number in range(10)]
 
 
 def imported(path: Path) -> Report:
-    report = path.with_name("out.warpline")
+    report = path.with_name("out.warplens")
     import_file(path, report)
     return open_report(report)
 
@@ -52,7 +52,7 @@ def test_what_is_no_trace(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(content)
     with pytest.raises(NotAReport, match=r"x\.json"):
-        import_file(path, tmp_path / "x.warpline")
+        import_file(path, tmp_path / "x.warplens")
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.json"]
 
 
@@ -61,7 +61,7 @@ def test_what_is_no_trace(content: bytes, tmp_path: Path) -> None:
 )
 def test_what_begins_like_a_trace_but_has_no_events(content: str, tmp_path: Path) -> None:
     with pytest.raises(NotAReport, match=r"x\.json is JSON, but no trace: it has no `traceEvents`"):
-        import_file(write_text(tmp_path / "x.json", content), tmp_path / "x.warpline")
+        import_file(write_text(tmp_path / "x.json", content), tmp_path / "x.warplens")
 
 
 @pytest.mark.slow
@@ -74,17 +74,17 @@ def test_a_cut_off_trace_keeps_its_whole_events(tmp_path: Path) -> None:
         there = text[:size].count("\n  },") + text[:size].count("\n  }\n]")
         if not there:
             with pytest.raises(ReportError, match=r"cut\.json ends at byte \d+ of its text, before the first event"):
-                import_file(path, tmp_path / "out.warpline")
+                import_file(path, tmp_path / "out.warplens")
             continue
         report = imported(path)
         assert abs(len(names(report)) - there) <= 1
         message, _ = said(report)["truncated"]
         assert "cut.json ends at byte" in message
         report.close()
-        for entry in (tmp_path / "out.warpline").rglob("*"):
+        for entry in (tmp_path / "out.warplens").rglob("*"):
             if entry.is_file():
                 entry.unlink()
-        (tmp_path / "out.warpline").rename(tmp_path / f"old{size}")
+        (tmp_path / "out.warplens").rename(tmp_path / f"old{size}")
 
 
 @pytest.mark.slow
@@ -223,5 +223,5 @@ def test_many_arguments_are_kept_within_a_limit(tmp_path: Path) -> None:
 
 
 def test_a_pipe_or_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(WarplineError, match="folder"):
-        import_file(tmp_path, tmp_path / "out.warpline")
+    with pytest.raises(WarplensError, match="folder"):
+        import_file(tmp_path, tmp_path / "out.warplens")

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.thorough import examples
-from warpline.importers.kineto.layout import COUNTS, FIELDS, KINDS, NULL, OPEN_ARRAY, WHOLE, WIDE
-from warpline.importers.kineto.native import Reader
+from warplens.importers.kineto.layout import COUNTS, FIELDS, KINDS, NULL, OPEN_ARRAY, WHOLE, WIDE
+from warplens.importers.kineto.native import Reader
 
 pytestmark = pytest.mark.require("native")
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.real_recordings import some
-from warpline.importers.importing import import_file
-from warpline.query import Report
-from warpline.query import open as open_report
+from warplens.importers.importing import import_file
+from warplens.query import Report
+from warplens.query import open as open_report
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "kineto"
 TRACES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.json.gz"))
@@ -52,7 +52,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
 
     @cache
     def opened(name: str) -> tuple[Report, list[dict[str, Any]]]:
-        report = tmp_path_factory.mktemp("real") / "run.warpline"
+        report = tmp_path_factory.mktemp("real") / "run.warplens"
         import_file(FOLDER / name, report)
         with gzip.open(FOLDER / name) as file:
             return open_report(report), json.load(file)["traceEvents"]

@@ -12,14 +12,14 @@ import pytest
 from tests.nsys_export import Export, call, global_id, kernel, nvtx, work
 from tests.unit.importers import cpu_story
 from tests.unit.importers.story import MARK, PUSH_POP, tell
-from warpline.errors import NotAReport, ReportError, WarplineError
-from warpline.importers.importing import import_file
-from warpline.query import Report
-from warpline.query import open as open_report
+from warplens.errors import NotAReport, ReportError, WarplensError
+from warplens.importers.importing import import_file
+from warplens.query import Report
+from warplens.query import open as open_report
 
 
 def imported(path: Path) -> Report:
-    report = path.with_suffix(".warpline")
+    report = path.with_suffix(".warplens")
     import_file(path, report)
     return open_report(report)
 
@@ -43,14 +43,14 @@ def test_what_is_no_sqlite_file(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.sqlite"
     path.write_bytes(content)
     with pytest.raises(NotAReport, match=r"x\.sqlite"):
-        import_file(path, tmp_path / "x.warpline")
+        import_file(path, tmp_path / "x.warplens")
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.sqlite"]
 
 
 def test_a_database_of_something_else(tmp_path: Path) -> None:
     path = changed(tmp_path / "x.sqlite", "CREATE TABLE bookmarks (title TEXT)", "INSERT INTO bookmarks VALUES ('a')")
     with pytest.raises(NotAReport, match=r"x\.sqlite is a SQLite file, but no export of Nsight Systems"):
-        import_file(path, tmp_path / "x.warpline")
+        import_file(path, tmp_path / "x.warplens")
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.sqlite"]
 
 
@@ -60,7 +60,7 @@ def test_a_truncated_file_is_an_error_and_leaves_nothing(tmp_path: Path) -> None
     for share in (0.02, 0.3, 0.6, 0.9, 0.99):
         path.write_bytes(whole[: int(len(whole) * share)])
         with pytest.raises(ReportError, match=r"cut\.sqlite"):
-            import_file(path, tmp_path / "cut.warpline")
+            import_file(path, tmp_path / "cut.warplens")
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["cut.sqlite", "whole.sqlite"]
 
 
@@ -74,11 +74,11 @@ def test_damaged_bytes_never_end_in_anything_but_a_report_or_an_error(tmp_path: 
         for _ in range(1 << chance.randrange(8)):
             data[chance.randrange(16, len(data))] = chance.randrange(256)
         path.write_bytes(data)
-        report = tmp_path / f"{number}.warpline"
+        report = tmp_path / f"{number}.warplens"
         failed = ""
         try:
             import_file(path, report)
-        except WarplineError as error:
+        except WarplensError as error:
             failed = str(error)
         assert "bad.sqlite" in failed if failed else open_report(report).tables["processes"] >= 0
         assert report.exists() == (not failed)
@@ -174,10 +174,10 @@ def test_a_file_that_somebody_still_writes(tmp_path: Path) -> None:
 def test_what_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
     path = Export().write(tmp_path / "x.sqlite")
     with pytest.raises(ReportError, match=r"cannot read .*none\.sqlite"):
-        import_file(tmp_path / "none.sqlite", tmp_path / "y.warpline")
+        import_file(tmp_path / "none.sqlite", tmp_path / "y.warplens")
     (tmp_path / "file").touch()
-    with pytest.raises(ReportError, match=r"cannot write .*file/y\.warpline"):
-        import_file(path, tmp_path / "file" / "y.warpline")
+    with pytest.raises(ReportError, match=r"cannot write .*file/y\.warplens"):
+        import_file(path, tmp_path / "file" / "y.warplens")
 
 
 def test_threads_that_only_ended_a_range(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from tests.nsys_export import ERAS, Export, Version, global_id
 from tests.unit.importers.cpu_story import MAIN, WORKER, tell
-from warpline.importers.importing import import_file
-from warpline.query import Report
-from warpline.query import open as open_report
+from warplens.importers.importing import import_file
+from warplens.query import Report
+from warplens.query import open as open_report
 
 Opened = Callable[..., Report]
 
@@ -23,8 +23,8 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
     @cache
     def imported(era: Version = ERAS[-1]) -> Report:
         folder = tmp_path_factory.mktemp("era")
-        import_file(tell(Export(era)).write(folder / "x.sqlite"), folder / "x.warpline")
-        return open_report(folder / "x.warpline")
+        import_file(tell(Export(era)).write(folder / "x.sqlite"), folder / "x.warplens")
+        return open_report(folder / "x.warplens")
 
     return imported
 
@@ -121,8 +121,8 @@ def test_a_file_with_nothing_but_switches(tmp_path: Path) -> None:
         export.add("SCHED_EVENTS", start=start, cpu=0, isSchedIn=goes, globalTid=tid)
     export.add("SCHED_EVENTS", start=15, cpu=1, isSchedIn=1, globalTid=global_id(200, 201))
     export.string("x")
-    import_file(export.write(tmp_path / "x.sqlite"), tmp_path / "x.warpline")
-    report = open_report(tmp_path / "x.warpline")
+    import_file(export.write(tmp_path / "x.sqlite"), tmp_path / "x.warplens")
+    report = open_report(tmp_path / "x.warplens")
     found = report.sql(
         'SELECT pid, tid, t.start, t."end", state FROM thread_states t JOIN threads USING (thread) '
         "JOIN processes p ON p.process = t.process ORDER BY ALL"

@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import warpline
+import warplens
 from tests.nsys_export import Export
 from tests.real_recordings import some
 from tests.thorough import few
 from tests.unit.importers import cpu_story, story
 from tests.unit.stats import gpu_story
-from warpline.errors import NotAReport, ReportError
-from warpline.flows import foreign
-from warpline.importers.importing import format_of, import_file
-from warpline.model.tables import TABLES
+from warplens.errors import NotAReport, ReportError
+from warplens.flows import foreign
+from warplens.importers.importing import format_of, import_file
+from warplens.model.tables import TABLES
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ def narrowed(values: pa.Array) -> pa.Array:
 
 
 def same(one: Path, other: Path) -> None:
-    with warpline.open(one) as first, warpline.open(other) as second:
+    with warplens.open(one) as first, warplens.open(other) as second:
         for table in TABLES:
             a, b = first.table(table), second.table(table)
             if table == "targets":  # says which file it comes from
@@ -89,19 +89,19 @@ def same(one: Path, other: Path) -> None:
 def test_the_same_report_as_of_the_sqlite_file(kind: str, name: str, tmp_path: Path) -> None:
     file = STORIES[name]().write(tmp_path / "run.sqlite")
     folder = split(file, tmp_path / f"run_{'pqt' if kind == 'parquet' else 'arw'}dir", kind)
-    import_file(file, tmp_path / "a.warpline")
+    import_file(file, tmp_path / "a.warplens")
     assert format_of(folder).id == "nsys_tables"
-    import_file(folder, tmp_path / "b.warpline")
-    same(tmp_path / "a.warpline", tmp_path / "b.warpline")
+    import_file(folder, tmp_path / "b.warplens")
+    same(tmp_path / "a.warplens", tmp_path / "b.warplens")
 
 
 @pytest.mark.parametrize("name", some(path.name for path in REAL) or [pytest.param("none", marks=LACKING)])
 def test_real_ones(name: str, tmp_path: Path) -> None:
     file = FOLDER / name
     folder = split(file, tmp_path / "run_pqtdir", "parquet", 5000)
-    import_file(file, tmp_path / "a.warpline")
-    import_file(folder, tmp_path / "b.warpline")
-    same(tmp_path / "a.warpline", tmp_path / "b.warpline")
+    import_file(file, tmp_path / "a.warplens")
+    import_file(folder, tmp_path / "b.warplens")
+    same(tmp_path / "a.warplens", tmp_path / "b.warplens")
 
 
 def test_a_folder_opens_like_a_file_and_is_imported_again_when_a_file_of_it_changes(
@@ -116,10 +116,10 @@ def test_a_folder_opens_like_a_file_and_is_imported_again_when_a_file_of_it_chan
     pq.write_table(table.slice(0, 1), folder / "CUPTI_ACTIVITY_KIND_KERNEL.parquet")
     with foreign.open(folder) as report:
         assert report.tables["kernels"] == 1
-    import_file(folder, tmp_path / "my.run_pqtdir.warpline")
+    import_file(folder, tmp_path / "my.run_pqtdir.warplens")
     shutil.rmtree(tmp_path / "cache")
     with foreign.open(folder) as report:
-        assert report.path.name == "my.run_pqtdir.warpline"
+        assert report.path.name == "my.run_pqtdir.warplens"
     assert not (tmp_path / "cache").exists()
 
 
@@ -127,7 +127,7 @@ def test_folders_that_are_not_nsys(tmp_path: Path) -> None:
     (tmp_path / "some").mkdir()
     pq.write_table(pa.table({"x": np.arange(3)}), tmp_path / "some" / "x.parquet")
     with pytest.raises(NotAReport, match="some is a folder, not a report"):
-        import_file(tmp_path / "some", tmp_path / "r.warpline")
+        import_file(tmp_path / "some", tmp_path / "r.warplens")
     with pytest.raises(NotAReport, match="some is not a report"):
         foreign.open(tmp_path / "some")
 
@@ -139,7 +139,7 @@ def test_a_broken_file_is_named(content: bytes, tmp_path: Path) -> None:
         folder = split(file, tmp_path / kind, kind)
         (folder / f"NVTX_EVENTS.{suffix}").write_bytes(content)
         with pytest.raises(ReportError, match=rf"NVTX_EVENTS\.{suffix}"):
-            import_file(folder, tmp_path / "r.warpline")
+            import_file(folder, tmp_path / "r.warplens")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["arrow stream", "parquet", "run.sqlite"]
 
 
@@ -149,7 +149,7 @@ def test_columns_of_another_type(tmp_path: Path) -> None:
     words = table.set_column(table.schema.get_field_index("gridX"), "gridX", pa.array(["wide"] * table.num_rows))
     pq.write_table(words, folder / "CUPTI_ACTIVITY_KIND_KERNEL.parquet")
     with pytest.raises(ReportError, match="CUPTI_ACTIVITY_KIND_KERNEL"):
-        import_file(folder, tmp_path / "r.warpline")
+        import_file(folder, tmp_path / "r.warplens")
 
 
 @pytest.fixture

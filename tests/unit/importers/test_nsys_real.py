@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.real_recordings import some
-from warpline.importers.importing import import_file
-from warpline.query import Report
-from warpline.query import open as open_report
+from warplens.importers.importing import import_file
+from warplens.query import Report
+from warplens.query import open as open_report
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys"
 EXPORTS = sorted(FOLDER.glob("*.sqlite"))
@@ -56,7 +56,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Repo
 
     @cache
     def opened(name: str) -> tuple[Report, sqlite3.Connection]:
-        report = tmp_path_factory.mktemp("real") / "run.warpline"
+        report = tmp_path_factory.mktemp("real") / "run.warplens"
         import_file(FOLDER / name, report)
         with closing(sqlite3.connect(f"file:{FOLDER / name}?mode=ro&immutable=1", uri=True)) as source:
             original = sqlite3.connect(":memory:")

@@ -12,18 +12,18 @@ import pytest
 
 from tests.nsys_export import ERAS, SECRET, Export, Version, call, global_id, kernel, nvtx, settings, work
 from tests.unit.importers.story import PUSH_POP, START_END, tell
-from warpline.importers.importing import import_file
-from warpline.importers.nsys import ranges
-from warpline.query import Report
-from warpline.query import open as open_report
+from warplens.importers.importing import import_file
+from warplens.importers.nsys import ranges
+from warplens.query import Report
+from warplens.query import open as open_report
 
 every_era = pytest.mark.parametrize("era", ERAS, ids=[f"{major}.{minor}" for major, minor in ERAS])
 SECOND = 1 << 32
 
 
 def imported(export: Export, folder: Path) -> Report:
-    import_file(export.write(folder / "run.sqlite"), folder / "run.warpline")
-    return open_report(folder / "run.warpline")
+    import_file(export.write(folder / "run.sqlite"), folder / "run.warplens")
+    return open_report(folder / "run.warplens")
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.thorough import examples
-from warpline.errors import NotAReport, ReportError
-from warpline.importers.importing import import_file
-from warpline.query import Report
-from warpline.query import open as open_report
+from warplens.errors import NotAReport, ReportError
+from warplens.importers.importing import import_file
+from warplens.query import Report
+from warplens.query import open as open_report
 
 trace_pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
@@ -66,8 +66,8 @@ class Story:
 def imported(tmp_path: Path, story: Story | bytes, name: str = "run.pftrace") -> Report:
     source = tmp_path / name
     source.write_bytes(story if isinstance(story, bytes) else story.trace.SerializeToString())
-    import_file(source, tmp_path / "run.warpline")
-    return open_report(tmp_path / "run.warpline")
+    import_file(source, tmp_path / "run.warplens")
+    return open_report(tmp_path / "run.warplens")
 
 
 def said(report: Report) -> dict[str, int]:
@@ -267,7 +267,7 @@ def test_other_files_are_not_taken_for_traces(tmp_path: Path) -> None:
         path = tmp_path / f"{number}.pftrace"
         path.write_bytes(data)
         with pytest.raises(NotAReport):
-            import_file(path, tmp_path / f"{number}.warpline")
+            import_file(path, tmp_path / f"{number}.warplens")
 
 
 @pytest.mark.slow

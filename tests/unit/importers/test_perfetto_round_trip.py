@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.thorough import examples
-from warpline import catalog
-from warpline.importers.importing import import_file
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.importers.importing import import_file
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -71,8 +71,8 @@ NOT_THERE = {"external_ids", "tensor_memory", "clocks", "nvtx_schemas", "payload
 def through_perfetto(tmp_path: Path, report: Report, **options: Any) -> Report:
     out = tmp_path / "r.perfetto-trace"
     catalog.find("exporters.formats", "perfetto").load().write(report, out, **options)
-    import_file(out, tmp_path / "again.warpline")
-    return open_report(tmp_path / "again.warpline")
+    import_file(out, tmp_path / "again.warplens")
+    return open_report(tmp_path / "again.warplens")
 
 
 def compare(before: Report, after: Report, *, without: frozenset[str] = frozenset()) -> None:
@@ -94,8 +94,8 @@ def test_everything_drawn_comes_back(tmp_path: Path) -> None:
         "save": {"payload_int": 3, "category": "disk"},
     }
     cuda: dict[str, Any] = {"gemm": {"grid_x": 8, "demangled": "void gemm<float>(int)"}, "#2": {"bytes": 18_000}, "gpu0": {"name": "H100"}}
-    timeline(tmp_path / "r.warpline", PICTURE, extra=extra, cuda=cuda, ranks={"": 0, "p1": 1}, command=("python", "a b.py"))
-    before = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", PICTURE, extra=extra, cuda=cuda, ranks={"": 0, "p1": 1}, command=("python", "a b.py"))
+    before = open_report(tmp_path / "r.warplens")
     after = through_perfetto(tmp_path, before)
     compare(before, after)
     assert after.span == before.span
@@ -108,8 +108,8 @@ def test_everything_drawn_comes_back(tmp_path: Path) -> None:
 def test_payloads_come_back(tmp_path: Path) -> None:
     given_payload = {"batch": 3, "loss": 0.25, "ok": True, "names": ["a", "ü"], "deep": {"x": [1, -2]}}
     payloads: dict[str, Any] = {"a": [given_payload, [1.5, 2.5]], "m": ["text"]}
-    timeline(tmp_path / "r.warpline", "main |[a ][a ][b ] !m", payloads=payloads, end_payloads={"b": [{"bytes": 1}]})
-    before = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", "main |[a ][a ][b ] !m", payloads=payloads, end_payloads={"b": [{"bytes": 1}]})
+    before = open_report(tmp_path / "r.warplens")
     after = through_perfetto(tmp_path, before)
     found = [
         (row["event_type"], row["at_end"], row["json"])
@@ -138,16 +138,16 @@ def test_what_frameworks_and_mpi_say_comes_back(tmp_path: Path) -> None:
         ],
         "ops": [{**when, "range": 0, "start": 1_000_000_000, "end": 1_000_009_000, "name": "mm", "sequence": 4, "shapes": "[[2,2]]"}],
     }
-    timeline(tmp_path / "r.warpline", "main@pytorch |[mm     ]", tables=tables)
-    before = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", "main@pytorch |[mm     ]", tables=tables)
+    before = open_report(tmp_path / "r.warplens")
     assert before.tables["ops"] == 1
     compare(before, through_perfetto(tmp_path, before))
 
 
 def test_stages_of_gpus_come_back_as_what_ran(tmp_path: Path) -> None:
     cuda: dict[str, Any] = {"gemm": {"grid_x": 8, "block_y": 4, "registers": 40, "dynamic_shared": 512}, "#2": {"bytes": 18_000}}
-    timeline(tmp_path / "r.warpline", PICTURE, cuda=cuda)
-    before = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", PICTURE, cuda=cuda)
+    before = open_report(tmp_path / "r.warplens")
     after = through_perfetto(tmp_path, before, gpu_stages=True)
     same = ("start", "end", "device", "context", "stream", "correlation")
     kernel = ("grid_x", "block_x", "block_y", "registers", "dynamic_shared", "name")
@@ -164,8 +164,8 @@ def test_stages_of_gpus_come_back_as_what_ran(tmp_path: Path) -> None:
 def test_what_tensors_have_is_a_counter(tmp_path: Path) -> None:
     row = {"id": 0, "process": 0, "thread": 0, "start": 1_000_001_000, "device": 0, "device_type": "CUDA", "address": 1, "bytes": 64}
     rows = [{**row, "allocated": 64}, {**row, "id": 1, "start": 1_000_002_000, "bytes": -64, "allocated": 0}]
-    timeline(tmp_path / "r.warpline", "main |[a   ]", tables={"tensor_memory": rows})
-    after = through_perfetto(tmp_path, open_report(tmp_path / "r.warpline"))
+    timeline(tmp_path / "r.warplens", "main |[a   ]", tables={"tensor_memory": rows})
+    after = through_perfetto(tmp_path, open_report(tmp_path / "r.warplens"))
     assert [row["name"] for row in after.table("nvtx_counters").to_pylist()] == ["Tensors on GPU 0"]
     assert [row["value_int"] for row in after.table("nvtx_counter_samples").to_pylist()] == [64, 0]
 
@@ -190,8 +190,8 @@ def test_any_arrangement_comes_back(
         for number, (stream, start, length, name) in enumerate(work)
     ]
     tmp_path = tmp_path_factory.mktemp("any")
-    timeline(tmp_path / "r.warpline", "\n".join(lines))
-    before = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", "\n".join(lines))
+    before = open_report(tmp_path / "r.warplens")
     after = through_perfetto(tmp_path, before)
     for table in ("nvtx_ranges", "kernels", "memcpys", "memsets"):
         leave = {"id", "parent", *LOST.get(table, ())}  # of events with equal times the order is not kept

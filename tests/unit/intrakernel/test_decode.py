@@ -7,10 +7,10 @@ import struct
 import numpy as np
 import pytest
 
-from warpline.errors import SpoolError
-from warpline.model import intrakernel_layout as layout
-from warpline.spool.intrakernel import decode
-from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.errors import SpoolError
+from warplens.model import intrakernel_layout as layout
+from warplens.spool.intrakernel import decode
+from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
 
 WRAP = 1 << 32
 

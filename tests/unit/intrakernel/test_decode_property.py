@@ -9,10 +9,10 @@ pytest.importorskip("hypothesis")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpline.errors import SpoolError
-from warpline.model import intrakernel_layout as layout
-from warpline.spool import intrakernel
-from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.errors import SpoolError
+from warplens.model import intrakernel_layout as layout
+from warplens.spool import intrakernel
+from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from warpline.errors import UsageError
-from warpline.intrakernel.dlpack import _Tensor, address_in_dlpack
+from warplens.errors import UsageError
+from warplens.intrakernel.dlpack import _Tensor, address_in_dlpack
 
 
 class Exports:

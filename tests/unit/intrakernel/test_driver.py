@@ -14,9 +14,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 _PROGRAM = """
 import ctypes, gc, json
-from warpline import intrakernel as ik
-from warpline.errors import CaptureError
-from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens import intrakernel as ik
+from warplens.errors import CaptureError
+from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
 
 fake = ctypes.CDLL("libcuda.so.1")
 fake.host_cuda_stream.restype = ctypes.c_void_p

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from warpline import intrakernel as ik
-from warpline.catalog import units
-from warpline.errors import CaptureError
-from warpline.intrakernel import example
-from warpline.intrakernel.dsl import EXAMPLE_GRID, EXAMPLE_TAGS, EXAMPLE_TILES
-from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens import intrakernel as ik
+from warplens.catalog import units
+from warplens.errors import CaptureError
+from warplens.intrakernel import example
+from warplens.intrakernel.dsl import EXAMPLE_GRID, EXAMPLE_TAGS, EXAMPLE_TILES
+from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
 
 PAYLOADS = ("load", "compute", "store", "tile")
 

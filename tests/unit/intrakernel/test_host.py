@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpline import intrakernel as ik
-from warpline.errors import CaptureError, UsageError
-from warpline.intrakernel import driver, simulated, traces
-from warpline.intrakernel.memory import adopt, handle_of
-from warpline.intrakernel.plan import plan_of
-from warpline.model import intrakernel_layout as layout
-from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens import intrakernel as ik
+from warplens.errors import CaptureError, UsageError
+from warplens.intrakernel import driver, simulated, traces
+from warplens.intrakernel.memory import adopt, handle_of
+from warplens.intrakernel.plan import plan_of
+from warplens.model import intrakernel_layout as layout
+from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
 
 no_gpu = pytest.mark.skipif(driver.why_no_device() is None, reason="a device is there")
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_is_refused(wrong: dict[str, Any], says: str) -> None:
 def test_what_is_no_buffer_or_a_buffer_where_bytes_are_wanted_is_refused() -> None:
     buffer = ik.allocate(4, device="cpu")
     for other in (None, buffer.memory, buffer.pointer):
-        with pytest.raises(UsageError, match="takes what warpline"):
+        with pytest.raises(UsageError, match="takes what warplens"):
             plan_of(other, enabled=False)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="a buffer decodes itself"):
         ik.decode(buffer)  # type: ignore[arg-type]

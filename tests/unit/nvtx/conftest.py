@@ -19,7 +19,7 @@ Heard = Callable[..., list[Event]]
 
 ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "src"
-NVTX_VARIABLES = ("NVTX_INJECTION64_PATH", "NVTX_DISABLE", "NVTX_TOOL_LOG", "WARPLINE_SPOOL")
+NVTX_VARIABLES = ("NVTX_INJECTION64_PATH", "NVTX_DISABLE", "NVTX_TOOL_LOG", "WARPLENS_SPOOL")
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -95,7 +95,7 @@ def heard(record: Record, task_tool: Path) -> Heard:
     def run(code: str, **extra: str) -> list[Event]:
         lines = code.strip("\n").splitlines()
         indent = len(lines[0]) - len(lines[0].lstrip())
-        program = "import asyncio, contextlib\nimport warpline.nvtx as nvtx\n" + "\n".join(line[indent:] for line in lines)
+        program = "import asyncio, contextlib\nimport warplens.nvtx as nvtx\n" + "\n".join(line[indent:] for line in lines)
         return record(program, NVTX_INJECTION64_PATH=str(task_tool), **extra)
 
     return run

@@ -20,7 +20,7 @@ def heard(log: Path) -> list[tuple[str, str | None]]:
 def test_the_tool_may_be_announced_after_the_import(tool: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     code = f"""
-        import os, warpline.nvtx as nvtx
+        import os, warplens.nvtx as nvtx
         annotation = nvtx.annotate("x", domain="d", category="c")
         @annotation
         def function(): pass
@@ -36,7 +36,7 @@ def test_the_tool_may_be_announced_after_the_import(tool: Path, tmp_path: Path) 
 def test_attached_looks_again_when_another_tool_is_announced(tool: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     code = f"""
-        import os, warpline.nvtx as nvtx
+        import os, warplens.nvtx as nvtx
         domain = nvtx.get_domain("d")
         attributes = domain.get_event_attributes("attributes", category="early")
         annotation = nvtx.annotate("x")
@@ -66,8 +66,8 @@ def test_attached_looks_again_when_another_tool_is_announced(tool: Path, tmp_pat
 def test_a_failed_announcement_can_be_mended(tool: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     code = f"""
-        import os, warpline.nvtx as nvtx
-        from warpline.nvtx._binding import look_again
+        import os, warplens.nvtx as nvtx
+        from warplens.nvtx._binding import look_again
         nvtx.mark("lost")
         assert not nvtx.attached() and not look_again()
         os.environ["NVTX_INJECTION64_PATH"] = {str(tool)!r}
@@ -79,4 +79,4 @@ def test_a_failed_announcement_can_be_mended(tool: Path, tmp_path: Path) -> None
 
 
 def test_asking_is_free_of_events(record: Record) -> None:
-    assert record("import warpline.nvtx as nvtx\nassert nvtx.attached() and nvtx.enabled()") == []
+    assert record("import warplens.nvtx as nvtx\nassert nvtx.attached() and nvtx.enabled()") == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from warpline.nvtx import _absent, _binding
+from warplens.nvtx import _absent, _binding
 
 pytestmark = pytest.mark.require("native")
 
@@ -110,7 +110,7 @@ def test_methods_of_every_kind_are_decorated(nvtx: Any) -> None:
 
 
 def test_an_annotation_pickles_and_copies_as_its_arguments(nvtx: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warpline.nvtx.annotate", nvtx.annotate)  # where pickle looks for it
+    monkeypatch.setattr("warplens.nvtx.annotate", nvtx.annotate)  # where pickle looks for it
     annotation = nvtx.annotate("x", color=0xFF00FF00, domain="d", category=3, payload=1.5)
     for other in (pickle.loads(pickle.dumps(annotation)), copy.copy(annotation), copy.deepcopy(annotation)):
         assert other.__reduce__()[1] == ("x", 0xFF00FF00, "d", 3, 1.5)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from warpline.nvtx import Domain, annotate, end_range, get_domain, mark, push_range, start_range
+from warplens.nvtx import Domain, annotate, end_range, get_domain, mark, push_range, start_range
 
 pytestmark = pytest.mark.require("native")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from warpline.nvtx.colors import NAMES, color_to_hex
+from warplens.nvtx.colors import NAMES, color_to_hex
 
 
 @pytest.mark.require("nvtx")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.unit.nvtx.conftest import Record
-from warpline import nvtx
-from warpline.nvtx import CounterInterpolation, CounterSemantics, CounterValueType, TimestampType, _absent, _binding
+from warplens import nvtx
+from warplens.nvtx import CounterInterpolation, CounterSemantics, CounterValueType, TimestampType, _absent, _binding
 
 pytestmark = pytest.mark.require("native")
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.require("native")
 @pytest.mark.require("gcc")
 def test_numbers_arrive_as_their_kind_of_sample(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         domain = nvtx.get_domain("d")
         whole = domain.get_counter("whole", int, description="of things", scope="a/b")
         real = domain.get_counter("real", float, scope=nvtx.PredefinedScope.CURRENT_SW_PROCESS)
@@ -48,7 +48,7 @@ def test_numbers_arrive_as_their_kind_of_sample(record: Record) -> None:
 @pytest.mark.require("gcc")
 def test_semantics_are_registered(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         S = nvtx.CounterSemantics
         domain = nvtx.get_domain("d")
         for i, semantics in enumerate((S(unit="objects", min=0), S(max=1 << 63), S(unit=b"bytes", max=1024.0, unit_scale_denominator=1024),
@@ -71,7 +71,7 @@ def test_semantics_are_registered(record: Record) -> None:
 @pytest.mark.require("gcc")
 def test_a_scope_is_registered_once_per_domain(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         for domain in ("one", "two"):
             for number in range(30):
                 for path in ("node/gpu0", "node/gpu1", None):
@@ -94,7 +94,7 @@ def test_a_counter_without_bytes_is_refused(empty: Any) -> None:
 @pytest.mark.require("gcc")
 def test_groups_need_no_numpy(record: Record) -> None:
     code = """
-        import sys, warnings, warpline.nvtx as nvtx
+        import sys, warnings, warplens.nvtx as nvtx
         warnings.simplefilter("ignore")
         group = nvtx.get_domain().get_counter("g", {"a": int, "b": nvtx.uint32, "c": float})
         group.sample((1, 2, 0.5)); group.sample({"c": 1.5, "b": 4, "a": 3})
@@ -123,7 +123,7 @@ def test_groups_need_no_numpy(record: Record) -> None:
 @pytest.mark.require("gcc", "numpy")
 def test_numpy_dtypes_are_samples(record: Record) -> None:
     code = """
-        import numpy as np, warpline.nvtx as nvtx
+        import numpy as np, warplens.nvtx as nvtx
         objects = nvtx.numpy_dtype(int, counter_semantics=nvtx.CounterSemantics(unit="objects", min=0))
         when = nvtx.numpy_dtype(np.int64, entry_kind=nvtx.EntryKind.COUNTER_TIMESTAMP)
         dtype = np.dtype([("count", objects), ("when", when), ("share", "f4")])
@@ -157,7 +157,7 @@ def test_numpy_dtypes_are_samples(record: Record) -> None:
 @pytest.mark.require("gcc")
 def test_what_does_not_fit_is_told_once_and_the_time_is_kept(record: Record) -> None:
     code = """
-        import warnings, warpline.nvtx as nvtx
+        import warnings, warplens.nvtx as nvtx
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             counter = nvtx.get_domain().get_counter("c", int)

@@ -19,7 +19,7 @@ import cloudpickle
 import pytest
 
 from tests.unit.nvtx.conftest import environment
-from warpline.nvtx import annotate
+from warplens.nvtx import annotate
 
 pytestmark = pytest.mark.require("native")
 
@@ -90,7 +90,7 @@ def test_cloudpickle_takes_nested_functions_by_value() -> None:
 def test_functions_of_main_travel_to_worker_processes(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import multiprocessing, warpline.nvtx as nvtx\n"
+        "import multiprocessing, warplens.nvtx as nvtx\n"
         "@nvtx.annotate()\n"
         "def work(x): return x + 1\n"
         "if __name__ == '__main__':\n"

@@ -21,7 +21,7 @@ def said(event: Event) -> tuple[object, ...]:
 
 
 def test_a_with_block_is_a_push_and_a_pop(record: Record) -> None:
-    events = record("import warpline.nvtx as nvtx\nwith nvtx.annotate('x'):\n  nvtx.mark('in')", *KINDS)
+    events = record("import warplens.nvtx as nvtx\nwith nvtx.annotate('x'):\n  nvtx.mark('in')", *KINDS)
     assert [said(event) for event in events] == [
         ("push", None, "x", BLUE, 0, None),
         ("mark", None, "in", BLUE, 0, None),
@@ -32,7 +32,7 @@ def test_a_with_block_is_a_push_and_a_pop(record: Record) -> None:
 
 def test_every_argument_arrives(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         given = dict(color="red", domain="d", category="c", payload=-5)
         with nvtx.annotate("annotated", **given): pass
         @nvtx.annotate(**given)
@@ -66,7 +66,7 @@ def test_every_argument_arrives(record: Record) -> None:
 
 def test_a_message_is_registered_once(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         for i in range(3):
             for name in ("a", "b", f"f{i % 2}"):
                 with nvtx.annotate(name): pass
@@ -79,7 +79,7 @@ def test_a_message_is_registered_once(record: Record) -> None:
 @pytest.mark.slow
 def test_names_without_end_are_sent_as_text(record: Record) -> None:
     code = """
-        import os, warpline.nvtx as nvtx
+        import os, warplens.nvtx as nvtx
         for i in range(65600): nvtx.mark(f"name {i}")
         nvtx.mark("long" * 2000)
         nvtx.mark("name 3")
@@ -94,7 +94,7 @@ def test_names_without_end_are_sent_as_text(record: Record) -> None:
 @pytest.mark.slow
 def test_a_recycled_address_does_not_bring_back_an_old_name(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         for i in range(5000):
             with nvtx.annotate("name " + str(i)): pass
     """
@@ -103,7 +103,7 @@ def test_a_recycled_address_does_not_bring_back_an_old_name(record: Record) -> N
 
 def test_odd_texts_arrive_readable(record: Record) -> None:
     code = r"""
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         odd = "a\0b\udc80ü"
         with nvtx.annotate(odd, domain=odd, category=odd): pass
         with nvtx.annotate("", domain="e"): pass
@@ -132,14 +132,14 @@ def test_odd_texts_arrive_readable(record: Record) -> None:
     ],
 )
 def test_numbers_are_payloads(record: Record, payload: str, kind: int, value: float) -> None:
-    (event,) = record(f"import warpline.nvtx as nvtx\nnvtx.mark('x', payload={payload})", "mark")
+    (event,) = record(f"import warplens.nvtx as nvtx\nnvtx.mark('x', payload={payload})", "mark")
     assert (event["payload_type"], event["payload"]) == (kind, value)
 
 
 @pytest.mark.parametrize("payload", ["2**64", "-2**63-1", "object()", "len", "type('Raises', (), {'__float__': lambda self: 1/0})()"])
 def test_what_is_no_payload_is_left_out_with_a_warning(record: Record, payload: str) -> None:
     code = f"""
-        import warnings, warpline.nvtx as nvtx
+        import warnings, warplens.nvtx as nvtx
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             nvtx.mark("x", payload={payload})
@@ -154,7 +154,7 @@ def test_what_is_no_payload_is_left_out_with_a_warning(record: Record, payload: 
 
 def test_a_reused_payload_does_not_linger(record: Record) -> None:
     code = """
-        import warnings, warpline.nvtx as nvtx
+        import warnings, warplens.nvtx as nvtx
         warnings.simplefilter("ignore")
         domain = nvtx.get_domain("d")
         attributes = domain.get_event_attributes("x", payload=5)
@@ -168,12 +168,12 @@ def test_a_reused_payload_does_not_linger(record: Record) -> None:
     ("color", "argb"), [("None", BLUE), ("'rapids'", 0x7400FF), ("0x80123456", 0x80123456), ("'#12aBcD'", 0xFF12ABCD), ("-1", 0xFFFFFFFF)]
 )
 def test_colors_arrive(record: Record, color: str, argb: int) -> None:
-    code = f"import warpline.nvtx as nvtx\nnvtx.mark('x', {color})\nwith nvtx.annotate('x', {color}): pass"
+    code = f"import warplens.nvtx as nvtx\nnvtx.mark('x', {color})\nwith nvtx.annotate('x', {color}): pass"
     assert [event["color"] for event in record(code, "mark", "push")] == [argb, argb]
 
 
 def test_numbers_are_categories_without_a_name(record: Record) -> None:
-    events = record("import warpline.nvtx as nvtx\nnvtx.mark('x', category=77)\nnvtx.mark('y', category='n')", "mark", "category")
+    events = record("import warplens.nvtx as nvtx\nnvtx.mark('x', category=77)\nnvtx.mark('y', category='n')", "mark", "category")
     assert [(event["event"], event.get("category"), event.get("name")) for event in events] == [
         ("mark", 77, None),
         ("category", None, "n"),
@@ -183,7 +183,7 @@ def test_numbers_are_categories_without_a_name(record: Record) -> None:
 
 def test_depths_come_back(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         domain = nvtx.get_domain("d")
         assert [nvtx.push_range("a"), nvtx.push_range("b"), nvtx.pop_range(), nvtx.pop_range()] == [0, 1, 1, 0]
         assert [domain.push_range(message="a"), nvtx.push_range("b", domain="d"), domain.pop_range()] == [0, 1, 1]
@@ -194,7 +194,7 @@ def test_depths_come_back(record: Record) -> None:
 
 def test_one_annotation_names_each_function_after_itself(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         annotation = nvtx.annotate(color="red")
         @annotation
         def one(): pass
@@ -208,7 +208,7 @@ def test_one_annotation_names_each_function_after_itself(record: Record) -> None
 
 def test_an_exception_closes_the_range(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         @nvtx.annotate()
         def fails(): raise KeyError("mine")
         for _ in range(2):
@@ -226,7 +226,7 @@ def test_an_exception_closes_the_range(record: Record) -> None:
 @pytest.mark.slow
 def test_ranges_that_wait_do_not_close_each_other(record: Record) -> None:
     code = """
-        import asyncio, warpline.nvtx as nvtx
+        import asyncio, warplens.nvtx as nvtx
         @nvtx.annotate(domain="d", payload=1)
         async def first(): await asyncio.sleep(0.001)
         @nvtx.annotate("named")
@@ -255,7 +255,7 @@ def test_ranges_that_wait_do_not_close_each_other(record: Record) -> None:
 
 def test_a_range_ends_on_any_thread_and_once(record: Record) -> None:
     code = """
-        import threading, warpline.nvtx as nvtx
+        import threading, warplens.nvtx as nvtx
         open_range = nvtx.start_range("x", domain="d")
         thread = threading.Thread(target=nvtx.end_range, args=(open_range,))
         thread.start(); thread.join()
@@ -268,7 +268,7 @@ def test_a_range_ends_on_any_thread_and_once(record: Record) -> None:
 
 def test_threads_record_what_they_do(record: Record) -> None:
     code = """
-        import threading, warpline.nvtx as nvtx
+        import threading, warplens.nvtx as nvtx
         shared = nvtx.annotate("shared", domain="d", category="c", payload=1)
         @shared
         def work(name):
@@ -290,7 +290,7 @@ def test_threads_record_what_they_do(record: Record) -> None:
 
 def test_a_fork_keeps_recording(record: Record) -> None:
     code = """
-        import os, warpline.nvtx as nvtx
+        import os, warplens.nvtx as nvtx
         nvtx.mark("parent")
         child = os.fork()
         if child == 0:
@@ -334,14 +334,14 @@ def test_the_same_program_says_the_same_with_pypi_nvtx(record: Record) -> None:
                 event["domain"] = None
         return events
 
-    ours, theirs = heard("warpline.nvtx"), heard("nvtx")
+    ours, theirs = heard("warplens.nvtx"), heard("nvtx")
     assert [e for e in ours if e["event"] != "category"] == [e for e in theirs if e["event"] != "category"]
     names = [{(e["domain"], e["id"], e["name"]) for e in events if e["event"] == "category"} for events in (ours, theirs)]
     assert names[0] == names[1]
 
 
 def test_a_broken_tool_does_not_break_the_program(record: Record) -> None:
-    code = "import warpline.nvtx as nvtx\nassert not nvtx.attached()\nwith nvtx.annotate('x'): nvtx.mark('y')"
+    code = "import warplens.nvtx as nvtx\nassert not nvtx.attached()\nwith nvtx.annotate('x'): nvtx.mark('y')"
     assert record(code, NVTX_INJECTION64_PATH="/nowhere/libmissing.so") == []
     assert record(code, NVTX_INJECTION64_PATH="/dev/null") == []
 
@@ -354,5 +354,5 @@ def test_a_tool_written_without_every_call_is_fine(record: Record, tmp_path: obj
     command = ["gcc", "-shared", "-fPIC", "-x", "c", "-w", "-", "-o", target, "-lpthread"]
     subprocess.run(command, input=source, text=True, check=True)
     assert sys.platform == "linux"
-    events = record("import warpline.nvtx as nvtx\nnvtx.mark('ü\\0')", "mark", NVTX_INJECTION64_PATH=target)
+    events = record("import warplens.nvtx as nvtx\nnvtx.mark('ü\\0')", "mark", NVTX_INJECTION64_PATH=target)
     assert [(event["message_type"], event["message"]) for event in events] == [(1, "ü\\x00")]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import warpline.nvtx
-from warpline.nvtx import _absent
+import warplens.nvtx
+from warplens.nvtx import _absent
 
 pytestmark = pytest.mark.require("native")
 
@@ -25,7 +25,7 @@ def promised() -> list[str]:
 
 @pytest.mark.parametrize("name", promised())
 def test_a_promised_name_is_there(name: str) -> None:
-    places: tuple[Any, ...] = (warpline.nvtx.Domain, _absent.Domain) if name.startswith("domain.") else (warpline.nvtx,)
+    places: tuple[Any, ...] = (warplens.nvtx.Domain, _absent.Domain) if name.startswith("domain.") else (warplens.nvtx,)
     for place in places:
         assert callable(getattr(place, name.removeprefix("domain.")))
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.nvtx.conftest import Record, run_python
 
 PROGRAM = """
-    import warpline.nvtx as nvtx
+    import warplens.nvtx as nvtx
     assert nvtx.enabled() is {enabled} and nvtx.attached() is {attached}
     def function(): return 5
     decorated = nvtx.annotate("x", color="red")(function)
@@ -20,7 +20,7 @@ PROGRAM = """
     domain.push_range(domain.get_event_attributes("m")); domain.pop_range()
     import pickle
     assert pickle.loads(pickle.dumps(nvtx.annotate("x", payload=2))).__reduce__()[1] == ("x", None, None, None, 2)
-    assert nvtx.annotate.__module__ == "warpline.nvtx"
+    assert nvtx.annotate.__module__ == "warplens.nvtx"
 """
 
 
@@ -38,8 +38,8 @@ def test_nvtx_disable_silences_everything_with_a_tool(record: Record, value: str
 @pytest.mark.require("native", "gcc")
 def test_what_is_disabled_is_the_binding_muted(record: Record) -> None:
     code = """
-        import os, warpline.nvtx as nvtx
-        from warpline.nvtx import _binding
+        import os, warplens.nvtx as nvtx
+        from warplens.nvtx import _binding
         assert nvtx.annotate is _binding.annotate and not _binding.look_again()
         with nvtx.annotate("x", payload={"a": 1}) as r: r.payload = 2
         counter = nvtx.get_domain("d").get_counter("c", int); counter.sample(1); counter.batch_submit([1], [2])
@@ -62,7 +62,7 @@ def test_an_empty_nvtx_disable_does_nothing(record: Record) -> None:
 
 
 def test_without_the_binding_it_records_nothing() -> None:
-    missing = 'import sys; sys.modules["warpline.nvtx._binding"] = None'
+    missing = 'import sys; sys.modules["warplens.nvtx._binding"] = None'
     run_python(f"\n    {missing}" + PROGRAM.format(enabled=False, attached=False, same=True))
 
 
@@ -71,22 +71,22 @@ def test_the_import_loads_nothing_heavy(disabled: str) -> None:
     code = """
         import sys
         before = set(sys.modules)
-        import warpline.nvtx
+        import warplens.nvtx
         outside = {name.partition(".")[0] for name in set(sys.modules) - before}
-        print(" ".join(sorted(outside - set(sys.stdlib_module_names) - {"warpline"})))
+        print(" ".join(sorted(outside - set(sys.stdlib_module_names) - {"warplens"})))
         print(" ".join(sorted(outside & {"inspect", "asyncio", "dataclasses", "pathlib", "subprocess", "logging", "ctypes"})))
-        print(" ".join(sorted(name for name in sys.modules if name.startswith("warpline."))))
+        print(" ".join(sorted(name for name in sys.modules if name.startswith("warplens."))))
     """
     foreign, heavy, own = run_python(code, NVTX_DISABLE=disabled).split("\n")[:3]
     assert foreign == ""
     assert heavy == ""
-    assert all(name.startswith(("warpline.nvtx", "warpline._version")) for name in own.split()), own
+    assert all(name.startswith(("warplens.nvtx", "warplens._version")) for name in own.split()), own
 
 
 def test_scripts_written_for_pypi_nvtx_find_every_name(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import warpline.nvtx as nvtx\n"
+        "import warplens.nvtx as nvtx\n"
         "from functools import partial\n"
         "mine = partial(nvtx.annotate, domain='mine')\n"
         "@mine(message='work', color='green')\n"

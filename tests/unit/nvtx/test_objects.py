@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.unit.nvtx.conftest import Record, run_python
-from warpline import nvtx
-from warpline.nvtx import _absent, _binding, colors
+from warplens import nvtx
+from warplens.nvtx import _absent, _binding, colors
 
 pytestmark = pytest.mark.require("native")
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.require("native")
 @pytest.mark.require("gcc")
 def test_a_domain_ends_only_when_nothing_uses_it(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         with nvtx.get_domain("short") as domain:
             domain.push_range(message="in short"); domain.pop_range()
             with nvtx.get_domain("short"): pass
@@ -61,7 +61,7 @@ def test_a_domain_ends_only_when_nothing_uses_it(record: Record) -> None:
 @pytest.mark.require("gcc")
 def test_a_second_object_of_a_domain_destroys_nothing(record: Record) -> None:
     code = """
-        import gc, warpline.nvtx as nvtx
+        import gc, warplens.nvtx as nvtx
         first = nvtx.get_domain("d"); first.mark(message="x")
         second = nvtx.Domain("d"); assert second is first
         del second; gc.collect()
@@ -73,7 +73,7 @@ def test_a_second_object_of_a_domain_destroys_nothing(record: Record) -> None:
 @pytest.mark.require("gcc")
 def test_ranges_blocks_and_functions_of_a_domain(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         domain = nvtx.get_domain("d")
         with domain.annotate("block", "red", category="c", payload=1): pass
         @domain.annotate()
@@ -103,7 +103,7 @@ def test_ranges_blocks_and_functions_of_a_domain(record: Record) -> None:
 @pytest.mark.require("gcc")
 def test_depths_are_returned(record: Record) -> None:
     record("""
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         domain = nvtx.get_domain("d")
         assert [nvtx.push_range("x"), nvtx.push_range("y"), nvtx.pop_range(), nvtx.pop_range(payload=1)] == [0, 1, 1, 0]
         assert [domain.push_range(message="x"), domain.pop_range()] == [0, 0]
@@ -113,7 +113,7 @@ def test_depths_are_returned(record: Record) -> None:
 @pytest.mark.require("gcc")
 def test_categories_are_named_by_number(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         domain = nvtx.get_domain("d")
         nvtx.name_category(1, "training", domain="d"); domain.name_category(7, "validation"); nvtx.name_category(3, "default")
         assert [domain.get_category_id(name) for name in ("training", "validation", "other", "training")] == [1, 7, 3, 1]
@@ -128,7 +128,7 @@ def test_categories_are_named_by_number(record: Record) -> None:
 @pytest.mark.require("gcc")
 def test_threads_and_cuda_objects_are_named(record: Record) -> None:
     code = """
-        import threading, warpline.nvtx as nvtx
+        import threading, warplens.nvtx as nvtx
         class Stream: cuda_stream = 0x10
         class Handle: value = 0x20
         class Event: handle = Handle()
@@ -150,7 +150,7 @@ def test_threads_and_cuda_objects_are_named(record: Record) -> None:
 @pytest.mark.require("gcc")
 def test_a_tool_that_comes_later_is_told_the_names(record: Record) -> None:
     code = """
-        import os, warpline.nvtx as nvtx
+        import os, warplens.nvtx as nvtx
         tool = os.environ.pop("NVTX_INJECTION64_PATH")
         nvtx.name_thread("early", 77); nvtx.name_category(5, "five", domain="d")
         counter = nvtx.get_domain("d").get_counter("c", int); counter.sample(1)
@@ -171,7 +171,7 @@ def test_a_tool_that_comes_later_is_told_the_names(record: Record) -> None:
 @pytest.mark.require("gcc")
 def test_resources_and_locks(record: Record) -> None:
     code = """
-        import threading, warpline.nvtx as nvtx
+        import threading, warplens.nvtx as nvtx
         domain = nvtx.get_domain("d")
         with domain.create_resource("buffer", 0x1000) as buffer: pass
         buffer.destroy()
@@ -277,7 +277,7 @@ def test_colours_of_parts() -> None:
 
 def test_the_writer_says_why_it_is_not_there() -> None:
     with pytest.raises(ImportError, match=r"closed backend.*batch_submit"):
-        import warpline.nvtx.writer  # noqa: F401
+        import warplens.nvtx.writer  # noqa: F401
 
 
 def test_types_are_told() -> None:
@@ -286,7 +286,7 @@ def test_types_are_told() -> None:
 
 def test_payloads_that_hold_their_owner_are_collected() -> None:
     run_python("""
-        import gc, weakref, warpline.nvtx as nvtx
+        import gc, weakref, warplens.nvtx as nvtx
         class Node: pass
         def cycle(make):
             node, holder = Node(), []

@@ -14,7 +14,7 @@ from tests.unit.nvtx.conftest import Event, Record
 pytestmark = pytest.mark.require("native", "gcc")
 
 EXTENDED = -541261815  # NVTX_PAYLOAD_TYPE_EXT
-MARK = "import warpline.nvtx as nvtx\nnvtx.mark('x', payload={})"
+MARK = "import warplens.nvtx as nvtx\nnvtx.mark('x', payload={})"
 
 
 def value(events: list[Event], payload: Event) -> Any:
@@ -82,7 +82,7 @@ def _decode(known: dict[int, Event], schema: int, data: bytes, at: int) -> tuple
 
 def marking(payloads: list[str]) -> str:
     """A program with a mark for each payload: a process for each would be most of what tests take."""
-    return "\n".join(["import warpline.nvtx as nvtx", *(f"nvtx.mark('x', payload={payload})" for payload in payloads)])
+    return "\n".join(["import warplens.nvtx as nvtx", *(f"nvtx.mark('x', payload={payload})" for payload in payloads)])
 
 
 def values(record: Record, payloads: list[str], setup: str = "", **extra: str) -> list[Any]:
@@ -247,7 +247,7 @@ def test_no_numpy_is_imported(record: Record) -> None:
 
 def test_each_event_reads_its_payload_anew(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         values = [1]
         annotation = nvtx.annotate("a", payload=values)
         attributes = nvtx.get_domain().get_event_attributes("d", payload=values)
@@ -266,7 +266,7 @@ def test_each_event_reads_its_payload_anew(record: Record) -> None:
 
 def test_nothing_of_an_earlier_payload_is_sent_again(record: Record) -> None:
     code = """
-        import warnings, warpline.nvtx as nvtx
+        import warnings, warplens.nvtx as nvtx
         warnings.simplefilter("ignore")
         domain = nvtx.get_domain("d")
         attributes = domain.get_event_attributes("x", payload=5)
@@ -284,7 +284,7 @@ def test_nothing_of_an_earlier_payload_is_sent_again(record: Record) -> None:
 
 def test_a_schema_is_registered_once_per_domain_and_at_most_256_dicts_have_one(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         domain = nvtx.get_domain("d")
         for _ in range(2):
             for i in range(300): domain.mark(payload={f"key{i}": i})
@@ -299,7 +299,7 @@ def test_a_schema_is_registered_once_per_domain_and_at_most_256_dicts_have_one(r
 
 def test_ends_may_say_more(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         domain = nvtx.get_domain("d")
         nvtx.push_range("x"); nvtx.pop_range(payload={"a": 1})
         nvtx.push_range("x"); nvtx.pop_range(payload=nvtx.uint32(7))
@@ -321,7 +321,7 @@ def test_ends_may_say_more(record: Record) -> None:
         [{"message": "y" * 5000}],
         [],
     ]
-    end = next(event for event in events if event["event"] == "schema" and event["name"] == "warpline.end")
+    end = next(event for event in events if event["event"] == "schema" and event["name"] == "warplens.end")
     assert [(entry["name"], entry["type"], entry["flags"]) for entry in end["entries"]] == [
         ("message", 80, 1 << 10),
         ("color", 69, 0),
@@ -331,7 +331,7 @@ def test_ends_may_say_more(record: Record) -> None:
 
 def test_a_payload_set_within_the_block_goes_with_the_end(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         for make in (nvtx.annotate, nvtx.start_end_range):
             with make("x", payload=1) as r:
                 assert r.payload == 1
@@ -351,7 +351,7 @@ def test_a_payload_set_within_the_block_goes_with_the_end(record: Record) -> Non
 
 def test_a_tool_without_the_extensions_gets_numbers_and_every_event(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         for payload in (5, "text", {"a": 1}, [1], True):
             with nvtx.annotate("x", payload=payload) as r: r.payload = {"late": 1}
         nvtx.end_range(nvtx.start_range("y"), payload=5)
@@ -366,7 +366,7 @@ def test_a_tool_without_the_extensions_gets_numbers_and_every_event(record: Reco
 
 def test_without_enumerations_a_bool_is_a_number(record: Record) -> None:
     code = """
-        import warpline.nvtx as nvtx
+        import warplens.nvtx as nvtx
         nvtx.mark("one", payload=True)
         for payload in ([True, False], {"b": True, "i": 2}): nvtx.mark("some", payload=payload)
     """
@@ -415,7 +415,7 @@ def test_of_large_payloads_only_the_beginning_is_read(record: Record, payload: s
 @pytest.mark.require("numpy")
 def test_what_json_has_of_large_payloads(record: Record) -> None:
     code = """
-        import numpy, warpline.nvtx as nvtx
+        import numpy, warplens.nvtx as nvtx
         array = numpy.broadcast_to(numpy.float64(1), 10**9)
         for payload in ([array], [array, None], {"a": array}, [None, 1] * 10**6, {"a": [None] * 10**6},
                         {"a": "x" * (4 << 20)}, {"a": bytes(4 << 20)},
@@ -431,7 +431,7 @@ def test_what_json_has_of_large_payloads(record: Record) -> None:
 @pytest.mark.slow
 def test_payloads_that_misbehave_cost_nothing_but_themselves(record: Record) -> None:
     code = """
-        import threading, warnings, warpline.nvtx as nvtx
+        import threading, warnings, warplens.nvtx as nvtx
         warnings.simplefilter("ignore")
         circle = {}; circle["me"] = circle
         deep = []
@@ -467,7 +467,7 @@ def test_payloads_that_misbehave_cost_nothing_but_themselves(record: Record) -> 
 
 def test_payloads_that_change_their_event_while_they_are_read(record: Record) -> None:
     code = """
-        import gc, warpline.nvtx as nvtx
+        import gc, warplens.nvtx as nvtx
         domain = nvtx.get_domain("d")
         class Changes:
             def keys(self):
@@ -489,7 +489,7 @@ def test_payloads_that_change_their_event_while_they_are_read(record: Record) ->
 @pytest.mark.require("numpy")
 def test_what_payloads_hold_is_given_back(record: Record) -> None:
     code = """
-        import gc, sys, datetime, numpy, warpline.nvtx as nvtx
+        import gc, sys, datetime, numpy, warplens.nvtx as nvtx
         dates = [numpy.datetime64("2020-01-01")] * 3
         payloads = [dates, [1, 2], b"abc", {"a": 1}, "text", numpy.zeros(3), numpy.zeros((4, 4))[::2], numpy.zeros(2, ">i4"),
                     numpy.array(["a"]),
@@ -517,7 +517,7 @@ def test_what_payloads_hold_is_given_back(record: Record) -> None:
 def test_attributes_are_asked_for_by_the_same_text_each_time(record: Record) -> None:
     """CPython's method cache holds the texts it was asked with: new ones each time would drive the program's own out of it."""
     code = """
-        import collections, warpline.nvtx as nvtx
+        import collections, warplens.nvtx as nvtx
         asked = collections.defaultdict(list)
         class Asked:
             def __getattribute__(self, name):
@@ -535,7 +535,7 @@ def test_attributes_are_asked_for_by_the_same_text_each_time(record: Record) -> 
 
 def test_warnings_come_once_per_type(record: Record) -> None:
     code = """
-        import warnings, warpline.nvtx as nvtx
+        import warnings, warplens.nvtx as nvtx
         class A: pass
         class B: pass
         with warnings.catch_warnings(record=True) as caught:

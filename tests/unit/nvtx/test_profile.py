@@ -67,7 +67,7 @@ def test_the_same_program_says_the_same_with_pypi_nvtx(record: Record, tmp_path:
         events = record(f"import runpy; runpy.run_path({str(script)!r})", "push", "pop")
         return [(event["event"], event.get("message")) for event in events]
 
-    ours, theirs = heard("warpline.nvtx"), heard("nvtx")
+    ours, theirs = heard("warplens.nvtx"), heard("nvtx")
     assert ours == theirs
     assert ours[0] == ("push", "script.py:7(work)")
 
@@ -254,7 +254,7 @@ def test_another_profiler_is_back_afterwards(heard: Heard) -> None:
 def test_a_tool_that_comes_later_hears_what_follows(record: Record, tool: Path) -> None:
     events = record(
         f"""
-        import os, warpline.nvtx as nvtx
+        import os, warplens.nvtx as nvtx
         def leaf(): pass
         def attach():
             os.environ["NVTX_INJECTION64_PATH"] = {str(tool)!r}
@@ -272,13 +272,13 @@ def test_a_tool_that_comes_later_hears_what_follows(record: Record, tool: Path) 
 
 def test_it_is_silent_without_the_binding_and_with_nvtx_disable() -> None:
     code = """
-        import sys, warpline.nvtx as nvtx
+        import sys, warplens.nvtx as nvtx
         with nvtx.Profile(linenos=False) as profile: assert sys.getprofile() is None
         profile.enable(); profile.disable()
         assert (profile.linenos, profile.annotate_cfuncs) == (False, True)
     """
     run_python(code, NVTX_DISABLE="1")
-    run_python('import sys; sys.modules["warpline.nvtx._binding"] = None\n' + "\n".join(line[8:] for line in code.splitlines()))
+    run_python('import sys; sys.modules["warplens.nvtx._binding"] = None\n' + "\n".join(line[8:] for line in code.splitlines()))
 
 
 @pytest.mark.slow

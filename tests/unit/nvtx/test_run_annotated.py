@@ -1,4 +1,4 @@
-"""`python -m warpline.nvtx` runs a program as python does, with every call annotated."""
+"""`python -m warplens.nvtx` runs a program as python does, with every call annotated."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run(folder: Path, *arguments: str, **extra: str) -> subprocess.CompletedProc
     ids=" ".join,
 )
 def test_it_prints_and_exits_as_python_does(folder: Path, arguments: list[str]) -> None:
-    plain, ours = run(folder, *arguments), run(folder, "-m", "warpline.nvtx", *arguments)
+    plain, ours = run(folder, *arguments), run(folder, "-m", "warplens.nvtx", *arguments)
     assert (ours.returncode, ours.stdout, ours.stderr) == (plain.returncode, plain.stdout, plain.stderr)
 
 
@@ -89,15 +89,15 @@ def test_it_prints_and_exits_as_python_does(folder: Path, arguments: list[str]) 
     ids=str,
 )
 def test_what_it_cannot_run_it_answers_with_the_usage(folder: Path, arguments: list[str], reason: str) -> None:
-    done = run(folder, "-m", "warpline.nvtx", *arguments)
+    done = run(folder, "-m", "warplens.nvtx", *arguments)
     assert done.returncode == 2
-    assert done.stderr.startswith("usage: python -m warpline.nvtx")
+    assert done.stderr.startswith("usage: python -m warplens.nvtx")
     assert reason in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_help(folder: Path) -> None:
-    done = run(folder, "-m", "warpline.nvtx", "--help")
+    done = run(folder, "-m", "warplens.nvtx", "--help")
     assert done.returncode == 0
     assert "--annotate-cfuncs" in done.stdout
 
@@ -114,7 +114,7 @@ def test_help(folder: Path) -> None:
 @pytest.mark.parametrize("program", [["program.py"], ["-m", "program"]], ids=" ".join)
 def test_calls_are_ranges(folder: Path, tool: Path, program: list[str], options: list[str], expected: list[str]) -> None:
     log = folder / "log"
-    done = run(folder, "-m", "warpline.nvtx", *options, *program, "--exit", NVTX_INJECTION64_PATH=str(tool), NVTX_TOOL_LOG=str(log))
+    done = run(folder, "-m", "warplens.nvtx", *options, *program, "--exit", NVTX_INJECTION64_PATH=str(tool), NVTX_TOOL_LOG=str(log))
     assert done.returncode == 7, done.stderr
     events = [decode(line) for line in log.read_text().splitlines()]
     pushed = [event["message"] for event in events if event["event"] == "push" and event["domain"] == "nvtx.py"]
@@ -131,10 +131,10 @@ def test_functions_of_the_program_travel_to_worker_processes(folder: Path) -> No
         "if __name__ == '__main__':\n"
         "    with multiprocessing.get_context('spawn').Pool(1) as pool: print(pool.map(double, [1, 2]))\n"
     )
-    done = run(folder, "-m", "warpline.nvtx", "workers.py")
+    done = run(folder, "-m", "warplens.nvtx", "workers.py")
     assert (done.returncode, done.stdout) == (0, "[2, 4]\n"), done.stderr
 
 
 def test_nvtx_disable_just_runs_the_program(folder: Path) -> None:
-    done = run(folder, "-m", "warpline.nvtx", "program.py", "--exit", NVTX_DISABLE="1")
+    done = run(folder, "-m", "warplens.nvtx", "program.py", "--exit", NVTX_DISABLE="1")
     assert done.returncode == 7

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-import warpline.nvtx
-from warpline.nvtx import _absent, _binding
+import warplens.nvtx
+from warplens.nvtx import _absent, _binding
 
 pytestmark = pytest.mark.require("native")
 
@@ -39,7 +39,7 @@ ENUMS = [
     "PredefinedScope",
     "TimestampType",
 ]
-STUB = ast.parse((Path(warpline.nvtx.__file__).parent / "_binding.pyi").read_text())
+STUB = ast.parse((Path(warplens.nvtx.__file__).parent / "_binding.pyi").read_text())
 INTERNAL = {"RangeId", "annotated_function", "look_again", "mute", "wrap"}  # of the binding alone
 CONTEXT = {"__enter__", "__exit__", "__call__", "__new__", "__init__", "__reduce__"}
 
@@ -53,9 +53,9 @@ def parameters(function: Any) -> list[tuple[str, object]]:
 def test_functions_take_what_pypi_nvtx_takes(name: str) -> None:
     import nvtx
 
-    theirs, ours = parameters(getattr(nvtx, name)), parameters(getattr(warpline.nvtx, name))
+    theirs, ours = parameters(getattr(nvtx, name)), parameters(getattr(warplens.nvtx, name))
     assert ours[: len(theirs)] == theirs
-    more = list(inspect.signature(getattr(warpline.nvtx, name)).parameters.values())[len(theirs) :]
+    more = list(inspect.signature(getattr(warplens.nvtx, name)).parameters.values())[len(theirs) :]
     assert all(p.kind is p.KEYWORD_ONLY and p.default is None for p in more), "what we add never gets in the way"
 
 
@@ -65,7 +65,7 @@ def test_domains_have_what_pypi_domains_have(name: str) -> None:
     import nvtx
 
     assert callable(getattr(nvtx.Domain, name))
-    assert inspect.signature(getattr(warpline.nvtx.Domain, name)).parameters["self"] is not None
+    assert inspect.signature(getattr(warplens.nvtx.Domain, name)).parameters["self"] is not None
 
 
 @pytest.mark.require("nvtx")
@@ -74,9 +74,9 @@ def test_every_public_name_of_pypi_nvtx_is_there() -> None:
 
     modules = {"nvtx"}  # nvtx.nvtx, an inner module
     theirs = {name for name in dir(nvtx) if not name.startswith("_")} - modules
-    assert theirs <= set(warpline.nvtx.__all__)
+    assert theirs <= set(warplens.nvtx.__all__)
     counter = {name for name in dir(nvtx.Int64Counter) if not name.startswith("_")}
-    assert counter <= set(dir(warpline.nvtx.Int64Counter))
+    assert counter <= set(dir(warplens.nvtx.Int64Counter))
 
 
 @pytest.mark.require("nvtx")
@@ -84,7 +84,7 @@ def test_every_public_name_of_pypi_nvtx_is_there() -> None:
 def test_enumerations_have_the_members_of_pypi_nvtx(name: str) -> None:
     import nvtx
 
-    ours: Any = getattr(warpline.nvtx, name)
+    ours: Any = getattr(warplens.nvtx, name)
     assert {member.name: member.value for member in ours} == {member.name: member.value for member in getattr(nvtx, name)}
 
 
@@ -92,8 +92,8 @@ def test_enumerations_have_the_members_of_pypi_nvtx(name: str) -> None:
 def test_semantics_are_those_of_pypi_nvtx() -> None:
     import nvtx
 
-    assert parameters(warpline.nvtx.CounterSemantics)[0] == parameters(nvtx.CounterSemantics)[0]
-    assert [name for name, _ in parameters(warpline.nvtx.CounterSemantics)] == [name for name, _ in parameters(nvtx.CounterSemantics)]
+    assert parameters(warplens.nvtx.CounterSemantics)[0] == parameters(nvtx.CounterSemantics)[0]
+    assert [name for name, _ in parameters(warplens.nvtx.CounterSemantics)] == [name for name, _ in parameters(nvtx.CounterSemantics)]
 
 
 def of_stub(function: ast.FunctionDef) -> list[tuple[str, str]]:
@@ -154,8 +154,8 @@ def test_all_three_have_the_same_names() -> None:
 
 
 def test_every_public_name_is_there() -> None:
-    for name in warpline.nvtx.__all__:
-        assert getattr(warpline.nvtx, name) is not None
-        assert name in dir(warpline.nvtx)
+    for name in warplens.nvtx.__all__:
+        assert getattr(warplens.nvtx, name) is not None
+        assert name in dir(warplens.nvtx)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        warpline.nvtx.nothing  # noqa: B018
+        warplens.nvtx.nothing  # noqa: B018

@@ -459,7 +459,7 @@ def test_tasks_are_not_kept_alive_nor_confused(heard: Heard) -> None:
 
 def test_another_tool_gets_plain_start_end_ranges(record: Record) -> None:
     events = record(
-        "import asyncio, warpline.nvtx as nvtx\n"
+        "import asyncio, warplens.nvtx as nvtx\n"
         "async def work(name, n):\n"
         "    with nvtx.annotate(name):\n"
         "        for _ in range(n): await asyncio.sleep(0)\n"
@@ -477,7 +477,7 @@ def test_another_tool_gets_plain_start_end_ranges(record: Record) -> None:
 def test_a_tool_that_comes_in_the_middle_gets_no_pop_without_a_push(task_tool: Path, record: Record) -> None:
     events = record(
         f"""
-        import asyncio, os, warpline.nvtx as nvtx
+        import asyncio, os, warplens.nvtx as nvtx
         async def early():
             with nvtx.annotate("early"): await asyncio.sleep(0)
         async def late():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from warpline.testing.timeline import timeline
+from warplens.testing.timeline import timeline
 
 LATENCY, RETURN, OWN = 6, 4, 2  # from a call to its operation; from the end of work to that of the wait; a wait with nothing to wait for
 ORIGIN = 1_000_000_000

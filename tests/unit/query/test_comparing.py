@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import warpline
-from warpline.query import Selection
-from warpline.query.comparing import figures, training_steps
-from warpline.testing.timeline import timeline
+import warplens
+from warplens.query import Selection
+from warplens.query.comparing import figures, training_steps
+from warplens.testing.timeline import timeline
 
 _SUMS = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS mean, quantile_disc(length, 0.5)::BIGINT AS p50,
     quantile_disc(length, 0.95)::BIGINT AS p95, max(length)::BIGINT AS max, min(length)::BIGINT AS min, stddev_samp(length) AS deviation"""
@@ -29,7 +29,7 @@ SELECT kind, name, count(*) AS steps, avg(total) AS step_mean, var_pop(total) AS
   JOIN nvtx_ranges s ON s.message = 'step' AND r.asked >= s."start" AND r.asked < s."end" GROUP BY ALL) GROUP BY ALL"""
 
 
-def recorded(path: Path, steps: int = 12) -> warpline.Report:
+def recorded(path: Path, steps: int = 12) -> warplens.Report:
     """Record steps of random kernels, copies, memsets, ranges with numbers and calls of the C library, some work outside of all steps."""
     chance = random.Random(3)
     rows: dict[str, str] = dict.fromkeys(("main", "main ", "main:api", "main:os", "gpu0.7"), "")
@@ -54,13 +54,13 @@ def recorded(path: Path, steps: int = 12) -> warpline.Report:
         end = max(len(rows["main:api"]), len(rows["main "]), len(rows["main:os"]), begin + 8) - chance.randint(0, 3)
         rows["main"] += f"[step{' ' * (end - begin - 6)}]"
     timeline(path, "\n".join(f"{name} |{row}" for name, row in rows.items()))
-    return warpline.open(path)
+    return warplens.open(path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stepped", [True, False])
 def test_figures_are_what_sql_gives(tmp_path: Path, stepped: bool) -> None:
-    with recorded(tmp_path / "a.warpline") as report:
+    with recorded(tmp_path / "a.warplens") as report:
         found = training_steps(report, Selection(), None) if stepped else None
         table, launched = figures(report, Selection(), found)
         told = {(row["kind"], row["name"]): row for row in table.to_pylist() if row["kind"] not in ("step", "gpu")}

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from warpline.flows.differing import diff
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.comparing import figures, training_steps
-from warpline.testing.kernel_insides import Launch, launch_tables, pipeline
-from warpline.testing.timeline import timeline
+from warplens.flows.differing import diff
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.comparing import figures, training_steps
+from warplens.testing.kernel_insides import Launch, launch_tables, pipeline
+from warplens.testing.timeline import timeline
 
 PICTURE = "main |[step          ][step          ][step          ]  [eval       ]"
 _SUMS = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS mean, quantile_disc(length, 0.5)::BIGINT AS p50,
@@ -47,7 +47,7 @@ def told(report: Report, stepped: bool) -> dict[str, dict[str, float]]:
 
 @pytest.mark.parametrize("stepped", [True, False])
 def test_figures_are_what_sql_gives(tmp_path: Path, stepped: bool) -> None:
-    with recorded(tmp_path / "a.warpline") as report:
+    with recorded(tmp_path / "a.warplens") as report:
         own = told(report, stepped)
         expected = {row["name"]: row for row in report.sql(f"SELECT name, {_SUMS} FROM ({_ROWS}) GROUP BY ALL").to_pylist()}
         regions = {f"{name}: {tag}" for name in ("gemm", "softmax") for tag in ("tile", "load", "wait", "compute")}
@@ -62,14 +62,14 @@ def test_figures_are_what_sql_gives(tmp_path: Path, stepped: bool) -> None:
 
 
 def test_only_what_is_selected_counts(tmp_path: Path) -> None:
-    with recorded(tmp_path / "a.warpline") as report:
+    with recorded(tmp_path / "a.warplens") as report:
         table, _ = figures(report, Selection(time=(17_000, 33_000)), None)
         counts = {row["name"]: row["count"] for row in table.to_pylist() if row["kind"] == "inside"}
         assert (counts["gemm"], counts["softmax"], counts["gemm: load"]) == (1, 1, 24)
 
 
 def test_a_longer_region_is_told(tmp_path: Path) -> None:
-    with recorded(tmp_path / "a.warpline") as before, recorded(tmp_path / "b.warpline", longer=1500) as after:
+    with recorded(tmp_path / "a.warplens") as before, recorded(tmp_path / "b.warplens", longer=1500) as after:
         changes = {change.name: change for change in diff(before, after, rules=False).of("inside")}
     assert changes["gemm: load"].status == "same"
     longer = changes["softmax: compute"]
@@ -81,6 +81,6 @@ def test_a_longer_region_is_told(tmp_path: Path) -> None:
 
 
 def test_a_report_without_such_kernels_has_none(tmp_path: Path) -> None:
-    timeline(tmp_path / "a.warpline", PICTURE)
-    with open_report(tmp_path / "a.warpline") as report:
+    timeline(tmp_path / "a.warplens", PICTURE)
+    with open_report(tmp_path / "a.warplens") as report:
         assert told(report, True) == {}

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from warpline.errors import QueryError
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens.errors import QueryError
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
     folder = tmp_path_factory.mktemp("connection")
-    timeline(folder / "r.warpline", "main |[step ]")
+    timeline(folder / "r.warplens", "main |[step ]")
     (folder / "secret.csv").write_text("token\nabc\n")
-    with open_report(folder / "r.warpline") as opened:
+    with open_report(folder / "r.warplens") as opened:
         yield opened
 
 
@@ -62,14 +62,14 @@ def test_limits_are_set(report: Report) -> None:
 
 
 def test_odd_report_names(tmp_path: Path) -> None:
-    path = tmp_path / "it's [a] *.warpline"
+    path = tmp_path / "it's [a] *.warplens"
     timeline(path, "main |[step ]")
     assert open_report(path).sql("SELECT count(*) AS n FROM nvtx_ranges").to_pylist() == [{"n": 1}]
 
 
 def test_a_report_reached_through_a_link(tmp_path: Path, report: Report) -> None:
-    (tmp_path / "link.warpline").symlink_to(report.path)
-    assert open_report(tmp_path / "link.warpline").sql("SELECT count(*) AS n FROM nvtx_ranges").to_pylist() == [{"n": 1}]
+    (tmp_path / "link.warplens").symlink_to(report.path)
+    assert open_report(tmp_path / "link.warplens").sql("SELECT count(*) AS n FROM nvtx_ranges").to_pylist() == [{"n": 1}]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 
 from tests.thorough import few
 from tests.unit.query.simulated import Thread, program, run, write
-from warpline.query import Selection
-from warpline.query import open as open_report
-from warpline.query.critical import build, path
+from warplens.query import Selection
+from warplens.query import open as open_report
+from warplens.query.critical import build, path
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ SHAPES = {
 
 def made(tmp_path: Path, seed: int, shape: str) -> tuple[list[Thread], Path]:
     threads = program(random.Random(seed), **SHAPES[shape])  # type: ignore[arg-type]
-    return threads, write(tmp_path / "r.warpline", run(threads), threads)
+    return threads, write(tmp_path / "r.warplens", run(threads), threads)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

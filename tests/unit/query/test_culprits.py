@@ -12,17 +12,17 @@ import pytest
 
 from tests.thorough import few
 from tests.unit.stats.cpu_story import LENGTH, ORIGIN, THREADS, tell
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.query.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, OP, OS, RANGE, UNKNOWN, culprits, filled, pieces
-from warpline.query.flatten import innermost, outermost
-from warpline.testing.timeline import timeline
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.query.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, OP, OS, RANGE, UNKNOWN, culprits, filled, pieces
+from warplens.query.flatten import innermost, outermost
+from warplens.testing.timeline import timeline
 
 
 def asked(path: Path, picture: str, begin: int, end: int, **more: Any) -> list[tuple[str, str, int]]:
     """What filled the ticks from `begin` to `end` of the first thread."""
-    timeline(path / "r.warpline", picture, tick_ns=1, origin=0, **more)
-    with open_report(path / "r.warpline") as report:
+    timeline(path / "r.warplens", picture, tick_ns=1, origin=0, **more)
+    with open_report(path / "r.warplens") as report:
         thread = report.table("threads", ["thread"]).column(0)[0].as_py()
         return [(one.kind, one.name, one.time) for one in culprits(report, thread, begin, end)]
 
@@ -94,8 +94,8 @@ def test_another_thread_and_nothing_at_all(tmp_path: Path) -> None:
 
 
 def test_no_stretch_and_an_empty_one(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[a ]", tick_ns=1, origin=0)
-    with open_report(tmp_path / "r.warpline") as report:
+    timeline(tmp_path / "r.warplens", "main |[a ]", tick_ns=1, origin=0)
+    with open_report(tmp_path / "r.warplens") as report:
         none = pa.table({"thread": pa.array([], pa.int64()), "start": pa.array([], pa.int64()), "end": pa.array([], pa.int64())})
         assert filled(report, none).num_rows == 0
         assert filled(report, pa.table({"thread": [0], "start": [2], "end": [2]})).column_names == ["stretch", "kind", "name", "time"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from warpline.query.extremes import Extremes
+from warplens.query.extremes import Extremes
 
 
 @pytest.mark.parametrize("length", [1, 2, 31, 32, 33, 64, 65, 1000, 4097])

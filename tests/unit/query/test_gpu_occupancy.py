@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpline.query import open as open_report
-from warpline.query.gpu_occupancy import api_cells, api_threads, gpu_cells, gpu_rows, shares, utilization
-from warpline.query.intervals import union
-from warpline.testing.timeline import timeline
+from warplens.query import open as open_report
+from warplens.query.gpu_occupancy import api_cells, api_threads, gpu_cells, gpu_rows, shares, utilization
+from warplens.query.intervals import union
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -28,8 +28,8 @@ PICTURE = """
 
 
 def test_rows_and_their_columns(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", PICTURE, tick_ns=10, origin=0)
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", PICTURE, tick_ns=10, origin=0)
+    report = open_report(tmp_path / "r.warplens")
     window = (0, 400)
     rows = gpu_rows(report, window)
     assert [(row.process, row.device, row.context, row.stream, row.what, row.number, row.busy) for row in rows] == [
@@ -55,15 +55,15 @@ def test_rows_and_their_columns(tmp_path: Path) -> None:
 
 
 def test_overlapping_work_is_busy_once(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", PICTURE, tick_ns=10, origin=0)
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", PICTURE, tick_ns=10, origin=0)
+    report = open_report(tmp_path / "r.warplens")
     found = utilization(report, (0, 400), 4)
     assert {key: value.round(3).tolist() for key, value in found.items()} == {(0, 0): [0.5, 0.8, 0.9, 0], (1, 0): [0.4, 0, 0, 0]}
 
 
 def test_calls_within_calls_are_left_out(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", PICTURE, tick_ns=10, origin=0)
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", PICTURE, tick_ns=10, origin=0)
+    report = open_report(tmp_path / "r.warplens")
     assert list(api_threads(report, (0, 400))) == [(0, 0)]
     cells = [(row["col"], row["number"], row["top"]["message"]) for row in api_cells(report, (0, 400), 4, [0]).to_pylist()]
     assert cells == [(0, 1, "cudaLaunchKernel"), (1, 1, "cudaLaunchKernel"), (2, 2, "cudaFree"), (3, 1, "cudaFree")]

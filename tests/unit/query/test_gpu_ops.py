@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.gpu_ops import busy
-from warpline.testing.timeline import timeline
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.gpu_ops import busy
+from warplens.testing.timeline import timeline
 
 PICTURE = """
 a/gpu0.7 |(gemm   )   (HtoD )
@@ -21,8 +21,8 @@ b/gpu0.7 |       (graph   )
 
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
-    timeline(tmp_path / "r.warpline", PICTURE, origin=1_000_000)
-    return open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", PICTURE, origin=1_000_000)
+    return open_report(tmp_path / "r.warplens")
 
 
 def test_overlapping_work_counts_once(report: Report) -> None:
@@ -41,5 +41,5 @@ def test_a_selection_cuts(report: Report) -> None:
 
 
 def test_nothing_is_no_row(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[step ]")
-    assert busy(open_report(tmp_path / "r.warpline"), Selection()).num_rows == 0
+    timeline(tmp_path / "r.warplens", "main |[step ]")
+    assert busy(open_report(tmp_path / "r.warplens"), Selection()).num_rows == 0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "report.md"
 QUERIES = re.findall(r"```sql\n(.*?)```", GUIDE.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -27,7 +27,7 @@ def test_the_guide_shows_queries() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
 def test_a_query_of_the_guide_answers(query: str, tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warpline", PICTURE, payloads={"step": [{"batch": 1}]})
+    timeline(tmp_path / "run.warplens", PICTURE, payloads={"step": [{"batch": 1}]})
     with open_report(tmp_path / "run") as report:
         rows = report.sql(query, untrusted=True).to_pylist()
     assert len(rows) == 1

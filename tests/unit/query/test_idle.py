@@ -11,10 +11,10 @@ import pytest
 
 from tests.gpu_schedule import SCENES, Scenes, Schedule, Truth, chaos
 from tests.thorough import few
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.idle import CAUSES, Per, idle
-from warpline.testing.timeline import timeline
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.idle import CAUSES, Per, idle
+from warplens.testing.timeline import timeline
 
 Places = dict[tuple[int, int, int | None], list[Truth]]
 
@@ -45,7 +45,7 @@ def test_a_scene(tmp_path: Path, scene: str, seed: int) -> None:
     stage = Scenes(schedule, random.Random(seed), device=0)
     for _ in range(3):
         stage.act(scene)
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     inner = [piece for piece in asked(report, "stream")[0, 0, 7] if piece[2] not in ("head", "tail")]
     assert joined(inner) == joined(stage.truth)
 
@@ -63,7 +63,7 @@ def test_generated_schedules(tmp_path: Path, seed: int) -> None:
     for stage in stages.values():
         for scene in rng.choices(SCENES, k=20):
             stage.act(scene)
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     by_stream, by_device = asked(report, "stream"), asked(report, "device")
     assert {key[:2] for key in by_stream} == set(stages)
     for (process, device), stage in stages.items():
@@ -79,7 +79,7 @@ def test_who_ended_a_gap(tmp_path: Path) -> None:
     late = schedule.call(1, 250, 260)
     schedule.kernel(late, 300, 400)
     schedule.kernel(None, 420, 500)
-    rows = idle(open_report(schedule.write(tmp_path / "r.warpline")), Selection()).to_pylist()
+    rows = idle(open_report(schedule.write(tmp_path / "r.warplens")), Selection()).to_pylist()
     assert [(row["start"], row["end"], row["cause"], row["api"], row["thread"], row["waits"]) for row in rows] == [
         (0, 20, "head", None, None, False),
         (100, 110, "launch-bound", 1, 1, True),
@@ -149,7 +149,7 @@ def _why(now: int, opened: int, closed: int, row: dict, calls: dict, synchronous
 @pytest.mark.parametrize("seed", few(range(4), 2))
 def test_each_nanosecond(tmp_path: Path, seed: int) -> None:
     schedule = chaos(seed)
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     for selection, begin, end in ((Selection(), 0, schedule.end), (Selection(time=(300, 900)), 300, 900)):
         wanted = slowly(schedule, begin, end)
         found = {key[:2]: Counter[str]() for key in asked(report, "device", selection)}
@@ -164,7 +164,7 @@ def test_each_nanosecond(tmp_path: Path, seed: int) -> None:
 def test_causes_are_the_idle_time(tmp_path: Path, seed: int, per: Per) -> None:
     """Pieces do not overlap one another, nor the work, and nothing is left out."""
     schedule = chaos(100 + seed)
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     work = [row for table in ("kernels", "memcpys", "memsets") for row in schedule.rows[table]]
     for (process, device, stream), pieces in asked(report, per).items():
         times: Counter[int] = Counter()
@@ -181,7 +181,7 @@ def test_causes_are_the_idle_time(tmp_path: Path, seed: int, per: Per) -> None:
 
 
 def test_only_long_gaps(tmp_path: Path) -> None:
-    report = open_report(chaos(7).write(tmp_path / "r.warpline"))
+    report = open_report(chaos(7).write(tmp_path / "r.warplens"))
     whole, long = idle(report, Selection()), idle(report, Selection(), longer_than=20)
     lengths: Counter[tuple[int, int, int]] = Counter()
     for row in whole.to_pylist():
@@ -194,7 +194,7 @@ def test_only_long_gaps(tmp_path: Path) -> None:
 def test_nothing_ran(tmp_path: Path) -> None:
     schedule = Schedule()
     schedule.call(0, 0, 10)
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     assert idle(report, Selection()).num_rows == 0
     assert idle(report, Selection(), per="stream").column_names[-1] == "gap"
 
@@ -213,7 +213,7 @@ def test_a_gpu_waits_for_another_one(tmp_path: Path, name: str | None, cause: st
     schedule.record(calls[2], 7, event=3, device=0)
     schedule.wait(calls[3], 7, event=3, device=1)
     schedule.kernel(calls[4], 5_200, 6_000, device=1)
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     wanted = [(0, 50, "head"), (100, 5_000, cause), (5_000, 5_200, "launch-bound")]
     assert asked(report, "device")[0, 1, None] == asked(report, "stream")[0, 1, 7] == wanted
 
@@ -230,7 +230,7 @@ def test_an_event_that_is_recorded_again(tmp_path: Path) -> None:
     schedule.kernel(calls[5], 30_000, 90_000, stream=13)
     schedule.record(calls[6], 13, event=1)
     schedule.kernel(calls[7], 40_200, 40_300)
-    found = asked(open_report(schedule.write(tmp_path / "r.warpline")), "stream")[0, 0, 7]
+    found = asked(open_report(schedule.write(tmp_path / "r.warplens")), "stream")[0, 0, 7]
     assert found[1:4] == [(200, 30_000, "dependency"), (30_000, 30_100, "launch-bound"), (40_000, 40_200, "launch-bound")]
 
 
@@ -242,7 +242,7 @@ def test_short_waits_are_not_guessed(tmp_path: Path) -> None:
         schedule.kernel(schedule.call(0, 0, 5), 10, 100)
         schedule.kernel(schedule.call(0, 6, 9), 10, 100 + length - 500, stream=13)
         schedule.kernel(schedule.call(0, 10, 15), 100 + length, 50_000)
-        found = asked(open_report(schedule.write(tmp_path / f"{length}.warpline")), "stream")[0, 0, 7]
+        found = asked(open_report(schedule.write(tmp_path / f"{length}.warplens")), "stream")[0, 0, 7]
         assert found[1][2] == cause
 
 
@@ -253,8 +253,8 @@ def test_a_window_of_the_capture(tmp_path: Path) -> None:
     main:api |(cudaLaunchKernel#1)(cudaLaunchKernel#2)(cudaLaunchKernel#3)
     gpu0.7   |   (a#1  )                (b#2   )              (c#3  )
     """
-    timeline(tmp_path / "r.warpline", picture, tick_ns=1000, origin=0)
-    report = open_report(tmp_path / "r.warpline").window(1)
+    timeline(tmp_path / "r.warplens", picture, tick_ns=1000, origin=0)
+    report = open_report(tmp_path / "r.warplens").window(1)
     (place,) = asked(report, "device").values()
     begin, end = report.span
     times = sorted((start, finish) for start, finish, _ in place)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpline.query import intervals
+from warplens.query import intervals
 
 pytestmark = pytest.mark.slow
 

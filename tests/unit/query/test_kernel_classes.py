@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from warpline.query.kernel_classes import CLASSES, class_of, classes
+from warplens.query.kernel_classes import CLASSES, class_of, classes
 
 NAMES = {
     "gemm": [

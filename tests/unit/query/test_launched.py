@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from tests.thorough import few
-from warpline.model.tables import TABLES
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.query.row_groups import row_groups, stream
-from warpline.report.writer import Facts, PartWriter
-from warpline.testing.timeline import timeline
+from warplens.model.tables import TABLES
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.query.row_groups import row_groups, stream
+from warplens.report.writer import Facts, PartWriter
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -38,8 +38,8 @@ def spans(report: Report, table: str) -> list[tuple[int, int]]:
 
 
 def test_what_was_launched_in_a_window(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", PICTURE)
-    with open_report(tmp_path / "r.warpline") as report, report.window(1) as one, report.window(2) as two:
+    timeline(tmp_path / "r.warplens", PICTURE)
+    with open_report(tmp_path / "r.warplens") as report, report.window(1) as one, report.window(2) as two:
         # a's call began before the windows; b has none, and the copy's was not recorded: they count by their own time.
         assert spans(one, "kernels") == [(12, 20)]
         assert spans(one, "memsets") == [(14, 25)]
@@ -109,7 +109,7 @@ def test_every_way_agrees_with_an_oracle(tmp_path: Path, seed: int) -> None:
     windows = [[(a, b), (c, d)] for a, b, c, d in edges]
     if seed % 2:
         del windows[1][1]
-    path = tmp_path / "r.warpline"
+    path = tmp_path / "r.warplens"
     offsets = (0, 5_000)
     parts = [random_part(path, chance, str(offset), own, offset) for own, offset in zip(windows, offsets, strict=True)]
     columns = ["id", "start", "end"]

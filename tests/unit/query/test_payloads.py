@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from warpline.errors import MissingData
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.query.carried import carried
-from warpline.report.finish import finish
-from warpline.testing import spool_writer as sw
+from warplens.errors import MissingData
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.query.carried import carried
+from warplens.report.finish import finish
+from warplens.testing import spool_writer as sw
 
 FIRST = 1 << 24
 FIXED, TERMINATED, BY_ENTRY, POINTER = 0x10, 0x20, 0x30, 2
@@ -30,8 +30,8 @@ def report_of(tmp_path: Path, layouts: Mapping[int, Mapping[str, Any]], payloads
     records = [sw.define(number, schema) for number, schema in enumerate(layouts, 1)]
     records += [sw.event("mark", 10 + number, flags=7, payload=offset) for number, offset in enumerate(at)]
     sw.write(tmp_path / "spool", sw.spool([chunk, sw.strings({**texts, 100: "registered"}), sw.records(0, records)]))
-    finish(tmp_path / "spool", tmp_path / "r.warpline")
-    return open_report(tmp_path / "r.warpline")
+    finish(tmp_path / "spool", tmp_path / "r.warplens")
+    return open_report(tmp_path / "r.warplens")
 
 
 def entry(name: str, kind: int, flags: int = 0, array: int = 0, offset: int = 0) -> dict[str, Any]:
@@ -260,10 +260,10 @@ def test_layouts_without_a_name_are_called_by_what_they_hold(tmp_path: Path) -> 
 
 
 def test_json(tmp_path: Path) -> None:
-    layout = {"name": "warpline.json", "type": 2, "entries": [entry("json", 76, TERMINATED)]}
+    layout = {"name": "warplens.json", "type": 2, "entries": [entry("json", 76, TERMINATED)]}
     report = report_of(tmp_path, {FIRST: layout}, [(FIRST, b'{"a": [1, "x"]}\0'), (FIRST, b'{"a": [1,')])
     assert values(report) == [{"a": [1, "x"]}, '{"a": [1,']
-    assert columns(report.payloads("warpline.json")) == {"json": ['{"a": [1, "x"]}', '{"a": [1,']}
+    assert columns(report.payloads("warplens.json")) == {"json": ['{"a": [1, "x"]}', '{"a": [1,']}
 
 
 def test_names_that_are_not_there(tmp_path: Path) -> None:
@@ -335,11 +335,11 @@ def test_lengths_that_lie(tmp_path: Path) -> None:
 def test_definitions_of_a_stranger(tmp_path: Path, definition: str) -> None:
     layout = {"name": "s", "type": 1, "entries": [entry("a", 17)]}
     report_of(tmp_path, {FIRST: layout}, [(FIRST, struct.pack("<q", 5)), (FIRST, b"1234567890123456")]).close()
-    file = next((tmp_path / "r.warpline" / "tables" / "nvtx_schemas").glob("*.parquet"))
+    file = next((tmp_path / "r.warplens" / "tables" / "nvtx_schemas").glob("*.parquet"))
     rows = pq.read_table(file)
     at = rows.schema.get_field_index("definition")
     pq.write_table(rows.set_column(at, rows.schema.field(at), pa.array([definition])), file)
-    report = open_report(tmp_path / "r.warpline")
+    report = open_report(tmp_path / "r.warplens")
     assert len(values(report)) == 2
     assert report.payloads("s").num_rows == 2
     assert report.payloads().num_rows == 2

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.thorough import few
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.phases import chosen, pieces, said
-from warpline.testing.timeline import timeline
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.phases import chosen, pieces, said
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -32,8 +32,8 @@ Row = dict[str, Any]
 
 
 def made(path: Path, rows: list[Row], **more: Any) -> Report:
-    timeline(path / "r.warpline", PICTURE, tick_ns=10, origin=1000, tables={"samples": rows}, **more)
-    return open_report(path / "r.warpline")
+    timeline(path / "r.warplens", PICTURE, tick_ns=10, origin=1000, tables={"samples": rows}, **more)
+    return open_report(path / "r.warplens")
 
 
 def sample(number: int, thread: int, start: int, end: int, count: int = 1) -> Row:
@@ -105,8 +105,8 @@ def test_a_range_that_ends_on_another_thread_is_that_of_its_process(tmp_path: Pa
     samples = [sample(0, 0, 150, 150), sample(1, 1, 150, 150), sample(2, 1, 250, 250), sample(3, 1 << 24, 150, 150)]
     report = made(tmp_path, samples)
     ranges = [*report.table("nvtx_ranges").to_pylist(), crossing]
-    timeline(tmp_path / "more.warpline", PICTURE, tick_ns=10, origin=1000, tables={"samples": samples, "nvtx_ranges": ranges})
-    assert set(found(open_report(tmp_path / "more.warpline"), Selection(nvtx=("request", None, None)))) == {0, 1}
+    timeline(tmp_path / "more.warplens", PICTURE, tick_ns=10, origin=1000, tables={"samples": samples, "nvtx_ranges": ranges})
+    assert set(found(open_report(tmp_path / "more.warplens"), Selection(nvtx=("request", None, None)))) == {0, 1}
 
 
 def test_what_was_looked_at_is_said(tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ def test_what_was_looked_at_is_said(tmp_path: Path) -> None:
 
 
 def test_a_name_with_quotes(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[it's  ]", tick_ns=10, origin=1000, tables={"samples": [sample(0, 0, 20, 20)]})
-    assert set(found(open_report(tmp_path / "r.warpline"), Selection(nvtx=("it's", None, None)))) == {0}
+    timeline(tmp_path / "r.warplens", "main |[it's  ]", tick_ns=10, origin=1000, tables={"samples": [sample(0, 0, 20, 20)]})
+    assert set(found(open_report(tmp_path / "r.warplens"), Selection(nvtx=("it's", None, None)))) == {0}
 
 
 def test_a_window_has_its_share_of_what_is_spread_over_a_row(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from warpline.query.pieces import NOTHING, Numbers, Pieces, grouped_union, innermost
+from warplens.query.pieces import NOTHING, Numbers, Pieces, grouped_union, innermost
 
 
 def numbers(values: Sequence[int]) -> Numbers:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from warpline.errors import MissingData, QueryError
-from warpline.model.tables import TABLES
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.report import schema
-from warpline.testing.timeline import timeline
+from warplens.errors import MissingData, QueryError
+from warplens.model.tables import TABLES
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.report import schema
+from warplens.testing.timeline import timeline
 
 PICTURE = """
     main    |[step        ][step      ]  !save
@@ -24,7 +24,7 @@ PICTURE = """
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
-    path = tmp_path_factory.mktemp("report") / "r.warpline"
+    path = tmp_path_factory.mktemp("report") / "r.warplens"
     timeline(path, PICTURE, ranks={"p1": 1})
     with open_report(path) as opened:
         yield opened

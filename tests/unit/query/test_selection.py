@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpline.errors import MissingData, UsageError
-from warpline.query import Report, Selection, selected_ranges
-from warpline.query import open as open_report
-from warpline.query.selection import parse_duration, parse_nvtx, parse_time
-from warpline.testing.timeline import timeline
+from warplens.errors import MissingData, UsageError
+from warplens.query import Report, Selection, selected_ranges
+from warplens.query import open as open_report
+from warplens.query.selection import parse_duration, parse_nvtx, parse_time
+from warplens.testing.timeline import timeline
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_names_no_range(text: str) -> None:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    path = tmp_path_factory.mktemp("selection") / "r.warpline"
+    path = tmp_path_factory.mktemp("selection") / "r.warplens"
     timeline(path, "main |[a  ][b  ][a  ]\nmain@d |   [a ]\nw |   <z")
     return open_report(path)
 
@@ -126,7 +126,7 @@ def test_a_range_that_is_not_there(report: Report) -> None:
 
 
 def test_ranges_without_duration_belong_to_the_window_they_lie_in(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[a  ]", tick_ns=0)
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", "main |[a  ]", tick_ns=0)
+    report = open_report(tmp_path / "r.warplens")
     assert chosen(report, "0/1ns") == ["a"]
     assert chosen(report, "1ns/2ns") == []

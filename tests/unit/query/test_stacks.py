@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from warpline.errors import UsageError
-from warpline.query.frames import NO_STACK, Frame, Frames
-from warpline.query.stacks import Tree, Weights, bottom_up, each_stack, flat, top_down
-from warpline.report import schema
+from warplens.errors import UsageError
+from warplens.query.frames import NO_STACK, Frame, Frames
+from warplens.query.stacks import Tree, Weights, bottom_up, each_stack, flat, top_down
+from warplens.report import schema
 
 Sample = tuple[int, int | None, int, int]  # group, key of the frame, weight, count
 Path = tuple[tuple[Any, ...], ...]

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.steps import steps
-from warpline.testing.timeline import timeline
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.steps import steps
+from warplens.testing.timeline import timeline
 
 TICK, ORIGIN = 1_000, 1_000_000_000
 
 
 def drawn(path: Path, picture: str) -> Report:
-    timeline(path / "r.warpline", picture, tick_ns=TICK, origin=ORIGIN)
-    return open_report(path / "r.warpline")
+    timeline(path / "r.warplens", picture, tick_ns=TICK, origin=ORIGIN)
+    return open_report(path / "r.warplens")
 
 
 def found(report: Report, name: str | None = None, selection: Selection | None = None) -> list[tuple[int, str, int, int]]:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from warpline.errors import QueryError
-from warpline.model.tables import TABLES
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens.errors import QueryError
+from warplens.model.tables import TABLES
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 
 @pytest.fixture
 def report(tmp_path: Path) -> Iterator[Report]:
-    timeline(tmp_path / "r.warpline", "main |[a ][b ] !m")
-    with open_report(tmp_path / "r.warpline") as opened:
+    timeline(tmp_path / "r.warplens", "main |[a ][b ] !m")
+    with open_report(tmp_path / "r.warplens") as opened:
         yield opened
 
 

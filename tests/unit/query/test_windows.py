@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from tests.thorough import few
-from warpline.errors import MissingData
-from warpline.model.tables import TABLES
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.durations import range_durations
-from warpline.query.row_groups import stream
-from warpline.report.writer import Facts, PartWriter
-from warpline.testing.timeline import timeline
+from warplens.errors import MissingData
+from warplens.model.tables import TABLES
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.durations import range_durations
+from warplens.query.row_groups import stream
+from warplens.report.writer import Facts, PartWriter
+from warplens.testing.timeline import timeline
 
 PICTURE = """
     windows |  [start    ]     [nvtx      ]
@@ -38,7 +38,7 @@ EVENTS = {
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    path = tmp_path_factory.mktemp("windows") / "r.warpline"
+    path = tmp_path_factory.mktemp("windows") / "r.warplens"
     timeline(path, PICTURE, payloads=PAYLOADS)
     return open_report(path)
 
@@ -98,14 +98,14 @@ def test_there_is_no_such_window(report: Report, tmp_path: Path) -> None:
         report.window(3)
     with pytest.raises(MissingData, match="no window 0"):
         report.window(0)
-    timeline(tmp_path / "old.warpline", PICTURE, tables={"capture_windows": []})
+    timeline(tmp_path / "old.warplens", PICTURE, tables={"capture_windows": []})
     with pytest.raises(MissingData, match="it has none"):
-        open_report(tmp_path / "old.warpline").window(1)
+        open_report(tmp_path / "old.warplens").window(1)
 
 
 @pytest.mark.slow
 def test_without_an_option_the_one_window_is_all(tmp_path: Path) -> None:
-    path = tmp_path / "r.warpline"
+    path = tmp_path / "r.warplens"
     timeline(path, PICTURE.replace("windows |  [start    ]     [nvtx      ]", ""), payloads=PAYLOADS)
     with open_report(path) as report, report.window(1) as one:
         for name in TABLES:
@@ -173,7 +173,7 @@ def test_every_way_agrees_with_an_oracle(tmp_path: Path, seed: int) -> None:
     windows = [[(a, b), (c, d)] for a, b, c, d in edges]
     if seed % 2:
         del windows[1][1]  # that part has no window 2
-    path = tmp_path / "r.warpline"
+    path = tmp_path / "r.warplens"
     parts = [_random_part(path, chance, "one", "boot", windows[0]), _random_part(path, chance, "two", "other", windows[1])]
     with open_report(path) as report:
         for number in (1, 2):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from warpline.testing import spool_writer as sw
+from warplens.testing import spool_writer as sw
 
 NAMES = sw.strings({1: "step", 2: "load", 3: "python"})
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.report.finish import finish
-from warpline.report.writer import RANGES_PER_PROCESS
-from warpline.testing import spool_writer as sw
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.report.finish import finish
+from warplens.report.writer import RANGES_PER_PROCESS
+from warplens.testing import spool_writer as sw
 
 SCHEMA, ENUM, COUNTER = 1 << 24, (1 << 24) + 1, 7
 DYNAMIC = 1 << 32
@@ -31,8 +31,8 @@ def made(tmp_path: Path) -> Make:
         about = [sw.meta("thread", thread=0, tid=10, start=1), sw.meta("domain", 90, domain=1)]
         data = sw.spool([chunk, sw.strings({90: "lib", **texts}), sw.records(sw.NO_THREAD, about), sw.records(0, records(offsets))], **more)
         sw.write(tmp_path / "spool", data)
-        finish(tmp_path / "spool", tmp_path / "r.warpline")
-        return open_report(tmp_path / "r.warpline")
+        finish(tmp_path / "spool", tmp_path / "r.warplens")
+        return open_report(tmp_path / "r.warplens")
 
     return make
 
@@ -56,7 +56,7 @@ def test_payloads_are_one_row_per_blob(made: Make) -> None:
     ]
     first = sw.first_chunk() + 64
     blobs[0] = sw.blob(struct.pack("<qf", 3, 0.25), SCHEMA, following=first + len(blobs[0]))
-    text = sw.definition("schema", name="warpline.json", type=2, entries=[entry("json", 76, flags=0x20)])
+    text = sw.definition("schema", name="warplens.json", type=2, entries=[entry("json", 76, flags=0x20)])
 
     def records(at: list[int]) -> list[bytes]:
         return [
@@ -76,12 +76,12 @@ def test_payloads_are_one_row_per_blob(made: Make) -> None:
         {**plain, "event_type": "range", "event": 0, "type": "string", "at_end": True, "data": b"abc"},
         {**plain, "event_type": "range", "event": 1, "type": "float64", "data": struct.pack("<3d", 1, 2, 3)},
         {**plain, "event_type": "range", "event": 2, "type": "type 999", "data": b"x"},
-        {**plain, "event_type": "mark", "event": 0, "schema": 1, "type": "warpline.json", "cut": True, "data": None, "json": '{"a": 1}'},
+        {**plain, "event_type": "mark", "event": 0, "schema": 1, "type": "warplens.json", "cut": True, "data": None, "json": '{"a": 1}'},
     ]
     schemas = report.table("nvtx_schemas").to_pylist()
     assert [(row["schema"], row["domain"], row["id"], row["name"], row["kind"], row["size"]) for row in schemas] == [
         (0, "lib", SCHEMA, "batch", "static", 12),
-        (1, None, DYNAMIC, "warpline.json", "dynamic", None),
+        (1, None, DYNAMIC, "warplens.json", "dynamic", None),
     ]
     assert schemas[0]["definition"] == layout
     assert notes(report) == {"lost-payloads": 1, "cut-payloads": 2, "no-launch-record": None, "no-clock-log": None}
@@ -265,8 +265,8 @@ def test_keys_of_a_later_process(tmp_path: Path) -> None:
             sw.spool([texts, sw.records(0, [sw.define(1, 3), sw.event("sample", 10, flags=2, category=3)])], {"pid": pid}),
             pid=pid,
         )
-    finish(tmp_path / "spool", tmp_path / "r.warpline")
-    report = open_report(tmp_path / "r.warpline")
+    finish(tmp_path / "spool", tmp_path / "r.warplens")
+    report = open_report(tmp_path / "r.warplens")
     assert report.table("nvtx_counters", ["counter"]).column(0).to_pylist() == [0, RANGES_PER_PROCESS]
     assert report.table("nvtx_counter_samples", ["counter", "id"]).to_pylist() == [
         {"counter": 0, "id": 0},

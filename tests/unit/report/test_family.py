@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from tests.unit.report.recording import recording
-from warpline.query import open as open_report
-from warpline.report.build import Builder
-from warpline.report.finish import finish
-from warpline.report.program_name import program_name
-from warpline.report.writer import PartWriter
-from warpline.testing.spool_writer import process_record as record
+from warplens.query import open as open_report
+from warplens.report.build import Builder
+from warplens.report.finish import finish
+from warplens.report.program_name import program_name
+from warplens.report.writer import PartWriter
+from warplens.testing.spool_writer import process_record as record
 
 
 def rows(tmp_path: Path, *records: bytes, launch: dict[str, Any] | None = None, children: int = 1) -> list[dict[str, Any]]:
     """Process 10 was launched and has a spool, its fork child 11 too; the register holds `records`."""
     spool = recording(tmp_path / "spool", launch=launch or {}, children=children)
     (spool / "processes.log").write_bytes(b"".join(records))
-    finish(spool, tmp_path / "r.warpline")
-    with open_report(tmp_path / "r.warpline") as report:
+    finish(spool, tmp_path / "r.warplens")
+    with open_report(tmp_path / "r.warplens") as report:
         found: list[dict[str, Any]] = report.table("processes").to_pylist()
         return found
 
@@ -94,8 +94,8 @@ def test_a_damaged_spool_still_has_a_row(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={}, children=0)
     (spool / "processes.log").write_bytes(b"".join(TREE))
     (spool / "host-11-44.spool").write_bytes(b"no spool")
-    finish(spool, tmp_path / "r.warpline")
-    with open_report(tmp_path / "r.warpline") as report:
+    finish(spool, tmp_path / "r.warplens")
+    with open_report(tmp_path / "r.warplens") as report:
         found = report.table("processes").to_pylist()
     assert named(found, "pid", "recorded", "not_recorded")[1] == (11, False, "its spool cannot be read")
 
@@ -109,8 +109,8 @@ def test_what_goes_on_after_the_recording_does_not_lengthen_it(tmp_path: Path) -
     """The spool says that its process ended at 5,000, a while after the launcher let go of it."""
     spool = recording(tmp_path / "spool", launch={"end_ns": 3_000, "exit_status": None, "primary_end_ns": 0}, children=0)
     (spool / "processes.log").write_bytes(TREE[0] + record("running", 10, 5, 3_000))
-    finish(spool, tmp_path / "r.warpline")
-    with open_report(tmp_path / "r.warpline") as report:
+    finish(spool, tmp_path / "r.warplens")
+    with open_report(tmp_path / "r.warplens") as report:
         (row,) = report.table("processes").to_pylist()
         assert (row["ended"], row["end"], report.end) == ("running", 3_000, 3_000)
 
@@ -118,9 +118,9 @@ def test_what_goes_on_after_the_recording_does_not_lengthen_it(tmp_path: Path) -
 def test_while_the_recording_goes_on(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={"end_ns": 0, "exit_status": None}, children=0)
     (spool / "processes.log").write_bytes(b"".join(TREE[:-1]) + record("program", 13, 10, 4_500, "/bin/cat", "cat"))
-    with PartWriter(tmp_path / "r.warpline", "host-1-2", "host") as part:
+    with PartWriter(tmp_path / "r.warplens", "host-1-2", "host") as part:
         part.commit(Builder(part, spool, as_of=9_000).build())
-    with open_report(tmp_path / "r.warpline") as report:
+    with open_report(tmp_path / "r.warplens") as report:
         found = report.table("processes").to_pylist()
     assert named(found, "pid", "ended", "end") == [
         (10, "running", 9_000),
@@ -133,7 +133,7 @@ def test_while_the_recording_goes_on(tmp_path: Path) -> None:
 def test_foreign_and_damage_are_told_once(tmp_path: Path) -> None:
     foreign = [record("foreign", pid, 10, 1_600 + pid, "/musl", status=2) for pid in range(20, 40)]
     rows(tmp_path, *TREE, *foreign, b"x" * 80)
-    with open_report(tmp_path / "r.warpline") as report:
+    with open_report(tmp_path / "r.warplens") as report:
         told = {row["code"]: row for row in report.diagnostics.to_pylist()}
     assert (told["not-followed"]["count"], told["register-damaged"]["count"]) == (20, 1)
     assert "20 x musl" in told["not-followed"]["message"]
@@ -163,6 +163,6 @@ def test_a_launch_record_of_a_stranger(tmp_path: Path) -> None:
     facts = json.loads((spool / "launch.json").read_text())
     (spool / "launch.json").write_text(json.dumps({**facts, "pid": 999_999}))
     (spool / "processes.log").write_bytes(record("fork", 999_999, 999_999, 500) + record("waited", 999_999, 999_999, 501))
-    finish(spool, tmp_path / "r.warpline")
-    with open_report(tmp_path / "r.warpline") as report:
+    finish(spool, tmp_path / "r.warplens")
+    with open_report(tmp_path / "r.warplens") as report:
         assert set(report.table("processes").column("pid").to_pylist()) == {10, 11, 999_999}

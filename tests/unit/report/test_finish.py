@@ -13,15 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.report.recording import recording
-from warpline.errors import ReportError
-from warpline.handover import pending
-from warpline.model.tables import TABLES
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.report import finish as finishing
-from warpline.report import schema
-from warpline.report.finish import finish
-from warpline.testing import spool_writer as sw
+from warplens.errors import ReportError
+from warplens.handover import pending
+from warplens.model.tables import TABLES
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.report import finish as finishing
+from warplens.report import schema
+from warplens.report.finish import finish
+from warplens.testing import spool_writer as sw
 
 CLOCKS = "".join(json.dumps({"counter": t, "monotonic": t, "realtime": 10**18 + t}) + "\n" for t in (1, 1000, 2000))
 
@@ -29,8 +29,8 @@ CLOCKS = "".join(json.dumps({"counter": t, "monotonic": t, "realtime": 10**18 + 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     folder = tmp_path_factory.mktemp("finish")
-    finish(recording(folder / "spool", launch={}, clocks=CLOCKS), folder / "r.warpline")
-    return open_report(folder / "r.warpline")
+    finish(recording(folder / "spool", launch={}, clocks=CLOCKS), folder / "r.warplens")
+    return open_report(folder / "r.warplens")
 
 
 def test_processes(report: Report) -> None:
@@ -82,11 +82,11 @@ def test_manifest_clocks_targets_and_diagnostics(report: Report) -> None:
 
 def test_every_table_is_typed_even_when_empty(tmp_path: Path) -> None:
     (tmp_path / "spool").mkdir()
-    manifest = finish(tmp_path / "spool", tmp_path / "r.warpline")
+    manifest = finish(tmp_path / "spool", tmp_path / "r.warplens")
     for name in TABLES:
-        file = tmp_path / "r.warpline" / manifest.tables[name]["file"]
+        file = tmp_path / "r.warplens" / manifest.tables[name]["file"]
         assert pq.read_schema(file).equals(schema.schema(name)), name
-    codes = {row["code"] for row in open_report(tmp_path / "r.warpline").diagnostics.to_pylist()}
+    codes = {row["code"] for row in open_report(tmp_path / "r.warplens").diagnostics.to_pylist()}
     assert codes == {"no-clock-log"}
 
 
@@ -99,21 +99,21 @@ def test_row_groups_hold_one_process_each(report: Report) -> None:
 
 @pytest.mark.slow
 def test_the_spool_goes_and_can_be_kept(tmp_path: Path) -> None:
-    first = finish(recording(tmp_path / "a", launch={}), tmp_path / "r.warpline")
-    second = finish(recording(tmp_path / "b", launch={}), tmp_path / "r.warpline", keep_raw=True)
+    first = finish(recording(tmp_path / "a", launch={}), tmp_path / "r.warplens")
+    second = finish(recording(tmp_path / "b", launch={}), tmp_path / "r.warplens", keep_raw=True)
     assert not (tmp_path / "a").exists()
     assert not (tmp_path / "b").exists()
     assert (first.part, second.part) == (0, 1)
-    assert len(list((tmp_path / "r.warpline" / "raw" / second.id).glob("*.spool"))) == 2
-    assert not (tmp_path / "r.warpline" / pending.DIRECTORY).exists()
-    report = open_report(tmp_path / "r.warpline")
+    assert len(list((tmp_path / "r.warplens" / "raw" / second.id).glob("*.spool"))) == 2
+    assert not (tmp_path / "r.warplens" / pending.DIRECTORY).exists()
+    report = open_report(tmp_path / "r.warplens")
     assert [row["process"] for row in report.table("processes").to_pylist()] == [0, 1, 65536, 65537]
     assert report.sql("SELECT count(DISTINCT id), count(*) FROM nvtx_ranges").to_pylist()[0] == {"count(DISTINCT id)": 8, "count_star()": 8}
 
 
 def test_without_the_launchers_notes(tmp_path: Path) -> None:
-    manifest = finish(recording(tmp_path / "spool"), tmp_path / "r.warpline")
-    report = open_report(tmp_path / "r.warpline")
+    manifest = finish(recording(tmp_path / "spool"), tmp_path / "r.warplens")
+    report = open_report(tmp_path / "r.warplens")
     assert [row["primary"] for row in report.table("processes").to_pylist()] == [True, False]
     assert {row["code"] for row in report.diagnostics.to_pylist()} == {"no-launch-record", "no-clock-log"}
     assert (manifest.command, manifest.host, manifest.boot_id, manifest.exit_status) == (["x", "a b"], "host", "boot", None)
@@ -125,13 +125,13 @@ def test_without_the_launchers_notes(tmp_path: Path) -> None:
 def test_with_half_written_notes(tmp_path: Path, text: str) -> None:
     spool = recording(tmp_path / "spool", clocks='{"counter": 1, "mono')
     (spool / "launch.json").write_text(text)
-    finish(spool, tmp_path / "r.warpline")
-    assert open_report(tmp_path / "r.warpline").tables["nvtx_ranges"] == 4
+    finish(spool, tmp_path / "r.warplens")
+    assert open_report(tmp_path / "r.warplens").tables["nvtx_ranges"] == 4
 
 
 def test_a_launched_program_that_recorded_nothing_itself_has_a_row(tmp_path: Path) -> None:
-    finish(recording(tmp_path / "spool", launch={"pid": 9, "command": ["sh", "-c", "x"]}), tmp_path / "r.warpline")
-    rows = open_report(tmp_path / "r.warpline").table("processes").to_pylist()
+    finish(recording(tmp_path / "spool", launch={"pid": 9, "command": ["sh", "-c", "x"]}), tmp_path / "r.warplens")
+    rows = open_report(tmp_path / "r.warplens").table("processes").to_pylist()
     assert [(row["process"], row["pid"], row["primary"], row["exit_status"], row["command"]) for row in rows] == [
         (0, 9, True, 3, "sh -c x"),
         (1, 10, False, None, "x 'a b'"),
@@ -144,8 +144,8 @@ def test_the_parent_is_the_last_process_of_that_id(tmp_path: Path) -> None:
     for ticks, begin in ((6, 1_500), (7, 9_000)):
         sw.write(spool, sw.spool([], {"pid": 20, "ppid": 10, "start_ns": begin}), pid=20, ticks=ticks)
     sw.write(spool, sw.spool([], {"pid": 21, "ppid": 20, "start_ns": 2_000}), pid=21)
-    finish(spool, tmp_path / "r.warpline")
-    rows = {row["start"]: row for row in open_report(tmp_path / "r.warpline").table("processes").to_pylist()}
+    finish(spool, tmp_path / "r.warplens")
+    rows = {row["start"]: row for row in open_report(tmp_path / "r.warplens").table("processes").to_pylist()}
     assert rows[2_000]["parent"] == rows[1_500]["process"]
     assert rows[9_000]["parent"] == rows[1_500]["parent"] == rows[100]["process"]
 
@@ -155,8 +155,8 @@ def test_drifting_counters_are_corrected(tmp_path: Path) -> None:
     sw.write(spool, sw.spool([sw.records(0, [sw.event("range", 20_000, 30_000)])], clock=(1, 0, 0, 0, 1)))
     lines = [{"counter": t, "monotonic": t + t // 2, "realtime": t} for t in (10_000, 20_000, 40_000)]
     (spool / "clocks.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    finish(spool, tmp_path / "r.warpline")
-    report = open_report(tmp_path / "r.warpline")
+    finish(spool, tmp_path / "r.warplens")
+    report = open_report(tmp_path / "r.warplens")
     assert [(row["start"], row["end"]) for row in report.table("nvtx_ranges").to_pylist()] == [(30_000, 45_000)]
     assert "clock-corrected" in {row["code"] for row in report.diagnostics.to_pylist()}
 
@@ -164,8 +164,8 @@ def test_drifting_counters_are_corrected(tmp_path: Path) -> None:
 def test_an_unreadable_spool_is_told_and_kept(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={})
     (spool / "host-99-1.spool").write_bytes(b"rubbish")
-    manifest = finish(spool, tmp_path / "r.warpline")
-    report = open_report(tmp_path / "r.warpline")
+    manifest = finish(spool, tmp_path / "r.warplens")
+    report = open_report(tmp_path / "r.warplens")
     assert "spool-unreadable" in {row["code"] for row in report.diagnostics.to_pylist()}
     assert report.tables["processes"] == 2
     assert (report.path / "raw" / manifest.id / "host-99-1.spool").read_bytes() == b"rubbish"
@@ -177,8 +177,8 @@ def test_processes_that_ended_as_they_began_to_record_are_counted(tmp_path: Path
     spool = recording(tmp_path / "spool", launch={})
     (spool / "host-98-1.spool").touch()
     (spool / "host-99-1.spool").write_bytes(bytes(1 << 18))
-    finish(spool, tmp_path / "r.warpline")
-    report = open_report(tmp_path / "r.warpline")
+    finish(spool, tmp_path / "r.warplens")
+    report = open_report(tmp_path / "r.warplens")
     told = {row["code"]: (row["severity"], row["count"]) for row in report.diagnostics.to_pylist()}
     assert told["spool-not-begun"] == ("info", 2)
     assert "spool-unreadable" not in told
@@ -189,7 +189,7 @@ def test_processes_that_ended_as_they_began_to_record_are_counted(tmp_path: Path
 
 def test_progress_ends_at_one(tmp_path: Path) -> None:
     heard: list[tuple[str, float]] = []
-    finish(recording(tmp_path / "spool"), tmp_path / "r.warpline", progress=lambda stage, share: heard.append((stage, share)))
+    finish(recording(tmp_path / "spool"), tmp_path / "r.warplens", progress=lambda stage, share: heard.append((stage, share)))
     shares = [share for _, share in heard]
     assert shares == sorted(shares)
     assert heard[-1] == ("write", 1.0)
@@ -197,22 +197,22 @@ def test_progress_ends_at_one(tmp_path: Path) -> None:
 
 def test_a_spool_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="no spool directory"):
-        finish(tmp_path / "none", tmp_path / "r.warpline")
+        finish(tmp_path / "none", tmp_path / "r.warplens")
 
 
 def test_the_environment_is_never_in_a_report(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={"environment": {"TOKEN": "s3cr3t-value"}})
-    finish(spool, tmp_path / "r.warpline")
-    for file in (tmp_path / "r.warpline").rglob("*"):
+    finish(spool, tmp_path / "r.warplens")
+    for file in (tmp_path / "r.warplens").rglob("*"):
         assert not file.is_file() or b"s3cr3t-value" not in file.read_bytes()
 
 
 def test_what_a_killed_launcher_was_measuring_goes_with_the_spool(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={})
     shutil.copy(next(spool.glob("*.spool")), spool / "calibration-77")
-    finish(spool, tmp_path / "x.warpline")
+    finish(spool, tmp_path / "x.warplens")
     assert not spool.exists()
-    with open_report(tmp_path / "x.warpline") as opened:
+    with open_report(tmp_path / "x.warplens") as opened:
         assert opened.tables["nvtx_ranges"] == 4
 
 
@@ -222,12 +222,12 @@ def test_a_full_disk_leaves_the_spool_untouched(tmp_path: Path, tmpfs: Callable[
     spool = recording(tmp_path / "spool", launch={}, ranges=90)
     before = {path.name: path.read_bytes() for path in spool.iterdir()}
     with pytest.raises(ReportError) as caught:
-        finish(pending.adopt(disk / "r.warpline", spool, "one"), disk / "r.warpline")
+        finish(pending.adopt(disk / "r.warplens", spool, "one"), disk / "r.warplens")
     assert "no space left" in str(caught.value)
     assert str(spool) in str(caught.value)
     assert {path.name: path.read_bytes() for path in spool.iterdir()} == before
     subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
-    assert open_report(disk / "r.warpline").tables["nvtx_ranges"] == 91
+    assert open_report(disk / "r.warplens").tables["nvtx_ranges"] == 91
     assert not spool.exists()
 
 
@@ -235,7 +235,7 @@ def test_a_full_disk_leaves_the_spool_untouched(tmp_path: Path, tmpfs: Callable[
 @pytest.mark.require("tmpfs")
 def test_a_full_disk_leaves_the_other_parts_readable(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
     disk = tmpfs("size=800k")
-    report = disk / "r.warpline"
+    report = disk / "r.warplens"
     finish(recording(tmp_path / "first", launch={}), report)
     note = pending.adopt(report, recording(tmp_path / "second", launch={}, ranges=90), "two")
     with open(disk / "full", "wb", buffering=0) as file, contextlib.suppress(OSError):
@@ -251,7 +251,7 @@ def test_a_full_disk_leaves_the_other_parts_readable(tmp_path: Path, tmpfs: Call
 
 
 def test_a_half_kept_spool_is_kept_again(tmp_path: Path) -> None:
-    spool, report = recording(tmp_path / "spool"), tmp_path / "r.warpline"
+    spool, report = recording(tmp_path / "spool"), tmp_path / "r.warplens"
     note = pending.adopt(report, spool, "one")
     (report / "raw" / "one").mkdir(parents=True)
     (report / "raw" / "one" / next(spool.glob("*.spool")).name).write_text("half a copy")
@@ -260,7 +260,7 @@ def test_a_half_kept_spool_is_kept_again(tmp_path: Path) -> None:
 
 
 def test_finishing_again_is_no_new_part(tmp_path: Path) -> None:
-    spool, report = recording(tmp_path / "spool"), tmp_path / "r.warpline"
+    spool, report = recording(tmp_path / "spool"), tmp_path / "r.warplens"
     note = pending.adopt(report, spool, "one")
     copy = tmp_path / "copy"
     shutil.copytree(spool, copy)

@@ -16,11 +16,11 @@ import pytest
 
 from tests.thorough import THOROUGH, few
 from tests.unit.report.recording import recording
-from warpline.errors import WarplineError
-from warpline.handover import pending
-from warpline.query import open as open_report
-from warpline.report.finish import snapshot
-from warpline.testing import spool_writer as sw
+from warplens.errors import WarplensError
+from warplens.handover import pending
+from warplens.query import open as open_report
+from warplens.report.finish import snapshot
+from warplens.testing import spool_writer as sw
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ ODD: tuple[Any, ...] = (
 
 def world(tmp_path: Path) -> tuple[Path, pending.Pending]:
     """A recording in a report, and beside it what nobody may touch."""
-    report = tmp_path / "r.warpline"
+    report = tmp_path / "r.warplens"
     spool = recording(report / "spool" / "one", launch={}, clocks=CLOCKS)
     (spool / "control").write_bytes(sw.control(WINDOWS, keep_ns=1_000))
     (tmp_path / "thesis.txt").write_text("all of it")
@@ -55,9 +55,9 @@ def check(tmp_path: Path, report: Path) -> None:
             for number in numbers[:3]:
                 with opened.window(number) as window:
                     window.sql("SELECT count(*) FROM nvtx_ranges")
-    except WarplineError:
+    except WarplensError:
         pass
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.warpline", "thesis.txt", "x.spool"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.warplens", "thesis.txt", "x.spool"]
     assert (tmp_path / "thesis.txt").read_text() == "all of it"
 
 
@@ -90,7 +90,7 @@ def test_any_bytes(tmp_path: Path, name: str, live: bool) -> None:
         if live:
             try:
                 snapshot(note)
-            except WarplineError:
+            except WarplensError:
                 pass
         check(folder, report)
 
@@ -151,7 +151,7 @@ def test_things_that_are_no_files(tmp_path: Path, name: str, make: Callable[[Pat
 
 
 def test_very_long_logs_are_thinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from warpline.spool import clock
+    from warplens.spool import clock
 
     monkeypatch.setattr(clock, "_MOST", 100)
     line = '{{"counter": {0}, "monotonic": {0}, "realtime": {0}}}\n'.format

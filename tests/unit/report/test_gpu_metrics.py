@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from warpline.report import gpu_metrics
-from warpline.report.gpu_metrics import GpuMetrics
+from warplens.report import gpu_metrics
+from warplens.report.gpu_metrics import GpuMetrics
 
 HEAD = {
     "gpus": [{"gpu": 0, "uuid": "GPU-a", "name": "x"}, {"gpu": 1, "uuid": None}],

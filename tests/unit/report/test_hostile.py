@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from warpline.cli.group import commands
-from warpline.errors import ReportError, WarplineError
-from warpline.handover import pending
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens.cli.group import commands
+from warplens.errors import ReportError, WarplensError
+from warplens.handover import pending
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 PICTURE = "main |[step    ]\nmain | [load ] !m\nw@io | <open ]"
 COMMANDS = (
@@ -32,8 +32,8 @@ COMMANDS = (
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    timeline(tmp_path / "r.warpline", PICTURE)
-    return tmp_path / "r.warpline"
+    timeline(tmp_path / "r.warplens", PICTURE)
+    return tmp_path / "r.warplens"
 
 
 def edit(report: Path, **changes: Any) -> Path:
@@ -63,12 +63,12 @@ def put(rows: pa.Table, column: str, values: Any, *, kind: pa.DataType | None = 
 
 
 def ask_all(report: Path) -> list[str]:
-    """Call every command; anything but an answer or a WarplineError raises. Returns the errors."""
+    """Call every command; anything but an answer or a WarplensError raises. Returns the errors."""
     errors = []
     for command, *words in COMMANDS:
         question = ["SELECT * FROM nvtx_ranges JOIN threads USING (thread)"] if command == "query" else []
         result = CliRunner().invoke(commands, [command, *words, str(report), *question], env={"COLUMNS": "80"})
-        if isinstance(result.exception, WarplineError):
+        if isinstance(result.exception, WarplensError):
             errors.append(str(result.exception))
         elif result.exception is not None and not isinstance(result.exception, SystemExit):
             raise AssertionError((command, *words)) from result.exception
@@ -206,7 +206,7 @@ def test_a_note_that_names_a_foreign_directory_costs_no_file_of_it(tmp_path: Pat
     (home / "sub").mkdir(parents=True)
     (home / "thesis.txt").write_text("all of it")
     (home / "sub" / "x.spool").write_text("")
-    report = tmp_path / "r.warpline"
+    report = tmp_path / "r.warplens"
     note = pending.adopt(report, home, "one")
     note.path.write_text(json.dumps({**json.loads(note.path.read_text()), "keep_raw": keep}))
     assert open_report(report).tables["nvtx_ranges"] == 0

@@ -11,8 +11,8 @@ import pytest
 
 from tests.thorough import few
 from tests.unit.report.test_intrakernel_tables import BUFFER, GPU, TAGS, TEXTS, note, read, report
-from warpline.report.intrakernel import batch
-from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.report.intrakernel import batch
+from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
 
 TABLES = ("intrakernel_launches", "intrakernel_units", "intrakernel_events")
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from warpline.report.intrakernel import sandwich
+from warplens.report.intrakernel import sandwich
 
 Times = npt.NDArray[np.int64]
 OFFSET = -1_780_000_000_123_456_789  # the GPU counts from 1970, the report from the boot

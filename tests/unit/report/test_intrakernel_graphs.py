@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpline.report.intrakernel.graphs import match_graphs
-from warpline.report.intrakernel.launches import Launches
-from warpline.spool.wide import FIELDS
+from warplens.report.intrakernel.graphs import match_graphs
+from warplens.report.intrakernel.launches import Launches
+from warplens.spool.wide import FIELDS
 
 GPU = 7_000_000_000_000  # the GPU's clock minus the report's
 Row = dict[str, int]

@@ -16,11 +16,11 @@ import pytest
 
 from tests.unit.report.cuda.spools import api
 from tests.unit.report.test_intrakernel_tables import GPU, LAUNCH, kernel, note, read, report
-from warpline import catalog
-from warpline.query import Selection
-from warpline.query import open as open_report
-from warpline.stats.base import notes
-from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens import catalog
+from warplens.query import Selection
+from warplens.query import open as open_report
+from warplens.stats.base import notes
+from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
 
 TICK = 32
 COUNT = 60
@@ -69,7 +69,7 @@ class Capture:
             truth.append(first)
             now = over
         report(folder, noted, reads, pieces, calls=calls, kernels=ran)
-        return folder / "r.warpline", truth
+        return folder / "r.warplens", truth
 
 
 @pytest.mark.slow

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.report.cuda.spools import Finished, api, work
-from warpline import catalog
-from warpline.query import Selection
-from warpline.query import open as open_report
-from warpline.report.finish import finish
-from warpline.testing import spool_writer as sw
-from warpline.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens import catalog
+from warplens.query import Selection
+from warplens.query import open as open_report
+from warplens.report.finish import finish
+from warplens.testing import spool_writer as sw
+from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
 
 GPU = 7_000_000_000_000  # the GPU's clock minus the report's
 TEXTS = {
@@ -88,8 +88,8 @@ def report(
     chunks = [strings, chunk, *(sw.wide(kind, rows) for kind, rows in wide.items() if rows)]
     (tmp_path / folder).mkdir()
     sw.write(tmp_path / folder, sw.spool(chunks, **spool))
-    finish(tmp_path / folder, tmp_path / "r.warpline")
-    return Finished(tmp_path / "r.warpline")
+    finish(tmp_path / folder, tmp_path / "r.warplens")
+    return Finished(tmp_path / "r.warplens")
 
 
 def test_the_first_kernel_of_the_thread_that_it_can_be(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_reports_of_several_ranks(tmp_path: Path) -> None:
             kernels=[kernel(1, 20_000, 30_000)],
             folder=f"spool{rank}",
         )
-    with open_report(tmp_path / "r.warpline") as opened:
+    with open_report(tmp_path / "r.warplens") as opened:
         assert opened.tables["intrakernel_launches"] == 3
         joined = opened.sql(
             """SELECT l.process, count(DISTINCT u.id) AS units, count(*) AS events, bool_and(e.process = k.process) AS own,
@@ -315,7 +315,7 @@ def test_large_tables_are_written_as_such(tmp_path: Path) -> None:
         ("intrakernel_events", ("id", "launch", "unit", "start", "end")),
         ("intrakernel_units", ("id", "launch", "start")),
     ):
-        (file,) = (tmp_path / "r.warpline" / "tables" / table).glob("*.parquet")
+        (file,) = (tmp_path / "r.warplens" / "tables" / table).glob("*.parquet")
         group = pq.ParquetFile(file).metadata.row_group(0)
         found = {group.column(number).path_in_schema: group.column(number) for number in range(group.num_columns)}
         for name in columns:

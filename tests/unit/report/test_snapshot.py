@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.unit.report.recording import recording
-from warpline.cli.opening import opened
-from warpline.errors import ReportError
-from warpline.handover import pending
-from warpline.query import open as open_report
-from warpline.report.finish import finish, snapshot
-from warpline.report.store import open_store
-from warpline.testing import spool_writer as sw
+from warplens.cli.opening import opened
+from warplens.errors import ReportError
+from warplens.handover import pending
+from warplens.query import open as open_report
+from warplens.report.finish import finish, snapshot
+from warplens.report.store import open_store
+from warplens.testing import spool_writer as sw
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def note(tmp_path: Path) -> pending.Pending:
     """A recording that this very process runs."""
     spool = recording(tmp_path / "spool", launch={})
     (spool / "control").write_bytes(sw.control([(400, 450, 1, 5, 0), (500, 0, 5, 0, 0)]))
-    return pending.begin(tmp_path / "r.warpline", spool, name="one")
+    return pending.begin(tmp_path / "r.warplens", spool, name="one")
 
 
 def generations(report: Path) -> list[str]:
@@ -192,7 +192,7 @@ def test_a_full_disk_costs_the_snapshot_and_nothing_else(tmp_path: Path, tmpfs: 
     disk = tmpfs("size=800k")
     spool = recording(tmp_path / "spool", launch={})
     (spool / "control").write_bytes(sw.control([(400, 0, 1, 0, 0)]))
-    note = pending.begin(disk / "r.warpline", spool, name="one")
+    note = pending.begin(disk / "r.warplens", spool, name="one")
     snapshot(note)
     before = generations(note.report)
     with open(disk / "full", "wb", buffering=0) as file, contextlib.suppress(OSError):

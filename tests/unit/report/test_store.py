@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.report.recording import recording
-from warpline.errors import NewerReport, NotAReport, ReportError
-from warpline.handover import pending
-from warpline.query import open as open_report
-from warpline.query.row_groups import stream
-from warpline.report import manifest as manifests
-from warpline.testing.timeline import timeline
+from warplens.errors import NewerReport, NotAReport, ReportError
+from warplens.handover import pending
+from warplens.query import open as open_report
+from warplens.query.row_groups import stream
+from warplens.report import manifest as manifests
+from warplens.testing.timeline import timeline
 
 
 def edit(report: Path, **changes: Any) -> Path:
@@ -26,8 +26,8 @@ def edit(report: Path, **changes: Any) -> Path:
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    timeline(tmp_path / "r.warpline", "main |[step ]")
-    return tmp_path / "r.warpline"
+    timeline(tmp_path / "r.warplens", "main |[step ]")
+    return tmp_path / "r.warplens"
 
 
 def test_what_is_no_report(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_what_is_no_report(tmp_path: Path) -> None:
 
 
 def test_a_newer_report_is_refused_by_name(report: Path) -> None:
-    path = edit(report, version=2, warpline="9.9")
+    path = edit(report, version=2, warplens="9.9")
     with pytest.raises(NewerReport) as caught:
         open_report(report)
     assert str(path) in str(caught.value)
@@ -95,8 +95,8 @@ def test_a_manifest_cannot_point_outside(file: str, report: Path, tmp_path: Path
 def test_files_and_folders_of_a_report_may_be_links_within_it(report: Path, tmp_path: Path) -> None:
     (report / "tables").rename(report / "elsewhere")
     (report / "tables").symlink_to("elsewhere")
-    (tmp_path / "link.warpline").symlink_to(report)
-    with open_report(tmp_path / "link.warpline") as opened:
+    (tmp_path / "link.warplens").symlink_to(report)
+    with open_report(tmp_path / "link.warplens") as opened:
         assert opened.table("nvtx_ranges").num_rows == 1
 
 
@@ -133,7 +133,7 @@ def test_two_parts_with_one_number(report: Path) -> None:
 
 @pytest.mark.slow
 def test_parts_of_other_hosts_are_put_on_the_first_ones_clock(tmp_path: Path) -> None:
-    report = tmp_path / "r.warpline"
+    report = tmp_path / "r.warplens"
     timeline(report, "main |[a]", host="h1", boot_id="b1", part="h1-1-1", origin=1_000_000, realtime_offset=50_000_000)
     timeline(report, "main |  [b]", host="h2", boot_id="b2", part="h2-1-1", origin=9_000_000, realtime_offset=42_001_000)
     timeline(report, "main | !c", host="h1", boot_id="b1", part="h1-2-1", origin=1_000_000, realtime_offset=50_777_000)
@@ -149,7 +149,7 @@ def test_parts_of_other_hosts_are_put_on_the_first_ones_clock(tmp_path: Path) ->
 
 
 def test_opening_finishes_what_nobody_runs(tmp_path: Path) -> None:
-    report = tmp_path / "r.warpline"
+    report = tmp_path / "r.warplens"
     pending.adopt(report, recording(tmp_path / "spool", launch={}), "one")
     heard: list[str] = []
     opened = open_report(report, progress=lambda stage, share: heard.append(stage))
@@ -165,14 +165,14 @@ def test_what_is_still_running_is_left_alone(tmp_path: Path, report: Path) -> No
     assert opened.tables["nvtx_ranges"] == 1
     assert note.id in opened.waiting[0]
     assert spool.exists()
-    alone = tmp_path / "alone.warpline"
+    alone = tmp_path / "alone.warplens"
     pending.begin(alone, spool)
     with pytest.raises(ReportError, match="still being recorded"):
         open_report(alone)
 
 
 def test_a_spool_that_vanished_is_told(tmp_path: Path) -> None:
-    report = tmp_path / "r.warpline"
+    report = tmp_path / "r.warplens"
     pending.adopt(report, tmp_path / "gone", "one")
     with pytest.raises(ReportError, match="is not there") as caught:
         open_report(report)

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from tests.unit.report.recording import NAMES, recording
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.report.finish import finish
-from warpline.testing import spool_writer as sw
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.report.finish import finish
+from warplens.testing import spool_writer as sw
 
 
 def test_a_run_without_any_option_has_one_window(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={})
     (spool / "control").write_bytes(sw.control([(400, 0, 1, 0, 0)]))
-    manifest = finish(spool, tmp_path / "r.warpline")
-    (row,) = open_report(tmp_path / "r.warpline").table("capture_windows").to_pylist()
+    manifest = finish(spool, tmp_path / "r.warplens")
+    (row,) = open_report(tmp_path / "r.warplens").table("capture_windows").to_pylist()
     assert row == {
         "part": 0,
         "number": 1,
@@ -39,8 +39,8 @@ def test_who_opened_which(tmp_path: Path) -> None:
     sw.write(spool, sw.spool([], {"pid": 11, "ppid": 10, "start_ns": 9_000}), pid=11, ticks=9)  # the id of a dead one
     table = [(1_000, 2_000, 3, 3, 10), (2_100, 2_200, 4, 4, 11), (9_500, 9_600, 5, 6, 11), (9_700, 0, 2, 0, 99)]
     (spool / "control").write_bytes(sw.control(table))
-    finish(spool, tmp_path / "r.warpline")
-    report = open_report(tmp_path / "r.warpline")
+    finish(spool, tmp_path / "r.warplens")
+    report = open_report(tmp_path / "r.warplens")
     rows = report.table("capture_windows").to_pylist()
     pids = {row["process"]: (row["pid"], row["start"]) for row in report.table("processes").to_pylist()}
     assert [(row["number"], row["opened_by"], row["closed_by"], pids.get(row["process"])) for row in rows] == [
@@ -56,8 +56,8 @@ def test_each_part_counts_for_itself(tmp_path: Path) -> None:
     for name in ("a", "b"):
         spool = recording(tmp_path / name, launch={})
         (spool / "control").write_bytes(sw.control([(400, 500, 1, 5, 0), (600, 0, 5, 0, 0)]))
-        finish(spool, tmp_path / "r.warpline")
-    rows = open_report(tmp_path / "r.warpline").table("capture_windows", ["part", "number"]).to_pylist()
+        finish(spool, tmp_path / "r.warplens")
+    rows = open_report(tmp_path / "r.warplens").table("capture_windows", ["part", "number"]).to_pylist()
     assert [(row["part"], row["number"]) for row in rows] == [(0, 1), (0, 2), (1, 1), (1, 2)]
 
 
@@ -68,8 +68,8 @@ def test_windows_follow_the_corrected_clock(tmp_path: Path) -> None:
     (spool / "control").write_bytes(sw.control([(20_000, 30_000, 3, 3, 0)], clock=clock))
     lines = [{"counter": t, "monotonic": t + t // 2, "realtime": t} for t in (10_000, 20_000, 40_000)]
     (spool / "clocks.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    finish(spool, tmp_path / "r.warpline")
-    report = open_report(tmp_path / "r.warpline")
+    finish(spool, tmp_path / "r.warplens")
+    report = open_report(tmp_path / "r.warplens")
     for table in ("capture_windows", "nvtx_ranges"):
         assert [(row["start"], row["end"]) for row in report.table(table).to_pylist()] == [(30_000, 45_000)]
 
@@ -79,8 +79,8 @@ def test_impossible_windows_and_no_more_of_them_are_told(tmp_path: Path) -> None
     spool = recording(tmp_path / "spool", launch={})
     table = [(n + 1, n + 2, 3, 3, 0) for n in range(8191)]
     (spool / "control").write_bytes(sw.control([*table, (5, 3, 1, 1, 0)]))
-    finish(spool, tmp_path / "r.warpline")
-    report = open_report(tmp_path / "r.warpline")
+    finish(spool, tmp_path / "r.warplens")
+    report = open_report(tmp_path / "r.warplens")
     assert report.tables["capture_windows"] == 8191
     notes = {row["code"]: row["count"] for row in report.diagnostics.to_pylist()}
     assert (notes["damaged-windows"], notes["no-more-windows"]) == (1, 8192)
@@ -94,8 +94,8 @@ def gated(
     chunks = [NAMES, sw.records(0, records), sw.open_table(0, opened)]
     sw.write(spool, sw.spool(chunks, {"pid": 10}, end_ns=control.pop("ended", 0)))
     (spool / "control").write_bytes(sw.control(windows, **control))
-    finish(spool, tmp_path / "r.warpline")
-    return open_report(tmp_path / "r.warpline")
+    finish(spool, tmp_path / "r.warplens")
+    return open_report(tmp_path / "r.warplens")
 
 
 def ranges(report: Report) -> list[tuple[int, int, bool, bool]]:
@@ -177,8 +177,8 @@ def test_the_end_of_a_flight_is_what_the_launcher_noted_or_what_was_seen_last(tm
         (spool / "control").write_bytes(sw.control([(100, 0, 1, 0, 0)], keep_ns=200))
         if end_ns:
             (spool / "launch.json").write_text(json.dumps({"start_ns": 100, "end_ns": end_ns}))
-        finish(spool, tmp_path / f"{end_ns}.warpline")
-        (row,) = open_report(tmp_path / f"{end_ns}.warpline").table("capture_windows").to_pylist()
+        finish(spool, tmp_path / f"{end_ns}.warplens")
+        (row,) = open_report(tmp_path / f"{end_ns}.warplens").table("capture_windows").to_pylist()
         assert row["start"] == first
 
 
@@ -193,8 +193,8 @@ def test_a_window_cut_to_its_last_seconds_without_a_flight_recorder(tmp_path: Pa
 def test_the_limit_of_the_spool_is_told_once(tmp_path: Path, told: bool) -> None:
     spool = recording(tmp_path / "spool", launch={"diagnostics": [{"code": "max-size", "message": "so"}] if told else []})
     (spool / "control").write_bytes(sw.control([(400, 0, 1, 0, 0)], max_bytes=5 << 20, over=3))
-    finish(spool, tmp_path / "r.warpline")
-    (note,) = [row for row in open_report(tmp_path / "r.warpline").diagnostics.to_pylist() if row["code"] == "max-size"]
+    finish(spool, tmp_path / "r.warplens")
+    (note,) = [row for row in open_report(tmp_path / "r.warplens").diagnostics.to_pylist() if row["code"] == "max-size"]
     assert note["message"] == "so" if told else "--max-size (5 MiB): a file could not grow 3 times" in note["message"]
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from warpline.model.tables import TABLES
-from warpline.query import open as open_report
-from warpline.report import schema
-from warpline.report.writer import PROCESSES_PER_PART, Facts, PartWriter, write_part
+from warplens.model.tables import TABLES
+from warplens.query import open as open_report
+from warplens.report import schema
+from warplens.report.writer import PROCESSES_PER_PART, Facts, PartWriter, write_part
 
 
 def test_every_column_of_the_model_has_an_arrow_type() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.rules.base import Finding
-from warpline.rules.judging import judge
-from warpline.testing.timeline import timeline
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.rules.base import Finding
+from warplens.rules.judging import judge
+from warplens.testing.timeline import timeline
 
 US = 1_000
 ORIGIN = 1_000_000_000
@@ -17,8 +17,8 @@ ORIGIN = 1_000_000_000
 
 def drawn(path: Path, picture: str, **how: Any) -> Report:
     """Return the picture as an open report; a column is 1 us."""
-    timeline(path / "r.warpline", picture, **how)
-    return open_report(path / "r.warpline")
+    timeline(path / "r.warplens", picture, **how)
+    return open_report(path / "r.warplens")
 
 
 def ask(report: Report, rule: str, selection: Selection | None = None, **options: Any) -> list[Finding]:

@@ -8,17 +8,17 @@ import pytest
 
 from tests.gpu_schedule import chaos
 from tests.thorough import few
-from warpline.query import Selection
-from warpline.query import open as open_report
-from warpline.rules.judging import judge
-from warpline.testing.timeline import timeline
+from warplens.query import Selection
+from warplens.query import open as open_report
+from warplens.rules.judging import judge
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("seed", few(range(4)))
 def test_chaos(tmp_path: Path, seed: int) -> None:
-    with open_report(chaos(seed).write(tmp_path / "r.warpline")) as report:
+    with open_report(chaos(seed).write(tmp_path / "r.warplens")) as report:
         for window in [None, (0, 0), (0, 1), (100, 400), (399, 400), (10**9, 2 * 10**9)]:
             judgement = judge(report, Selection(time=window))
             for finding in judgement.findings:
@@ -30,16 +30,16 @@ def test_chaos(tmp_path: Path, seed: int) -> None:
 
 
 def test_the_same_question_has_the_same_answer(tmp_path: Path) -> None:
-    with open_report(chaos(9).write(tmp_path / "r.warpline")) as report:
+    with open_report(chaos(9).write(tmp_path / "r.warplens")) as report:
         first = judge(report, Selection()).as_json()
-    with open_report(tmp_path / "r.warpline") as report:
+    with open_report(tmp_path / "r.warplens") as report:
         assert judge(report, Selection()).as_json() == first
 
 
 @pytest.mark.parametrize("picture", ["main |!mark", "main |<open"])
 def test_what_lasts_no_time_is_not_judged(tmp_path: Path, picture: str) -> None:
-    timeline(tmp_path / "r.warpline", picture, tick_ns=0)
-    with open_report(tmp_path / "r.warpline") as report:
+    timeline(tmp_path / "r.warplens", picture, tick_ns=0)
+    with open_report(tmp_path / "r.warplens") as report:
         judgement = judge(report, Selection())
     assert not judgement.findings
     assert not judgement.silent

@@ -14,10 +14,10 @@ import pytest
 
 from tests.simulated_gpu import Machine
 from tests.thorough import alike
-from warpline.query import Selection
-from warpline.query import open as open_report
-from warpline.report.writer import Facts, write_part
-from warpline.rules.judging import judge
+from warplens.query import Selection
+from warplens.query import open as open_report
+from warplens.report.writer import Facts, write_part
+from warplens.rules.judging import judge
 
 pytestmark = pytest.mark.slow
 
@@ -144,7 +144,7 @@ def test_what_is_won_lies_between(tmp_path: Path, rule: str, seed: int) -> None:
         host = Host()
         program(host, planted, random.Random(seed))
         ends.append(host.end)
-        with open_report(host.told(tmp_path / f"{planted}.warpline")) as report:
+        with open_report(host.told(tmp_path / f"{planted}.warplens")) as report:
             judgement = judge(report, Selection(), [rule])
         assert not judgement.not_judged
         found = [finding for finding in judgement.findings if subject in finding.subject]

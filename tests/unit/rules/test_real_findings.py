@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from warpline.importers.importing import import_file
-from warpline.query import Selection
-from warpline.query import open as open_report
-from warpline.rules.base import Finding
-from warpline.rules.judging import judge
+from warplens.importers.importing import import_file
+from warplens.query import Selection
+from warplens.query import open as open_report
+from warplens.rules.base import Finding
+from warplens.rules.judging import judge
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"the recordings of real GPUs are not here ({FOLDER})")
@@ -28,8 +28,8 @@ Spans = list[tuple[int, int]]
 
 def finding(tmp_path: Path, name: str, rule: str) -> Finding:
     """The only finding of a rule in a recording."""
-    import_file(FOLDER / name, tmp_path / "r.warpline")
-    with open_report(tmp_path / "r.warpline") as report:
+    import_file(FOLDER / name, tmp_path / "r.warplens")
+    with open_report(tmp_path / "r.warplens") as report:
         (found,) = judge(report, Selection(), [rule]).findings
     return found
 

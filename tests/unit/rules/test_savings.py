@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from tests.simulated_gpu import PAGEABLE, PINNED, Machine
 from tests.thorough import examples, few
-from warpline.query import Selection
-from warpline.query import open as open_report
-from warpline.rules.gpus import Gpu
-from warpline.rules.host_calls import Calls, cost
-from warpline.rules.judging import judge
+from warplens.query import Selection
+from warplens.query import open as open_report
+from warplens.rules.gpus import Gpu
+from warplens.rules.host_calls import Calls, cost
+from warplens.rules.judging import judge
 
 pytestmark = pytest.mark.slow
 
@@ -129,12 +129,12 @@ def played(program: Program, planted: bool, speed: tuple[int, int]) -> Machine:
 def test_the_saving_lies_between_what_was_stated(tmp_path: Path, rule: str, program: Program, speed: tuple[int, int]) -> None:
     mistake, twin = played(program, True, speed), played(program, False, speed)
     saved = mistake.end - twin.end
-    with open_report(mistake.write(tmp_path / "mistake.warpline")) as report:
+    with open_report(mistake.write(tmp_path / "mistake.warplens")) as report:
         (finding,) = judge(report, Selection(), [rule]).findings
     assert finding.bound is not None
     assert finding.estimate is not None
     assert finding.estimate / 2 <= saved <= 1.1 * finding.bound
-    with open_report(twin.write(tmp_path / "twin.warpline")) as report:
+    with open_report(twin.write(tmp_path / "twin.warplens")) as report:
         judgement = judge(report, Selection(), [rule])
     assert judgement.findings == ()
     assert not judgement.not_judged

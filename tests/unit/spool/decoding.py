@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from warpline.report.process_tables import ProcessTables
-from warpline.spool.reader import SpoolFile
-from warpline.testing import spool_writer as sw
+from warplens.report.process_tables import ProcessTables
+from warplens.spool.reader import SpoolFile
+from warplens.testing import spool_writer as sw
 
 Rows = list[dict[str, Any]]
 

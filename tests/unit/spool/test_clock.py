@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.spool.decoding import decode
-from warpline.spool import clock as clocks
-from warpline.spool import desk
-from warpline.spool.clock import ClockSample
-from warpline.spool.layout import Clock
-from warpline.testing import spool_writer as sw
+from warplens.spool import clock as clocks
+from warplens.spool import desk
+from warplens.spool.clock import ClockSample
+from warplens.spool.layout import Clock
+from warplens.testing import spool_writer as sw
 
 TSC = Clock("tsc", 10, 1000, 500, 512)  # half a ns per tick
 

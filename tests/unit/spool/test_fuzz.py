@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.thorough import examples, few
 from tests.unit.spool.decoding import decode, decode_all
 from tests.unit.spool.test_golden import golden
-from warpline.errors import SpoolError
-from warpline.model.nvtx_tables import NVTX_TABLES
-from warpline.testing import spool_writer as sw
+from warplens.errors import SpoolError
+from warplens.model.nvtx_tables import NVTX_TABLES
+from warplens.testing import spool_writer as sw
 
 NAMES = sw.strings({1: "step", 2: "load", 3: "é", 4: b"\xff"})
 ABOUT = [
@@ -46,7 +46,7 @@ _ENTRIES = [{"name": "a", "type": 17}, {"name": "b", "type": 12, "flags": 0x30, 
 DEFINED = sw.strings(
     {
         11: sw.definition("schema", name="s", type=1, entries=_ENTRIES[::2]),
-        12: sw.definition("schema", name="warpline.json", type=2, entries=_ENTRIES),
+        12: sw.definition("schema", name="warplens.json", type=2, entries=_ENTRIES),
         13: sw.definition("counter", name="c", schema=1 << 24, scope=1 << 32, semantics=[{"id": 5, "flags": 0xFFF, "min": -1e300}]),
         14: sw.definition("scope", path="here", parent=1 << 32),
         15: sw.definition("task", name="t", library="asyncio", parent=7),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warpline.report.columns import slice_table
-from warpline.report.domains import Domains
-from warpline.spool.reader import SpoolFile
+from warplens.report.columns import slice_table
+from warplens.report.domains import Domains
+from warplens.spool.reader import SpoolFile
 
 # Offset in the file -> bytes. All the rest is zero.
 HEADER = {
-    0x00: "57 41 52 50 53 50 4c 31  03 00 00 00  00 20 00 00  00 10 00 00",  # WARPSPL1, version 3, first chunk 8192, JSON at 4096
+    0x00: "57 4c 53 50 4f 4f 4c 31  03 00 00 00  00 20 00 00  00 10 00 00",  # WLSPOOL1, version 3, first chunk 8192, JSON at 4096
     0x18: "00 00 00 00  00 00 00 00",  # monotonic clock
     0x38: "00 60 00 00 00 00 00 00  00 60 00 00 00 00 00 00",  # reserved and handed out: 24576
     0x48: "e8 03 00 00 00 00 00 00",  # ended at 1000

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from warpline.spool.lives import Life, fold, lives
-from warpline.spool.registry import read_register
-from warpline.testing.spool_writer import process_record as record
+from warplens.spool.lives import Life, fold, lives
+from warplens.spool.registry import read_register
+from warplens.testing.spool_writer import process_record as record
 
 
 def told(folder: Path, *records: bytes, primary: int | None = 7) -> list[Life]:

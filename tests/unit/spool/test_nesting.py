@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.thorough import examples, few
 from tests.unit.spool.decoding import decode
 from tests.unit.spool.oracle import Range, overlap, place
-from warpline.spool import desk
-from warpline.testing import spool_writer as sw
+from warplens.spool import desk
+from warplens.testing import spool_writer as sw
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.spool.decoding import decode
-from warpline.errors import SpoolError
-from warpline.spool.reader import SpoolFile
-from warpline.testing import spool_writer as sw
+from warplens.errors import SpoolError
+from warplens.spool.reader import SpoolFile
+from warplens.testing import spool_writer as sw
 
 NAMES = sw.strings({1: "step", 2: "load", 3: "train", 4: "io", 5: "worker", 6: "python"})
 
@@ -171,9 +171,9 @@ def test_a_file_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
     ("data", "said"),
     [
         (b"", "ends at 0 bytes"),
-        (b"WARPSPL1", "ends at 8 bytes"),
-        (b"x" * 8192, "offset 0 does not hold WARPSPL1"),
-        (b"WARPSPL1" + struct.pack("<I", 4) + bytes(8192), "version 4"),
+        (b"WLSPOOL1", "ends at 8 bytes"),
+        (b"x" * 8192, "offset 0 does not hold WLSPOOL1"),
+        (b"WLSPOOL1" + struct.pack("<I", 4) + bytes(8192), "version 4"),
         (sw.spool([])[:4096], "offset 4096: the description of the records is broken"),
         (sw.spool([]).replace(b'"range"', b'"renge"'), "offset 4096: the description of the records is broken"),
         (sw.spool([]).replace(b'"u8", 16', b'"u8", 39'), "the field end has type u8 at 39"),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from warpline.spool import lives as living
-from warpline.spool.registry import EXIT, PROGRAM, Entry, read_register
-from warpline.testing.spool_writer import process_record as record
+from warplens.spool import lives as living
+from warplens.spool.registry import EXIT, PROGRAM, Entry, read_register
+from warplens.testing.spool_writer import process_record as record
 
 
 def write(folder: Path, *records: bytes) -> Path:

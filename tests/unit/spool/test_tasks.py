@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.thorough import examples, few
 from tests.unit.spool.decoding import decode, decode_all
 from tests.unit.spool.oracle import Tasked, parents
-from warpline.testing import spool_writer as sw
+from warplens.testing import spool_writer as sw
 
 _numbers = st.tuples(st.integers(0, 30), st.integers(0, 12), st.integers(0, 1), st.integers(0, 2), st.booleans(), st.integers(0, 12))
 programs = st.tuples(

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpline.spool.reader import SpoolFile
-from warpline.spool.wide import FIELDS
-from warpline.testing import spool_writer as sw
-from warpline.testing.wide_records import WIDE
+from warplens.spool.reader import SpoolFile
+from warplens.spool.wide import FIELDS
+from warplens.testing import spool_writer as sw
+from warplens.testing.wide_records import WIDE
 
 CALLS = [{"start": 10 * number, "end": 10 * number + 5, "correlation": number, "tid": 7, "result": -number} for number in range(1, 200)]
 
@@ -55,8 +55,8 @@ def test_every_field_of_every_type(tmp_path: Path) -> None:
 
 
 def test_columns_and_rows_of_many_chunks_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warpline.spool.wide._GATHERED", 300)
-    monkeypatch.setattr("warpline.spool.wide._RELEASE_EVERY", 1_000)
+    monkeypatch.setattr("warplens.spool.wide._GATHERED", 300)
+    monkeypatch.setattr("warplens.spool.wide._RELEASE_EVERY", 1_000)
     chunks = [sw.wide("cuda_api", CALLS[first : first + 30], sequence=100 - first // 30) for first in range(0, len(CALLS), 30)]
     chunks.insert(1, sw.wide("cuda_kernel", [{"start": 5, "end": 6}]))
     with SpoolFile(sw.write(tmp_path, sw.spool(chunks))) as spool:
@@ -145,7 +145,7 @@ def test_calls_are_the_last_that_was_seen_of_a_process(tmp_path: Path) -> None:
 
 def test_the_agent_describes_records_as_the_tests_write_them(tmp_path: Path) -> None:
     """Where our writer and format.h part ways, everything here proves nothing."""
-    headers = Path(__file__).parents[3] / "native" / "include" / "warpline"
+    headers = Path(__file__).parents[3] / "native" / "include" / "warplens"
     source = "".join((headers / name).read_text() for name in ("cuda_records.h", "cpu_records.h", "intrakernel_records.h"))
     for kind, about in WIDE.items():
         record = "".join(part.capitalize() for part in kind.split("_")) + "Record"

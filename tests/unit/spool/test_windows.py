@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from warpline.handover import control_layout as layout
-from warpline.spool import windows
-from warpline.spool.directory import read_control
-from warpline.spool.windows import Capture, Window, read_capture
-from warpline.testing import spool_writer as sw
+from warplens.handover import control_layout as layout
+from warplens.spool import windows
+from warplens.spool.directory import read_control
+from warplens.spool.windows import Capture, Window, read_capture
+from warplens.testing import spool_writer as sw
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -114,9 +114,9 @@ def test_the_places_are_those_of_the_agents_header(tmp_path: Path) -> None:
     source = tmp_path / "places.cpp"
     fields = ("processes", "failed", "error", "lost", "not_chained", "gate", "trigger", "keep_ns", "max_bytes", "bytes", "over")
     source.write_text(
-        '#include "warpline/format.h"\n#include <cstdio>\nint main() {\n'
-        + "".join(f'  std::printf("%zu ", offsetof(warpline::ControlPage, {name}));\n' for name in fields)
-        + '  std::printf("%zu %zu %zu\\n", warpline::kControlWindows, warpline::kControlSize, warpline::kWindows);\n}\n'
+        '#include "warplens/format.h"\n#include <cstdio>\nint main() {\n'
+        + "".join(f'  std::printf("%zu ", offsetof(warplens::ControlPage, {name}));\n' for name in fields)
+        + '  std::printf("%zu %zu %zu\\n", warplens::kControlWindows, warplens::kControlSize, warplens::kWindows);\n}\n'
     )
     program = tmp_path / "places"
     compiler = ["g++", "-std=c++20", "-Wno-invalid-offsetof", f"-I{ROOT}/native/include"]

@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 Row = dict[str, Any]
 ORIGIN, TICK = 1_000_000, 1_000
@@ -42,8 +42,8 @@ def tell(path: Path, seed: int = 1, rows: int = 300, **tables: list[Row]) -> Rep
         "python_calls": _nested(rng, _python_call),
         **tables,
     }
-    timeline(path / "r.warpline", PICTURE, tick_ns=TICK, origin=ORIGIN, tables=made, ranks={"": 0, "1": 1})
-    return open_report(path / "r.warpline")
+    timeline(path / "r.warplens", PICTURE, tick_ns=TICK, origin=ORIGIN, tables=made, ranks={"": 0, "1": 1})
+    return open_report(path / "r.warplens")
 
 
 def _happening(rng: random.Random, count: int, more: Any) -> list[Row]:

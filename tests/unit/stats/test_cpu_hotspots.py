@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from tests.unit.stats.cpu_story import Row, tell
-from warpline import catalog
-from warpline.cli.group import commands
-from warpline.errors import MissingData, UsageError
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.stats.base import notes
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.cli.group import commands
+from warplens.errors import MissingData, UsageError
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.stats.base import notes
+from warplens.testing.timeline import timeline
 
 ALL: dict[str, Any] = {"min_percent": 0.0}
 
@@ -172,8 +172,8 @@ def test_the_profile_of_waiting(tmp_path: Path) -> None:
         main    |[step         ]
         main:os |(read:/a<main;load )(poll<main )(sleep )
     """
-    timeline(tmp_path / "r.warpline", picture, tick_ns=1000)
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", picture, tick_ns=1000)
+    report = open_report(tmp_path / "r.warplens")
     found = {row["Name"]: (row["Self (ns)"], row["Total (ns)"], row["Samples"]) for row in hotspots(report, kind="osrt")}
     assert found == {"load": (20_000, 20_000, 1), "main": (12_000, 32_000, 2)}
     part = {row["Name"]: row["Self (ns)"] for row in hotspots(report, Selection(nvtx=("step", None, None)), kind="osrt")}

@@ -9,13 +9,13 @@ import pytest
 
 from tests.unit.query.simulated import LATENCY, program, run, write
 from tests.unit.stats.drawing import line, op
-from warpline import catalog
-from warpline.errors import MissingData, UsageError
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.critical import syncs
-from warpline.stats.base import notes
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData, UsageError
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.critical import syncs
+from warplens.stats.base import notes
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -25,8 +25,8 @@ Row = dict[str, Any]
 
 
 def drawn(path: Path, *lines: str, **more: Any) -> Report:
-    timeline(path / "r.warpline", "\n".join(lines), tick_ns=TICK, origin=ORIGIN, **more)
-    return open_report(path / "r.warpline")
+    timeline(path / "r.warplens", "\n".join(lines), tick_ns=TICK, origin=ORIGIN, **more)
+    return open_report(path / "r.warplens")
 
 
 def stat(report: Report, name: str = "critical_path", selection: Selection | None = None, **options: Any) -> list[Row]:
@@ -232,7 +232,7 @@ def test_rows_are_whole_on_a_random_program(tmp_path: Path) -> None:
 
     threads = program(random.Random(3), processes=2, collectives=True)
     happened = run(threads)
-    report = open_report(write(tmp_path / "r.warpline", happened, threads, ranks={"p0": 0, "p1": 1}))
+    report = open_report(write(tmp_path / "r.warplens", happened, threads, ranks={"p0": 0, "p1": 1}))
     for by in ("name", "kind", "place", "range"):
         assert sum(row["Time (ns)"] for row in stat(report, by=by, rows=0)) == happened.end
     first = stat(report, rows=2)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.stats.base import notes
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.stats.base import notes
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -39,8 +39,8 @@ def rows(report: Report, stat: str, selection: Selection | None = None, **option
 
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
-    timeline(tmp_path / "r.warpline", PICTURE, cuda=KERNELS)
-    return open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", PICTURE, cuda=KERNELS)
+    return open_report(tmp_path / "r.warplens")
 
 
 def test_every_launch_with_its_times(report: Report) -> None:
@@ -98,10 +98,10 @@ def test_a_filter_takes_launches_from_call_to_kernel(report: Report) -> None:
 
 
 def test_without_calls_or_kernels_it_says_so(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "gpu0.7 |(gemm )")
-    timeline(tmp_path / "s.warpline", "main |[x ]")
+    timeline(tmp_path / "r.warplens", "gpu0.7 |(gemm )")
+    timeline(tmp_path / "s.warplens", "main |[x ]")
     for stat in ("cuda_kern_exec_trace", "cuda_kern_exec_sum"):
         with pytest.raises(MissingData, match=r"^does not contain the API calls that its kernels were launched by"):
-            rows(open_report(tmp_path / "r.warpline"), stat)
+            rows(open_report(tmp_path / "r.warplens"), stat)
         with pytest.raises(MissingData, match=r"^does not contain CUDA kernel data\.$"):
-            rows(open_report(tmp_path / "s.warpline"), stat)
+            rows(open_report(tmp_path / "s.warplens"), stat)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.stats.base import notes
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.stats.base import notes
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -23,8 +23,8 @@ def rows(report: Report, stat: str, selection: Selection | None = None, **option
 
 
 def drawn(path: Path, picture: str, **more: Any) -> Report:
-    timeline(path / "r.warpline", picture, origin=5_000_000, **more)
-    return open_report(path / "r.warpline")
+    timeline(path / "r.warplens", picture, origin=5_000_000, **more)
+    return open_report(path / "r.warplens")
 
 
 UNIFIED: dict[str, dict[str, Any]] = {

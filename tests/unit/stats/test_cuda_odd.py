@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from tests.thorough import alike
-from warpline import catalog
-from warpline.errors import MissingData, WarplineError
-from warpline.model.cuda_tables import CUDA_TABLES
-from warpline.model.table import Column
-from warpline.model.tables import TABLES
-from warpline.query import Selection
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData, WarplensError
+from warplens.model.cuda_tables import CUDA_TABLES
+from warplens.model.table import Column
+from warplens.model.tables import TABLES
+from warplens.query import Selection
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -53,14 +53,14 @@ def odd(path: Path, seed: int, most: int) -> None:
 
 @pytest.mark.parametrize(("seed", "most"), alike([(0, 1 << 64), (1, 1 << 64), (2, 1 << 40), (3, 1 << 40)], (0, 1 << 64), (2, 1 << 40)))
 def test_anything_at_all(tmp_path: Path, seed: int, most: int) -> None:
-    odd(tmp_path / "r.warpline", seed, most)
-    report = open_report(tmp_path / "r.warpline")
+    odd(tmp_path / "r.warplens", seed, most)
+    report = open_report(tmp_path / "r.warplens")
     computed = 0
     for unit in STATS:
         for selection in (Selection(), Selection.parse("0s/1s")):
             try:
                 table = unit.load().table(report, selection)
-            except WarplineError:
+            except WarplensError:
                 continue
             table.validate(full=True)
             computed += 1
@@ -69,10 +69,10 @@ def test_anything_at_all(tmp_path: Path, seed: int, most: int) -> None:
 
 def test_ids_that_lead_nowhere_belong_to_no_range(tmp_path: Path) -> None:
     picture = "main |[step    ]\nmain:api | (cudaLaunchKernel#1)\ngpu0.7 |     (gemm#1 ) (gemm#2 )"
-    timeline(tmp_path / "r.warpline", picture, cuda={"#2": {"api": 1 << 40}})
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", picture, cuda={"#2": {"api": 1 << 40}})
+    report = open_report(tmp_path / "r.warplens")
     (row,) = catalog.find("stats.tables", "nvtx_kern_sum").load().table(report, Selection()).to_pylist()
     assert row["Kern Inst"] == 1
-    timeline(tmp_path / "s.warpline", picture, cuda={"gemm": {"api": 1 << 40}})
+    timeline(tmp_path / "s.warplens", picture, cuda={"gemm": {"api": 1 << 40}})
     with pytest.raises(MissingData):
-        catalog.find("stats.tables", "nvtx_kern_sum").load().table(open_report(tmp_path / "s.warpline"), Selection())
+        catalog.find("stats.tables", "nvtx_kern_sum").load().table(open_report(tmp_path / "s.warplens"), Selection())

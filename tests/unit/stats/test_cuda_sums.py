@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from warpline import catalog
-from warpline.cli.group import commands
-from warpline.errors import MissingData, UsageError
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.stats.base import notes
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.cli.group import commands
+from warplens.errors import MissingData, UsageError
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.stats.base import notes
+from warplens.testing.timeline import timeline
 
 PICTURE = """
 main       |[step                    ]
@@ -40,8 +40,8 @@ def rows(report: Report, stat: str, selection: Selection | None = None, **option
 
 
 def drawn(path: Path, picture: str = PICTURE, **more: Any) -> Report:
-    timeline(path / "r.warpline", picture, cuda=NAMES, **more)
-    return open_report(path / "r.warpline")
+    timeline(path / "r.warplens", picture, cuda=NAMES, **more)
+    return open_report(path / "r.warplens")
 
 
 @pytest.fixture
@@ -182,17 +182,17 @@ def test_graphs_without_their_kernels_are_noted(report: Report, tmp_path: Path) 
     for table in tables.values():
         assert notes(table(report, Selection())) == [graphs]
         assert notes(table(report, Selection.parse("/30us"))) == []
-    timeline(tmp_path / "g.warpline", "main |[step    ]\nmain:api |(cudaGraphLaunch#1)\ngpu0.7 |  (graph#1 )")
+    timeline(tmp_path / "g.warplens", "main |[step    ]\nmain:api |(cudaGraphLaunch#1)\ngpu0.7 |  (graph#1 )")
     for table in (*tables.values(), catalog.find("stats.tables", "cuda_kern_exec_sum").load().table):
         with pytest.raises(MissingData, match=rf"^does not contain CUDA kernel data: {graphs}$"):
-            table(open_report(tmp_path / "g.warpline"), Selection())
+            table(open_report(tmp_path / "g.warplens"), Selection())
 
 
 @pytest.mark.slow
 def test_hosts_are_told_apart(tmp_path: Path) -> None:
     for host in ("one", "two"):
-        timeline(tmp_path / "r.warpline", "gpu0.7 |(gemm )", part=f"{host}-1-1", host=host, boot_id=host)
-    found = rows(open_report(tmp_path / "r.warpline"), "cuda_gpu_kern_sum")
+        timeline(tmp_path / "r.warplens", "gpu0.7 |(gemm )", part=f"{host}-1-1", host=host, boot_id=host)
+    found = rows(open_report(tmp_path / "r.warplens"), "cuda_gpu_kern_sum")
     assert [(row["Host"], row["PID"], row["Time (%)"]) for row in found] == [("one", 100, 100), ("two", 100, 100)]
     assert "Device" not in found[0]  # of each process the same one
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -41,8 +41,8 @@ def rows(report: Report, stat: str, selection: Selection | None = None, **option
 
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
-    timeline(tmp_path / "r.warpline", PICTURE, cuda=DETAILS)
-    return open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", PICTURE, cuda=DETAILS)
+    return open_report(tmp_path / "r.warplens")
 
 
 def test_calls_in_order(report: Report) -> None:
@@ -84,14 +84,14 @@ def test_other_names_of_kernels(report: Report) -> None:
 
 
 def test_operations_of_several_processes_have_a_pid(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "a/gpu0.7 |(gemm)\nb/gpu0.7 | (gemm)")
-    found = rows(open_report(tmp_path / "r.warpline"), "cuda_gpu_trace")
+    timeline(tmp_path / "r.warplens", "a/gpu0.7 |(gemm)\nb/gpu0.7 | (gemm)")
+    found = rows(open_report(tmp_path / "r.warplens"), "cuda_gpu_trace")
     assert [(row["PID"], row["Device"][-3:]) for row in found] == [(100, "(0)"), (101, "(0)")]
 
 
 def test_a_report_without_such_data_says_so(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[step ]")
-    plain = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", "main |[step ]")
+    plain = open_report(tmp_path / "r.warplens")
     with pytest.raises(MissingData, match=r"^does not contain CUDA trace data\.$"):
         rows(plain, "cuda_api_trace")
     with pytest.raises(MissingData, match=r"^does not contain CUDA kernel or GPU memory data\.$"):

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from tests.unit.stats.drawing import line
-from warpline import catalog
-from warpline.errors import MissingData, UsageError
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.memory_levels import Level
-from warpline.stats.base import notes
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData, UsageError
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.memory_levels import Level
+from warplens.stats.base import notes
+from warplens.testing.timeline import timeline
 
 TICK, ORIGIN = 1_000, 1_000_000_000
 MB = 1_000_000
@@ -49,8 +49,8 @@ def test_levels_of_tensors_and_of_cuda(tmp_path: Path) -> None:
         tensor(2, 55, 1, -5, allocated=110, reserved=200 * MB),
         tensor(3, 90, 2, -10, allocated=100, reserved=150 * MB),
     ]
-    timeline(tmp_path / "r.warpline", "\n".join(picture), tick_ns=TICK, origin=ORIGIN, tables={"tensor_memory": rows})
-    with open_report(tmp_path / "r.warpline") as report:
+    timeline(tmp_path / "r.warplens", "\n".join(picture), tick_ns=TICK, origin=ORIGIN, tables={"tensor_memory": rows})
+    with open_report(tmp_path / "r.warplens") as report:
         found = stat(report, bins=5)
         assert [row["Start (ns)"] // TICK for row in found] == [0, 20, 40, 60, 80]
         assert [row["Tensors (MB)"] for row in found] == [0, 115, 115, 110, 110]
@@ -75,15 +75,15 @@ def test_levels_of_tensors_and_of_cuda(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_totals_that_were_not_recorded_are_counted(tmp_path: Path) -> None:
     rows = [tensor(0, 1, 1, 5), tensor(1, 2, 2, 7), tensor(2, 3, 1, -5), tensor(3, 4, 1, 1)]
-    timeline(tmp_path / "r.warpline", "main |[step   ]", tick_ns=TICK, origin=ORIGIN, tables={"tensor_memory": rows})
-    with open_report(tmp_path / "r.warpline") as report:
+    timeline(tmp_path / "r.warplens", "main |[step   ]", tick_ns=TICK, origin=ORIGIN, tables={"tensor_memory": rows})
+    with open_report(tmp_path / "r.warplens") as report:
         assert [row["Tensors (MB)"] for row in stat(report, bins=9)] == [0, 5, 12, 7, 8, 8, 8, 8, 8]
         assert [(row["Memory (MB)"], row["Allocations"]) for row in stat(report, peak=True)] == [(12, 2)]
 
 
 def test_what_cannot_be_answered(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[step   ]")
-    with open_report(tmp_path / "r.warpline") as report:
+    timeline(tmp_path / "r.warplens", "main |[step   ]")
+    with open_report(tmp_path / "r.warplens") as report:
         with pytest.raises(MissingData, match="does not contain GPU memory data"):
             stat(report)
         with pytest.raises(UsageError, match="bins=0"):

@@ -10,11 +10,11 @@ import pytest
 
 from tests.gpu_schedule import Schedule, chaos
 from tests.thorough import few
-from warpline import catalog
-from warpline.errors import MissingData, UsageError
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.kernel_classes import class_of
+from warplens import catalog
+from warplens.errors import MissingData, UsageError
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.kernel_classes import class_of
 
 Row = dict[str, Any]
 STATS = (
@@ -45,7 +45,7 @@ def overlapping(tmp_path: Path) -> Report:
     late = schedule.call(0, 280, 290)
     schedule.kernel(late, 340, 440, stream=7, name="relu")
     schedule.end = 500
-    return open_report(schedule.write(tmp_path / "r.warpline"))
+    return open_report(schedule.write(tmp_path / "r.warplens"))
 
 
 def test_gpu_utilization(overlapping: Report) -> None:
@@ -120,7 +120,7 @@ def test_queue_length(tmp_path: Path) -> None:
     schedule.kernel(calls[3], 140, 145)
     schedule.kernel(calls[3], 150, 160)
     schedule.kernel(None, 170, 180)
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     (row,) = asked(report, "queue_length", limit=3)
     area = 10 * 1 + 10 * 2 + 10 * 3 + 70 * 4 + 10 * 3 + 20 * 2 + 10 * 1
     assert (row["Max"], row["Launches"], row["Span (ns)"], row["Med"]) == (4, 4, 140, 3)
@@ -138,7 +138,7 @@ def test_launch_latency(tmp_path: Path) -> None:
     schedule.kernel(schedule.call(0, 60, 70), 210, 300)  # behind another
     schedule.copy(schedule.call(0, 310, 320), 330, 340)
     schedule.kernel(schedule.call(0, 400, 410), 600, 700)  # free and late
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     (row,) = asked(report, "launch_latency", late=150, slow_call=9)
     assert (row["Launches"], row["Free"], row["Queued"]) == (4, 3, 1)
     assert [row[f"Lat {name} (ns)"] for name in ("Avg", "Med", "Min", "Max")] == [pytest.approx(235 / 3), 30, 5, 200]
@@ -154,7 +154,7 @@ def test_memory_bandwidth(tmp_path: Path) -> None:
     schedule.copy(None, 300, 400, kind="DtoD", bytes=1_000_000)
     schedule.rows.setdefault("memsets", [])
     schedule.end = 1000
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     within, to_device = sorted(asked(report, "memory_bandwidth"), key=lambda row: row["Operation"])
     assert (to_device["Total (MB)"], to_device["Count"]) == (pytest.approx(0.3001), 3)
     assert to_device["While Busy (MB/s)"] == pytest.approx(300_100 / 160 * 1000)
@@ -174,7 +174,7 @@ def test_memory_bandwidth(tmp_path: Path) -> None:
 def test_the_peak_of_a_known_device(tmp_path: Path) -> None:
     schedule = Schedule()
     schedule.memset(None, 0, 100)
-    report = open_report(schedule.write(tmp_path / "r.warpline", memory_bandwidth=3_000_000_000_000))
+    report = open_report(schedule.write(tmp_path / "r.warplens", memory_bandwidth=3_000_000_000_000))
     (row,) = asked(report, "memory_bandwidth")
     assert row["Device Peak (MB/s)"] == pytest.approx(3_000_000)
 
@@ -183,7 +183,7 @@ def test_the_peak_of_a_known_device(tmp_path: Path) -> None:
 def test_nothing_to_say(tmp_path: Path, name: str) -> None:
     schedule = Schedule()
     schedule.call(0, 0, 10)
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     with pytest.raises(MissingData, match="does not contain"):
         asked(report, name)
     with pytest.raises(UsageError, match=r"by=colour.*device"):
@@ -220,7 +220,7 @@ def placed(row: Row, stream: bool) -> tuple[int, ...]:
 @pytest.mark.parametrize("seed", few(range(3)))
 def test_parts_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
     schedule = chaos(seed)
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     slow = Slow(schedule, by == "stream")
     parts = {placed(row, by == "stream"): row for row in asked(report, "temporal_breakdown", by=by)}
     kinds = {(placed(row, by == "stream"), row["Kind"]): row for row in asked(report, "kernel_breakdown", by=by)}
@@ -252,7 +252,7 @@ def test_parts_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_overlap_of_random_schedules(tmp_path: Path, seed: int) -> None:
     schedule = chaos(50 + seed)
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     whole, slow = Slow(schedule, False), Slow(schedule, True)
     ours = {"communication": {"communication"}, "memory": {"copy", "memset"}}
     for row in asked(report, "comm_comp_overlap"):
@@ -275,7 +275,7 @@ def test_overlap_of_random_schedules(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("seed", few(range(3)))
 def test_queues_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
     schedule = chaos(80 + seed)
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     calls = {row["id"]: row for row in schedule.rows["cuda_api"]}
     waiting: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
     for table in ("kernels", "memcpys", "memsets"):
@@ -305,7 +305,7 @@ def test_queues_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
 def test_processes_and_ranks_add_up_their_gpus(tmp_path: Path) -> None:
     schedule = chaos(3)
     schedule.ranks = {0: 5, 1: 5}
-    report = open_report(schedule.write(tmp_path / "r.warpline"))
+    report = open_report(schedule.write(tmp_path / "r.warplens"))
     for name, column in (
         ("gpu_utilization", "Total Time (ns)"),
         ("temporal_breakdown", "Compute (ns)"),

@@ -11,10 +11,10 @@ import pytest
 
 from tests.gpu_truth import Gpu, of_kineto, of_nsys
 from tests.real_recordings import some
-from warpline import catalog
-from warpline.importers.importing import import_file
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
+from warplens import catalog
+from warplens.importers.importing import import_file
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data"
 _LACKING = pytest.mark.skip(reason=f"the recordings of real GPUs are not here ({FOLDER})")
@@ -44,7 +44,7 @@ class Both:
 
 @pytest.fixture(scope="module", params=FILES)
 def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
-    file, report = FOLDER / request.param, tmp_path_factory.mktemp("real") / "run.warpline"
+    file, report = FOLDER / request.param, tmp_path_factory.mktemp("real") / "run.warplens"
     import_file(file, report)
     return Both(open_report(report), of_nsys(file) if file.suffix == ".sqlite" else of_kineto(file))
 

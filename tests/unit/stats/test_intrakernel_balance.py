@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.kernel_story import Launch, Story, chance
-from warpline import catalog
-from warpline.query import Selection
-from warpline.query import open as open_report
-from warpline.query.intrakernel.launches import launches
-from warpline.rules.base import Finding
-from warpline.rules.judging import judge
+from warplens import catalog
+from warplens.query import Selection
+from warplens.query import open as open_report
+from warplens.query.intrakernel.launches import launches
+from warplens.rules.base import Finding
+from warplens.rules.judging import judge
 
 WAVE, IMBALANCE = "intrakernel_tail_wave", "intrakernel_imbalance"
 
@@ -27,14 +27,14 @@ def waves(launch: Launch, blocks: int, sms: int, length: int = 100, at_once: int
 
 
 def findings(path: Path, story: Story, rule: str, **options: Any) -> list[Finding]:
-    with open_report(story.write(path / "r.warpline")) as report:
+    with open_report(story.write(path / "r.warplens")) as report:
         judgement = judge(report, Selection(), [rule], {rule: options})
     assert not judgement.not_judged
     return list(judgement.findings)
 
 
 def imbalance(path: Path, story: Story, selection: Selection | None = None) -> list[dict[str, Any]]:
-    with open_report(story.write(path / "i.warpline")) as report:
+    with open_report(story.write(path / "i.warplens")) as report:
         found: list[dict[str, Any]] = (
             catalog.find("stats.tables", "intrakernel_imbalance").load().table(report, selection or Selection()).to_pylist()
         )
@@ -103,7 +103,7 @@ def test_where_blocks_are_missing_it_is_not_judged(tmp_path: Path, how: dict[str
     waves(story.launch(end=300, **how), 9, 4)
     (row,) = imbalance(tmp_path, story)
     assert row["Waves"] is row["Lost (ns)"] is None
-    with open_report(story.write(tmp_path / "r.warpline")) as report:
+    with open_report(story.write(tmp_path / "r.warplens")) as report:
         judgement = judge(report, Selection(), [WAVE, IMBALANCE])
     assert set(judgement.not_judged.values()) == {"has only some of the blocks of its kernels."}
 
@@ -111,7 +111,7 @@ def test_where_blocks_are_missing_it_is_not_judged(tmp_path: Path, how: dict[str
 def test_a_launch_at_the_edge_of_the_selection_counts_with_the_share_inside(tmp_path: Path) -> None:
     story = Story()
     waves(story.launch(end=300), 9, 4)
-    with open_report(story.write(tmp_path / "r.warpline")) as report:
+    with open_report(story.write(tmp_path / "r.warplens")) as report:
         (finding,) = judge(report, Selection(time=(200, 300)), [WAVE]).findings
     assert (finding.bound, finding.estimate) == (25, 25)
 
@@ -148,5 +148,5 @@ def test_launches_are_told_apart(tmp_path: Path) -> None:
     for name, device in (("gemm", 0), ("gemm", 1), (None, None)):
         waves(story.launch(name, device=device, end=300), 9, 4)
     assert {finding.subject for finding in findings(tmp_path, story, WAVE)} == {"gemm on GPU 0", "gemm on GPU 1", "buffer 1"}
-    with open_report(tmp_path / "r.warpline") as report:
+    with open_report(tmp_path / "r.warplens") as report:
         assert launches(report, Selection()).name(2) == "buffer 1"

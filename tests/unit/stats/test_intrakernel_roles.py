@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-import warpline.query.intrakernel.blocks as blocks
+import warplens.query.intrakernel.blocks as blocks
 from tests.kernel_story import Story, chance
 from tests.thorough import few
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Selection
-from warpline.query import open as open_report
-from warpline.query.intrakernel.roles import is_wait, words
-from warpline.rules.judging import judge
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Selection
+from warplens.query import open as open_report
+from warplens.query.intrakernel.roles import is_wait, words
+from warplens.rules.judging import judge
 
 Row = dict[str, Any]
 
 
 def asked(path: Path, story: Story, name: str, **options: Any) -> list[Row]:
-    with open_report(story.write(path / "r.warpline")) as report:
+    with open_report(story.write(path / "r.warplens")) as report:
         found: list[Row] = catalog.find("stats.tables", name).load().table(report, Selection(), **options).to_pylist()
     return found
 
@@ -138,7 +138,7 @@ STARVED = "intrakernel_starved_consumer"
 
 
 def test_a_starved_consumer(tmp_path: Path) -> None:
-    with open_report(pipeline(ctas=3, launches=2).write(tmp_path / "r.warpline")) as report:
+    with open_report(pipeline(ctas=3, launches=2).write(tmp_path / "r.warplens")) as report:
         (finding,) = judge(report, Selection(), [STARVED]).findings
     assert (finding.subject, finding.occurrences) == ("gemm", 2)
     assert (finding.bound, finding.estimate) == (160, 160)  # each SM is held up for 80 in each launch
@@ -149,7 +149,7 @@ def test_two_blocks_of_an_sm_that_wait_at_once_hold_it_up_once(tmp_path: Path) -
     story = pipeline(ctas=3)
     for unit in story.launches[0].units:
         unit.row["sm"] //= 2  # blocks 0 and 1 share one
-    with open_report(story.write(tmp_path / "r.warpline")) as report:
+    with open_report(story.write(tmp_path / "r.warplens")) as report:
         (finding,) = judge(report, Selection(), [STARVED]).findings
     assert (finding.bound, finding.estimate) == (80, 80)
 
@@ -159,7 +159,7 @@ def test_a_producer_that_waits_is_no_fault(tmp_path: Path) -> None:
     launch = story.launch()
     launch.unit(0, 0, 0, 0, 1000).region("load", 0, 20).region("wait empty", 20, 1000)
     launch.unit(0, 4, 0, 0, 1000).region("wait full", 0, 20).region("mma", 20, 1000)
-    with open_report(story.write(tmp_path / "r.warpline")) as report:
+    with open_report(story.write(tmp_path / "r.warplens")) as report:
         judgement = judge(report, Selection(), [STARVED])
     assert judgement.silent == (STARVED,)
 
@@ -170,7 +170,7 @@ def test_it_does_not_judge_what_it_cannot_know(tmp_path: Path, tags: tuple[str, 
     launch = story.launch()
     launch.unit(0, 0, 0, 0, 1000).region(tags[0], 0, 900)
     launch.unit(0, 4, 0, 0, 1000).region(tags[1], 0, 900).region("mma", 900, 1000)
-    with open_report(story.write(tmp_path / "r.warpline")) as report:
+    with open_report(story.write(tmp_path / "r.warplens")) as report:
         judgement = judge(report, Selection(), [STARVED])
     assert not judgement.findings
     assert "record their waits" in judgement.not_judged[STARVED]
@@ -181,7 +181,7 @@ def test_names_say_who_produces(tmp_path: Path) -> None:
     launch = story.launch()
     launch.unit(0, 0, 0, 0, 1000).region("producer/step", 0, 900)
     launch.unit(0, 4, 0, 0, 1000).region("consumer/wait", 0, 900).region("consumer/step", 900, 1000)
-    with open_report(story.write(tmp_path / "r.warpline")) as report:
+    with open_report(story.write(tmp_path / "r.warplens")) as report:
         (finding,) = judge(report, Selection(), [STARVED]).findings
     assert (finding.bound, finding.estimate) == (900, 900)
 
@@ -194,7 +194,7 @@ def test_recording_that_takes_too_long(tmp_path: Path) -> None:
     unit = story.launch().unit(0, 0, 0, 0, 1000)
     for number in range(5):
         unit.region("mma", 100 * number, 100 * number + 50)
-    with open_report(story.write(tmp_path / "r.warpline")) as report:
+    with open_report(story.write(tmp_path / "r.warplens")) as report:
         (finding,) = judge(report, Selection(), [OVERHEAD]).findings  # 5 records of 40 ns
         assert not judge(report, Selection(), [OVERHEAD], {OVERHEAD: {"cost": 9.0}}).findings
     assert (finding.bound, finding.estimate) == (200, None)
@@ -204,7 +204,7 @@ def test_recording_that_takes_too_long(tmp_path: Path) -> None:
 def test_what_was_dropped(tmp_path: Path) -> None:
     story = Story()
     story.launch(units_lost=2).unit(0, 0, 0, 0, 100_000, dropped=3).region("mma", 0, 50)
-    with open_report(story.write(tmp_path / "r.warpline", end=200_000)) as report:
+    with open_report(story.write(tmp_path / "r.warplens", end=200_000)) as report:
         (finding,) = judge(report, Selection(), [OVERHEAD]).findings
     assert (finding.severity, finding.bound) == ("medium", None)
     assert "3 records (75%) found no slot and 2 warps found no place" in finding.cause
@@ -213,5 +213,5 @@ def test_what_was_dropped(tmp_path: Path) -> None:
 
 def test_reports_without_kernels_are_not_judged(tmp_path: Path) -> None:
     names = [OVERHEAD, STARVED, "intrakernel_imbalance", "intrakernel_tail_wave"]
-    with open_report(Story().write(tmp_path / "r.warpline")) as report:
+    with open_report(Story().write(tmp_path / "r.warplens")) as report:
         assert set(judge(report, Selection(), names).not_judged) == set(names)

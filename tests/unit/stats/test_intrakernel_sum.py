@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from tests.kernel_story import Story, chance
 from tests.thorough import examples
-from warpline import catalog
-from warpline.errors import MissingData, UsageError
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.stats.base import notes
+from warplens import catalog
+from warplens.errors import MissingData, UsageError
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.stats.base import notes
 
 Row = dict[str, Any]
 
@@ -37,7 +37,7 @@ def report(tmp_path: Path) -> Report:
         launch.unit(0, 0, 5, begin, begin + 1000).region("tile", begin, begin + 800).region("load", begin, begin + 400)
         launch.unit(0, 4, 5, begin + 100, begin + 900, dropped=3).region("mma", begin + 500, begin + 900).mark("done", begin + 900)
     story.launch(None, 4000, 4500, device=1, buffer_name="scores").unit(0, 0, 7, 4000, 4500).region("load", 4100, 4200, "asynchronous")
-    return open_report(story.write(tmp_path / "r.warpline"))
+    return open_report(story.write(tmp_path / "r.warplens"))
 
 
 def test_by_kernel_and_tag(report: Report) -> None:
@@ -77,7 +77,7 @@ def test_a_slash_names_the_role(tmp_path: Path) -> None:
     launch.unit(0, 0, 0, 0, 100).region("producer/load", 0, 50)
     for warp in (4, 5, 6):
         launch.unit(0, warp, 0, 0, 100).region("consumer/mma", 0, 20).region("consumer/wait", 20, 60)
-    with open_report(story.write(tmp_path / "r.warpline")) as report:
+    with open_report(story.write(tmp_path / "r.warplens")) as report:
         assert [(row["Role"], row["Tag"], row["Units"]) for row in asked(report, by="role")] == [
             ("consumer", "consumer/wait", 3),
             ("consumer", "consumer/mma", 3),
@@ -102,17 +102,17 @@ def test_what_is_not_there(tmp_path: Path, report: Report) -> None:
     with pytest.raises(UsageError, match="by=thread"):
         asked(report, by="thread")
     with (
-        open_report(Story().write(tmp_path / "none.warpline")) as none,
+        open_report(Story().write(tmp_path / "none.warplens")) as none,
         pytest.raises(MissingData, match="does not contain in-kernel"),
     ):
         asked(none)
     story = Story()
     story.launch(stored=False)
-    with open_report(story.write(tmp_path / "lost.warpline")) as lost, pytest.raises(MissingData, match="diagnostics say why"):
+    with open_report(story.write(tmp_path / "lost.warplens")) as lost, pytest.raises(MissingData, match="diagnostics say why"):
         asked(lost)
     story = Story()
     story.launch().unit(0, 0, 0, 0, 10).mark("done", 5)
-    with open_report(story.write(tmp_path / "marks.warpline")) as marks, pytest.raises(MissingData, match="no regions"):
+    with open_report(story.write(tmp_path / "marks.warplens")) as marks, pytest.raises(MissingData, match="no regions"):
         asked(marks)
 
 
@@ -132,7 +132,7 @@ def test_it_is_what_a_plain_reading_says(tmp_path_factory: pytest.TempPathFactor
                 if event["kind"] != "mark":
                     lengths[(*where, event["tag"], event["kind"])].append(event["end"] - event["start"])
     title = {"launch": "Launch", "sm": "SM", "warp": "Warp"}.get(by, "")
-    with open_report(story.write(tmp_path_factory.mktemp("r") / "r.warpline")) as report:
+    with open_report(story.write(tmp_path_factory.mktemp("r") / "r.warplens")) as report:
         if not lengths:
             with pytest.raises(MissingData):
                 asked(report, by=by)

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from tests.kernel_story import Story, chance
-from warpline import catalog
-from warpline.errors import MissingData, UsageError
-from warpline.query import Selection
-from warpline.query import open as open_report
+from warplens import catalog
+from warplens.errors import MissingData, UsageError
+from warplens.query import Selection
+from warplens.query import open as open_report
 
 
 def asked(path: Path, story: Story, **options: Any) -> list[dict[str, Any]]:
-    with open_report(story.write(path / "r.warpline")) as report:
+    with open_report(story.write(path / "r.warplens")) as report:
         found: list[dict[str, Any]] = (
             catalog.find("stats.tables", "intrakernel_timeline").load().table(report, Selection(), **options).to_pylist()
         )

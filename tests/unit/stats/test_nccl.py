@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.report.finish import finish
-from warpline.testing import spool_writer as sw
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.report.finish import finish
+from warplens.testing import spool_writer as sw
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -63,8 +63,8 @@ def report(tmp_path: Path) -> Report:
     events.append(sw.event("range", 7000, 7001, 30))  # called like NCCL's, in another domain
     about = [sw.meta("thread", thread=0, tid=10, start=1), sw.meta("domain", 10, domain=1)]
     sw.write(tmp_path / "spool", sw.spool([chunk, sw.strings(texts), sw.records(0, [*about, *defined, *events])]))
-    finish(tmp_path / "spool", tmp_path / "r.warpline")
-    return open_report(tmp_path / "r.warpline")
+    finish(tmp_path / "spool", tmp_path / "r.warplens")
+    return open_report(tmp_path / "r.warplens")
 
 
 def _rows(report: Report, stat: str, selection: Selection | None = None) -> list[dict[str, Any]]:
@@ -128,13 +128,13 @@ def test_a_selection_knows_the_communicators_that_were_made_before_it(report: Re
 
 def test_payloads_that_came_as_json_count_too(tmp_path: Path) -> None:
     payload = {"NCCL communicator ID": 5, "Message size [bytes]": 12, "Reduction operation": "Min", "Root": True}
-    timeline(tmp_path / "r.warpline", "main@NCCL |[ncclReduce]", payloads={"ncclReduce": [payload]})
-    [row] = _rows(open_report(tmp_path / "r.warpline"), "nccl_trace")
+    timeline(tmp_path / "r.warplens", "main@NCCL |[ncclReduce]", payloads={"ncclReduce": [payload]})
+    [row] = _rows(open_report(tmp_path / "r.warplens"), "nccl_trace")
     assert (row["Bytes"], row["Operation"], row["Communicator"], row["Root"]) == (12, "Min", "0x5", None)
 
 
 @pytest.mark.parametrize("stat", ["nccl_sum", "nccl_trace"])
 def test_without_nccl_there_is_nothing_to_show(stat: str, tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[a ]")
+    timeline(tmp_path / "r.warplens", "main |[a ]")
     with pytest.raises(MissingData, match="does not contain NCCL data"):
-        _rows(open_report(tmp_path / "r.warpline"), stat)
+        _rows(open_report(tmp_path / "r.warplens"), stat)

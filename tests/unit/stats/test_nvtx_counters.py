@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 PICTURE = """
 main           |[step        ]
@@ -33,8 +33,8 @@ def rows(report: Report, stat: str = "nvtx_counter_sum", selection: Selection | 
 
 def drawn(tmp_path: Path, **interpolation: str) -> Report:
     counters = COUNTERS | {name: {"interpolation": kind} for name, kind in interpolation.items()}
-    timeline(tmp_path / "r.warpline", PICTURE, counters=counters)
-    return open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", PICTURE, counters=counters)
+    return open_report(tmp_path / "r.warplens")
 
 
 def test_values_of_each_counter(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_filter_keeps_its_samples_and_knows_what_held_before(tmp_path: Path) -
 
 
 def test_samples_without_a_value_are_told(tmp_path: Path) -> None:
-    from warpline.stats.base import notes
+    from warplens.stats.base import notes
 
     table = catalog.find("stats.tables", "nvtx_counter_sum").load().table(drawn(tmp_path), Selection())
     assert notes(table) == ["1 without a value, not counted."]
@@ -93,8 +93,8 @@ def test_what_stands_for_a_value(tmp_path: Path) -> None:
             for number, row in enumerate(samples)
         ],
     }
-    timeline(tmp_path / "r.warpline", "main |[step ]", tables=tables)
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", "main |[step ]", tables=tables)
+    report = open_report(tmp_path / "r.warplens")
     (found,) = rows(report)
     assert (found["Samples"], found["Avg"], found["Last"], found["Max"]) == (3, pytest.approx(14 / 3), 0, 7)
     assert [row["Value"] for row in rows(report, "nvtx_counter_trace")] == [None, 7, None, 0]
@@ -113,8 +113,8 @@ def test_large_unsigned_values_and_odd_floats(tmp_path: Path) -> None:
         {"counter": 1, "value_float": 1.0},
     ]
     samples = [{"id": number, "process": 0, "thread": 0, "start": 1_000_000_000 + number, **row} for number, row in enumerate(values)]
-    timeline(tmp_path / "r.warpline", "main |[step ]", tables={"nvtx_counters": counters, "nvtx_counter_samples": samples})
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", "main |[step ]", tables={"nvtx_counters": counters, "nvtx_counter_samples": samples})
+    report = open_report(tmp_path / "r.warplens")
     unsigned, real = rows(report)
     assert (unsigned["Max"], unsigned["Min"], real["Samples"], real["Max"], real["Last"]) == (2.0**64, 5, 2, float("inf"), 1)
     assert [row["Value"] for row in rows(report, "nvtx_counter_trace")] == [2.0**64, 5, None, float("inf"), 1.0]
@@ -123,9 +123,9 @@ def test_large_unsigned_values_and_odd_floats(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stat", ["nvtx_counter_sum", "nvtx_counter_trace"])
 def test_counters_of_nothing_do_not_fail_in_python(stat: str, tmp_path: Path) -> None:
     samples = [{"id": 0, "process": 0, "thread": 9, "counter": 7, "start": 1_000_000_000, "value_int": 1}]
-    timeline(tmp_path / "r.warpline", "main |[step ]", tables={"nvtx_counter_samples": samples})
+    timeline(tmp_path / "r.warplens", "main |[step ]", tables={"nvtx_counter_samples": samples})
     try:
-        found = rows(open_report(tmp_path / "r.warpline"), stat)
+        found = rows(open_report(tmp_path / "r.warplens"), stat)
     except MissingData:
         assert stat == "nvtx_counter_sum"
     else:
@@ -150,6 +150,6 @@ def test_the_trace_has_every_sample(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stat", ["nvtx_counter_sum", "nvtx_counter_trace"])
 def test_a_report_without_counters_says_so(stat: str, tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[step ]")
+    timeline(tmp_path / "r.warplens", "main |[step ]")
     with pytest.raises(MissingData, match="counter data"):
-        rows(open_report(tmp_path / "r.warpline"), stat)
+        rows(open_report(tmp_path / "r.warplens"), stat)

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.thorough import examples
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Report, Selection, range_kernels
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Report, Selection, range_kernels
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -40,8 +40,8 @@ def rows(report: Report, stat: str, selection: Selection | None = None, **option
 
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
-    timeline(tmp_path / "r.warpline", PICTURE, cuda=KERNELS)
-    return open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", PICTURE, cuda=KERNELS)
+    return open_report(tmp_path / "r.warplens")
 
 
 def test_ranges_reach_from_their_first_operation_to_their_last(report: Report) -> None:
@@ -99,22 +99,22 @@ def test_kernels_count_in_every_range_around_their_launch(report: Report) -> Non
 
 def test_ranges_that_cross_threads_contain_nothing(tmp_path: Path) -> None:
     picture = "main |{across }\nw |!x\nmain:api | (cudaLaunchKernel#1)\ngpu0.7 |   (gemm#1)"
-    timeline(tmp_path / "r.warpline", picture, extra={"across": {"end_thread": 1}})
+    timeline(tmp_path / "r.warplens", picture, extra={"across": {"end_thread": 1}})
     with pytest.raises(MissingData, match=r"^does not contain kernels that were launched in NVTX ranges\.$"):
-        rows(open_report(tmp_path / "r.warpline"), "nvtx_kern_sum")
+        rows(open_report(tmp_path / "r.warplens"), "nvtx_kern_sum")
 
 
 def test_a_report_without_such_data_says_what_it_lacks(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[step ]")
-    plain = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", "main |[step ]")
+    plain = open_report(tmp_path / "r.warplens")
     for stat in ("nvtx_gpu_proj_trace", "nvtx_gpu_proj_sum"):
         with pytest.raises(MissingData, match=r"^does not contain CUDA trace and CUDA GPU data\.$"):
             rows(plain, stat)
     with pytest.raises(MissingData, match=r"^does not contain CUDA trace and CUDA kernel data\.$"):
         rows(plain, "nvtx_kern_sum")
-    timeline(tmp_path / "s.warpline", "main:api |(cudaLaunchKernel#1)\ngpu0.7 |(gemm#1)")
+    timeline(tmp_path / "s.warplens", "main:api |(cudaLaunchKernel#1)\ngpu0.7 |(gemm#1)")
     with pytest.raises(MissingData, match=r"^does not contain NVTX data\.$"):
-        rows(open_report(tmp_path / "s.warpline"), "nvtx_gpu_proj_sum")
+        rows(open_report(tmp_path / "s.warplens"), "nvtx_gpu_proj_sum")
 
 
 TIMES = st.integers(0, 60)
@@ -129,7 +129,7 @@ def test_every_pair_of_range_and_launch_is_found(
     ranges: list[tuple[int, int, int, str, int | None]],
     launches: list[tuple[int, int, int, int, str]],
 ) -> None:
-    path = tmp_path_factory.mktemp("pairs") / "r.warpline"
+    path = tmp_path_factory.mktemp("pairs") / "r.warplens"
     ranges = sorted((thread, min(a, b), max(a, b), name, ended) for thread, a, b, name, ended in ranges)
     launches = sorted(launches, key=lambda launch: launch[1])
     sizes = {f"{what}_{axis}": 1 for what in ("grid", "block") for axis in "xyz"}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 PICTURE = """
 main |[outer                ][next ]
@@ -23,8 +23,8 @@ w    | {async   }
 
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
-    timeline(tmp_path / "r.warpline", PICTURE)
-    return open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", PICTURE)
+    return open_report(tmp_path / "r.warplens")
 
 
 def trace(report: Report, selection: Selection | None = None) -> list[dict[str, object]]:
@@ -59,6 +59,6 @@ def test_a_filter_leaves_rows_out_but_not_their_place(report: Report) -> None:
 
 
 def test_a_report_without_push_pop_ranges_says_so(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |{async }")
+    timeline(tmp_path / "r.warplens", "main |{async }")
     with pytest.raises(MissingData, match="push/pop"):
-        trace(open_report(tmp_path / "r.warpline"))
+        trace(open_report(tmp_path / "r.warplens"))

@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.thorough import examples
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.durations import Durations
-from warpline.stats.base import notes
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.durations import Durations
+from warplens.stats.base import notes
+from warplens.testing.timeline import timeline
 
 BLOCK = ["Time (%)", "Total Time (ns)", "Instances", "Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)"]
 PICTURE = """
@@ -38,8 +38,8 @@ def compute(name: str, report: Report, selection: Selection | None = None) -> pa
 
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
-    timeline(tmp_path / "r.warpline", PICTURE)
-    return open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", PICTURE)
+    return open_report(tmp_path / "r.warplens")
 
 
 def test_the_columns_are_those_of_nsys(report: Report) -> None:
@@ -77,8 +77,8 @@ def test_a_filter_keeps_overlapping_ranges_whole(report: Report) -> None:
 
 
 def test_a_report_without_such_ranges_says_so(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[step ]")
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", "main |[step ]")
+    report = open_report(tmp_path / "r.warplens")
     with pytest.raises(MissingData, match=r"^does not contain NVTX start/end range data\.$"):
         compute("nvtx_startend_sum", report)
     with pytest.raises(MissingData, match="in the selected part"):

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 PICTURE = """
 main    |[step        ][step      ]  !save
@@ -25,14 +25,14 @@ w       |{plain   }
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
     timeline(
-        tmp_path / "r.warpline",
+        tmp_path / "r.warplens",
         PICTURE,
         extra={"parse": {"payload_int": -3}, "plain": {"payload_float": 0.1}},
         tasks={"t2": {"name": None, "library": "trio"}},
         payloads={"step": [{"batch": 3, "loss": 0.25}, list(range(30))], "save": ["a.pt"], "done": [{"name": "x", "ok": True}]},
         end_payloads={"fetch": [{"bytes": 7}]},
     )
-    return open_report(tmp_path / "r.warpline")
+    return open_report(tmp_path / "r.warplens")
 
 
 def trace(report: Report, stat: str, selection: Selection | None = None) -> list[dict[str, Any]]:
@@ -74,15 +74,15 @@ def test_marks_in_order(report: Report) -> None:
 
 
 def test_without_tasks_and_payloads_there_are_no_columns_for_them(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[a ] {b } !c")
-    plain = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", "main |[a ] {b } !c")
+    plain = open_report(tmp_path / "r.warplens")
     for stat in ("nvtx_pushpop_trace", "nvtx_startend_trace", "nvtx_mark_trace"):
         assert not {"Task", "Payload", "EndPayload"} & set(trace(plain, stat)[0])
 
 
 def test_a_trace_without_rows_says_so(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[a ]")
-    plain = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", "main |[a ]")
+    plain = open_report(tmp_path / "r.warplens")
     for stat, what in (("nvtx_startend_trace", "start/end range"), ("nvtx_mark_trace", "mark")):
         with pytest.raises(MissingData, match=what):
             trace(plain, stat)
@@ -92,7 +92,7 @@ def test_a_trace_without_rows_says_so(tmp_path: Path) -> None:
 def test_deep_nesting_has_its_stack(tmp_path: Path) -> None:
     depth = 300
     lines = [f"main |{' ' * number}[r{number}{' ' * (2000 - 2 * number)}]" for number in range(depth)]
-    timeline(tmp_path / "r.warpline", "\n".join(lines))
-    rows = trace(open_report(tmp_path / "r.warpline"), "nvtx_pushpop_trace")
+    timeline(tmp_path / "r.warplens", "\n".join(lines))
+    rows = trace(open_report(tmp_path / "r.warplens"), "nvtx_pushpop_trace")
     assert [row["Lvl"] for row in rows] == list(range(depth))
     assert rows[-1]["RangeStack"] == "".join(f":{row['RangeId']}" for row in rows)

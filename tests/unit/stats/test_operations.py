@@ -11,12 +11,12 @@ import pytest
 
 from tests.thorough import few
 from tests.unit.stats.drawing import line
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.stats.base import notes
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.stats.base import notes
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -50,8 +50,8 @@ def report(tmp_path: Path) -> Report:
         op("aten::relu", 61, 85, 3, shapes="[[64]]"),
         op("aten::mm", 135, 165, 4, shapes="[[32,8]]"),
     ]
-    timeline(tmp_path / "r.warpline", "\n".join(picture), tick_ns=TICK, origin=ORIGIN, tables={"ops": ops})
-    return open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", "\n".join(picture), tick_ns=TICK, origin=ORIGIN, tables={"ops": ops})
+    return open_report(tmp_path / "r.warplens")
 
 
 def test_what_operations_take(report: Report) -> None:
@@ -76,8 +76,8 @@ def test_which_kernels_they_launch(report: Report) -> None:
 
 
 def test_reports_without(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[step ]", tables={"ops": [op("aten::mm", 1, 3, 0)]})
-    with open_report(tmp_path / "r.warpline") as report:
+    timeline(tmp_path / "r.warplens", "main |[step ]", tables={"ops": [op("aten::mm", 1, 3, 0)]})
+    with open_report(tmp_path / "r.warplens") as report:
         assert stat(report, "op_sum")[0]["Time (%)"] == 100.0
         with pytest.raises(MissingData, match="does not contain GPU work"):
             stat(report, "op_kern_sum")
@@ -115,7 +115,7 @@ def test_random_operations_against_every_pair(tmp_path: Path, seed: int) -> None
         tables["kernels"].append({**place, **size, **ran, "id": number, "registers": 1, "static_shared": 0, "dynamic_shared": 0})
     for name in ("cuda_api", "kernels"):
         tables[name].sort(key=lambda row: row["start"])
-    timeline(tmp_path / "r.warpline", "main |!a\nother |!b", tick_ns=TICK, origin=ORIGIN, tables=tables)
+    timeline(tmp_path / "r.warplens", "main |!a\nother |!b", tick_ns=TICK, origin=ORIGIN, tables=tables)
     own: dict[tuple[str, str], int] = defaultdict(int)
     every: dict[tuple[str, str], int] = defaultdict(int)
     launched = {row["id"]: row for row in tables["cuda_api"]}
@@ -128,7 +128,7 @@ def test_random_operations_against_every_pair(tmp_path: Path, seed: int) -> None
             own[innermost["name"], kernel_row["name"]] += length
             for name in {row["name"] for row in around}:
                 every[name, kernel_row["name"]] += length
-    with open_report(tmp_path / "r.warpline") as report:
+    with open_report(tmp_path / "r.warplens") as report:
         for inclusive, expected in ((False, own), (True, every)):
             rows = stat(report, "op_kern_sum", inclusive=inclusive)
             assert {(row["Op"], row["Kernel Name"]): row["Total Time (ns)"] for row in rows} == expected

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.unit.stats.cpu_story import ORIGIN, Row, tell
-from warpline import catalog
-from warpline.errors import MissingData, UsageError
-from warpline.query import Report, Selection
-from warpline.stats.base import notes
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData, UsageError
+from warplens.query import Report, Selection
+from warplens.stats.base import notes
+from warplens.testing.timeline import timeline
 
 BLOCK = ["Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)"]
 SELECTIONS = [Selection(), Selection((5_000, 30_000)), Selection(nvtx=("step", None, None)), Selection((0, 30_000), ("step", "*", 1))]
@@ -140,8 +140,8 @@ def test_a_phase_is_said(report: Report) -> None:
 def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> None:
     with pytest.raises(MissingData, match=f"^does not contain {what} in the selected part.$"):
         stat(report, name, Selection((10**9, 2 * 10**9)))
-    timeline(tmp_path / "r.warpline", "main |[a  ]")
-    from warpline.query import open as open_report
+    timeline(tmp_path / "r.warplens", "main |[a  ]")
+    from warplens.query import open as open_report
 
     with pytest.raises(MissingData, match=f"^does not contain {what}.$"):
-        stat(open_report(tmp_path / "r.warpline"), name)
+        stat(open_report(tmp_path / "r.warplens"), name)

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from tests.nsys_export import Export, global_id, nvtx
-from warpline import catalog
-from warpline.errors import MissingData, UsageError
-from warpline.importers.importing import import_file
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
+from warplens import catalog
+from warplens.errors import MissingData, UsageError
+from warplens.importers.importing import import_file
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
 
 Row = dict[str, Any]
 _TEXT = "(SELECT value FROM StringIds WHERE id = {})"
@@ -65,8 +65,8 @@ class Both:
 
     def __init__(self, folder: Path, seed: int) -> None:
         file = tell(seed).write(folder / "run.sqlite")
-        import_file(file, folder / "run.warpline")
-        self.report: Report = open_report(folder / "run.warpline")
+        import_file(file, folder / "run.warplens")
+        self.report: Report = open_report(folder / "run.warplens")
         with closing(sqlite3.connect(file)) as source:
             self.original = sqlite3.connect(":memory:")
             source.backup(self.original)
@@ -199,6 +199,6 @@ def test_a_report_without_it(name: str, words: str, tmp_path: Path) -> None:
     export = Export()
     nvtx(export, 59, 1, 2, text="x")
     export.string("x")
-    import_file(export.write(tmp_path / "x.sqlite"), tmp_path / "x.warpline")
-    with open_report(tmp_path / "x.warpline") as report, pytest.raises(MissingData, match=f"does not contain {words}"):
+    import_file(export.write(tmp_path / "x.sqlite"), tmp_path / "x.warplens")
+    with open_report(tmp_path / "x.warplens") as report, pytest.raises(MissingData, match=f"does not contain {words}"):
         catalog.find("stats.tables", name).load().table(report, Selection())

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.unit.stats.cpu_story import tell
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.stats.base import notes
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.stats.base import notes
+from warplens.testing.timeline import timeline
 
 TICK = 1_000
 Row = dict[str, Any]
@@ -44,8 +44,8 @@ def test_threads_are_counted(tmp_path: Path) -> None:
     main:python   |(main;work    )(main;work;work )
     other:python  |(main;work    )(main;wait )
     """
-    timeline(tmp_path / "r.warpline", picture)
-    with open_report(tmp_path / "r.warpline") as report:
+    timeline(tmp_path / "r.warplens", picture)
+    with open_report(tmp_path / "r.warplens") as report:
         threads = {row["Name"]: row["Threads"] for row in stat(report)}
         assert threads == {"main": 2, "work": 2, "wait": 1}
         assert "python samples" in notes(catalog.find("stats.tables", "python_hotspots").load().table(report, Selection()))[0]
@@ -58,8 +58,8 @@ def test_traced_calls(tmp_path: Path) -> None:
     main:call   |    (forward)
     worker:call |(forward   )
     """
-    timeline(tmp_path / "r.warpline", picture, tick_ns=TICK)
-    with open_report(tmp_path / "r.warpline") as report:
+    timeline(tmp_path / "r.warplens", picture, tick_ns=TICK)
+    with open_report(tmp_path / "r.warplens") as report:
         found = {
             row["Name"]: [row[name] // TICK for name in ("Self (ns)", "Total (ns)")] + [row["Calls"], row["Threads"]]
             for row in stat(report)
@@ -69,6 +69,6 @@ def test_traced_calls(tmp_path: Path) -> None:
 
 
 def test_without_either(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |[step ]")
-    with open_report(tmp_path / "r.warpline") as report, pytest.raises(MissingData, match="does not contain Python samples or calls"):
+    timeline(tmp_path / "r.warplens", "main |[step ]")
+    with open_report(tmp_path / "r.warplens") as report, pytest.raises(MissingData, match="does not contain Python samples or calls"):
         stat(report)

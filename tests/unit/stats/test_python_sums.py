@@ -11,12 +11,12 @@ import pytest
 
 from tests.unit.stats.cpu_story import Row, tell
 from tests.unit.stats.test_osrt_and_files import SELECTIONS, inside, stat
-from warpline import catalog
-from warpline.errors import MissingData, UsageError
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.stats.base import notes
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData, UsageError
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.stats.base import notes
+from warplens.testing.timeline import timeline
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +122,8 @@ def test_drawn_calls(tmp_path: Path) -> None:
         main:call |  (fib    )(fib )       !ValueError
         main:call |    (fib )
     """
-    timeline(tmp_path / "r.warpline", picture, tick_ns=1000)
-    found = {row["Name"]: row for row in stat(open_report(tmp_path / "r.warpline"), "python_calls_sum")}
+    timeline(tmp_path / "r.warplens", picture, tick_ns=1000)
+    found = {row["Name"]: row for row in stat(open_report(tmp_path / "r.warplens"), "python_calls_sum")}
     assert (found["fib"]["Total (ns)"], found["fib"]["Self (ns)"], found["fib"]["Calls"]) == (20_000, 20_000, 4)
     assert (found["work"]["Kind"], found["work"]["Total (ns)"]) == ("task", 14_000)
     assert (found["ValueError"]["Kind"], found["ValueError"]["Total (ns)"], found["ValueError"]["Calls"]) == ("exception", 0, 1)
@@ -136,8 +136,8 @@ def test_drawn_calls(tmp_path: Path) -> None:
 def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> None:
     with pytest.raises(MissingData, match=f"^does not contain {what} in the selected part.$"):
         stat(report, name, Selection((10**9, 2 * 10**9)))
-    timeline(tmp_path / "r.warpline", "main |[a  ]")
+    timeline(tmp_path / "r.warplens", "main |[a  ]")
     with pytest.raises(MissingData, match=f"^does not contain {what}.$"):
-        stat(open_report(tmp_path / "r.warpline"), name)
+        stat(open_report(tmp_path / "r.warplens"), name)
     with pytest.raises(UsageError, match="there are: "):
         stat(report, name, by="colour")

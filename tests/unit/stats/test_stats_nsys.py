@@ -18,11 +18,11 @@ import pytest
 
 from tests.real_recordings import some
 from tests.unit.stats import gpu_story
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.importers.importing import import_file
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.importers.importing import import_file
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys"
 MADE_UP = {"made up 2.9": (2, 9), "made up 3.30": (3, 30)}
@@ -124,7 +124,7 @@ class Both:
 @pytest.fixture(scope="module", params=[*MADE_UP, *REAL])
 def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
     folder = tmp_path_factory.mktemp("export")
-    report, file = folder / "run.warpline", FOLDER / request.param
+    report, file = folder / "run.warplens", FOLDER / request.param
     if request.param in MADE_UP:
         file = gpu_story.tell(MADE_UP[request.param]).write(folder / "run.sqlite")
     import_file(file, report)

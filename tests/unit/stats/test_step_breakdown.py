@@ -11,12 +11,12 @@ import pytest
 
 from tests.thorough import few
 from tests.unit.stats.drawing import line, op
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.step_names import PARTS, part_of
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.step_names import PARTS, part_of
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +26,8 @@ Row = dict[str, Any]
 
 
 def drawn(path: Path, picture: str, **more: Any) -> Report:
-    timeline(path / "r.warpline", picture, tick_ns=TICK, origin=ORIGIN, **more)
-    return open_report(path / "r.warpline")
+    timeline(path / "r.warplens", picture, tick_ns=TICK, origin=ORIGIN, **more)
+    return open_report(path / "r.warplens")
 
 
 def stat(report: Report, selection: Selection | None = None, **options: Any) -> list[Row]:

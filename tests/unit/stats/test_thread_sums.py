@@ -10,13 +10,13 @@ import pytest
 
 from tests.thorough import few
 from tests.unit.stats.cpu_story import ORIGIN, Row, tell
-from warpline import catalog
-from warpline.errors import MissingData, UsageError
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.gil import contention
-from warpline.stats.base import notes
-from warpline.testing.timeline import timeline
+from warplens import catalog
+from warplens.errors import MissingData, UsageError
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.gil import contention
+from warplens.stats.base import notes
+from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
 
@@ -150,7 +150,7 @@ def test_many_meetings_are_taken_in_pieces(report: Report, monkeypatch: pytest.M
     for selection in SELECTIONS:
         whole = contention(report, selection)
         with monkeypatch.context() as patch:
-            patch.setattr("warpline.query.gil._AT_ONCE", 7)
+            patch.setattr("warplens.query.gil._AT_ONCE", 7)
             assert contention(report, selection).equals(whole)
 
 
@@ -160,8 +160,8 @@ def test_a_drawn_hog(tmp_path: Path) -> None:
         hog:gil  |(hold          )
         idle:gil |                        (hold )
     """
-    timeline(tmp_path / "r.warpline", picture, tick_ns=1000)
-    first, *rest = stat(open_report(tmp_path / "r.warpline"), "gil_sum")
+    timeline(tmp_path / "r.warplens", picture, tick_ns=1000)
+    first, *rest = stat(open_report(tmp_path / "r.warplens"), "gil_sum")
     assert (first["Thread"], first["Others Waited (ns)"], first["Max Held (ns)"]) == ("hog", 16_000, 16_000)
     assert {row["Thread"]: row["Waited Most For"] for row in rest} == {"main": "hog (1001)", "idle": None}
     assert {row["Thread"]: row["Others Waited (ns)"] for row in rest} == {"main": 0, "idle": 0}
@@ -171,8 +171,8 @@ def test_a_drawn_hog(tmp_path: Path) -> None:
 def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> None:
     with pytest.raises(MissingData, match=f"^does not contain {what} in the selected part.$"):
         stat(report, name, Selection((10**9, 2 * 10**9)))
-    timeline(tmp_path / "r.warpline", "main |[a  ]")
+    timeline(tmp_path / "r.warplens", "main |[a  ]")
     with pytest.raises(MissingData, match=f"^does not contain {what}.$"):
-        stat(open_report(tmp_path / "r.warpline"), name)
+        stat(open_report(tmp_path / "r.warplens"), name)
     with pytest.raises(UsageError, match="there are: thread, "):
         stat(report, name, by="colour")

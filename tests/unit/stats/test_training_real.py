@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from tests.real_recordings import some
-from warpline import catalog
-from warpline.errors import MissingData
-from warpline.importers.importing import import_file
-from warpline.query import Report, Selection
-from warpline.query import open as open_report
-from warpline.query.critical import build, path
+from warplens import catalog
+from warplens.errors import MissingData
+from warplens.importers.importing import import_file
+from warplens.query import Report, Selection
+from warplens.query import open as open_report
+from warplens.query.critical import build, path
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data"
 _LACKING = pytest.mark.skip(reason=f"the recordings of real GPUs are not here ({FOLDER})")
@@ -35,8 +35,8 @@ class Real:
 
     def __init__(self, file: Path, folder: Path) -> None:
         self.file = file
-        import_file(file, folder / "run.warpline")
-        self.report: Report = open_report(folder / "run.warpline")
+        import_file(file, folder / "run.warplens")
+        self.report: Report = open_report(folder / "run.warplens")
         with gzip.open(file, "rt", encoding="utf-8") as opened:
             self.events: list[Row] = [event for event in json.load(opened)["traceEvents"] if event.get("ph") == "X"]
 
@@ -122,8 +122,8 @@ def test_the_critical_path_is_whole(real: Real) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("file", EXPORTS, ids=lambda file: Path(str(file)).name)
 def test_the_critical_path_of_an_export_is_whole(file: Path, tmp_path: Path) -> None:
-    import_file(file, tmp_path / "run.warpline")
-    with open_report(tmp_path / "run.warpline") as report:
+    import_file(file, tmp_path / "run.warplens")
+    with open_report(tmp_path / "run.warplens") as report:
         _whole(report)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
 
 
 def test_rows_of_a_framework(tmp_path: Path) -> None:
     when = {"process": 0, "start": 1_000_000_000, "end": 1_000_004_000}
     timeline(
-        tmp_path / "run.warpline",
+        tmp_path / "run.warplens",
         "main@pytorch |[aten::mm ]",
         tables={
             "ops": [{**when, "range": 0, "thread": 0, "name": "aten::mm", "shapes": "[[2,2],[2,2]]"}],
@@ -21,7 +21,7 @@ def test_rows_of_a_framework(tmp_path: Path) -> None:
             ],
         },
     )
-    with open_report(tmp_path / "run.warpline") as report:
+    with open_report(tmp_path / "run.warplens") as report:
         asked = "SELECT o.name, o.shapes, o.forward, r.message FROM ops o JOIN nvtx_ranges r ON o.range = r.id"
         assert report.sql(asked).to_pylist() == [{"name": "aten::mm", "shapes": "[[2,2],[2,2]]", "forward": None, "message": "aten::mm"}]
         assert report.table("collectives", ["name", "group_size", "bytes_in"]).to_pylist() == [

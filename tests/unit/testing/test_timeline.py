@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from warpline.query import open as open_report
-from warpline.testing.timeline import draw, timeline
+from warplens.query import open as open_report
+from warplens.testing.timeline import draw, timeline
 
 
 def test_a_picture_becomes_a_report(tmp_path: Path) -> None:
@@ -20,8 +20,8 @@ def test_a_picture_becomes_a_report(tmp_path: Path) -> None:
         p1/w     |            <open
     """
     extra = {"load": {"color": 0xFF, "payload_int": 3, "category": "c", "category_id": 1}}
-    timeline(tmp_path / "r.warpline", picture, tick_ns=10, origin=0, extra=extra)
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", picture, tick_ns=10, origin=0, extra=extra)
+    report = open_report(tmp_path / "r.warplens")
     rows = [
         (r["process"], r["message"], r["domain"], r["start"], r["end"], r["style"], r["depth"], r["parent"], r["unfinished"])
         for r in report.table("nvtx_ranges").to_pylist()
@@ -54,7 +54,7 @@ def test_tasks_counters_and_payloads_can_be_drawn(tmp_path: Path) -> None:
         w~calls@io  |  7
     """
     timeline(
-        tmp_path / "r.warpline",
+        tmp_path / "r.warplens",
         picture,
         tick_ns=10,
         origin=0,
@@ -62,7 +62,7 @@ def test_tasks_counters_and_payloads_can_be_drawn(tmp_path: Path) -> None:
         payloads={"step": [{"batch": 3}], "save": ["a.pt"]},
         end_payloads={"fetch": [1]},
     )
-    report = open_report(tmp_path / "r.warpline")
+    report = open_report(tmp_path / "r.warplens")
     found = [(r["message"], r["task"], r["depth"], r["parent"], r["style"]) for r in report.table("nvtx_ranges").to_pylist()]
     assert found == [("step", None, 0, None, "PushPop"), ("fetch", 0, 0, None, "StartEnd"), ("parse", 0, 1, 1, "PushPop")]
     assert [(row["name"], row["thread"], row["start"]) for row in report.table("tasks").to_pylist()] == [("t1", 0, 20)]
@@ -96,8 +96,8 @@ def test_cuda_can_be_drawn(tmp_path: Path) -> None:
         gpu0~SM_Active|0    55.5
         p1/w:api      |(cudaFree )
     """
-    timeline(tmp_path / "r.warpline", picture, tick_ns=10, origin=0, cuda={"gemm": {"grid_x": 8}, "#9": {"bytes": 77}})
-    report = open_report(tmp_path / "r.warpline")
+    timeline(tmp_path / "r.warplens", picture, tick_ns=10, origin=0, cuda={"gemm": {"grid_x": 8}, "#9": {"bytes": 77}})
+    report = open_report(tmp_path / "r.warplens")
 
     def rows(table: str, *columns: str) -> list[tuple[object, ...]]:
         return [tuple(row[name] for name in columns) for row in report.table(table).to_pylist()]

@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 
 from tests.viewing import PICTURE
-from warpline.errors import MissingData, QueryError, UsageError
-from warpline.flows.viewing import view_of
-from warpline.query import open as open_report
-from warpline.query.report import Report
-from warpline.testing.timeline import timeline
-from warpline.viewer.answers import Answers
-from warpline.viewer.opened import FIRST_COUNTER
+from warplens.errors import MissingData, QueryError, UsageError
+from warplens.flows.viewing import view_of
+from warplens.query import open as open_report
+from warplens.query.report import Report
+from warplens.testing.timeline import timeline
+from warplens.viewer.answers import Answers
+from warplens.viewer.opened import FIRST_COUNTER
 
 Node = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
-    path = tmp_path_factory.mktemp("answers") / "run.warpline"
+    path = tmp_path_factory.mktemp("answers") / "run.warplens"
     timeline(path, PICTURE)
     with open_report(path) as found:
         yield found
@@ -161,8 +161,8 @@ def test_a_kernel_is_told_with_its_launch_its_range_and_all_around(answers: Answ
 
 
 def test_a_call_outside_of_all_ranges_is_told(tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warpline", "main:api |(cudaFree )")
-    with open_report(tmp_path / "run.warpline") as report:
+    timeline(tmp_path / "run.warplens", "main:api |(cudaFree )")
+    with open_report(tmp_path / "run.warplens") as report:
         found = Answers(view_of([report])).event(0, "cuda_api", 0, 0)
     assert (found["title"], found["links"], found["parents"]) == ("cudaFree", [], [])
     assert {"name": "api", "value": "runtime"} in found["fields"]
@@ -252,8 +252,8 @@ def test_steps_come_with_their_parts(answers: Answers) -> None:
 
 
 def test_a_report_without_steps_says_so_in_the_answer(tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warpline", "main |{task }")
-    with open_report(tmp_path / "run.warpline") as report:
+    timeline(tmp_path / "run.warplens", "main |{task }")
+    with open_report(tmp_path / "run.warplens") as report:
         found = Answers(view_of([report])).steps(0)
     assert found["steps"] == []
     assert found["note"].startswith("The report does not contain training steps: no NVTX range is called ")
@@ -316,8 +316,8 @@ def test_there_is_no_difference_of_one_report(answers: Answers) -> None:
 
 @pytest.mark.slow
 def test_two_reports_are_compared_and_laid_on_each_other(report: Report, tmp_path: Path) -> None:
-    timeline(tmp_path / "after.warpline", PICTURE, tick_ns=2000)
-    with open_report(tmp_path / "after.warpline") as after:
+    timeline(tmp_path / "after.warplens", PICTURE, tick_ns=2000)
+    with open_report(tmp_path / "after.warplens") as after:
         both = Answers(view_of([report, after]))
         assert [one["name"] for one in both.meta()["reports"]] == ["run", "after"]
         found = both.difference()

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.viewing import PICTURE
-from warpline.errors import ReportError
-from warpline.flows.viewing import view_of
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
-from warpline.viewer import arriving as module
-from warpline.viewer.answers import Answers
-from warpline.viewer.arriving import arriving
-from warpline.viewer.bundle import NOT_BUILT
+from warplens.errors import ReportError
+from warplens.flows.viewing import view_of
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
+from warplens.viewer import arriving as module
+from warplens.viewer.answers import Answers
+from warplens.viewer.arriving import arriving
+from warplens.viewer.bundle import NOT_BUILT
 
 PAGE = b'<!doctype html><html><body><div id="app"></div></body></html>\n'
 
@@ -43,7 +43,7 @@ class Blocks(HTMLParser):
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Iterator[Answers]:
-    path = tmp_path / "run.warpline"
+    path = tmp_path / "run.warplens"
     timeline(path, PICTURE)
     with open_report(path) as found:
         yield Answers(view_of([found]))
@@ -53,7 +53,7 @@ def test_it_comes_alone_where_a_report_cannot_be_shown(answers: Answers, monkeyp
     def refuse(report: object) -> None:
         raise ReportError("it would fill the memory")
 
-    monkeypatch.setattr("warpline.viewer.opened.weigh", refuse)
+    monkeypatch.setattr("warplens.viewer.opened.weigh", refuse)
     assert arriving(PAGE, answers) == PAGE
     with pytest.raises(ReportError, match="fill the memory"):  # the page asks for them, and says why there are none
         answers.tracks(0)

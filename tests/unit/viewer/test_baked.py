@@ -13,23 +13,23 @@ import pytest
 
 from tests.unit.viewer.test_single_page import built
 from tests.viewed_training import training
-from warpline.errors import UsageError
-from warpline.flows import view_page
-from warpline.flows.viewing import view_of
-from warpline.query import Report
-from warpline.query import open as open_report
-from warpline.testing.timeline import timeline
-from warpline.viewer import baked as module
-from warpline.viewer import bundle
-from warpline.viewer.answers import Answers
-from warpline.viewer.baked import baked
+from warplens.errors import UsageError
+from warplens.flows import view_page
+from warplens.flows.viewing import view_of
+from warplens.query import Report
+from warplens.query import open as open_report
+from warplens.testing.timeline import timeline
+from warplens.viewer import baked as module
+from warplens.viewer import bundle
+from warplens.viewer.answers import Answers
+from warplens.viewer.baked import baked
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
-    with open_report(training(tmp_path_factory.mktemp("baked") / "run.warpline", steps=2)) as opened:
+    with open_report(training(tmp_path_factory.mktemp("baked") / "run.warplens", steps=2)) as opened:
         yield opened
 
 
@@ -106,7 +106,7 @@ def test_events_come_with_details_and_names_with_sums(held: dict[str, bytes], an
 
 
 def test_two_reports_come_with_their_difference(report: Report, tmp_path: Path) -> None:
-    with open_report(training(tmp_path / "slower.warpline", steps=2, slower=3)) as slower:
+    with open_report(training(tmp_path / "slower.warplens", steps=2, slower=3)) as slower:
         held = dict(baked(Answers(view_of([report, slower]))))
     assert json.loads(held["difference"])["anchors"]
     assert {"meta", "tracks/0", "tracks/1", "levels/1"} <= held.keys()
@@ -114,17 +114,17 @@ def test_two_reports_come_with_their_difference(report: Report, tmp_path: Path) 
 
 def test_too_many_events_are_refused_before_anything_is_computed(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_EVENTS", 10)
-    with pytest.raises(UsageError, match=r"events.*warpline view.*-t html"):
+    with pytest.raises(UsageError, match=r"events.*warplens view.*-t html"):
         next(baked(answers))
 
 
 def test_a_page_that_is_too_large_is_refused_and_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    timeline(tmp_path / "run.warpline", "main |[step]")
+    timeline(tmp_path / "run.warplens", "main |[step]")
     monkeypatch.setattr(bundle, "files", lambda single: built())
     monkeypatch.setattr(view_page, "MOST_BYTES", 1000)
-    with pytest.raises(UsageError, match=r"MB.*warpline view"), open_report(tmp_path / "run.warpline") as report:
+    with pytest.raises(UsageError, match=r"MB.*warplens view"), open_report(tmp_path / "run.warplens") as report:
         view_page.write([report], tmp_path / "page.html")
-    assert [path.name for path in tmp_path.iterdir()] == ["run.warpline"]
+    assert [path.name for path in tmp_path.iterdir()] == ["run.warplens"]
 
 
 def test_the_page_is_written_whole(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from warpline.query.report import Report
-from warpline.testing.kernel_insides import Launch, launch_tables, pipeline
-from warpline.testing.timeline import timeline
-from warpline.viewer import tree
-from warpline.viewer.answers import Answers, View
-from warpline.viewer.opened import Opened
+from warplens.query.report import Report
+from warplens.testing.kernel_insides import Launch, launch_tables, pipeline
+from warplens.testing.timeline import timeline
+from warplens.viewer import tree
+from warplens.viewer.answers import Answers, View
+from warplens.viewer.opened import Opened
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def named(found: Answers, name: str) -> dict[str, Any]:
 
 
 def test_they_are_below_the_stream_of_their_kernel_and_folded(tmp_path: Path) -> None:
-    found = answers(tmp_path / "r.warpline", gemm(sms=2))
+    found = answers(tmp_path / "r.warplens", gemm(sms=2))
     stream = named(found, "Stream 7")
     inside = next(node for node in stream["children"] if node["name"] == "Inside gemm")
     assert not inside["open"]
@@ -62,32 +62,32 @@ def test_they_are_below_the_stream_of_their_kernel_and_folded(tmp_path: Path) ->
 def test_without_a_kernel_they_are_below_the_process_or_gpu(tmp_path: Path) -> None:
     gpu = Launch("a", 0, 1000, list(pipeline(0, 1000)), kernel=None)
     host = Launch("b", 0, 1000, list(pipeline(0, 1000)), kernel=None, device=None)
-    found = answers(tmp_path / "r.warpline", gpu, host)
+    found = answers(tmp_path / "r.warplens", gpu, host)
     assert "Inside a" in [node["name"] for node in named(found, "GPU 0")["children"]]
     assert "Inside b" in [node["name"] for node in named(found, "python")["children"]]
 
 
 def test_many_are_folded_and_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = answers(tmp_path / "r.warpline", gemm(sms=40, blocks=40))
+    found = answers(tmp_path / "r.warplens", gemm(sms=40, blocks=40))
     inside = named(found, "Inside gemm")
     assert [node["name"] for node in inside["children"]][-1] == "32 more SMs"
     assert len(inside["children"]) == 9
     assert not any(node["open"] for node in inside["children"])
     monkeypatch.setattr(tree, "_MOST_INSIDE", 60)
-    again = Answers(View("view", [Opened(0, Report.open(tmp_path / "r.warpline"))]))
+    again = Answers(View("view", [Opened(0, Report.open(tmp_path / "r.warplens"))]))
     cut = named(again, "Inside gemm")
     assert cut["detail"] == "not all of its rows are shown"
     assert sum("track" in node and node["track"]["layer"] != "intrakernel_launches" for node in walk(cut["children"])) == 60
 
 
 def test_many_kernels_of_a_stream_are_folded(tmp_path: Path) -> None:
-    found = answers(tmp_path / "r.warpline", *(Launch(f"k{n}", 3000, 4000, list(pipeline(3000, 4000))) for n in range(9)))
+    found = answers(tmp_path / "r.warplens", *(Launch(f"k{n}", 3000, 4000, list(pipeline(3000, 4000))) for n in range(9)))
     names = [node["name"] for node in named(found, "Stream 7")["children"]]
     assert [name for name in names if "Inside" in name or "more" in name] == [*(f"Inside k{n}" for n in range(6)), "3 more kernels"]
 
 
 def test_a_region_says_where_it_ran_and_what_is_around_it(tmp_path: Path) -> None:
-    found = answers(tmp_path / "r.warpline", gemm(sms=2, blocks=4))
+    found = answers(tmp_path / "r.warplens", gemm(sms=2, blocks=4))
     told = found.event(0, "intrakernel_events", 0, 11)
     fields = {field["name"]: field["value"] for field in told["fields"]}
     assert (told["title"], fields["cta"], fields["warp"], fields["sm"], fields["launch"]) == ("compute", 0, 1, 0, "gemm")
@@ -103,7 +103,7 @@ def test_a_region_says_where_it_ran_and_what_is_around_it(tmp_path: Path) -> Non
 
 
 def test_kernel_call_and_launch_lead_to_one_another(tmp_path: Path) -> None:
-    found = answers(tmp_path / "r.warpline", gemm())
+    found = answers(tmp_path / "r.warplens", gemm())
     kernel, launch = (found.event(0, table, 0, 0) for table in ("kernels", "intrakernel_launches"))
     assert ("inside", "intrakernel_launches") in [(link["relation"], link["table"]) for link in kernel["links"]]
     relations = [(link["relation"], link["table"]) for link in launch["links"]]
@@ -111,7 +111,7 @@ def test_kernel_call_and_launch_lead_to_one_another(tmp_path: Path) -> None:
 
 
 def test_search_selection_and_alike_know_regions(tmp_path: Path) -> None:
-    found = answers(tmp_path / "r.warpline", gemm(sms=2, blocks=2, tiles=3))
+    found = answers(tmp_path / "r.warplens", gemm(sms=2, blocks=2, tiles=3))
     assert found.search(0, "compu", False, 0, 10)["names"] == [{"layer": "intrakernel_events", "text": "compute", "count": 6}]
     tracks = [node["track"]["track"] for node in walk(named(found, "Inside gemm")["children"]) if "track" in node]
     names = {(one["layer"], one["name"]): one["count"] for one in found.selected(0, 0, 50_000, tracks)["names"]}

@@ -18,20 +18,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from warpline.errors import UsageError
-from warpline.report.index import Names, Viewport
-from warpline.report.index.layout import NAME
-from warpline.viewer import limits
-from warpline.viewer.binary import Rects, short
-from warpline.viewer.bundle import files
-from warpline.viewer.counters import Counter, Where
-from warpline.viewer.flames import _paths, _positions
-from warpline.viewer.guard import Keys
-from warpline.viewer.parameters import Parameters
-from warpline.viewer.perfetto import address_of, pages
-from warpline.viewer.plain import encoded, plain, tree
-from warpline.viewer.serving import listen
-from warpline.viewer.workers import Busy, Workers
+from warplens.errors import UsageError
+from warplens.report.index import Names, Viewport
+from warplens.report.index.layout import NAME
+from warplens.viewer import limits
+from warplens.viewer.binary import Rects, short
+from warplens.viewer.bundle import files
+from warplens.viewer.counters import Counter, Where
+from warplens.viewer.flames import _paths, _positions
+from warplens.viewer.guard import Keys
+from warplens.viewer.parameters import Parameters
+from warplens.viewer.perfetto import address_of, pages
+from warplens.viewer.plain import encoded, plain, tree
+from warplens.viewer.serving import listen
+from warplens.viewer.workers import Busy, Workers
 
 
 @pytest.mark.parametrize(
@@ -283,6 +283,6 @@ def test_no_more_wait_than_can_be_answered(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="this system has no scheduling classes")
 def test_processes_of_heavy_questions_leave_the_cores_to_the_page() -> None:
-    text = "from warpline.handover.priority import step_back; step_back(15, batch=True); print(os.nice(0), os.sched_getscheduler(0))"
+    text = "from warplens.handover.priority import step_back; step_back(15, batch=True); print(os.nice(0), os.sched_getscheduler(0))"
     said = subprocess.run([sys.executable, "-c", f"import os; {text}"], capture_output=True, text=True, check=True).stdout.split()
     assert (int(said[0]), int(said[1])) == (min(os.nice(0) + 15, 19), os.SCHED_BATCH)

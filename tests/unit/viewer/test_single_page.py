@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from warpline.errors import UsageError
-from warpline.viewer.bundle import File, files
-from warpline.viewer.single_page import single_page
+from warplens.errors import UsageError
+from warplens.viewer.bundle import File, files
+from warplens.viewer.single_page import single_page
 
 INDEX = """<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8" />
-    <title>warpline</title>
+    <title>warplens</title>
     <link rel="icon" href="./assets/icon-1.svg" />
     <script type="module" crossorigin src="./assets/index-1.js"></script>
     <link rel="modulepreload" href="./assets/other.js">

@@ -46,7 +46,7 @@ function guess(): Size {
 
 function App() {
   useEffect(() => {
-    if (meta.value !== null) document.title = `${meta.value.title} – warpline`;
+    if (meta.value !== null) document.title = `${meta.value.title} – warplens`;
   }, [meta.value]);
   const now = stage.value;
   if (now.is === "failed") return <Failed why={now.why} again={() => window.location.reload()} />;

@@ -22,7 +22,7 @@ async function load(): Promise<void> {
   try {
     shown.value = (await import("../panels/all")).components;
   } catch {
-    notice.value = "The panels could not be loaded. Is `warpline view` still running? Then reload the page.";
+    notice.value = "The panels could not be loaded. Is `warplens view` still running? Then reload the page.";
   }
 }
 

@@ -33,7 +33,7 @@ function Title() {
   return (
     <div class="title" title={commands}>
       <Logo />
-      <h1><bdi>{visible(all?.title ?? "warpline", 200)}</bdi></h1>
+      <h1><bdi>{visible(all?.title ?? "warplens", 200)}</bdi></h1>
     </div>
   );
 }

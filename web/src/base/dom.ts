@@ -26,14 +26,14 @@ export function later(run: () => void, wait: number): { (): void; flush(): void;
 export const kept = {
   get(key: string): string | null {
     try {
-      return localStorage.getItem(`warpline.${key}`);
+      return localStorage.getItem(`warplens.${key}`);
     } catch {
       return null;
     }
   },
   set(key: string, value: string): void {
     try {
-      localStorage.setItem(`warpline.${key}`, value);
+      localStorage.setItem(`warplens.${key}`, value);
     } catch {
       // Then it is as at first the next time.
     }

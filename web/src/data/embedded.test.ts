@@ -68,7 +68,7 @@ function source(more: Record<string, string> = {}): Embedded {
     new Blocks(
       new Map(
         Object.entries({
-          meta: json({ version: 1, title: "run", reports: [{ report: 0, name: "run.warpline" }], features: [] }),
+          meta: json({ version: 1, title: "run", reports: [{ report: 0, name: "run.warplens" }], features: [] }),
           "tracks/0": json(tree),
           "levels/0": json({ rects: [100, 10, 1], plots: [] }),
           "viewport/0/0": text(rects([{ ...SLICES[0]!, duration: 90 }], 100, 4)),
@@ -120,10 +120,10 @@ test("details come from the page, and where it has none, what is drawn does", as
   expect((await page.event({ report: 0, table: "nvtx_ranges", process: 7, row: 0 })).payload).toEqual({ a: 1 });
   const drawn = await page.event({ report: 0, table: "kernels", process: 7, row: 0 });
   expect(drawn.title).toBe("gemm");
-  expect(drawn.fields.at(-1)?.value).toContain("warpline view run.warpline");
+  expect(drawn.fields.at(-1)?.value).toContain("warplens view run.warplens");
   expect(await page.alike({ report: 0, table: "nvtx_ranges", process: 7, row: 1 })).toMatchObject({ count: 2 });
   await expect(page.alike({ report: 0, table: "kernels", process: 7, row: 0 })).rejects.toThrow("statistics of this name");
-  await expect(page.event({ report: 0, table: "kernels", process: 7, row: 99 })).rejects.toThrow("warpline view");
+  await expect(page.event({ report: 0, table: "kernels", process: 7, row: 99 })).rejects.toThrow("warplens view");
 });
 
 test("the first event at or after a time", async () => {
@@ -135,7 +135,7 @@ test("the first event at or after a time", async () => {
 
 test("what needs the report is refused with what to do, and what failed says why", async () => {
   const page = source();
-  await expect(page.sql(0, "SELECT 1")).rejects.toThrow("warpline view run.warpline");
+  await expect(page.sql(0, "SELECT 1")).rejects.toThrow("warplens view run.warplens");
   await expect(page.selected(0, { begin: 0, end: 1 }, [3])).rejects.toThrow("does not hold");
   await expect(page.stat(0, "nvtx_sum", { begin: 0, end: 1 })).rejects.toThrow("part of the time");
   await expect(page.stat(0, "broken")).rejects.toThrow("there are no kernels");

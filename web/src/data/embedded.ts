@@ -1,4 +1,4 @@
-/** A page that holds its data (`warpline view --export`): answers of the server's own functions, looked up and cut, never computed anew. */
+/** A page that holds its data (`warplens view --export`): answers of the server's own functions, looked up and cut, never computed anew. */
 import type { Blocks } from "./blocks";
 import { countRects, cutPlot, cutRects, firstWhere } from "./cut";
 import { decodePlots, decodeRects } from "./decode";
@@ -228,7 +228,7 @@ export class Embedded implements Source {
   /** The sentence for what only a server can answer. */
   async #without(what: string): Promise<string> {
     const meta = await this.#blocks.json<Meta>("meta");
-    return `This page, which was exported, does not hold ${what}. Ask the report itself: warpline view ${meta?.reports[0]?.name ?? "REPORT"}`;
+    return `This page, which was exported, does not hold ${what}. Ask the report itself: warplens view ${meta?.reports[0]?.name ?? "REPORT"}`;
   }
 }
 

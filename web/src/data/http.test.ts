@@ -42,7 +42,7 @@ describe("refusals", () => {
   });
   it("tell who lost the token what to do", async () => {
     answering({ error: "no" }, 401);
-    await expect(http().meta()).rejects.toThrow("`warpline view` printed");
+    await expect(http().meta()).rejects.toThrow("`warplens view` printed");
   });
   it("tell that nobody answers, but not where the question was given up", async () => {
     vi.stubGlobal("fetch", vi.fn(async () => Promise.reject(new TypeError("Failed to fetch"))));

@@ -1,4 +1,4 @@
-/** Data from the server of `warpline view`: one method of `Source`, one endpoint of the same name; the cookie says who asks. */
+/** Data from the server of `warplens view`: one method of `Source`, one endpoint of the same name; the cookie says who asks. */
 import { whenIdle } from "../base/dom";
 import { Aside } from "./aside";
 import { decodePlots, decodeRects } from "./decode";
@@ -161,12 +161,12 @@ export class Http implements Source {
 }
 
 function unanswered(): Refused {
-  return new Refused(0, "The server does not answer. Is `warpline view` still running?");
+  return new Refused(0, "The server does not answer. Is `warplens view` still running?");
 }
 
 async function refusal(answer: Response): Promise<Refused> {
   if (answer.status === 401) {
-    return new Refused(401, "This page may not ask any more. Open the address that `warpline view` printed: it has the token.");
+    return new Refused(401, "This page may not ask any more. Open the address that `warplens view` printed: it has the token.");
   }
   try {
     const { error, hint } = (await answer.json()) as Failure;

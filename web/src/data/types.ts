@@ -250,7 +250,7 @@ export interface Steps {
   note?: string;
 }
 
-/** What `warpline diff` says of the two reports of this view, and where they can be laid on each other. */
+/** What `warplens diff` says of the two reports of this view, and where they can be laid on each other. */
 export interface Difference {
   tables: Table[];
   /** Pairs of times of the same step or range in reports 0 and 1. */

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.unit.report.cuda.spools import Finished, Rows, write
-from warpline.report.finish import finish
-from warpline.testing import spool_writer as sw
+from warplens.report.finish import finish
+from warplens.testing import spool_writer as sw
 
 TEXTS = dict(
     enumerate(
@@ -50,8 +50,8 @@ def report(
     folder = write(tmp_path / "spool", wide, *others, texts=texts, **spool)
     if control is not None:
         (folder / "control").write_bytes(control)
-    finish(folder, tmp_path / "r.warpline")
-    return Finished(tmp_path / "r.warpline")
+    finish(folder, tmp_path / "r.warplens")
+    return Finished(tmp_path / "r.warplens")
 
 
 def thread(tid: int, index: int = 0, start: int = 900) -> bytes:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.thorough import examples
 from tests.unit.report.cpu.spools import FRAMES, MODULES, TEXTS, call, sample, span
 from tests.unit.report.cuda.test_damage import NUMBERS, WINDOWS, survives
-from warpline.model.cpu_tables import CPU_TABLES
-from warpline.testing import spool_writer as sw
+from warplens.model.cpu_tables import CPU_TABLES
+from warplens.testing import spool_writer as sw
 
 RECORDS = {
     "cpu_frame": FRAMES * 3,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.report.cpu.spools import FRAMES, LOAD, MAIN, MODULES, NATIVE, report, sample
-from warpline.report.cpu.natives import UNKNOWN
-from warpline.testing import spool_writer as sw
+from warplens.report.cpu.natives import UNKNOWN
+from warplens.testing import spool_writer as sw
 
 
 def test_frames_know_their_callers_and_places(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.report.cpu.spools import DATA, FRAMES, MAIN, OPEN, READ, SEM_WAIT, call, report
-from warpline.report.cpu import os_words
+from warplens.report.cpu import os_words
 
 
 def test_what_calls_say(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.unit.report.cpu.spools import APP, LOAD, MAIN, NUMPY, VALUE_ERROR, report, span, thread
-from warpline.testing import spool_writer as sw
+from warplens.testing import spool_writer as sw
 
 FUNCTION, GC, IMPORT, EXCEPTION, WARNING, POOLED = range(1, 7)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.report.cpu.spools import FRAMES, MAIN, NATIVE, NOWHERE, POLL, SEM_WAIT, TASK, call, report, sample, thread
-from warpline.query import open as open_report
-from warpline.testing import spool_writer as sw
+from warplens.query import open as open_report
+from warplens.testing import spool_writer as sw
 
 LATEST = 1 << 62
 RUNNING, RUNNABLE, BLOCKED = 1, 2, 3
@@ -107,7 +107,7 @@ def test_reasons_and_ranges_do_not_depend_on_how_rows_are_grouped(tmp_path: Path
     ranges = sw.records(0, [sw.event("range", start, start + 260, MAIN) for start in range(1, 3_000, 300)])
     names = [("thread_states", "id", "start", "reason"), ("samples", "id", "start", "range"), ("osrt", "id", "start", "range")]
     whole = report(tmp_path / "whole", wide, thread(10), ranges)
-    monkeypatch.setattr("warpline.report.place.ROWS_PER_GROUP", rows)
+    monkeypatch.setattr("warplens.report.place.ROWS_PER_GROUP", rows)
     pieces = report(tmp_path / "pieces", wide, thread(10), ranges)
     for columns in names:
         assert pieces.columns(*columns) == whole.columns(*columns)
@@ -125,7 +125,7 @@ def test_a_day_of_ticks_and_holds_adds_up(tmp_path: Path) -> None:
     calls = [call(1_000 + number * day, 1_000 + (number + 1) * day) for number in range(2)]
     found = report(tmp_path, {"cpu_frame": FRAMES, "cpu_sample": ticks, "gil": holds, "os_call": calls})
     assert sum(count for (count,) in found.columns("samples", "count")) == 60 * 86_400_000
-    with open_report(tmp_path / "r.warpline") as opened:
+    with open_report(tmp_path / "r.warplens") as opened:
         assert opened.sql("SELECT sum(weight)::HUGEINT::VARCHAR AS ns FROM samples").to_pylist() == [{"ns": str(60 * day)}]
         (sums,) = opened.sql("SELECT sum(holds)::BIGINT AS holds, sum(held)::BIGINT AS held FROM gil").to_pylist()
         assert sums == {"holds": 3 * 0xFFFFFFFF, "held": 3 * day}

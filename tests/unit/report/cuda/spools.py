@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from warpline.report.finish import finish
-from warpline.testing import spool_writer as sw
+from warplens.report.finish import finish
+from warplens.testing import spool_writer as sw
 
 KERNEL = "_ZN2ns4gemmIfLi4EEEvPT_i"  # void ns::gemm<float, 4>(float*, int)
 TEXTS = {1: "step", 2: "cudaLaunchKernel_v7000", 3: "cuLaunchKernel", 4: KERNEL, 5: "plain_kernel", 6: "NVIDIA H200", 7: "libx.so"}
@@ -59,5 +59,5 @@ def report(tmp_path: Path, wide: Mapping[str, Rows], *others: bytes, control: by
     folder = write(tmp_path / "spool", wide, *others, **spool)
     if control is not None:
         (folder / "control").write_bytes(control)
-    finish(folder, tmp_path / "r.warpline")
-    return Finished(tmp_path / "r.warpline")
+    finish(folder, tmp_path / "r.warplens")
+    return Finished(tmp_path / "r.warplens")

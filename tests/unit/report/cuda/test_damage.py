@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tests.thorough import examples
 from tests.unit.report.cuda.spools import TEXTS, api, work
-from warpline.errors import SpoolError
-from warpline.model.cuda_tables import CUDA_TABLES
-from warpline.report.process_tables import ProcessTables
-from warpline.spool.reader import SpoolFile
-from warpline.testing import spool_writer as sw
-from warpline.testing.wide_records import WIDE
+from warplens.errors import SpoolError
+from warplens.model.cuda_tables import CUDA_TABLES
+from warplens.report.process_tables import ProcessTables
+from warplens.spool.reader import SpoolFile
+from warplens.testing import spool_writer as sw
+from warplens.testing.wide_records import WIDE
 
 SPECIAL = {
     "cuda_api": [api(1 + number, 1_000 + number, 2_000, tid=10 + number % 3) for number in range(20)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.unit.report.cuda.spools import H200, TEXTS, report, work
-from warpline.testing import spool_writer as sw
+from warplens.testing import spool_writer as sw
 
 UUID = {"uuid_low": int.from_bytes(bytes(range(8)), "little"), "uuid_high": int.from_bytes(bytes(range(8, 16)), "little")}
 

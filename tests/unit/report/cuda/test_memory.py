@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.unit.report.cuda.spools import LIBRARY, api, report
-from warpline.report.cuda.memory import running
+from warplens.report.cuda.memory import running
 
 ALLOCATE, FREE, POOL = 1, 2, 3
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from warpline.report.cuda.names import function
-from warpline.spool import desk
+from warplens.report.cuda.names import function
+from warplens.spool import desk
 
 LAMBDA = "at::native::sqrt_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() const::{lambda(float)#1}"
 

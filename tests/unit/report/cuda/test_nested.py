@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.unit.report.cuda.spools import DRIVER, api, report, work
-from warpline.report.cuda.nested import nested
-from warpline.testing import spool_writer as sw
+from warplens.report.cuda.nested import nested
+from warplens.testing import spool_writer as sw
 
 OPEN = [(100, 0, 1, 0, 0)]
 ALL_APIS = 1 | 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.unit.report.cuda.spools import LIBRARY, api, report
-from warpline.report.cuda.notices import cuda_version, cupti_version
+from warplens.report.cuda.notices import cuda_version, cupti_version
 
 NOTICES = [
     (1, 130001, "info", "cuda-recorded", "with CUPTI 13.0 (130001), libx.so"),

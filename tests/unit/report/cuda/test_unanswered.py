@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.unit.report.cuda.spools import DRIVER, Finished, api, report, work
-from warpline.report.cuda import unanswered
-from warpline.testing import spool_writer as sw
+from warplens.report.cuda import unanswered
+from warplens.testing import spool_writer as sw
 
 LAUNCH, GRAPH, COPY, SET, BEGIN, END, HOST, DRIVER_LAUNCH = range(20, 28)
 TEXTS = {

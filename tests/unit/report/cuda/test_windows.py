@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.unit.report.cuda.spools import Finished, Rows, api, report, work
-from warpline.handover import pending
-from warpline.report.finish import snapshot
-from warpline.testing import spool_writer as sw
+from warplens.handover import pending
+from warplens.report.finish import snapshot
+from warplens.testing import spool_writer as sw
 
 WINDOW = [(1_000, 2_000, 2, 2, 0)]
 TWO = [(1_000, 2_000, 2, 2, 0), (5_000, 6_000, 2, 2, 0)]
@@ -105,12 +105,12 @@ def test_what_the_last_seconds_are_of_a_flight_recorder(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_has_what_there_was_by_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    report_path = tmp_path / "r.warpline"
+    report_path = tmp_path / "r.warplens"
     spool = report_path / "spool" / "one"
     chunks = [sw.wide("cuda_api", CALLS), sw.wide("cuda_kernel", [work(3, 1_700, 1_800), work(5, 2_500, 2_600)])]
     sw.write(spool, sw.spool(chunks))
     note = pending.adopt(report_path, spool, "one")
-    monkeypatch.setattr("warpline.report.finish.time.monotonic_ns", lambda: 1_900)
+    monkeypatch.setattr("warplens.report.finish.time.monotonic_ns", lambda: 1_900)
     snapshot(note)
     (file,) = (report_path / "tables" / "kernels").glob("*.parquet")
     found = Finished(report_path)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.report.cuda.spools import GEMM, KERNEL, LIBRARY, PLAIN, api, report, work, write
-from warpline.report.finish import finish
-from warpline.testing import spool_writer as sw
+from warplens.report.finish import finish
+from warplens.testing import spool_writer as sw
 
 NONE = 0xFFFFFFFF
 
@@ -128,8 +128,8 @@ def test_overhead(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 5])
 def test_groups_of_rows_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    monkeypatch.setattr("warpline.report.place.ROWS_PER_GROUP", rows)
-    monkeypatch.setattr("warpline.spool.wide._GATHERED", 200)
+    monkeypatch.setattr("warplens.report.place.ROWS_PER_GROUP", rows)
+    monkeypatch.setattr("warplens.spool.wide._GATHERED", 200)
     calls = [api(number, 1_000 + number, 1_001 + number) for number in range(1, 14)]
     ran = [work(number, 2_000 - number, 2_001, name=GEMM + number % 2) for number in range(1, 14)]
     found = report(tmp_path, {"cuda_api": calls, "cuda_kernel": ran})
@@ -139,7 +139,7 @@ def test_groups_of_rows_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ro
 
 
 def test_progress_rises_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warpline.report.place.ROWS_PER_GROUP", 2)
+    monkeypatch.setattr("warplens.report.place.ROWS_PER_GROUP", 2)
     ran = [work(number, 2_000 + number, 3_000) for number in range(1, 6)]
     ranges = sw.records(0, [sw.event("range", 10, 20)] * 5)
     spool = write(
@@ -148,7 +148,7 @@ def test_progress_rises_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ranges,
     )
     told: list[float] = []
-    finish(spool, tmp_path / "r.warpline", progress=lambda stage, done: told.append(done) if stage == "events" else None)
+    finish(spool, tmp_path / "r.warplens", progress=lambda stage, done: told.append(done) if stage == "events" else None)
     assert told == sorted(told)
     assert len(told) == 1 + 1 + 3 + 1
     assert told[0] == pytest.approx(5 / 12)

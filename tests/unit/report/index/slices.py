@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from warpline.report.index import IndexBuilder, LaneIndex
+from warplens.report.index import IndexBuilder, LaneIndex
 
 NAMES = ("copy", "Gemm", "<script>", "é", "")
 LAYERS = {"kernels": ("process", "stream"), "marks": ("process",)}

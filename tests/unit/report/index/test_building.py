@@ -13,21 +13,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.report.recording import recording
-from warpline.errors import ReportError
-from warpline.handover import pending
-from warpline.importers.importing import import_file
-from warpline.report.finish import finish, snapshot
-from warpline.report.index import LaneIndex, building
-from warpline.report.store import Stored, open_store
-from warpline.testing.timeline import timeline
+from warplens.errors import ReportError
+from warplens.handover import pending
+from warplens.importers.importing import import_file
+from warplens.report.finish import finish, snapshot
+from warplens.report.index import LaneIndex, building
+from warplens.report.store import Stored, open_store
+from warplens.testing.timeline import timeline
 
 FAR = 1 << 61
 
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    timeline(tmp_path / "r.warpline", "main   |[step ][step ]\ngpu0.7 | (gemm )")
-    return tmp_path / "r.warpline"
+    timeline(tmp_path / "r.warplens", "main   |[step ][step ]\ngpu0.7 | (gemm )")
+    return tmp_path / "r.warplens"
 
 
 @pytest.fixture
@@ -65,11 +65,11 @@ def test_it_is_made_once_and_lies_in_the_report(report: Path) -> None:
 
 def test_a_moved_report_keeps_its_index(report: Path) -> None:
     opened(report).close()
-    shutil.copytree(report, report.with_name("moved.warpline"))  # with other times of its files
+    shutil.copytree(report, report.with_name("moved.warplens"))  # with other times of its files
     (name,) = indexes(report)
-    before = (report.with_name("moved.warpline") / "index" / name).stat().st_ino
-    opened(report.with_name("moved.warpline")).close()
-    assert (report.with_name("moved.warpline") / "index" / name).stat().st_ino == before
+    before = (report.with_name("moved.warplens") / "index" / name).stat().st_ino
+    opened(report.with_name("moved.warplens")).close()
+    assert (report.with_name("moved.warplens") / "index" / name).stat().st_ino == before
 
 
 def test_an_index_of_other_files_is_made_again(report: Path) -> None:
@@ -101,9 +101,9 @@ def test_where_the_report_cannot_be_written_it_goes_to_the_cache(report: Path, t
 FULL = """
 import resource, sys
 from pathlib import Path
-from warpline.errors import ReportError
-from warpline.report.index import LaneIndex
-from warpline.report.store import open_store
+from warplens.errors import ReportError
+from warplens.report.index import LaneIndex
+from warplens.report.store import open_store
 store = open_store(Path(sys.argv[1]))
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), -1))  # as on a full disk, writing more fails
 try:
@@ -126,9 +126,9 @@ def test_a_disk_that_gets_full_is_told_and_nothing_is_left(report: Path, tmp_pat
 
 
 def test_finishing_makes_it(tmp_path: Path, always: None) -> None:
-    manifest = finish(recording(tmp_path / "spool", launch={}), tmp_path / "r.warpline")
-    assert indexes(tmp_path / "r.warpline") == [f"{Path(manifest.tables['processes']['file']).stem}.lanes"]
-    with opened(tmp_path / "r.warpline") as index:
+    manifest = finish(recording(tmp_path / "spool", launch={}), tmp_path / "r.warplens")
+    assert indexes(tmp_path / "r.warplens") == [f"{Path(manifest.tables['processes']['file']).stem}.lanes"]
+    with opened(tmp_path / "r.warplens") as index:
         assert {(layer, text) for layer, text, _ in names(index)} == {
             ("nvtx_ranges", "step"),
             ("nvtx_ranges", "load"),
@@ -137,43 +137,43 @@ def test_finishing_makes_it(tmp_path: Path, always: None) -> None:
 
 
 def test_small_parts_wait_until_somebody_looks(tmp_path: Path) -> None:
-    finish(recording(tmp_path / "spool", launch={}), tmp_path / "r.warpline")
-    assert indexes(tmp_path / "r.warpline") == []
+    finish(recording(tmp_path / "spool", launch={}), tmp_path / "r.warplens")
+    assert indexes(tmp_path / "r.warplens") == []
 
 
 def test_without_room_for_it_the_report_is_finished_all_the_same(tmp_path: Path, always: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("warpline.report.index.builder.IndexBuilder._drain", full)
-    manifest = finish(recording(tmp_path / "spool", launch={}), tmp_path / "r.warpline")
+    monkeypatch.setattr("warplens.report.index.builder.IndexBuilder._drain", full)
+    manifest = finish(recording(tmp_path / "spool", launch={}), tmp_path / "r.warplens")
     assert manifest.rows("nvtx_ranges") == 4
-    assert indexes(tmp_path / "r.warpline") == []
+    assert indexes(tmp_path / "r.warplens") == []
 
 
 def test_importing_leaves_it_to_the_first_look(tmp_path: Path, always: None) -> None:
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 5}
     (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": [event, {**event, "ts": 9}]}))
-    import_file(tmp_path / "trace.json", tmp_path / "r.warpline")
-    assert indexes(tmp_path / "r.warpline") == []  # most imports are asked, not looked at
-    with opened(tmp_path / "r.warpline") as index:
+    import_file(tmp_path / "trace.json", tmp_path / "r.warplens")
+    assert indexes(tmp_path / "r.warplens") == []  # most imports are asked, not looked at
+    with opened(tmp_path / "r.warplens") as index:
         assert ("nvtx_ranges", "aten::mm", 2) in names(index)
-    assert len(indexes(tmp_path / "r.warpline")) == 1
+    assert len(indexes(tmp_path / "r.warplens")) == 1
 
 
 def test_each_snapshot_has_its_own_and_takes_it_along(tmp_path: Path) -> None:
-    note = pending.begin(tmp_path / "r.warpline", recording(tmp_path / "spool", launch={}), name="one")
+    note = pending.begin(tmp_path / "r.warplens", recording(tmp_path / "spool", launch={}), name="one")
     snapshot(note)
-    with opened(tmp_path / "r.warpline") as index:
+    with opened(tmp_path / "r.warplens") as index:
         assert index.path.name.endswith(".s1.lanes")
     snapshot(note)
-    assert indexes(tmp_path / "r.warpline") == []
-    opened(tmp_path / "r.warpline").close()
-    assert [name.endswith(".s2.lanes") for name in indexes(tmp_path / "r.warpline")] == [True]
+    assert indexes(tmp_path / "r.warplens") == []
+    opened(tmp_path / "r.warplens").close()
+    assert [name.endswith(".s2.lanes") for name in indexes(tmp_path / "r.warplens")] == [True]
 
 
 def test_parts_of_several_hosts_are_on_one_clock(tmp_path: Path) -> None:
-    path = tmp_path / "r.warpline"
+    path = tmp_path / "r.warplens"
     timeline(path, "main |[step ]", part="a-1-1", boot_id="a")
     timeline(path, "main |[step ]", part="b-1-1", boot_id="b", realtime_offset=7_000)
     store: Stored = open_store(path)

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from tests.unit.report.index.slices import LAYERS, at_random, build
-from warpline.errors import ReportError
-from warpline.report.index import IndexBuilder, LaneIndex
-from warpline.report.index.layout import HEADER, SECTIONS
+from warplens.errors import ReportError
+from warplens.report.index import IndexBuilder, LaneIndex
+from warplens.report.index.layout import HEADER, SECTIONS
 
 FAR = 1 << 61
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warpline.model.tables import TABLES
-from warpline.report import schema
-from warpline.report.index import LAYERS, LaneIndex
-from warpline.report.store import open_store
-from warpline.report.writer import Facts, write_part
-from warpline.testing.timeline import timeline
+from warplens.model.tables import TABLES
+from warplens.report import schema
+from warplens.report.index import LAYERS, LaneIndex
+from warplens.report.store import open_store
+from warplens.report.writer import Facts, write_part
+from warplens.testing.timeline import timeline
 
 FAR = 1 << 61
 Place = tuple[str, tuple[tuple[str, int | str], ...]]  # layer, key
@@ -47,7 +47,7 @@ def test_what_a_layer_is_made_of_is_in_its_table() -> None:
 
 def test_ranges_of_threads_tasks_and_none(tmp_path: Path) -> None:
     timeline(
-        tmp_path / "r.warpline",
+        tmp_path / "r.warplens",
         """
         main    |[step         ]{async }
         main    |  [load ]   {copy       }
@@ -59,7 +59,7 @@ def test_ranges_of_threads_tasks_and_none(tmp_path: Path) -> None:
         tick_ns=1,
         origin=0,
     )
-    found = slices(tmp_path / "r.warpline")
+    found = slices(tmp_path / "r.warplens")
     threads = [rows for (layer, key), rows in found.items() if layer == "nvtx_ranges" and dict(key)["kind"] == "push_pop"]
     assert [[(lane, name) for lane, *_, name in rows] for rows in threads] == [[(0, "step"), (1, "load")], [(0, "step")]]
     (tasks,) = (rows for (_, key), rows in found.items() if dict(key).get("kind") == "tasks")
@@ -72,7 +72,7 @@ def test_ranges_of_threads_tasks_and_none(tmp_path: Path) -> None:
 
 def test_gpu_work_is_by_stream_and_copies_by_direction_too(tmp_path: Path) -> None:
     timeline(
-        tmp_path / "r.warpline",
+        tmp_path / "r.warplens",
         """
         main:api |(cudaLaunchKernel#1)(cudaMemcpyAsync#2)
         gpu0.7   |   (gemm#1   )(HtoD#2 )(memset )(graph#9 )
@@ -80,7 +80,7 @@ def test_gpu_work_is_by_stream_and_copies_by_direction_too(tmp_path: Path) -> No
         :sync    |                    (Context )
         """,
     )
-    found = slices(tmp_path / "r.warpline")
+    found = slices(tmp_path / "r.warplens")
     places = {(layer, dict(key).get("device"), dict(key).get("stream")): rows for (layer, key), rows in found.items()}
     assert [name for *_, name in places["kernels", 0, 7]] == ["gemm"]
     assert len(places["kernels", 1, 9]) == 2
@@ -88,8 +88,8 @@ def test_gpu_work_is_by_stream_and_copies_by_direction_too(tmp_path: Path) -> No
     assert next(name for *_, name in places["memsets", 0, 7]).startswith("Memset")
     (direction,) = (dict(key) for layer, key in found if layer == "memory_rows")
     assert direction == {"process": 0, "device": 0, "kind": "Host-to-Device"}
-    assert names(tmp_path / "r.warpline", "syncs") == ["Context synchronization"]
-    store = open_store(tmp_path / "r.warpline")
+    assert names(tmp_path / "r.warplens", "syncs") == ["Context synchronization"]
+    store = open_store(tmp_path / "r.warplens")
     with LaneIndex.open(store, store.parts[0], None) as index:
         links = defaultdict(set)
         for hit in index.find(range(len(index.names)), -FAR, FAR, 99):
@@ -100,7 +100,7 @@ def test_gpu_work_is_by_stream_and_copies_by_direction_too(tmp_path: Path) -> No
 
 def test_the_cpu_side(tmp_path: Path) -> None:
     timeline(
-        tmp_path / "r.warpline",
+        tmp_path / "r.warplens",
         """
         main:python |(main;load;read     )(main:7;step:12 )
         main:native |(main;run@libx.so;copy@kernel )
@@ -113,7 +113,7 @@ def test_the_cpu_side(tmp_path: Path) -> None:
         main:call   | (read )
         """,
     )
-    report = tmp_path / "r.warpline"
+    report = tmp_path / "r.warplens"
     assert names(report, "samples") == ["copy", "read", "step"]
     assert names(report, "thread_states") == ["blocked: poll", "runnable", "running"]
     assert names(report, "osrt") == ["poll", "read"]
@@ -129,22 +129,22 @@ def test_colors_make_names_of_their_own(tmp_path: Path) -> None:
     row = {"process": 0, "thread": 0, "style": "PushPop", "depth": 0, "unfinished": False, "inherited": False, "clipped": False}
     colors = (None, 0xFF00FF00, 0x00FF00, 0xFFFF0000)
     ranges = [{**row, "id": n, "start": n, "end": n + 1, "message": "x", "color": color} for n, color in enumerate(colors)]
-    write_part(tmp_path / "r.warpline", Facts("a-1-1", "a", "b", end=9), {"nvtx_ranges": ranges})
-    store = open_store(tmp_path / "r.warpline")
+    write_part(tmp_path / "r.warplens", Facts("a-1-1", "a", "b", end=9), {"nvtx_ranges": ranges})
+    store = open_store(tmp_path / "r.warplens")
     with LaneIndex.open(store, store.parts[0], None) as index:
         found = {(index.names.text(n), index.names.color(n)): index.names.count(n) for n in index.names.search("x")}
     assert found == {("x", None): 1, ("x", 0x00FF00): 2, ("x", 0xFF0000): 1}
 
 
 def test_columns_that_an_older_file_lacks_and_rows_without_ids(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warpline", "main |!a !b\nmain:call |(load )")
+    timeline(tmp_path / "r.warplens", "main |!a !b\nmain:call |(load )")
     for table, missing in (("nvtx_marks", ["id", "color", "message", "task"]), ("python_calls", ["color", "file", "line", "parent"])):
-        (file,) = (tmp_path / "r.warpline" / "tables" / table).iterdir()
+        (file,) = (tmp_path / "r.warplens" / "tables" / table).iterdir()
         pq.write_table(pq.read_table(file).drop_columns(missing), file)
-    found = slices(tmp_path / "r.warpline")
+    found = slices(tmp_path / "r.warplens")
     (marks,) = (rows for (layer, _), rows in found.items() if layer == "nvtx_marks")
     assert [name for *_, name in marks] == ["", ""]
-    assert names(tmp_path / "r.warpline", "python_calls") == ["load"]
+    assert names(tmp_path / "r.warplens", "python_calls") == ["load"]
 
 
 def test_every_layer_takes_a_table_with_all_its_columns(tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_every_layer_takes_a_table_with_all_its_columns(tmp_path: Path) -> None:
         full = {field.name: _some(field.type) for field in wanted}
         bare = {field.name: None if field.nullable else _some(field.type) for field in wanted}
         tables[layer.table] = [full, {**bare, "start": 7, **({"end": 9} if "end" in wanted.names else {})}]
-    write_part(tmp_path / "r.warpline", Facts("a-1-1", "a", "b", end=9), tables)
-    found = slices(tmp_path / "r.warpline")
+    write_part(tmp_path / "r.warplens", Facts("a-1-1", "a", "b", end=9), tables)
+    found = slices(tmp_path / "r.warplens")
     chosen = {layer.name for layer in LAYERS if layer.inside in ("units", "marks")}  # which show some rows of their tables
     found = {place: rows for place, rows in found.items() if place[0] not in chosen}
     assert {layer for layer, _ in found} == {layer.name for layer in LAYERS} - chosen

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.report.index.slices import One, at_random, of_track, opened, union
-from warpline.errors import UsageError
+from warplens.errors import UsageError
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -14,7 +14,7 @@ import pytest
 
 from tests.thorough import few
 from tests.unit.report.index.slices import One, at_random, of_track, opened
-from warpline.report.index import LaneIndex, Viewport
+from warplens.report.index import LaneIndex, Viewport
 
 FAR = 1 << 61
 

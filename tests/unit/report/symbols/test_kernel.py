@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warpline.report.symbols import lookup
-from warpline.report.symbols.kernel import Function, KernelSymbols, read_symbols, this_boot
-from warpline.report.symbols.lookup import Symbols
+from warplens.report.symbols import lookup
+from warplens.report.symbols.kernel import Function, KernelSymbols, read_symbols, this_boot
+from warplens.report.symbols.lookup import Symbols
 
 SHOWN = """\
 0000000000000000 A fixed_percpu_data

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warpline.report.symbols.elf import BadElf, Elf
-from warpline.report.symbols.functions import Functions, open_all
-from warpline.report.symbols.lines import Lines
-from warpline.report.symbols.lookup import Symbols
+from warplens.report.symbols.elf import BadElf, Elf
+from warplens.report.symbols.functions import Functions, open_all
+from warplens.report.symbols.lines import Lines
+from warplens.report.symbols.lookup import Symbols
 
 SOURCE = """
 namespace shop { struct Till { int count(int); }; int Till::count(int n) { return n * 3; } }
@@ -81,7 +81,7 @@ def test_a_debug_file_of_the_same_build_has_the_rest(library: Path, tmp_path: Pa
     place = tmp_path / "debug" / ".build-id" / identity[:2] / f"{identity[2:]}.debug"
     place.parent.mkdir(parents=True)
     subprocess.run(["objcopy", "--only-keep-debug", library, place], check=True)
-    monkeypatch.setattr("warpline.report.symbols.functions.DEBUG", tmp_path / "debug")
+    monkeypatch.setattr("warplens.report.symbols.functions.DEBUG", tmp_path / "debug")
     assert names(bare, known["hidden(int)"] + 1) == ["hidden(int)"]
 
 

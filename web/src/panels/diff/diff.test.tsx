@@ -12,7 +12,7 @@ const DIFFERENCE: Difference = {
 
 test("one report has nothing to be compared with", () => {
   load(fake());
-  expect(draw(DiffPanel).textContent).toContain("warpline view BEFORE AFTER");
+  expect(draw(DiffPanel).textContent).toContain("warplens view BEFORE AFTER");
 });
 
 test("steps of both are laid on each other, one after the other", async () => {

@@ -21,7 +21,7 @@ export function DiffPanel() {
   useSignalEffect(() => {
     if (found.value !== null) difference.value = found.value;
   });
-  if (!two) return <Empty>One report is open. To see what changed between two, open both: warpline view BEFORE AFTER</Empty>;
+  if (!two) return <Empty>One report is open. To see what changed between two, open both: warplens view BEFORE AFTER</Empty>;
   return (
     <div class="p-main p-whole">
       <Answered of={answer} what="the comparison">

@@ -1,4 +1,4 @@
-/** Stats: the tables that `warpline stats` prints, of the whole report or of the marked range. */
+/** Stats: the tables that `warplens stats` prints, of the whole report or of the marked range. */
 import { signal, useSignal } from "@preact/signals";
 import { ranges, source } from "../../app/state";
 import type { StatInfo } from "../../data/types";

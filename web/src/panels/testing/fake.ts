@@ -68,7 +68,7 @@ export function draw(component: ComponentType): HTMLElement {
 }
 
 // Far beyond what any of it takes, below where the test itself is given up: so the reason is told.
-const LIMIT = Number(process.env.WARPLINE_TEST_WAIT ?? 50_000);
+const LIMIT = Number(process.env.WARPLENS_TEST_WAIT ?? 50_000);
 
 /** Wait until `what` gives something; the reason is told where it never does. */
 export async function until<T>(what: () => T | null | undefined | false, limit = LIMIT): Promise<T> {

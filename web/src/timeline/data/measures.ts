@@ -1,8 +1,8 @@
 /** What benchmarks read, through `performance.getEntriesByName` or a PerformanceObserver; nothing is sent anywhere.
  *
- *  `warpline:frame`: the script of a frame, `detail.rectangles` drawn. What the browser paints after it is in its own traces only.
- *  `warpline:refine`: from the wish for finer data to the end of the script of the frame that shows it.
- *  `warpline:first`: a mark, when data were painted for the first time.
+ *  `warplens:frame`: the script of a frame, `detail.rectangles` drawn. What the browser paints after it is in its own traces only.
+ *  `warplens:refine`: from the wish for finer data to the end of the script of the frame that shows it.
+ *  `warplens:first`: a mark, when data were painted for the first time.
  */
 
 /** The browser keeps entries until somebody clears them: so many of ours at most. */
@@ -11,18 +11,18 @@ let frames = 0;
 let isFirst = true;
 
 export function measureFrame(begun: number, rectangles: number): void {
-  performance.measure("warpline:frame", { start: begun, end: performance.now(), detail: { rectangles } });
+  performance.measure("warplens:frame", { start: begun, end: performance.now(), detail: { rectangles } });
   frames += 1;
   if (frames % MOST === 0) {
-    performance.clearMeasures("warpline:frame");
-    performance.clearMeasures("warpline:refine");
+    performance.clearMeasures("warplens:frame");
+    performance.clearMeasures("warplens:refine");
   }
   if (isFirst && rectangles > 0) {
     isFirst = false;
-    performance.mark("warpline:first");
+    performance.mark("warplens:first");
   }
 }
 
 export function measureRefine(since: number): void {
-  performance.measure("warpline:refine", { start: since, end: performance.now() });
+  performance.measure("warplens:refine", { start: since, end: performance.now() });
 }

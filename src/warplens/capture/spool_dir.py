@@ -1,0 +1,161 @@
+"""Where the spool goes: a directory on this node, because the agent maps its files into memory."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from warplens.errors import CaptureError
+from warplens.handover.wording import COMMAND_LINE, Wording
+
+# Only filesystems whose pages are this node's own; overlay refuses a remote upper layer by itself.
+LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "overlay"})
+ENOUGH = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolDirectory:
+    """The chosen directory (it exists, is empty and private), its filesystem, and a warning where it is second best."""
+
+    path: Path
+    filesystem: str
+    beside: bool
+    warning: str | None = None
+
+
+def filesystem_of(path: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> str:
+    """Return the type of the filesystem that holds `path` (or its first existing parent), e.g. `ext4`."""
+    path = Path(os.path.realpath(path))
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    try:
+        device = path.stat().st_dev
+        with mountinfo.open(encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return "unknown"
+    best, found, same_device = -1, "unknown", False
+    for line in lines:
+        fields, _, rest = line.partition(" - ")
+        parts = fields.split()
+        if len(parts) < 5 or not rest:
+            continue
+        point = _unescape(parts[4])
+        if point != "/" and str(path) != point and not str(path).startswith(point + "/"):
+            continue
+        # the longest mount point wins, of several mounts on one point the one whose device the path has, else the last
+        same = parts[2] == f"{os.major(device)}:{os.minor(device)}"
+        if len(point) > best or (len(point) == best and (same or not same_device)):
+            best, found, same_device = len(point), rest.split()[0], same
+    return found
+
+
+def _unescape(text: str) -> str:
+    for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(code, char)
+    return text
+
+
+def choose_spool(
+    report: Path,
+    name: str,
+    *,
+    explicit: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    wording: Wording = COMMAND_LINE,
+) -> SpoolDirectory:
+    """Create and return the spool directory of the recording `name`; CaptureError where nothing can be written.
+
+    `explicit` is taken as it is. Else it lies in `report` where the filesystem there is local, else under `$TMPDIR`,
+    else in the usual temporary directories.
+    """
+    if explicit is not None:
+        path = explicit.absolute() / f"warplens-{name}"
+        filesystem = filesystem_of(path)
+        try:
+            _create(path)
+        except OSError as error:
+            raise CaptureError(
+                f"Cannot write to {wording.spool_dir} {explicit}: {_words(error)}.\n"
+                "Name a writable directory on a disk of this node, e.g. /tmp."
+            ) from error
+        return SpoolDirectory(path, filesystem, beside=False, warning=_warning(path, filesystem))
+
+    failures = []
+    fallback: SpoolDirectory | None = None
+    for parent, beside in _candidates(report, environment):
+        path = parent / name if beside else parent / f"warplens-{name}"
+        filesystem = filesystem_of(path)
+        if filesystem not in LOCAL:
+            failures.append(f"  {parent}: {filesystem} is not a disk of this node")
+            if beside or fallback is not None:
+                continue
+        try:
+            _create(path)
+        except OSError as error:
+            failures.append(f"  {parent}: {_words(error)}")
+            continue
+        chosen = SpoolDirectory(path, filesystem, beside, _warning(path, filesystem))
+        if chosen.warning is None:
+            if fallback is not None:
+                fallback.path.rmdir()
+            return chosen
+        failures.append(f"  {parent}: {chosen.warning}")
+        if fallback is None:
+            fallback = chosen
+        else:
+            path.rmdir()
+    if fallback is not None:
+        return fallback
+    raise CaptureError(
+        "No place for the spool, the files that the program records into:\n" + "\n".join(failures) + f"\nName one with {wording.spool_dir}."
+    )
+
+
+def _candidates(report: Path, environment: Mapping[str, str] | None) -> Iterator[tuple[Path, bool]]:
+    yield report.absolute() / "spool", True
+    import tempfile  # slow to load, and hardly ever needed
+
+    environ = os.environ if environment is None else environment
+    texts = (environ.get("TMPDIR"), tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm")
+    yield from ((path, False) for path in dict.fromkeys(Path(text).absolute() for text in texts if text))
+
+
+def _create(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700)
+    try:
+        probe = path / "probe"
+        with probe.open("xb") as file:
+            file.write(bytes(4096))
+        probe.unlink()
+    except OSError:
+        (path / "probe").unlink(missing_ok=True)
+        path.rmdir()
+        raise
+
+
+def _warning(path: Path, filesystem: str) -> str | None:
+    if filesystem not in LOCAL:
+        return f"the spool is on {filesystem}, which may slow the program down or lose records"
+    stat = os.statvfs(path)
+    free = stat.f_bavail * stat.f_frsize
+    if free < ENOUGH:
+        return f"only {free / (1 << 20):.1f} MiB are free for the spool"
+    return None
+
+
+def _words(error: OSError) -> str:
+    words = {
+        errno.EACCES: "no permission to write there",
+        errno.EPERM: "no permission to write there",
+        errno.EROFS: "it is read-only",
+        errno.ENOSPC: "the disk is full",
+        errno.EDQUOT: "the disk quota is used up",
+        errno.ENOTDIR: "it is not a directory",
+        errno.EEXIST: "a file of that name is in the way",
+    }
+    return words.get(error.errno or 0) or error.strerror or str(error)

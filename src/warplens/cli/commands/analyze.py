@@ -1,0 +1,102 @@
+"""Say what costs time, why, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from warplens import catalog
+from warplens.cli import findings, tables
+from warplens.cli.flags import FlagCommand
+from warplens.cli.opening import opened as open_report
+from warplens.cli.opening import window_option
+from warplens.cli.output import write_lines
+from warplens.cli.report_path import ReportPath
+from warplens.cli.unit_help import help_option
+from warplens.cli.unit_options import unit_options
+
+if TYPE_CHECKING:
+    from warplens.rules.judging import Judgement
+
+FAMILY = "rules.checks"
+_SERIOUS = ("high", "medium", "low")
+
+
+@click.command(
+    cls=FlagCommand,
+    epilog="""\b
+Examples:
+  warplens analyze run.warplens
+  warplens analyze -r gpu_gaps:gap=1 run.warplens    one rule, its gap 1 ms
+  warplens analyze --filter-nvtx step/3 run          the fourth `step` alone
+  warplens analyze -f json -o findings.json run      for programs
+  warplens analyze --fail-on high run                exit code 1 for CI
+""",
+)
+@click.argument("report", type=ReportPath())
+@click.option(
+    "-r", "--rule", "names", multiple=True, metavar="NAME[:ARGUMENT…][,…]", help="Which rules; all by default (see --help-rules)."
+)
+@click.option("-f", "--format", "form", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True, help="How.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
+@click.option("--rows", type=click.IntRange(0), default=3, show_default=True, help="Rows of evidence with each finding; -f json has all.")
+@click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
+@click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Only the time of an NVTX range (from 0: the first of that name).")
+@window_option
+@click.option(
+    "--fail-on", type=click.Choice(_SERIOUS), metavar="high|medium|low", help="Exit with 1 where a finding is at least that serious."
+)
+@click.option("--force-overwrite", is_flag=True, help="Replace a file that exists.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not say what was imported.")
+@help_option("--help-rules", FAMILY, "rules")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    report: Path,
+    names: tuple[str, ...],
+    form: str,
+    output: Path | None,
+    rows: int,
+    filter_time: str | None,
+    filter_nvtx: str | None,
+    window: int | None,
+    fail_on: str | None,
+    force_overwrite: bool,
+    quiet: bool,
+) -> None:
+    """Say what costs time, why, and what to do about it.
+
+    Costs are upper bounds on what a fix can win. What a rule cannot judge, since the report lacks the data, is said.
+    """
+    asked = [item.split(":") for name in names for item in name.split(",") if item]
+    units = [catalog.find(FAMILY, name) for name, *_ in asked]
+    options = {unit.id: unit_options(unit, words[1:]) for unit, words in zip(units, asked, strict=True)}
+    from warplens.query import Selection
+    from warplens.rules.judging import judge
+
+    with open_report(report, window=window, quiet=quiet) as opened:
+        judgement = judge(opened, Selection.parse(filter_time, filter_nvtx), [unit.id for unit in units] or None, options)
+    lines = _lines(judgement, form, rows, 0 if output else tables.terminal_width())
+    if output is None:
+        tables.show(lines)
+    else:
+        write_lines(output, lines, overwrite=force_overwrite)
+        if not quiet:
+            click.echo(f"{output}", err=True)
+    limit = _SERIOUS.index(fail_on) if fail_on else -1
+    ctx.exit(1 if any(finding.severity in _SERIOUS[: limit + 1] for finding in judgement.findings) else 0)
+
+
+def _lines(judgement: Judgement, form: str, rows: int, width: int) -> Iterator[str]:
+    if form == "json":
+        return iter([json.dumps(judgement.as_json(), indent=2, default=_plain)])
+    return (findings.as_text if form == "text" else findings.as_markdown)(judgement, rows, width)
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's."""
+    return value.item() if hasattr(value, "item") else str(value)

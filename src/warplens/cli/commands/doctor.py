@@ -1,0 +1,121 @@
+"""Say what works on this machine, and what to do about the rest.
+
+Exit code 0 when programs can be recorded here, else 1.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import platform
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+
+import click
+
+from warplens._version import __version__
+from warplens.capture.agent import Agent, load_agent
+from warplens.capture.spool_dir import LOCAL, filesystem_of
+from warplens.cli.cpu_checks import cpu_findings
+from warplens.cli.gpu_checks import gpu_findings
+from warplens.errors import CaptureError
+
+_NAME = 13  # columns of the longest name
+_DESK = ("click", "duckdb", "numpy", "pyarrow", "rich", "starlette", "uvicorn", "wsproto")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at: `state` is `ok`, `note` (works, but) or `fail` (nothing can be recorded)."""
+
+    name: str
+    state: str
+    text: str
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  warplens doctor
+  warplens doctor -f json
+"""
+)
+@click.option("-f", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it.")
+@click.pass_context
+def command(ctx: click.Context, form: str) -> None:
+    """Say what works on this machine, and what to do about the rest."""
+    checks = list(_checks())
+    failed = any(check.state == "fail" for check in checks)
+    if form == "json":
+        click.echo(json.dumps({"warplens": __version__, "ok": not failed, "checks": [asdict(check) for check in checks]}, indent=2))
+    else:
+        colors = {"ok": "green", "note": "yellow", "fail": "red"}
+        for check in checks:
+            first, _, rest = check.text.partition("\n")
+            click.echo(f"{click.style(check.state.ljust(5), fg=colors[check.state])} {check.name.ljust(_NAME)} {first}")
+            for line in rest.splitlines():
+                click.echo(" " * (_NAME + 7) + line)
+        click.echo("\nPrograms can be recorded here." if not failed else "\nNothing can be recorded here yet: see the lines marked fail.")
+    ctx.exit(1 if failed else 0)
+
+
+def _checks() -> Iterator[Check]:
+    yield Check("warplens", "ok", f"{__version__} on Python {platform.python_version()}, {platform.system()} {platform.machine()}")
+    try:
+        agent = load_agent()
+    except CaptureError as error:
+        yield Check("agent", "fail", str(error))
+    else:
+        yield Check("agent", "ok", str(agent.path))
+        yield _clock(agent)
+        yield _cost(agent)
+    yield _spool()
+    missing = [name for name in _DESK if importlib.util.find_spec(name) is None]
+    if missing:
+        yield Check("desk", "note", f"{', '.join(missing)} missing: recordings must be finished on another machine")
+    else:
+        yield Check("desk", "ok", "reports can be finished and read here")
+    for name, state, text in chain(cpu_findings(), gpu_findings()):
+        yield Check(name, state, text)
+
+
+def _clock(agent: Agent) -> Check:
+    kind = agent.clock_sample().kind
+    if kind == "tsc":
+        return Check("clock", "ok", "the processor's time-stamp counter, which is invariant here")
+    if kind == "cntvct":
+        return Check("clock", "ok", "the processor's generic timer")
+    return Check("clock", "note", f"{_why_not_counter()}: clock_gettime is used, which costs more per range")
+
+
+def _why_not_counter() -> str:
+    if platform.machine() not in ("x86_64", "aarch64"):
+        return f"no counter is known for {platform.machine()}"
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "the processor's flags cannot be read"
+    if "constant_tsc" not in flags or "nonstop_tsc" not in flags:
+        return "the time-stamp counter is not invariant here (no constant_tsc, nonstop_tsc)"
+    return "the kernel does not trust the time-stamp counter (see current_clocksource)"
+
+
+def _cost(agent: Agent) -> Check:
+    with tempfile.TemporaryDirectory(prefix="warplens-doctor-") as directory:
+        cost = agent.pair_cost(Path(directory))
+    if cost is None:
+        return Check("nvtx", "fail", f"a trial recording in {tempfile.gettempdir()} failed; set TMPDIR to a writable local directory")
+    return Check("nvtx", "ok", f"recording a range costs {cost:.0f} ns")
+
+
+def _spool() -> Check:
+    here = filesystem_of(Path.cwd())
+    if here in LOCAL:
+        return Check("spool", "ok", f"beside the report: {here} is local")
+    there = filesystem_of(Path(tempfile.gettempdir()))
+    state = "ok" if there in LOCAL else "note"
+    text = f"under {tempfile.gettempdir()} ({there}), because {here} here is not a disk of this node"
+    return Check("spool", state, text if there in LOCAL else text + "\nname a local directory with --spool-dir")

@@ -1,0 +1,122 @@
+"""Write a report in the format of another tool."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from warplens import catalog
+from warplens.catalog import Unit
+from warplens.cli.flags import FlagCommand
+from warplens.cli.opening import opened as open_report
+from warplens.cli.opening import window_option
+from warplens.cli.report_path import ReportPath
+from warplens.cli.unit_options import unit_options
+from warplens.cli.words import short_path, size
+from warplens.errors import UsageError
+from warplens.handover.naming import SUFFIX
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+FAMILY = "exporters.formats"
+_PAGE = "html"  # joins stats, rules and plots, so it is no exporter but a flow
+
+
+@click.command(
+    cls=FlagCommand,
+    epilog="""\b
+Examples:
+  warplens export run.warplens        run.perfetto-trace, for ui.perfetto.dev
+  warplens export -t chrome -o trace.json run.warplens
+  warplens export -t html run         run.html: findings, plots and tables
+  warplens export -t speedscope:wall --filter-nvtx step run
+""",
+)
+@click.argument("report", type=ReportPath())
+@click.option(
+    "-t",
+    "--type",
+    "kind",
+    default="perfetto",
+    show_default=True,
+    metavar="FORMAT[:ARGUMENT…]",
+    help=f"One of {', '.join([*(unit.id for unit in catalog.units(FAMILY)), _PAGE])}; arguments: see the documentation of the format.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; default: beside the report.")
+@click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
+@click.option(
+    "--filter-nvtx",
+    metavar="RANGE[@DOMAIN][/INDEX]",
+    help="Only the time of an NVTX range (the first of that name, or that index); of profiles: what threads did in all of them.",
+)
+@window_option
+@click.option("-f", "--force-overwrite", is_flag=True, help="Replace a file that exists.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not say what the format cannot hold, nor what was imported.")
+def command(
+    report: Path,
+    kind: str,
+    output: Path | None,
+    filter_time: str | None,
+    filter_nvtx: str | None,
+    window: int | None,
+    force_overwrite: bool,
+    quiet: bool,
+) -> None:
+    """Write a report in the format of another tool, and say what the format cannot hold."""
+    name, *arguments = kind.split(":")
+    if name == _PAGE:
+        from warplens.flows import html_report as page
+
+        if arguments:
+            raise UsageError(f"{_PAGE} has no argument {arguments[0]!r}; it takes none.")
+        unit, options, suffix, loses = None, {}, page.SUFFIX, page.LOSES
+    else:
+        unit = catalog.find(FAMILY, name)
+        options, suffix, loses = unit_options(unit, arguments), str(unit.constant("SUFFIX")), unit.constant("LOSES")
+    out = output or _beside(report.resolve(), suffix)
+    if out.exists() and not force_overwrite:
+        raise UsageError(f"{short_path(out)} exists; -f replaces it.")
+
+    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    with open_report(report, window=window, quiet=quiet) as opened:
+        try:
+            _write(unit, opened, partial, options, filter_time, filter_nvtx)
+            partial.replace(out)
+        except OSError as error:
+            raise UsageError(f"cannot write {out}: {error.strerror or error}.") from error
+        finally:
+            partial.unlink(missing_ok=True)
+    click.echo(f"{short_path(out)} ({size(out.stat().st_size)})")
+    if not quiet:
+        for loss in loses:
+            click.echo(f"  not in it: {loss}", err=True)
+
+
+def _write(unit: Unit | None, report: Report, out: Path, options: dict[str, Any], time: str | None, nvtx: str | None) -> None:
+    """Write what is selected: profiles choose it themselves, other formats are given that part of the report. `unit`: None for the page."""
+    from warplens.query import Selection
+
+    selection = Selection.parse(time, nvtx)
+    if unit is None:
+        from warplens.flows import html_report
+
+        html_report.write(report, out, selection)
+        return
+    if any(option.name == "selection" for option in unit.options):
+        unit.load().write(report, out, selection=selection, **options)
+        return
+    span = selection.window(report)
+    if span is None:
+        unit.load().write(report, out, **options)
+        return
+    with report.between(*span) as part:
+        unit.load().write(part, out, **options)
+
+
+def _beside(report: Path, suffix: str) -> Path:
+    name = report.stem if report.is_file() else report.name.removesuffix(SUFFIX)
+    return report.with_name(name + suffix)

@@ -1,0 +1,92 @@
+"""Draw what samples saw as a flame graph in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from warplens.cli import tables
+from warplens.cli.colors import colored, has_unicode, palette
+from warplens.cli.opening import opened as open_report
+from warplens.cli.opening import window_option
+from warplens.cli.report_path import ReportPath
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  warplens flame run.warplens
+  warplens flame --filter-nvtx step run      what was done in ranges `step`
+  warplens flame --reverse --thread main run from what ran to who called it
+  warplens flame --tree --by line --min 5 run
+  warplens flame --wall --per-thread run     with what threads waited for
+"""
+)
+@click.argument("report", type=ReportPath())
+@click.option(
+    "--by",
+    type=click.Choice(["function", "line", "module"]),
+    default="function",
+    show_default=True,
+    help="What a bar is: frames of one function, of one line, or of one library or file.",
+)
+@click.option("--reverse", is_flag=True, help="From the functions that samples ended in to their callers.")
+@click.option("--tree", "as_tree", is_flag=True, help="As an indented tree, with the shares as numbers.")
+@click.option("--kind", type=click.Choice(["python", "native", "osrt"]), help="Which samples (default: native, if any), or OS calls.")
+@click.option("--wall", is_flag=True, help="Python samples of threads that waited, too.")
+@click.option("--per-thread", is_flag=True, help="Each thread by itself.")
+@click.option("--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated.")
+@click.option("--thread", "threads", multiple=True, metavar="TID|NAME", help="Only threads with this id, or this in their name.")
+@click.option("--filter-time", metavar="A/B", help="Only this time of the report, e.g. 1s/1s500ms.")
+@click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Only what threads did in their ranges of this name.")
+@window_option
+@click.option("--depth", type=click.IntRange(1, 1000), default=40, show_default=True, metavar="N", help="Levels.")
+@click.option(
+    "--min", "least", type=click.FloatRange(0, 100), default=1.0, show_default=True, metavar="PERCENT", help="Of --tree: at least so much."
+)
+@click.option("--top", type=click.IntRange(0), default=5, show_default=True, metavar="N", help="So many of the hottest below the graph.")
+@click.option("--width", type=click.IntRange(40, 1000), metavar="N", help="Characters per line; default: the terminal's, else 80.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colour the bars.")
+@click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
+def command(
+    report: Path,
+    by: str,
+    reverse: bool,
+    as_tree: bool,
+    kind: str | None,
+    wall: bool,
+    per_thread: bool,
+    processes: tuple[str, ...],
+    threads: tuple[str, ...],
+    filter_time: str | None,
+    filter_nvtx: str | None,
+    window: int | None,
+    depth: int,
+    least: float,
+    top: int,
+    width: int | None,
+    color: str,
+    plain: bool,
+) -> None:
+    """Draw what samples saw as a flame graph in the terminal: each bar as wide as its share of the time, callees below their callers.
+
+    The colour of a bar is that of its file or library. Without --wall only threads that ran count. With --kind osrt each call of the
+    C library that has a stack counts with its length: that is where threads waited.
+    """
+    from warplens.cli.flame import picture
+    from warplens.cli.flame.load import Wish, load
+    from warplens.cli.timeline.render import Style
+    from warplens.query import Selection
+
+    style = Style(width or (tables.terminal_width() or 80), ascii=plain or not has_unicode(), colors=palette() if colored(color) else 0)
+    selection = Selection.parse(filter_time, filter_nvtx)
+    with open_report(report, window=window) as opened:
+        flame = load(opened, selection, Wish(by, reverse, wall, kind, processes, threads, per_thread))
+        lines = [flame.title]
+        if as_tree:
+            lines += picture.indented(flame, by, style, depth, least / 100)
+        else:
+            lines += picture.graph(flame, by, style, depth)
+            lines += picture.hottest(flame, by, style, top) if top else ()
+    tables.show(iter(lines))

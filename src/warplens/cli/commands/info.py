@@ -1,0 +1,140 @@
+"""Say what a report holds: its parts, processes, tables, time span and diagnostics."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from warplens.cli import gpu_list, process_tree, windows
+from warplens.cli.opening import opened as open_report
+from warplens.cli.report_path import ReportPath
+from warplens.cli.tables import printable, shorten, terminal_width
+from warplens.cli.words import counted, duration
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+_MANY = 20
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  warplens info run.warplens
+  warplens info run.warplens -f json | jq .tables
+  warplens info run.warplens --sql > views.sql    then: duckdb -init views.sql
+"""
+)
+@click.argument("report", type=ReportPath())
+@click.option("-f", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it.")
+@click.option("--sql", is_flag=True, help="Print the CREATE VIEWs with which duckdb alone sees the tables.")
+def command(report: Path, form: str, sql: bool) -> None:
+    """Say what a report holds: its parts, processes, tables, time span and diagnostics."""
+    with open_report(report, say=False) as opened:  # they are among the facts
+        if sql:
+            click.echo("\n".join(opened.views()))
+            return
+        facts = _facts(opened)
+    if form == "json":
+        click.echo(json.dumps(facts, indent=2))
+    else:
+        _print(facts)
+
+
+def _facts(report: Report) -> dict[str, Any]:
+    parts = []
+    for manifest in report.manifests:
+        part = asdict(manifest)
+        del part["tables"]
+        parts.append(part)
+    return {
+        "path": str(report.path),
+        "origin": report.origin,
+        "end": report.end,
+        "parts": parts,
+        "waiting": list(report.waiting),
+        "snapshots": list(report.snapshots),
+        "processes": report.table("processes").to_pylist(),
+        "targets": report.table("targets").to_pylist(),
+        "devices": report.table("devices").to_pylist(),
+        "windows": report.table("capture_windows").to_pylist(),
+        "tables": report.tables,
+        "diagnostics": report.table("diagnostics").to_pylist(),
+    }
+
+
+def _print(facts: dict[str, Any]) -> None:
+    _head(f"{printable(facts['path'])}: {duration(facts['end'] - facts['origin'])}")
+    for text in facts["waiting"]:
+        click.echo(click.style("missing     ", fg="yellow") + printable(text))
+    for text in facts["snapshots"]:
+        click.echo(click.style("snapshot    ", fg="yellow") + printable(text))
+    for row in facts["diagnostics"]:
+        color = {"error": "red", "warning": "yellow"}.get(row["severity"])
+        count = f" ({row['count']:,})" if row["count"] is not None else ""
+        click.echo(click.style(row["severity"].ljust(12), fg=color) + f"{printable(row['code'])}{count}: {printable(row['message'])}")
+
+    _head("Parts")
+    for part in facts["parts"][:_MANY]:
+        status = "unknown" if part["exit_status"] is None else str(part["exit_status"])
+        job = f", job {printable(part['job'])}" if part["job"] else ""
+        click.echo(f"  {printable(part['id'])}: {shorten(printable(shlex.join(part['command'])), 100)}")
+        sources = ", ".join(name for name, source in part["sources"].items() if source.get("on")) or "nothing"
+        length = duration(part["end"] - part["origin"])
+        click.echo(f"    {length}, exit status {status}{job}, clock {printable(part['clock'])}, recorded {printable(sources)}")
+    _rest(facts["parts"])
+
+    _head("Hosts")
+    for target in {(target["host"], target["boot_id"]): target for target in facts["targets"]}.values():  # each part brings its own
+        cpus = f"{target['cpus']} x {target['cpu']}" if target["cpu"] != "unknown" else counted(target["cpus"], "CPU")
+        memory = f", {target['memory'] / (1 << 30):.0f} GiB" if target["memory"] else ""  # files of other tools may not say
+        about = f"{cpus}{memory}, {target['os']}, {target['kernel']} {target['machine']}"
+        click.echo(f"  {printable(target['host'])}: {printable(about)}")
+
+    if facts["devices"]:
+        _head("GPUs")
+        for line in gpu_list.lines(facts["devices"], {row["process"]: row["pid"] for row in facts["processes"]}):
+            click.echo(f"  {line}")
+
+    _head(process_tree.heading(facts["processes"]))
+    for line in process_tree.lines(facts["processes"], terminal_width()):
+        click.echo(line)
+
+    _print_windows(facts)
+
+    _head("Tables")
+    for name, rows in facts["tables"].items():
+        if rows:
+            click.echo(f"  {name:<20} {counted(rows, 'row')}")
+    if empty := [name for name, rows in facts["tables"].items() if not rows]:
+        click.echo(f"  empty: {', '.join(empty)}")
+
+
+def _print_windows(facts: dict[str, Any]) -> None:
+    names = {part["part"]: printable(part["id"]) for part in facts["parts"]}
+    told = False
+    for number in sorted({row["part"] for row in facts["windows"]}):
+        rows = [row for row in facts["windows"] if row["part"] == number]
+        if not windows.worth_telling(rows):
+            continue
+        if not told:
+            _head("Windows of the capture (--window N)")
+        told = True
+        if len(names) > 1:
+            click.echo(f"  of {names.get(number, number)}")
+        for line in windows.lines(rows, facts["origin"], _MANY):
+            click.echo(f"  {line}")
+
+
+def _head(text: str) -> None:
+    click.echo(click.style(text, bold=True))
+
+
+def _rest(items: list[Any]) -> None:
+    if len(items) > _MANY:
+        click.echo(f"  … and {len(items) - _MANY} more; -f json lists all")

@@ -1,0 +1,45 @@
+"""Ask a report in SQL."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from warplens.cli import tables
+from warplens.cli.opening import opened as open_report
+from warplens.cli.opening import window_option
+from warplens.cli.report_path import ReportPath
+from warplens.errors import QueryError
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  warplens query run.warplens "SELECT pid, command FROM processes" -f csv
+  warplens query run "SELECT message, count(*) FROM nvtx_ranges GROUP BY 1"
+  warplens query run.warplens "DESCRIBE nvtx_ranges" --any
+  warplens query run.warplens - < question.sql
+"""
+)
+@click.argument("report", type=ReportPath())
+@click.argument("sql")
+@click.option("-f", "--format", "form", default="table", metavar="FORMAT", help="table (default), csv, tsv, json or markdown.")
+@window_option
+@click.option("--any", "anything", is_flag=True, help="Any statement of DuckDB's dialect, not one SELECT alone.")
+def command(report: Path, sql: str, form: str, window: int | None, anything: bool) -> None:
+    """Ask a report in SQL (DuckDB's dialect); the tables are views. SQL `-` is read from standard input.
+
+    Times are ns of CLOCK_MONOTONIC. `warplens info REPORT` lists the tables with their rows.
+    """
+    name = tables.format_name(form)
+    text = sys.stdin.read() if sql == "-" else sql
+    with open_report(report, window=window) as opened:
+        try:
+            result = opened.sql(text, untrusted=not anything)
+        except QueryError as error:
+            message = str(error)
+            known = ", ".join(opened.tables)
+            raise QueryError(message if known in message else f"{message}\nTables: {known}.") from error
+    tables.show(tables.FORMATS[name](result, width=tables.terminal_width()))

@@ -1,0 +1,39 @@
+"""End the recording of a running session for good, and finish its report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from warplens.cli.session_option import session_option
+from warplens.cli.session_words import report_path
+from warplens.cli.telling import tell
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  warplens shutdown                    the program goes on, unrecorded
+  warplens shutdown --kill sigterm     and ends it
+"""
+)
+@session_option
+@click.option(
+    "--kill", metavar="none|sigterm|sigkill|N", help="The signal for the program and all its processes.  [default: as it was launched]"
+)
+def command(session: str | None, kill: str | None) -> None:
+    """End the recording of a running session for good, and finish its report.
+
+    The program goes on unless a signal is asked for, and its launcher stays to return its exit code.
+    """
+    from warplens.capture.client import ask
+    from warplens.cli.capture_arguments import signal_number
+
+    request: dict[str, Any] = {"do": "shutdown", "kill": None if kill is None else signal_number(kill)}
+    answer = ask(session, request, timeout=None)
+    for line in answer.get("said") or []:
+        tell(f"warplens: {answer['session']}: {line}")
+    click.echo(f"{'Report'.ljust(10)}{report_path(answer)}")
+    if not answer.get("finished"):
+        click.get_current_context().exit(1)

@@ -1,0 +1,207 @@
+"""Print tables: where the time went, summed up by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from warplens import catalog
+from warplens.catalog import Unit
+from warplens.cli import tables
+from warplens.cli.flags import FlagCommand
+from warplens.cli.opening import opened as open_report
+from warplens.cli.opening import window_option
+from warplens.cli.output import write_lines
+from warplens.cli.report_path import ReportPath
+from warplens.cli.unit_help import help_option
+from warplens.cli.unit_options import unit_options
+from warplens.errors import MissingData, UsageError
+from warplens.handover.naming import SUFFIX
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warplens.query import Report, Selection
+
+FAMILY = "stats.tables"
+_BY = ("device", "stream", "process", "rank", "launch", "sm", "warp", "role", "tag")  # the last ones: inside kernels
+
+
+@dataclass(frozen=True)
+class Job:
+    """One stat in one format to one place: `-`, or a base name that the stat's name and the suffix are put behind."""
+
+    stat: Unit
+    options: dict[str, Any]
+    form: str
+    output: str
+    arguments: str = ""
+
+    def file(self, report: Path) -> Path | None:
+        """Where the text goes; None for the standard output."""
+        if self.output == "-":
+            return None
+        base = str(report).removesuffix(SUFFIX) if self.output == "." else self.output
+        return Path(f"{base}_{self.stat.id}{self.arguments}{tables.SUFFIXES[self.form]}")
+
+
+@click.command(
+    cls=FlagCommand,
+    epilog="""\b
+Examples:
+  warplens stats run.warplens
+  warplens stats -r nvtx_pushpop_sum --timeunit ms run.warplens
+  warplens stats -f csv -o sums run.warplens      writes sums_nvtx_sum.csv
+  warplens stats --filter-nvtx step@train/3 run   the fourth `step` alone
+  warplens stats --window 2 run                   one window of the capture
+  warplens stats -r nvtx_pushpop_trace --filter-time 1s/1s500ms run
+  warplens stats -r cuda_gpu_kern_sum:base run    kernels by function alone
+  warplens stats --by rank -r temporal_breakdown,comm_comp_overlap run
+  warplens stats --by role -r intrakernel_sum run         by role of warps
+""",
+)
+@click.argument("report", type=ReportPath())
+@click.option("-r", "--report", "names", multiple=True, metavar="NAME[:ARGUMENT…][,…]", help="Which tables (see --help-reports).")
+@click.option("-f", "--format", "forms", multiple=True, metavar="FORMAT[,…]", help="table (default), csv, tsv, json, markdown or html.")
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="-|NAME[,…]",
+    help="Standard output, or files NAME_TABLE.csv …; `.`: beside the report.",
+)
+@click.option("--by", type=click.Choice(_BY), help="Keep rows apart by this, in tables that know it (their argument :by=).")
+@click.option("--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec.")
+@click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
+@click.option(
+    "--filter-nvtx",
+    metavar="RANGE[@DOMAIN][/INDEX]",
+    help="Only what overlaps the time of an NVTX range (from 0: the first of that name); of the CPU side what threads did in such ranges, "
+    "in all of that name where no INDEX is given.",
+)
+@window_option
+@click.option("--force-overwrite", is_flag=True, help="Replace files that exist.")
+@click.option("--force-export", is_flag=True, hidden=True)
+@click.option("-q", "--quiet", is_flag=True, help="No titles, notes or messages.")
+@help_option("--help-reports", FAMILY, "tables")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    report: Path,
+    names: tuple[str, ...],
+    forms: tuple[str, ...],
+    outputs: tuple[str, ...],
+    by: str | None,
+    timeunit: str,
+    filter_time: str | None,
+    filter_nvtx: str | None,
+    window: int | None,
+    force_overwrite: bool,
+    force_export: bool,
+    quiet: bool,
+) -> None:
+    """Print tables: where the time went, summed up by name.
+
+    The lists of -r, -f and -o go together; a shorter one repeats its last element.
+    """
+    unit = tables.time_unit(timeunit)
+    todo = apart(jobs(_listed(names), _listed(forms), _listed(outputs)), by)
+    from warplens.query import Selection
+
+    selection = Selection.parse(filter_time, filter_nvtx)
+    printed = 0
+    skipped: list[str] = []
+    with open_report(report, window=window, quiet=quiet) as opened:
+        for job in todo:
+            try:
+                _run(job, opened, selection, unit, overwrite=force_overwrite, quiet=quiet, first=not printed)
+                printed += 1
+            except MissingData as missing:
+                skipped.append(f"SKIPPED: {opened.path.name + ' ' if str(missing).startswith('does not') else ''}{missing}")
+    if not names:  # of the tables that come unasked, only those with data are worth a word
+        skipped = [] if printed else _nothing(skipped, opened.path.name)
+    for line in [] if quiet else skipped:
+        click.echo(line, err=True)
+    ctx.exit(0 if printed else 1)
+
+
+def _page(job: Job, table: pa.Table, report: Report) -> Iterator[str]:
+    from warplens.flows.html.stat_page import stat_page
+
+    return iter(stat_page(job.stat, table, title=report.path.name).splitlines())
+
+
+def _nothing(skipped: list[str], name: str) -> list[str]:
+    """What to say where no table has data: one line for a whole report, else each reason once."""
+    places = {line.partition(" data")[2] for line in skipped}  # "." or " in the selected part."
+    if len(places) == 1 and all(" does not contain " in line for line in skipped):
+        return [f"SKIPPED: {name} does not contain NVTX, CUDA, CPU or GPU metrics data{places.pop()}"]
+    return list(dict.fromkeys(skipped))
+
+
+def unasked() -> list[Unit]:
+    """Return the stats that are printed where none is named: those that nsys prints in its order, then ours by name."""
+    places = {unit: unit.constant("DEFAULT") for unit in catalog.units(FAMILY)}
+    return sorted((unit for unit, place in places.items() if place is not False), key=lambda unit: places[unit] or len(places))
+
+
+def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
+    """Put stats, formats and outputs together; a shorter list repeats its last element. UsageError for unknown ones."""
+    chosen = names or [unit.id for unit in unasked()]
+    shapes, places = [tables.format_name(form, pages=True) for form in forms] or ["table"], outputs or ["-"]
+    result = []
+    for index in range(max(len(chosen), len(shapes), len(places))):
+        name, form, place = (items[min(index, len(items) - 1)] for items in (chosen, shapes, places))
+        if place.startswith("@"):
+            raise UsageError(f"-o {place}: piping to a command is not built in; write `warplens stats … | {place[1:] or 'COMMAND'}`.")
+        stat, *arguments = name.split(":")
+        unit = catalog.find(FAMILY, stat)
+        result.append(Job(unit, unit_options(unit, arguments), form, place, "".join(f"_{text}" for text in arguments)))
+    return result
+
+
+def apart(todo: list[Job], by: str | None) -> list[Job]:
+    """Hand `--by` to the stats whose BY has it; an argument `:by=` of their own comes first. UsageError where none takes it."""
+    known = {job.stat: job.stat.constant("BY") or () for job in todo}
+    if by is not None and not any(by in values for values in known.values()):
+        others = ", ".join(unit.id for unit in catalog.units(FAMILY) if by in (unit.constant("BY") or ()))
+        raise UsageError(f"none of these tables is kept apart by {by}; with -r, these are: {others}.")
+    return [replace(job, options={"by": by, **job.options}) if by in known[job.stat] else job for job in todo]
+
+
+def _listed(values: tuple[str, ...]) -> list[str]:
+    return [item for value in values for item in value.split(",") if item]
+
+
+def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite: bool, quiet: bool, first: bool) -> None:
+    """Compute and write one table; MissingData where the report has no data for it."""
+    from warplens.report.memory import give_back
+    from warplens.stats import base
+
+    give_back()  # of the table before
+    table = job.stat.load().table(report, selection, **job.options)
+    notes = base.notes(table)
+    file = job.file(report.path)
+    for_reading = job.form in ("table", "markdown")
+    width = tables.terminal_width() if file is None else 0
+    shown, gone = tables.fitted(tables.in_unit(table, unit), width if job.form == "table" else 0)
+    lines = _page(job, table, report) if job.form == tables.PAGE else tables.FORMATS[job.form](shown, width=width)
+    if file is not None:
+        write_lines(file, lines, overwrite=overwrite)
+        if not quiet:
+            click.echo(f"{job.stat.id}: {file}", err=True)
+    else:
+        if not first:
+            click.echo()
+        if for_reading and not quiet:
+            click.echo(f" ** {job.stat.summary.rstrip('.')} ({job.stat.id}):\n")
+        tables.show(lines)
+        if gone:
+            notes = [*notes, f"no room here for {', '.join(name.partition(' (')[0] for name in gone)}; -f csv has all."]
+    for note in [] if quiet else notes:
+        click.echo(f"\nNote: {note}" if for_reading and file is None else f"{job.stat.id}: {note}", err=not (for_reading and file is None))

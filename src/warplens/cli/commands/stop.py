@@ -1,0 +1,48 @@
+"""Stop recording in a running session, and bring its report up to date."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from warplens.cli.session_option import session_option
+from warplens.cli.session_words import closed, report_path
+from warplens.cli.telling import tell
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  warplens stop                   close the window; the program goes on
+  warplens stop --keep 10         keep only the last 10 s
+  warplens stop --no-wait         write the report later
+"""
+)
+@session_option
+@click.option("--keep", type=float, metavar="SECONDS", help="Keep only the last SECONDS; a flight recorder then goes on.")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until the report holds what was recorded.")
+def command(session: str | None, keep: float | None, wait: bool) -> None:
+    """Stop recording in a running session, and bring its report up to date.
+
+    The program goes on, and `warplens start` opens the next window. The report can be read at once; it is finished for good when
+    the program ends or with `warplens shutdown`.
+    """
+    from warplens.capture.client import ask
+
+    answer = ask(session, {"do": "stop", "keep": keep, "wait": wait}, timeout=None if wait else 10.0)
+    tell(f"warplens: {answer['session']}: {closed(answer)}.")
+    if _print(answer) and wait:
+        sys.stdout.flush()
+        click.get_current_context().exit(1)
+
+
+def _print(answer: dict[str, Any]) -> bool:
+    """Print what there is to say; return whether the report could not be written."""
+    for line in answer.get("said") or []:
+        tell(f"warplens: {line}")
+    for line in answer.get("lines") or []:
+        click.echo(line)
+    click.echo(f"{'Report'.ljust(10)}{report_path(answer)}")
+    return not answer.get("finished")

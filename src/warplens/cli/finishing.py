@@ -1,0 +1,81 @@
+"""What happens when the program has ended: the report is finished, behind a progress bar, and summed up."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from warplens.cli.telling import complain, tell
+from warplens.cli.words import short_path
+from warplens.handover import pending
+from warplens.report import manifest as manifests
+from warplens.report.finish import finish
+
+_PATIENCE_S = 0.3
+
+
+def finish_and_summarise(note: pending.Pending, *, quiet: bool) -> None:
+    """Finish the recording `note` and print its summary; where that cannot be made, say why. Raises what `finish` does."""
+    report = note.report
+    if not note.path.exists():  # somebody deleted the report while the program ran
+        note = pending.begin(report, note.spool, job=note.job, keep_raw=note.keep_raw)
+    with progress_bar(quiet) as progress:
+        manifest = finish(note, report, keep_raw=note.keep_raw, progress=progress)
+    if not quiet:
+        _summarise(note, manifest)
+
+
+def _summarise(note: pending.Pending, manifest: manifests.Manifest) -> None:
+    from warplens.cli.summary import summary
+    from warplens.query import open as open_report
+
+    report = note.report
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # other ranks of the job still record: that is as it should be
+            opened = open_report(report)
+        with opened:
+            for line in summary(opened, manifest):
+                tell(line)
+    except Exception as error:
+        if manifests.path_of(report, manifest.id).exists():
+            complain(f"{short_path(report)} is finished, but cannot be summed up: {error}")
+        else:
+            complain(f"{short_path(report)} was finished, and has been removed or overwritten since.\nName another report with -o.")
+        return
+    if note.path.exists():
+        tell(f"\nwarplens: the spool {short_path(Path(note.spool))} could not be removed; whatever opens the report tries again.")
+
+
+@contextmanager
+def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
+    """Yield what `finish` calls with a stage and how far it is (0 to 1): a bar on stderr, if that is a terminal and it takes a while."""
+    begun = time.monotonic()
+    bar: Any = None
+    task: Any = None
+
+    def show(stage: str, done: float) -> None:
+        nonlocal bar, task
+        if quiet or sys.stderr is None or not sys.stderr.isatty():
+            return
+        if bar is None:
+            if time.monotonic() - begun < _PATIENCE_S:
+                return
+            from rich.console import Console
+            from rich.progress import Progress
+
+            bar = Progress(console=Console(stderr=True), transient=True)
+            bar.start()
+            task = bar.add_task("report", total=1.0)
+        bar.update(task, completed=done, description=stage)
+
+    try:
+        yield show
+    finally:
+        if bar is not None:
+            bar.stop()

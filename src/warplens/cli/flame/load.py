@@ -1,0 +1,117 @@
+"""Asks a report for the tree of what its samples saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.errors import MissingData
+from warplens.query.frames import Frames
+from warplens.query.samples import kind_of, sampled
+from warplens.query.stacks import Tree, Weights, bottom_up, top_down
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+_WHOSE = {
+    "python": "Python samples of threads that ran",
+    "native": "native samples",
+    "osrt": "calls of the C library that were long enough for a stack",
+    "wall": "Python samples of threads that ran or waited",
+}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user wants to see; `processes` and `threads` are ids or parts of names (empty: all), `kind` None: the one there is."""
+
+    by: str = "function"
+    reverse: bool = False
+    wall: bool = False
+    kind: str | None = None
+    processes: Sequence[str] = ()
+    threads: Sequence[str] = ()
+    per_thread: bool = False
+
+
+@dataclass(frozen=True)
+class Flame:
+    """A tree and what is said of it. `groups`: names of the tree's groups, empty where there is one; `weight`: ns in all."""
+
+    title: str
+    frames: Frames
+    tree: Tree
+    groups: list[str]
+    weight: int
+
+
+def load(report: Report, selection: Selection, wish: Wish) -> Flame:
+    """Sum up the samples that are wanted. Raises MissingData, which says what to record or what there is instead."""
+    kind = wish.kind or ("python" if wish.wall else kind_of(report) if report.tables["samples"] else None)
+    rows = None if kind is None else sampled(report, selection, kind=kind, wall=wish.wall)
+    if rows is None or not rows.num_rows:
+        if kind == "osrt":
+            raise MissingData(f"{report.path.name} has no OS calls with a stack{selection.place(report)}; record with -t osrt.")
+        raise MissingData(_missing(report, selection, wish, kind))
+    rows, threads = _wanted(report, rows, wish)
+    names = {thread: number for number, thread in enumerate(threads)} if wish.per_thread else {}
+    group = np.array([names[thread] for thread in rows.column("thread").to_pylist()], np.int64) if names else None
+    frames = Frames.of(report)
+    weights = Weights.of(frames, rows, group)
+    tree = (bottom_up if wish.reverse else top_down)(frames, wish.by, weights)
+    total, count = int(weights.weight.sum()), int(weights.count.sum())
+    whose = _WHOSE["wall" if wish.wall and kind == "python" else str(kind)]
+    of = f"{count:,} {whose}, {_threads(len(threads))}"
+    return Flame(f"{report.name}: {of}", frames, tree, list(threads.values()) if names else [], total)
+
+
+def _threads(number: int) -> str:
+    return f"{number:,} thread{'s' if number != 1 else ''}"
+
+
+def _wanted(report: Report, rows: pa.Table, wish: Wish) -> tuple[pa.Table, dict[int, str]]:
+    """Return the rows of the threads that are wanted, and those threads: the ones with most first."""
+    processes = {row["process"]: row for row in report.table("processes").to_pylist()}
+    threads = {row["thread"]: row for row in report.table("threads").to_pylist()}
+    several = len(set(rows.column("process").to_pylist())) > 1
+    sums = rows.group_by("thread").aggregate([("weight", "sum")]).sort_by([("weight_sum", "descending"), ("thread", "ascending")])
+    names: dict[int, str] = {}
+    for key in sums.column("thread").to_pylist():
+        thread = threads.get(key) or {"tid": key, "name": None, "process": -1}
+        process = processes.get(thread["process"]) or {"pid": 0, "executable": "", "command": ""}
+        if _matches(thread, "tid", wish.threads, thread["name"] or "") and _matches(process, "pid", wish.processes, _name(process)):
+            own = f"{thread['name'] or 'thread'} {thread['tid']}"
+            names[key] = f"{_name(process)} {process['pid']}: {own}" if several else own
+    if not names:
+        named = ", ".join((*wish.processes, *wish.threads))
+        raise MissingData(f"no process or thread of {report.path.name} with samples is called {named}.")
+    return rows.filter(pc.is_in(rows.column("thread"), value_set=pa.array(list(names), pa.int64()))), names
+
+
+def _matches(row: dict[str, Any], id: str, wanted: Sequence[str], name: str) -> bool:
+    return not wanted or any(text == str(row[id]) or (not text.isdigit() and text.lower() in name.lower()) for text in wanted)
+
+
+def _name(process: dict[str, Any]) -> str:
+    return Path(process["executable"]).name or str(process["command"])
+
+
+def _missing(report: Report, selection: Selection, wish: Wish, kind: str | None) -> str:
+    if not report.tables["samples"]:
+        return (
+            f"{report.path.name} has no samples; record with `warplens profile --sample=process-tree --python-sampling=true` "
+            "(`warplens doctor` says what is possible here)."
+        )
+    there = [each for each in ("python", "native") if sampled(report, selection, kind=each, wall=True).num_rows]
+    place = selection.place(report)
+    if not there:
+        return f"{report.path.name} has no samples{place}."
+    if kind in there and not wish.wall:
+        return f"{report.path.name} has samples of threads that waited alone{place}; --wall shows those."
+    return f"{report.path.name} has no {kind} samples{place}; it has {' and '.join(there)} ones."

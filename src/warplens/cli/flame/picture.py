@@ -1,0 +1,137 @@
+"""Draws a tree of samples: as a flame graph that hangs from its roots, as an indented tree, and what is hottest in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from rich.cells import cell_len
+
+from warplens.cli.flame.load import Flame
+from warplens.cli.flame.words import called, where
+from warplens.cli.tables import printable
+from warplens.cli.timeline.axis import length
+from warplens.cli.timeline.model import Bar
+from warplens.cli.timeline.palette import color_of
+from warplens.cli.timeline.render import Style, cut, lane, paint
+from warplens.query.stacks import flat
+
+_NARROW = 3  # columns: deeper levels without a wider bar say nothing
+_BOLD, _DIM = "\x1b[1m", "\x1b[2m"
+
+
+def graph(flame: Flame, by: str, style: Style, depth: int) -> Iterator[str]:
+    """Yield the lines of the flame graph: each level a line, each bar as wide as its share; `depth` levels."""
+    tree = flame.tree
+    left, right = _edges(flame, style.width)
+    shown = right > left
+    if flame.groups:
+        ends = _group_edges(flame, style.width)
+        yield lane(
+            [_group(flame, number, ends, style.width) for number in range(len(flame.groups)) if ends[number + 1] > ends[number]], style
+        )
+    levels = int(tree.level.max()) + 1 if len(tree) else 0
+    for level in range(min(levels, depth)):
+        nodes = np.flatnonzero((tree.level == level) & shown)
+        if not len(nodes) or (level and int((right - left)[nodes].max()) < _NARROW):
+            shown &= tree.level < level
+            levels = level
+            break
+        nodes = nodes[np.argsort(left[nodes], kind="stable")]
+        bars = [_bar(flame, by, int(node), int(left[node]), int(right[node])) for node in nodes.tolist()]
+        yield lane(bars, style)
+    notes = [f"{length(flame.weight)} in all, {length(flame.weight / style.width)} per column"]
+    small = int((~shown & (tree.level < depth)).sum())
+    if small:
+        notes.append(f"{small:,} too small to be drawn")
+    if levels > depth:
+        notes.append(f"{levels - depth} deeper levels: --depth N")
+    yield paint(cut((" · " if not style.ascii else "; ").join(notes), style.width, style.glyphs), _DIM, style)
+
+
+def indented(flame: Flame, by: str, style: Style, depth: int, least: float) -> Iterator[str]:
+    """Yield the lines of the tree: of each node with at least a share `least` of everything its total and own share, name and place."""
+    tree = flame.tree
+    yield paint("  Total    Self", _DIM, style)
+    group = -1
+    for node in tree.order(depth=depth, least=max(least * flame.weight, 1)).tolist():
+        if flame.groups and tree.group[node] != group:
+            group = int(tree.group[node])
+            yield paint(cut(printable(flame.groups[group]), style.width, style.glyphs), _BOLD, style)
+        frame = flame.frames.frame(int(tree.example[node]))
+        head = f"{_percent(tree.total[node] / flame.weight)} {_percent(tree.own[node] / flame.weight)}  {'  ' * int(tree.level[node])}"
+        yield _placed(head, printable(called(frame, by)), printable(where(frame, by)) if by != "line" else "", style)
+    hidden = len(tree) - len(tree.order(depth=depth, least=max(least * flame.weight, 1)))
+    if hidden:
+        yield paint(f"{hidden:,} of {len(tree):,} not shown: --min PERCENT, --depth N", _DIM, style)
+
+
+def hottest(flame: Flame, by: str, style: Style, number: int) -> Iterator[str]:
+    """Yield the `number` nodes in which most samples ended."""
+    found = flat(flame.tree)
+    order = np.argsort(-found.own, kind="stable")[:number]
+    yield paint("   Self   Total", _DIM, style)
+    for node in [node for node in order.tolist() if found.own[node] > 0]:
+        frame = flame.frames.frame(int(found.example[node]))
+        head = f"{_percent(found.own[node] / flame.weight)} {_percent(found.total[node] / flame.weight)}  "
+        yield _placed(head, printable(called(frame, by)), printable(where(frame, by)) if by != "line" else "", style)
+
+
+def _placed(head: str, name: str, place: str, style: Style) -> str:
+    """Put a name and where it is behind the head, the place dim and only where it has room."""
+    name = cut(name, max(style.width - len(head), 1), style.glyphs)
+    room = style.width - len(head) - cell_len(name) - 2
+    return head + name + ("  " + paint(place, _DIM, style) if place and cell_len(place) <= room else "")
+
+
+def _edges(flame: Flame, width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the first column of each node and the one behind its last: children side by side below their parent, the greatest first."""
+    tree = flame.tree
+    begin = np.zeros(len(tree), np.int64)  # ns from the left
+    starts = _group_starts(flame)
+    used = starts.copy()
+    within = np.zeros(len(tree), np.int64)
+    for node in tree.order().tolist():
+        parent = int(tree.parent[node])
+        if parent < 0:
+            group = int(tree.group[node])
+            begin[node], used[group] = used[group], used[group] + tree.total[node]
+        else:
+            begin[node], within[parent] = begin[parent] + within[parent], within[parent] + tree.total[node]
+    scale = width / max(flame.weight, 1)
+    return np.rint(begin * scale).astype(np.int64), np.rint((begin + tree.total) * scale).astype(np.int64)
+
+
+def _group_starts(flame: Flame) -> npt.NDArray[np.int64]:
+    roots = flame.tree.parent < 0
+    sums = np.zeros(max(len(flame.groups), 1) + 1, np.int64)
+    np.add.at(sums, flame.tree.group[roots] + 1, flame.tree.total[roots])
+    return np.asarray(np.cumsum(sums), np.int64)
+
+
+def _group_edges(flame: Flame, width: int) -> npt.NDArray[np.int64]:
+    return np.asarray(np.rint(_group_starts(flame) * (width / max(flame.weight, 1))), np.int64)
+
+
+def _group(flame: Flame, number: int, ends: npt.NDArray[np.int64], width: int) -> Bar:
+    first, last = int(ends[number]), int(ends[number + 1]) - 1
+    return Bar(first, last, flame.groups[number], "thread", 0xC0C0C0, False, 1, (1.0,) * (last - first + 1))
+
+
+def _bar(flame: Flame, by: str, node: int, first: int, behind: int) -> Bar:
+    frame = flame.frames.frame(int(flame.tree.example[node]))
+    name, share = called(frame, by), f" {flame.tree.total[node] / flame.weight:.0%}"
+    if cell_len(printable(name)) + len(share) <= behind - first - 2:
+        name += share
+    module = frame.module or frame.file or frame.kind
+    return Bar(first, behind - 1, name, module, _color(frame.kind, module), False, 1, (1.0,) * (behind - first))
+
+
+def _color(kind: str, module: str) -> int:
+    """One colour per file or library; the kernel is red."""
+    return 0xE38686 if kind == "kernel" else color_of("", module, None)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:5.1f} %"

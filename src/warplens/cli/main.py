@@ -1,0 +1,40 @@
+"""The entry point: all commands where click is installed, else recording alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its code."""
+    if importlib.util.find_spec("click") is None:
+        # installed with `pip install --no-deps`: enough to record
+        from warplens.cli.bare import run
+    else:
+        from warplens.cli.group import run
+    try:
+        code = run(arguments)
+    finally:
+        _settle()
+    sys.exit(code)
+
+
+def _settle() -> None:
+    """Flush, and send what cannot be written nowhere: else the interpreter's own last flush would change the exit code to 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, ValueError):  # closed by whoever started us
+            continue
+        except OSError:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
+
+
+if __name__ == "__main__":
+    main()

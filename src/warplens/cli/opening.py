@@ -1,0 +1,56 @@
+"""Opens the report, or the window of it, that a command asks about: behind a progress bar, and saying which recordings it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from warplens.cli.finishing import progress_bar
+from warplens.cli.telling import tell
+from warplens.handover.naming import is_report
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+
+window_option = click.option(
+    "--window",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only window N of the capture, what crosses its edges cut to it; `warplens info` lists them.",
+)
+
+
+@contextmanager
+def opened(path: Path, *, window: int | None = None, say: bool = True, quiet: bool = False) -> Iterator[Report]:
+    """Yield the report at `path`, or one window of it; unless `say` is false, stderr gets a warning for each recording that is not in it.
+
+    A file or folder of another tool is imported first, which is said unless `quiet`. Raises MissingData where there is no such window.
+    """
+    from warplens.query.report import Report
+    from warplens.report.store import open_store
+
+    if path.exists() and not is_report(path):
+        from warplens.flows.foreign import imported  # only what may be another tool's pays for it
+        from warplens.importers.importing import is_foreign
+
+        if is_foreign(path):
+            with progress_bar() as progress:
+                path = imported(path, tell if say and not quiet else None, progress)
+    with progress_bar() as progress:
+        stored = open_store(path, progress)
+    if say:
+        for text in stored.waiting:
+            tell(f"warplens: warning: not in this report: {text}")
+        for text in stored.snapshots:
+            tell(f"warplens: warning: not complete: {text}")
+    with Report(stored) as report:
+        if window is None:
+            yield report
+        else:
+            with report.window(window) as part:
+                yield part

@@ -1,0 +1,273 @@
+"""A recording from request to finished report: what `profile` does, also where no package but warplens is installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from warplens.capture import job as jobs
+from warplens.capture.agent import load_agent
+from warplens.capture.attendant import Attendant
+from warplens.capture.facts import process_name
+from warplens.capture.gpu_options import GpuMetrics
+from warplens.capture.launch import Outcome, Recording
+from warplens.capture.options import DEFAULTS, Wait
+from warplens.capture.place import Place, take_place
+from warplens.capture.program import find_program
+from warplens.cli import capture_arguments, cpu_arguments, cuda_arguments, gpu_arguments
+from warplens.cli.nsys_options import ALIASES, BUILT_TRACES, HARDWARE, LATER_TRACES, LIBRARY_TRACES, Later
+from warplens.cli.telling import complain, tell
+from warplens.cli.unfinished import leave_for_later
+from warplens.cli.words import short_path
+from warplens.errors import CaptureError, UsageError, WarplensError
+from warplens.handover import pending
+from warplens.handover.output_name import expand
+from warplens.handover.wording import COMMAND_LINE
+
+# Every name of an option -> its long name, and whether it is a flag.
+OPTIONS = {
+    "-o": ("--output", False),
+    "-f": ("--force-overwrite", True),
+    "-t": ("--trace", False),
+    "-e": ("--env-var", False),
+    "-q": ("--quiet", True),
+    "-h": ("--help", True),
+    "--stats": ("--stats", True),
+    "--wait": ("--wait", False),
+    "--keep-raw": ("--keep-raw", True),
+    "--spool-dir": ("--spool-dir", False),
+}
+Kind = Literal["profile", "launch"]
+OPTIONS |= {long: (long, flag) for long, flag in list(OPTIONS.values())} | capture_arguments.NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One `profile` or `launch` command line; `trace` None is the default.
+
+    `later` are options of nsys without effect yet, with their values; `capture` those of `capture_arguments`, by their long names.
+    """
+
+    program: Sequence[str]
+    output: str | None = None
+    force: bool = False
+    trace: str | None = None
+    variables: Sequence[str] = ()
+    wait: Wait = DEFAULTS.wait
+    keep_raw: bool = False
+    spool_dir: Path | None = None
+    quiet: bool = False
+    later: Sequence[tuple[Later, str]] = ()
+    capture: Mapping[str, str] = field(default_factory=dict)
+    kind: Kind = "profile"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recording that was made: its report, the program's exit status, and whether the report could be finished here."""
+
+    report: Path
+    exit_status: int
+    finished: bool
+
+
+def record(request: Request) -> Recorded:
+    """Run the program and write the report; WarplensError when the program cannot run.
+
+    Once it ran, its exit status is returned whatever becomes of the report: that is said, and `finished` tells. Where the packages
+    that write reports are missing, the recording stays in the report for another machine to finish.
+    """
+    if not request.program:
+        raise UsageError(f"There is no program to run.\nFor example: warplens {request.kind} python train.py")
+    traces, later_traces = chosen_traces(",".join(DEFAULTS.trace) if request.trace is None else request.trace)
+    options = replace(
+        capture_arguments.capture_options(request.capture),
+        start_later=request.kind == "launch" or request.capture.get("--start-later") == "true",
+        trace=traces,
+        environment=variables(request.variables),
+        wait=request.wait,
+        spool_dir=request.spool_dir,
+        keep_raw=request.keep_raw,
+    )
+    if not options.gpu_metrics.chosen and jobs.is_later_local_rank() and "%" not in (request.output or ""):
+        options = replace(options, gpu_metrics=GpuMetrics("none"))  # the first rank of each host samples its GPUs into their one report
+    _say_what_is_later(request, later_traces)
+    for said in (gpu_arguments.slower_than_asked(request.capture), cpu_arguments.instead_of_asked(request.capture)):
+        if said:
+            tell(f"warplens: {said}")
+
+    agent = load_agent()
+    early = agent.clock_sample()
+    find_program(request.program[0], {**os.environ, **dict(options.environment)})
+    attendant = Attendant(replace(options, session=_session_name(options.session)), f"{request.kind}-{os.getpid()}", tell)
+    try:
+        job = jobs.job_id()
+        place = take_place(
+            request.output,
+            force=request.force,
+            job=job,
+            spool_dir=options.spool_dir,
+            keep_raw=options.keep_raw,
+            part=pending.own_id(),
+            wording=COMMAND_LINE,
+        )
+        attendant.describe(place.report, place.note.path, tuple(request.program))
+        recording = Recording(
+            request.program,
+            options,
+            place.spool.path,
+            agent,
+            early,
+            job,
+            waiting=lambda pids: _say_waiting(request, pids),
+            attend=attendant.attend,
+        )
+        _note_beginning(recording, place, attendant, request)
+    except BaseException:
+        attendant.close("the program was not started.")
+        raise
+    try:
+        outcome = recording.run()
+    except BaseException as error:
+        attendant.close("the program was not started.")
+        if isinstance(error, CaptureError):
+            place.give_up()
+        raise
+    finished = False
+    try:
+        recording.release()
+        if not recording.facts.saved:
+            # the report will not have them
+            for row in recording.facts.diagnostics:
+                tell(f"warplens: {row['severity']}: {row['message']}")
+        if outcome.over_by not in (None, "end") and not request.quiet:
+            _say_over(request, outcome)
+        finished = _finish(place.note, quiet=request.quiet)
+    except KeyboardInterrupt:
+        path = short_path(place.report)
+        tell(f"\nwarplens: interrupted. Nothing is lost: `warplens info {path}` finishes the report.")
+        raise
+    finally:
+        said = "the report is finished." if finished else "the report is not finished; whatever opens it tries again."
+        attendant.close(said, finished=finished)
+        exit_status = recording.rest() if outcome.exit_status is None else outcome.exit_status
+    return Recorded(place.report, exit_status, finished)
+
+
+def _session_name(template: str | None) -> str | None:
+    if template is None or "%" not in template:
+        return template
+    wording = replace(COMMAND_LINE, output="--session-new")
+    return expand(template, number=1, host=socket.gethostname(), environment=os.environ, wording=wording)
+
+
+def _note_beginning(recording: Recording, place: Place, attendant: Attendant, request: Request) -> None:
+    place.warn(recording.facts)
+    if not recording.options.trace:
+        recording.facts.note(
+            "warning", "nothing-traced", "None of the sources that -t names can be recorded yet, so there is nothing to show."
+        )
+    if attendant.problem:
+        recording.facts.note("info", "no-session", " ".join(attendant.problem.split()))
+    elif recording.options.start_later and not request.quiet:
+        tell(f"warplens: session {attendant.name} records nothing yet.\n  Begin from another terminal: warplens start")
+
+
+def chosen_traces(text: str) -> tuple[tuple[str, ...], list[str]]:
+    """Return the sources of `-t` that are built, and the names of those that are not; UsageError for names that mean nothing."""
+    given = (name.strip().lower() for name in text.split(",") if name.strip())
+    names = list(dict.fromkeys(ALIASES.get(name, name) for name in given))
+    unknown = [name for name in names if name not in LATER_TRACES and name not in BUILT_TRACES and name != "none"]
+    if unknown:
+        import difflib
+
+        near = difflib.get_close_matches(unknown[0], [*BUILT_TRACES, *LATER_TRACES], n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise UsageError(
+            f"-t: there is nothing to trace called {unknown[0]!r}.{hint}\nRecorded now: {', '.join(BUILT_TRACES)}. Nothing: none."
+        )
+    if "nvtx" not in names and any(name in LIBRARY_TRACES for name in names):
+        names.append("nvtx")  # the libraries' own ranges are NVTX
+    if HARDWARE in names and "cuda" not in names:
+        names.append("cuda")  # as nsys does where the hardware cannot
+    return tuple(name for name in names if name in BUILT_TRACES), [name for name in names if name in LATER_TRACES]
+
+
+def variables(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of `-e A=B,C=D`; UsageError for what is no pair."""
+    pairs = []
+    for text in texts:
+        # a comma separates only where a name and "=" follow: values may hold commas
+        for item in re.split(r",(?=[A-Za-z_]\w*=)", text):
+            name, equals, value = item.partition("=")
+            if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name):
+                raise UsageError(f"-e {text}: write NAME=VALUE, or several as NAME=VALUE,NAME=VALUE.")
+            pairs.append((name, value))
+    return tuple(pairs)
+
+
+def _finish(note: pending.Pending, *, quiet: bool) -> bool:
+    """Make the report, and return whether there is one. What goes wrong is said: the exit code is the program's, whatever it is."""
+    try:
+        # the program is through: only now comes what takes time to load
+        from warplens.cli.finishing import finish_and_summarise
+
+        finish_and_summarise(note, quiet=quiet)
+    except ModuleNotFoundError as error:
+        tell(leave_for_later(note, error))
+    except WarplensError as error:
+        complain(str(error))
+    except Exception as error:
+        path = short_path(note.report)
+        complain(f"{path} is not finished: {type(error).__name__}: {error}\nNothing is lost: `warplens info {path}` tries again.")
+    else:
+        return True
+    return False
+
+
+def _say_what_is_later(request: Request, traces: list[str]) -> None:
+    names = [later.name for later, value in request.later if value.lower() not in later.silent]
+    names = list(dict.fromkeys([*names, *cuda_arguments.not_yet(request.capture)]))
+    if HARDWARE in traces:
+        tell(f"warplens: --trace {HARDWARE} is not built yet: CUDA is recorded as with --trace cuda.")
+    if others := [name for name in traces if name != HARDWARE]:
+        names.append(f"--trace {','.join(others)}")
+    if names:
+        verbs = ("is", "was") if len(names) == 1 else ("are", "were")
+        tell(f"warplens: {', '.join(names)} {verbs[0]} not built yet and {verbs[1]} ignored.")
+
+
+def _say_waiting(request: Request, pids: list[int]) -> None:
+    if not request.quiet:
+        names = ", ".join(f"{process_name(pid)} ({pid})" for pid in pids[:3]) + (", …" if len(pids) > 3 else "")
+        program = Path(request.program[0]).name
+        tell(f"warplens: {program} has ended; waiting for what it left running: {names}.\n  Ctrl-C twice to finish now.")
+
+
+def _say_over(request: Request, outcome: Outcome) -> None:
+    name = Path(request.program[0]).name
+    if outcome.killed_by:
+        alive = f", and has not ended yet ({outcome.still_running[0]})" if outcome.exit_status is None else ""
+        tell(f"warplens: the recording is over; {name} got {_signal_name(outcome.killed_by)}{alive}.")
+    elif outcome.exit_status is None:
+        tell(
+            "warplens: the recording is over, and its report is being written.\n"
+            f"  {name} ({outcome.still_running[0]}) goes on, and its exit code is waited for; --kill sigterm ends it."
+        )
+    elif outcome.killed_all_by:
+        tell(f"warplens: the recording is over; what {name} left running got {_signal_name(outcome.killed_all_by)}.")
+    elif outcome.still_running:
+        tell(f"warplens: the recording is over; what {name} left running goes on.")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

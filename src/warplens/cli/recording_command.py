@@ -1,0 +1,142 @@
+"""The commands that run a program and record it: their options, and what `profile` and `launch` have in common."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from warplens.capture.options import DEFAULTS
+from warplens.cli.arguments import split
+from warplens.cli.capture_click import click_options, flag, given
+from warplens.cli.nsys_options import BUILT_TRACES
+from warplens.cli.recording import OPTIONS, Kind, Request, record
+from warplens.cli.telling import complain, drop_output
+from warplens.errors import UsageError, WarplensError
+
+_OPTIONS = (
+    click.Option(
+        ["-o", "--output"],
+        metavar="NAME",
+        help="Name of the report, written to NAME.warplens. Knows %p (process id), %h (host), %n (first free number), "
+        "%q{VAR} (environment variable), %%.  [default: report%n]",
+    ),
+    flag("-f", "--force-overwrite", help="Overwrite an existing report."),
+    click.Option(
+        ["-t", "--trace"],
+        metavar="LIST",
+        default=",".join(DEFAULTS.trace),
+        show_default=True,
+        help=f"What to record, separated by commas: {', '.join(BUILT_TRACES)}, none. Other names that nsys knows are accepted.",
+    ),
+    click.Option(["-e", "--env-var"], multiple=True, metavar="A=B[,C=D]", help="Add variables to the program's environment."),
+    flag("--stats", help="Print the stats at the end."),
+    click.Option(
+        ["--wait"],
+        type=click.Choice(["primary", "all"]),
+        default=DEFAULTS.wait,
+        show_default=True,
+        help="Finish when the program has ended, or when all processes that it started have.",
+    ),
+    flag("--keep-raw", help="Keep the raw spool in the report."),
+    click.Option(
+        ["--spool-dir"], type=click.Path(path_type=Path), metavar="DIR", help="Record into DIR, a directory on a disk of this node."
+    ),
+    flag("-q", "--quiet", help="Print errors only."),
+    *click_options(),
+)
+
+
+def recording_command(name: Kind, *, help: str, short_help: str, epilog: str, without: frozenset[str] = frozenset()) -> click.Command:
+    """Return the command `name`, whose options are all of `OPTIONS` but those whose long names are in `without`."""
+    own = {option: meaning for option, meaning in OPTIONS.items() if meaning[0] not in without}
+    return _Recording(
+        name,
+        own,
+        params=[
+            *(option for option in _OPTIONS if option.opts[-1] not in without),
+            click.Argument(["program"], nargs=-1, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGS]…"),
+        ],
+        callback=partial(_record, name),
+        help=help,
+        short_help=short_help,
+        epilog=epilog,
+        options_metavar="[OPTIONS]",
+        add_help_option=True,
+        context_settings={"allow_interspersed_args": False},
+    )
+
+
+class _Recording(click.Command):
+    def __init__(self, name: str, own: Mapping[str, tuple[str, bool]], **extra: Any) -> None:
+        super().__init__(name, **extra)
+        self._own = own
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:  # shell completion
+            return super().parse_args(ctx, args)
+        arguments = split(args, self._own, str(self.name))
+        if "--help=true" in arguments.options:
+            return super().parse_args(ctx, ["--help"])
+        ctx.meta["later"] = arguments.later
+        return super().parse_args(ctx, [*arguments.options, "--", *arguments.command])
+
+
+def _record(
+    kind: Kind,
+    output: str | None,
+    force_overwrite: bool,
+    trace: str,
+    env_var: tuple[str, ...],
+    stats: bool,
+    wait: str,
+    keep_raw: bool,
+    spool_dir: Path | None,
+    quiet: bool,
+    program: tuple[str, ...],
+    **capture: Any,
+) -> None:
+    ctx = click.get_current_context()
+    request = Request(
+        program,
+        output=output,
+        force=force_overwrite,
+        trace=trace,
+        variables=env_var,
+        wait="primary" if wait == "primary" else "all",
+        keep_raw=keep_raw,
+        spool_dir=spool_dir,
+        quiet=quiet,
+        later=ctx.meta["later"],
+        capture=given(capture),
+        kind=kind,
+    )
+    recorded = record(request)
+    if stats and recorded.finished:
+        _run_stats(ctx, recorded.report)
+    ctx.exit(recorded.exit_status)
+
+
+def _run_stats(ctx: click.Context, report: Path) -> None:
+    root = ctx.find_root().command
+    stats: Any = root.get_command(ctx, "stats") if isinstance(root, click.Group) else None
+    if stats is None:
+        raise UsageError("There is no command `stats` here.")
+    try:
+        try:
+            with stats.make_context("warplens stats", [str(report)]) as inner:
+                stats.invoke(inner)
+        except click.exceptions.Exit:
+            pass  # without data; stats has said so
+        except WarplensError as error:
+            complain(str(error))
+        sys.stdout.flush()
+    except BrokenPipeError:  # e.g. `| head`: what counts is how the program ended
+        drop_output()
+    except OSError as error:
+        complain(f"The stats cannot be written: {error.strerror or error}.")
+        drop_output()

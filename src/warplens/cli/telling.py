@@ -1,0 +1,37 @@
+"""Messages beside the program's own output. Nobody has to read them: a closed stderr never stops a recording."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+def tell(text: str) -> None:
+    """Print one message on stderr, if there still is one."""
+    try:
+        if "click" in sys.modules:
+            sys.modules["click"].echo(text, err=True)  # leaves colours out where they cannot be shown
+        elif sys.stderr is not None:
+            print(text, file=sys.stderr)
+    except OSError:
+        pass
+
+
+def complain(text: str) -> None:
+    """Print what went wrong: its first line as the error, what to do about it below."""
+    first, _, rest = text.strip().partition("\n")
+    head = "warplens: error: "
+    if "click" in sys.modules:
+        style = sys.modules["click"].style
+        head = style("warplens: ", bold=True) + style("error: ", fg="red", bold=True)
+    tell("\n  ".join([head + first, *rest.splitlines()]))
+
+
+def drop_output() -> None:
+    """Send what is still buffered nowhere: the interpreter's last flush must not fail again."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)

@@ -1,0 +1,90 @@
+"""CUDA in the terminal timeline: API calls under their threads; each GPU with how busy it was, its streams, copies and counters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from warplens.cli.timeline.bars import bars_of
+from warplens.cli.timeline.gpu_gauges import gpu_gauges
+from warplens.cli.timeline.model import Group, Level, Track
+from warplens.query.gpu_names import gpu_label
+from warplens.query.gpu_occupancy import GpuRow, api_cells, gpu_cells, gpu_rows, utilization
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+    from warplens.query.occupancy import Window
+
+
+def api_tracks(report: Report, window: Window, columns: int, threads: Sequence[int]) -> dict[int, Track]:
+    """Return the row of API calls of each thread."""
+    collected: dict[int, list[dict[str, Any]]] = {}
+    for row in api_cells(report, window, columns, threads).to_pylist():
+        collected.setdefault(row["thread"], []).append(row)
+    return {thread: Track("CUDA API", "", [bars_of(rows)], task=True) for thread, rows in collected.items()}
+
+
+def gpu_groups(
+    report: Report, window: Window, columns: int, processes: dict[int, str], most: int, counters: int
+) -> tuple[list[Group], int, int]:
+    """Return a group for each GPU of the `processes` (key: label), and how many of its rows and counters are left out.
+
+    `most`: rows of each GPU, the busiest ones; `counters`: of a process; a GPU has half as many.
+    """
+    every = gpu_rows(report, window) if _any(report) else []
+    wanted = [row for row in every if row.process in processes]
+    rows, hidden = _busiest(wanted, most)
+    devices = {(row["process"], row["device"]): row for row in report.table("devices").to_pylist()}
+    names = {(row["process"], row["context"], row["stream"]): row for row in report.table("streams").to_pylist()}
+    contexts = {
+        (row.process, row.device): {
+            each.context for each in wanted if each.what is None and (each.process, each.device) == (row.process, row.device)
+        }
+        for row in wanted
+    }
+    gauges, hosts = gpu_gauges(report, window, columns, processes, devices, {(row.process, row.device) for row in every})
+    groups: dict[tuple[int, int], Group] = {}
+    busy = utilization(report, window, columns) if rows else {}
+    places = {place for place in [*((row.process, row.device) for row in rows), *gauges] if place[0] in processes or place[0] < 0}
+    for place in sorted(places, key=lambda place: (place[0] < 0, abs(place[0]), place[1])):
+        label = (
+            f"{gpu_label(place[1], (devices.get(place) or {}).get('name'))} ({processes[place[0]]})"
+            if place[0] in processes
+            else f"GPU {place[1]} (whole device{f' of {hosts[~place[0]]}' if len(hosts) > 1 else ''})"
+        )
+        groups[place] = Group(label)
+        if place in busy:
+            groups[place].rows.append(Level("busy", tuple(busy[place].tolist())))
+    tracks = [_track(row, names, len(contexts[row.process, row.device]) > 1) for row in rows]
+    collected: dict[int, list[dict[str, Any]]] = {}
+    for cell in gpu_cells(report, window, columns, rows).to_pylist() if rows else ():
+        collected.setdefault(cell["thread"], []).append(cell)
+    for index, (row, track) in enumerate(zip(rows, tracks, strict=True)):
+        track.lanes.append(bars_of(collected.get(index, [])))
+        groups[row.process, row.device].rows.append(track)
+    unseen, room = 0, (counters + 1) // 2
+    for place, found in gauges.items():
+        groups[place].gauges, unseen = found[:room], unseen + max(len(found) - room, 0)
+    return list(groups.values()), hidden, unseen
+
+
+def _any(report: Report) -> bool:
+    return any(report.tables[table] for table in ("kernels", "memcpys", "memsets", "graphs"))
+
+
+def _busiest(rows: list[GpuRow], most: int) -> tuple[list[GpuRow], int]:
+    """Return the rows to show, in their order, and how many are left out."""
+    kept: set[int] = set()
+    for place in {(row.process, row.device) for row in rows}:
+        own = [index for index, row in enumerate(rows) if (row.process, row.device) == place]
+        kept.update(sorted(own, key=lambda index: -rows[index].busy)[:most])
+    return [row for index, row in enumerate(rows) if index in kept], len(rows) - len(kept)
+
+
+def _track(row: GpuRow, names: dict[tuple[int, int, int], dict[str, Any]], several: bool) -> Track:
+    if row.what is not None:
+        return Track(row.what.replace("Host", "H").replace("Device", "D").replace("Peer", "P").replace("-to-", "to"))
+    known = names.get((row.process, row.context or 0, row.stream or 0)) or {}
+    context = f"{row.context}/" if several else ""
+    name = known.get("name") or ("default" if known.get("kind") == "null" else None)
+    return Track(f"stream {context}{row.stream}", name or "")

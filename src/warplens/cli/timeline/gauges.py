@@ -1,0 +1,80 @@
+"""Counters as one height per column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.cli.timeline.model import Gauge
+from warplens.query.counters import Series, all_series
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+    from warplens.query.occupancy import Window
+
+_Values = npt.NDArray[np.float64]
+
+
+def gauges(report: Report, window: Window, columns: int) -> dict[int, list[Gauge]]:
+    """Return the counters of each process that have a value in the window."""
+    found: dict[int, list[Gauge]] = {}
+    for series in all_series(report):
+        gauge = gauge_of(series, window, columns)
+        if gauge is not None:
+            found.setdefault(series.facts["process"], []).append(gauge)
+    return found
+
+
+def gauge_of(series: Series, window: Window, columns: int) -> Gauge | None:
+    """Return one counter; None where it has no value in the window."""
+    finite = np.where(np.isfinite(series.values), series.values, np.nan)  # infinity has no height
+    values = column_values(Series(series.facts, series.times, finite), window, columns)
+    return None if np.isnan(values).all() else _gauge(series, values)
+
+
+def column_values(series: Series, window: Window, columns: int) -> _Values:
+    """Return one value per column, NaN where nothing is known.
+
+    That is the sum of the changes in the column for `delta` counters, else the highest value: of the samples in it and of what holds
+    at its middle. Where a counter does not say what holds between samples, its value stays until the next one.
+    """
+    begin, end = window
+    inside = series.within(begin, end)
+    place = (inside.times - begin) * columns // (end - begin)
+    if series.is_delta:
+        number, total = np.bincount(place, minlength=columns), np.bincount(place, np.nan_to_num(inside.values), columns)
+        return np.where(number > 0, total, np.nan)
+    middles: _Values = begin + (np.arange(columns, dtype=np.float64) + 0.5) * ((end - begin) / columns)
+    values = _held(series, middles, end)
+    np.fmax.at(values, place, inside.values)
+    return values
+
+
+def _held(series: Series, times: _Values, end: int) -> _Values:
+    """Return what holds at each of some times."""
+    if series.facts["interpolation"] == "point":
+        return np.full(len(times), np.nan)
+    if series.facts["interpolation"] is None:
+        series = Series({**series.facts, "interpolation": "until_next"}, series.times, series.values)
+    starts, ends, before, after = series.pieces(end)
+    if not len(starts):
+        return np.full(len(times), np.nan)
+    place = np.searchsorted(starts, times, side="right") - 1
+    inside = (place >= 0) & (times < ends[np.maximum(place, 0)])
+    share = (times - starts[place]) / (ends[place] - starts[place])
+    return np.where(inside, before[place] + (after[place] - before[place]) * share, np.nan)
+
+
+def _gauge(series: Series, values: _Values) -> Gauge:
+    facts = series.facts
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    least, most = (None if facts[name] is None else facts[name] * (facts["scale"] or 1) for name in ("minimum", "maximum"))
+    if series.is_delta or 0 <= low <= high / 2:
+        low = min(low, 0.0)  # so that twice as high means twice as much
+    if not series.is_delta and least is not None and most is not None and least <= low and high <= most:
+        low, high = least, most
+    length = high - low
+    heights = tuple(None if np.isnan(value) else (float(value) - low) / length if length else 0.5 for value in values)
+    return Gauge(facts["name"] or f"counter {facts['id']}", facts["domain"], heights, low, high, facts["unit"], series.is_delta)

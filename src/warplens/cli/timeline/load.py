@@ -1,0 +1,283 @@
+"""Asks a report for what a picture of its timeline needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warplens.cli.timeline.bars import bars_of
+from warplens.cli.timeline.cpu import ROWS, cpu_rows
+from warplens.cli.timeline.cuda import api_tracks, gpu_groups
+from warplens.cli.timeline.gauges import gauges
+from warplens.cli.timeline.inside import inside_groups
+from warplens.cli.timeline.model import Band, Crowd, Group, Mark, Picture, Track
+from warplens.cli.words import counted
+from warplens.errors import MissingData, ReportError
+from warplens.query.cpu_occupancy import Seen, cpu_threads
+from warplens.query.gpu_occupancy import api_threads
+from warplens.query.inside_kernels import inside_launches
+from warplens.query.occupancy import Window, cells, crowd, mark_cells, tracks
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+_Key = tuple[int, int | None, int | None]  # process, thread (null: its start/end ranges, or a task's), task
+# What PyPI nvtx (and ours) gives to ranges of no colour. Where nothing has another one, colours by name tell more.
+_DEFAULT_COLOR = 0x0000FF
+_NONE = {"ranges": 0, "lanes": 0, "busy": 0}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user wants to see: ids or parts of names of `processes` and `threads` (empty: all), and at most how many of each kind.
+
+    `rows`: of the CPU side, which (names of `cpu.ROWS`); `cpu`: below how many threads, the busiest. `inside`: a part of the names of
+    launches whose inside to show; None: that of a launch which is alone in the window.
+    """
+
+    depth: int = 8
+    processes: Sequence[str] = ()
+    threads: Sequence[str] = ()
+    tracks: int = 24
+    tasks: int = 6
+    counters: int = 8
+    rows: Sequence[str] = tuple(ROWS)
+    cpu: int = 8
+    inside: str | None = None
+
+
+class _Loader:
+    def __init__(self, report: Report, window: Window, columns: int, wish: Wish) -> None:
+        self.report, self.window, self.columns, self.wish = report, window, columns, wish
+        recorded = (row for row in report.table("processes").to_pylist() if row["recorded"] is not False)  # the others have no track
+        self.processes = {row["process"]: row for row in recorded}
+        self.threads = {row["thread"]: row for row in report.table("threads").to_pylist()}
+        self.tasks = {row["task"]: row for row in report.table("tasks").to_pylist()}
+        self.found: dict[_Key, dict[str, Any]] = {
+            (row["process"], row["thread"], row["task"]): row for row in tracks(report, window).to_pylist()
+        }
+        self.of_thread: dict[int, list[_Key]] = {}
+        self._crowds: dict[int, list[float]] | None = None
+        self.folded = 0
+        self.api = api_threads(report, window) if report.tables["cuda_api"] else {}
+        self.cpu = {key: seen for key, seen in cpu_threads(report, window).items() if self._shows(seen)} if wish.rows else {}
+        for key in sorted((key for key in self.found if key[2] is not None), key=lambda key: -int(self.found[key]["busy"])):
+            if key[2] not in self.tasks:
+                raise ReportError(f"{report.path} is broken: its ranges name the task {key[2]}, which it lacks")
+            self.of_thread.setdefault(self.tasks[key[2]]["thread"], []).append(key)
+
+    def picture(self) -> Picture:
+        shown_tasks = {key[2]: key for keys in self.of_thread.values() for key in keys[: self.wish.tasks]}
+        marked = mark_cells(self.report, self.window, self.columns, [task for task in shown_tasks if task is not None]).to_pylist()
+        for row in marked:
+            if row["task"] is None:
+                self.found.setdefault((row["process"], row["thread"], None), _NONE)
+        for thread, keys in self.of_thread.items():
+            self.found.setdefault((keys[0][0], thread, None), _NONE)
+        for process, thread in (*self.api, *self.cpu):
+            self.found.setdefault((process, thread, None), _NONE)
+        kept, hidden = self._kept()
+        threads = [key[1] for key in kept if key[1] is not None and (key[0], key[1]) in self.api]
+        calls = api_tracks(self.report, self.window, self.columns, threads) if threads else {}
+        below = self._below(kept)
+        groups: dict[int, Group] = {}
+        shown: dict[_Key, Track] = {}
+        for key in sorted(kept, key=lambda key: (key[0], key[1] is None, key[1] or 0)):
+            group = self._group(groups, key[0])
+            shown[key] = self._track(key)
+            group.rows.append(shown[key])
+            if key[1] in calls:
+                group.rows.append(calls[key[1]])
+            group.rows += below.get(key[1], []) if key[1] is not None else []
+            mine = self.of_thread.get(key[1], []) if key[1] is not None else []
+            for task in sorted(mine[: self.wish.tasks], key=lambda task: task[2] or 0):
+                shown[task] = self._track(task)
+                group.rows.append(shown[task])
+            if len(mine) > self.wish.tasks and key[1] is not None:
+                group.rows.append(self._crowd(key[1], len(mine) - self.wish.tasks, list(shown_tasks)))
+        self._fill(shown, marked)
+        unseen = self._gauges(groups)
+        gpus, hidden_rows, unseen_metrics = self._gpus()
+        within, hidden_warps = inside_groups(self.report, self.window, self.columns, self.wish.inside, self.wish.tracks, self.wish.depth)
+        if not groups and not gpus and self._whole():
+            return self._longest_inside()
+        gpus += within
+        if not groups and not gpus:
+            raise MissingData(self._nothing())
+        return Picture(
+            f"{self.report.name}: {counted(len(self.processes), 'process')}, {counted(len(self.threads), 'thread')}",
+            self.window[0] - self.report.origin,
+            self.window[1] - self.report.origin,
+            self.columns,
+            [*(groups[process] for process in sorted(groups)), *gpus],
+            hidden=hidden + hidden_rows + hidden_warps,
+            hidden_gauges=unseen + unseen_metrics,
+            folded=self.folded,
+            unfinished=any(bar.unfinished for track in shown.values() for lane in track.lanes for bar in lane),
+        )
+
+    def _whole(self) -> bool:
+        """Whether nobody asked for a part of the report."""
+        return self.wish.inside is None and not (self.wish.processes or self.wish.threads) and self.window == self.report.span
+
+    def _longest_inside(self) -> Picture:
+        """What a report with nothing but launches that recorded shows of itself: all of it would be next to nothing of each."""
+        found = inside_launches(self.report, None)
+        if not found:
+            raise MissingData(self._nothing())
+        window, name = (found[0]["start"], found[0]["end"]), str(found[0]["name"] or "kernel")
+        picture = load(self.report, window, self.columns, replace(self.wish, inside=name))
+        return replace(picture, launches=sum(not (window[0] <= row["start"] < window[1]) for row in found))
+
+    def _kept(self) -> tuple[list[_Key], int]:
+        """Return the threads and start/end tracks to show, and how many of those wanted are left out."""
+        for process, thread, _ in self.found:
+            if process not in self.processes or not (thread is None or thread in self.threads):
+                raise ReportError(f"{self.report.path} is broken: its ranges and marks name a process or thread that it lacks")
+        wanted = [key for key in self.found if key[2] is None and self._wanted(key)]
+
+        def busy(key: _Key) -> int:
+            tasks = self.of_thread.get(key[1], [])[:1] if key[1] is not None else []
+            calls = 0 if key[1] is None else self.api.get((key[0], key[1]), 0)
+            return max(calls, self._cpu_busy(key), *(int(self.found[each]["busy"] or 0) for each in (key, *tasks)))
+
+        kept = sorted(wanted, key=lambda key: -busy(key))[: self.wish.tracks]
+        return kept, len(wanted) - len(kept)
+
+    def _shows(self, seen: Seen) -> bool:
+        return any(name.split()[0] in self.wish.rows for name in seen.lanes)
+
+    def _cpu_busy(self, key: _Key) -> int:
+        return self.cpu[key[0], key[1]].busy if key[1] is not None and (key[0], key[1]) in self.cpu else 0
+
+    def _below(self, kept: list[_Key]) -> dict[int, list[Track | Band]]:
+        """Return what is known of the CPU side of the threads shown: of the busiest all, of the others their states alone."""
+        known = [key for key in kept if key[1] is not None and (key[0], key[1]) in self.cpu]  # the busiest first
+        found: dict[int, list[Track | Band]] = {}
+        for keys, rows in (
+            (known[: self.wish.cpu], self.wish.rows),
+            (known[self.wish.cpu :], [row for row in self.wish.rows if row == "states"]),
+        ):
+            seen = {key[1]: self.cpu[key[0], key[1]] for key in keys if key[1] is not None}
+            found.update(cpu_rows(self.report, self.window, self.columns, seen, rows, self.wish.depth))
+        self.folded = sum(any(row != "states" for row in self.cpu[key[0], key[1] or 0].lanes) for key in known[self.wish.cpu :])
+        return found
+
+    def _gpus(self) -> tuple[list[Group], int, int]:
+        """Return the GPUs of the processes wanted; nothing where threads are asked for."""
+        if self.wish.threads:
+            return [], 0, 0
+        several = len(self.processes) > 1
+        labels = {
+            key: f"pid {row['pid']}" if several else _process_name(row)
+            for key, row in self.processes.items()
+            if _matches(row, self.wish.processes, "pid", _process_name(row))
+        }
+        return gpu_groups(self.report, self.window, self.columns, labels, self.wish.tracks, self.wish.counters)
+
+    def _wanted(self, key: _Key) -> bool:
+        process, thread, _ = key
+        if not _matches(self.processes[process], self.wish.processes, "pid", _process_name(self.processes[process])):
+            return False
+        if not self.wish.threads:
+            return True
+        return thread is not None and _matches(self.threads[thread], self.wish.threads, "tid", self.threads[thread]["name"] or "")
+
+    def _group(self, groups: dict[int, Group], process: int) -> Group:
+        if process not in groups:
+            hosts = len({row["host"] for row in self.processes.values()}) > 1
+            groups[process] = Group(_process_label(self.processes[process], hosts))
+        return groups[process]
+
+    def _track(self, key: _Key) -> Track:
+        _, thread, task = key
+        if task is not None:
+            label, id = _task_label(self.tasks[task]), ""
+        else:
+            label, id = ("start/end", "") if thread is None else _thread_label(self.threads[thread])
+        lanes = int(self.found[key]["lanes"])
+        depth = self.wish.depth
+        return Track(label, id, [[] for _ in range(min(lanes, depth))], deeper=max(lanes - depth, 0), task=task is not None)
+
+    def _crowd(self, thread: int, number: int, shown: list[int | None]) -> Crowd:
+        if self._crowds is None:
+            self._crowds = {}
+            for row in crowd(self.report, self.window, self.columns, [task for task in shown if task is not None]).to_pylist():
+                self._crowds.setdefault(row["thread"], [0.0] * self.columns)[row["col"]] = row["number"]
+        return Crowd(number, tuple(self._crowds.get(thread, [0.0] * self.columns)))
+
+    def _fill(self, shown: dict[_Key, Track], marked: list[dict[str, Any]]) -> None:
+        for row in marked:
+            track = shown.get((row["process"], row["thread"], row["task"]))
+            if track is not None:
+                track.marks.append(Mark(int(row["col"]), row["message"] or "", int(row["number"])))
+        threads = [thread for _, thread, _ in shown if thread is not None]
+        tasks = [task for _, _, task in shown if task is not None]
+        collected: dict[tuple[_Key, int], list[dict[str, Any]]] = {}
+        for row in cells(self.report, self.window, self.columns, self.wish.depth, threads, tasks).to_pylist():
+            key = (row["process"], row["thread"], row["task"])
+            if key in shown:
+                collected.setdefault((key, row["depth"]), []).append(row)
+        for (key, lane), rows in collected.items():
+            if lane < 0:
+                raise ReportError(f"{self.report.path} is broken: it has ranges of the depth {lane}")
+            shown[key].lanes[lane] = bars_of(rows)
+        for track in shown.values():
+            track.lanes = [lane for lane in track.lanes if lane]
+        if {bar.color for track in shown.values() for lane in track.lanes for bar in lane} == {_DEFAULT_COLOR}:
+            for track in shown.values():
+                track.lanes = [[replace(bar, color=None) for bar in lane] for lane in track.lanes]
+
+    def _gauges(self, groups: dict[int, Group]) -> int:
+        """Put counters under their processes; return how many have no room."""
+        if self.wish.threads:
+            return 0
+        unseen = 0
+        found = gauges(self.report, self.window, self.columns)
+        for process, items in found.items():
+            row = self.processes.get(process)
+            if row is None:
+                raise ReportError(f"{self.report.path} is broken: its counters name a process that it lacks")
+            if _matches(row, self.wish.processes, "pid", _process_name(row)):
+                self._group(groups, process).gauges = items[: self.wish.counters]
+                unseen += max(len(items) - self.wish.counters, 0)
+        return unseen
+
+    def _nothing(self) -> str:
+        named = (*self.wish.processes, *self.wish.threads)
+        if named:
+            return f"no process or thread of {self.report.path.name} with ranges is called {', '.join(named)}."
+        inside = inside_launches(self.report, self.window)
+        more = (
+            f" {counted(len(inside), 'launch')} recorded inside their kernels: --inside {inside[0]['name'] or 'kernel'}." if inside else ""
+        )
+        return f"{self.report.path.name} has no NVTX ranges, marks or counters and nothing of CUDA or the CPU side in this time.{more}"
+
+
+def load(report: Report, window: Window, columns: int, wish: Wish) -> Picture:
+    """Ask the report for what a picture of `window` in `columns` columns needs. Raises MissingData where nothing is left."""
+    return _Loader(report, window, columns, wish).picture()
+
+
+def _matches(row: dict[str, Any], wanted: Sequence[str], id: str, name: str) -> bool:
+    return not wanted or any(text == str(row[id]) or (not text.isdigit() and text.lower() in name.lower()) for text in wanted)
+
+
+def _process_name(row: dict[str, Any]) -> str:
+    return Path(row["executable"]).name or str(row["command"])
+
+
+def _process_label(row: dict[str, Any], hosts: bool) -> str:
+    rank = "" if row["rank"] is None else f"rank {row['rank']}: "
+    where = f" on {row['host']}" if hosts else ""
+    return f"{rank}{row['command'] or _process_name(row)} (pid {row['pid']}{where})"
+
+
+def _thread_label(row: dict[str, Any]) -> tuple[str, str]:
+    return (row["name"], str(row["tid"])) if row["name"] else (str(row["tid"]), "")
+
+
+def _task_label(row: dict[str, Any]) -> str:
+    return row["name"] or f"{row['library']} {row['task'] & 0xFFFFFFFF}"

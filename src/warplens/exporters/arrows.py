@@ -1,0 +1,68 @@
+"""Which arrows lead from API calls to what they started on a GPU: of each call one, to the first piece of its work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.exporters.tracks import batches, values
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+_PER_PROCESS = 32  # bits
+_MOST = 1 << 28  # calls of a process; arrows of later ones are left out
+_KNOWN, _TAKEN = 1, 2
+_Ids = npt.NDArray[np.int64]
+
+
+class Arrows:
+    """Ask for the ends of all GPU work first, then for the begins. Takes a byte of memory for each API call."""
+
+    def __init__(self, report: Report) -> None:
+        self._states: dict[int, npt.NDArray[np.uint8]] = {}
+        if any(report.tables[table] for table in ("kernels", "memcpys", "memsets", "graphs")):
+            for batch in batches(report, "cuda_api", ("id", "start", "end")):
+                for process, _, low in _split(values(batch, "id")):
+                    state = self._states.get(process, np.empty(0, np.uint8))
+                    if low.max() >= len(state):
+                        state = np.concatenate((state, np.zeros(int(low.max()) + 1 - len(state), np.uint8)))
+                    state[low] = _KNOWN
+                    self._states[process] = state
+
+    def ends(self, calls: _Ids) -> _Ids:
+        """Return the call whose arrow ends at each piece of work, -1 where none does. `calls`: what started it, -1: not known."""
+        found = np.full(len(calls), -1, np.int64)
+        for process, rows, low in _split(calls):
+            state = self._states.get(process)
+            if state is None:
+                continue
+            inside = low < len(state)
+            rows, low = rows[inside], low[inside]
+            first, where = np.unique(low, return_index=True)
+            fresh = state[first] == _KNOWN
+            state[first[fresh]] = _TAKEN
+            chosen = rows[where[fresh]]
+            found[chosen] = calls[chosen]
+        return found
+
+    def begins(self, ids: _Ids) -> _Ids:
+        """Return the ids of calls at which an arrow begins, -1 for the others."""
+        found = np.full(len(ids), -1, np.int64)
+        for process, rows, low in _split(ids):
+            taken = rows[self._states[process][low] == _TAKEN] if process in self._states else rows[:0]
+            found[taken] = ids[taken]
+        return found
+
+
+def _split(ids: _Ids) -> Iterator[tuple[int, _Ids, _Ids]]:
+    """Yield process, places and numbers within the process of the ids that are known."""
+    rows = np.flatnonzero(ids >= 0)
+    owner, low = ids[rows] >> _PER_PROCESS, ids[rows] & (1 << _PER_PROCESS) - 1
+    for process in np.unique(owner).tolist():
+        own = (owner == process) & (low < _MOST)
+        if own.any():
+            yield process, rows[own], low[own]

@@ -1,0 +1,26 @@
+"""The contract of an exporter: one file in `formats`, one function, one file written.
+
+An exporter is `exporters/formats/<name>.py` with
+
+    SUFFIX: str                 what its files are called, with the dot
+    LOSES: tuple[str, ...]      what a report holds and the format cannot, in a few words each
+    def write(report: Report, out: Path, *, opts...) -> None
+
+`write` streams: memory does not grow with the report. Times are not rounded unless LOSES says so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+
+class Write(Protocol):
+    """What `write` in each unit is."""
+
+    def __call__(self, report: Report, out: Path, **options: Any) -> None:
+        """Write the report to the file `out`, replacing it. Raises OSError."""
+        ...

@@ -1,0 +1,98 @@
+"""What threads did on the CPU, as exporters need it: states, the GIL, OS calls, files, collections, imports, Python, MPI and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.exporters.events import Events, Kind, Nesting, details, names
+from warplens.exporters.rows import NONE, Rows
+from warplens.exporters.tracks import Tracks, batches, values
+from warplens.model.tables import TABLES
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+# Below each thread, in this order. What of a table is on a row of its own: a condition.
+_ROWS: tuple[tuple[str, str, str], ...] = (
+    ("thread_states", "thread_states", "State"),
+    ("python_calls", "python_calls", "Python"),
+    ("imports", "imports", "Imports"),
+    ("gc", "gc", "GC"),
+    ("gil", "gil", "GIL"),
+    ("gil brief", "gil", "GIL (brief)"),
+    ("osrt", "osrt", "OS calls"),
+    ("file_access", "file_access", "File access"),
+    ("mpi_events", "mpi_events", "MPI"),
+    ("openmp_events", "openmp_events", "OpenMP"),
+    ("openacc_events", "openacc_events", "OpenACC"),
+    ("syscalls", "syscalls", "System calls"),
+)
+_CALLS = Kind("python_calls", "python", "name", ("kind", "file", "line", "failed", "clipped"))
+KINDS = (
+    Kind("thread_states", "cpu_state", "state", ("cpu", "exact", "reason")),
+    _CALLS,
+    Kind("imports", "import", "name", ("self", "failed")),
+    Kind("gc", "gc", "generation", ("generation", "collected", "uncollectable"), fixed="GC"),
+    Kind("gil", "gil", "state", ("held", "waited", "holds", "waits", "interpreter")),
+    Kind("osrt", "osrt", "name", ("group", "result", "error", "fd", "target", "bytes", "object")),
+    Kind("mpi_events", "mpi", "name", ("kind", "communicator", "rank", "peer", "root", "tag", "sent", "received", "bytes")),
+    Kind("openmp_events", "openmp", "kind", ("name",)),
+    Kind("openacc_events", "openacc", "name", ("kind",)),
+    Kind("syscalls", "syscall", "name", ("result",)),
+    Kind("file_access", "file_access", "name", ("operation", "path", "fd", "bytes", "asked", "flags", "error")),
+)
+_NEEDED = ("id", "process", "thread", "start", "end")
+
+
+class CpuTracks(Rows):
+    """The rows that the CPU side needs, each below its thread."""
+
+    def __init__(self, report: Report, tracks: Tracks) -> None:
+        super().__init__(report, tracks)
+        counts = report.tables
+        for what, table, name in _ROWS:
+            where = {"gil": " WHERE state <> 'brief'", "gil brief": " WHERE state = 'brief'"}.get(what, "")
+            if counts[table]:
+                for record in report.sql(f"SELECT DISTINCT process, thread FROM {table}{where} ORDER BY ALL").to_pylist():
+                    self._of_thread(what, name, record)
+        self._sort()
+
+
+def cpu_events(report: Report, tracks: CpuTracks, *, most: int | None = None) -> Iterator[Events]:
+    """Yield all events, at most so many at once; of each row sorted by begin."""
+    counts = report.tables
+    for kind in KINDS:
+        nesting = Nesting()
+        own = {*_NEEDED, kind.name, *kind.details}
+        wanted = [column.name for column in TABLES[kind.table].columns if column.name in own]
+        for batch in batches(report, kind.table, wanted, most=most) if counts[kind.table] else ():
+            for piece, what in _parted(kind, batch):
+                yield _events(kind, what, piece, tracks, nesting)
+
+
+def _parted(kind: Kind, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, str]]:
+    """Yield what goes to different rows, or is drawn differently, with the name of its row; of instants without their end."""
+    if kind.table not in ("gil", "python_calls"):
+        yield batch, kind.table
+        return
+    column, told = ("state", ["brief"]) if kind.table == "gil" else ("kind", ["exception", "warning"])
+    apart = pc.is_in(pc.cast(batch.column(column), pa.string()), value_set=pa.array(told))
+    own, others = batch.filter(pc.invert(apart)), batch.filter(apart)
+    if own.num_rows:
+        yield own, kind.table
+    if others.num_rows:
+        yield (others, "gil brief") if kind.table == "gil" else (others.drop_columns(["end"]), kind.table)
+
+
+def _events(kind: Kind, what: str, batch: pa.RecordBatch, tracks: CpuTracks, nesting: Nesting) -> Events:
+    none = np.full(batch.num_rows, -1, np.int64)
+    ids, start = values(batch, "id"), values(batch, "start")
+    end = values(batch, "end") if "end" in batch.schema.names else None
+    row = tracks.find(what, values(batch, "process"), values(batch, "thread", NONE), none)
+    parent = none if end is None else nesting.parents(ids, row, start, end)
+    return Events(kind, row, ids, parent, start, end, names(kind, batch), details(kind, batch), none)

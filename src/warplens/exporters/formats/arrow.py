@@ -1,0 +1,39 @@
+"""One table of a report as an Arrow IPC file (Feather), for pandas, Polars, R and others that map it into memory.
+
+## What maps to what
+- `-t arrow:table=kernels`: the rows of that table (`nvtx_ranges` where none is named), in the order of the report, with its columns,
+  their types and, as metadata of the fields, what they mean. Times of several hosts are on one clock. Dictionaries are texts.
+- `--filter-time`, `--filter-nvtx` and `--window` choose rows.
+
+## What is lost
+The other tables. A report itself is a folder of Parquet files, which needs no export: `NAME.warplens/tables/`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from warplens.exporters.whole_tables import pieces, schema_of
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+SUFFIX = ".arrow"
+LOSES: tuple[str, ...] = ("all tables but one",)
+
+
+def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:
+    """Write a table as an Arrow IPC file.
+
+    Args:
+        report: the report.
+        out: the file.
+        table: which one, e.g. `kernels`.
+    """
+    wanted = schema_of(table)
+    with pa.OSFile(str(out), "wb") as sink, pa.ipc.new_file(sink, wanted) as writer:
+        for batch in pieces(report, table, wanted):
+            writer.write_batch(batch)

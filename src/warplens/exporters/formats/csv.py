@@ -1,0 +1,47 @@
+"""One table of a report as CSV, for spreadsheets and scripts.
+
+## What maps to what
+- `-t csv:table=kernels`: the rows of that table (`nvtx_ranges` where none is named), in the order of the report, below a line with the
+  names of its columns. Times are ns. Bytes (of payloads) are hexadecimal.
+- `--filter-time`, `--filter-nvtx` and `--window` choose rows. `warplens stats -f csv` writes computed tables, `warplens query -f csv` what
+  a SELECT finds.
+
+## What is lost
+See LOSES.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyarrow import csv
+
+from warplens.exporters.whole_tables import pieces, schema_of
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+SUFFIX = ".csv"
+LOSES: tuple[str, ...] = ("all tables but one", "the types of columns")
+
+
+def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:
+    """Write a table as CSV.
+
+    Args:
+        report: the report.
+        out: the file.
+        table: which one, e.g. `kernels`.
+    """
+    wanted = schema_of(table)
+    written = pa.schema([pa.field(item.name, pa.string()) if pa.types.is_binary(item.type) else item for item in wanted])
+    with csv.CSVWriter(str(out), written) as writer:
+        for batch in pieces(report, table, wanted):
+            columns = [_hexadecimal(column) if pa.types.is_binary(column.type) else column for column in batch.columns]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=written))
+
+
+def _hexadecimal(column: pa.Array) -> pa.Array:
+    return pa.array([None if value is None else value.hex() for value in column.to_pylist()], pa.string())

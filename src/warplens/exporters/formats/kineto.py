@@ -1,0 +1,137 @@
+"""Traces as PyTorch's profiler (Kineto) writes them, for Holistic Trace Analysis, TraceLens and other tools that read those.
+
+## What maps to what
+- NVTX ranges: `user_annotation`; those of the domain `pytorch`: `cpu_op`, with shapes and sequence numbers where they are known.
+- Training steps: `ProfilerStep#N`, which most of these tools need. A report without ranges of that name gets them from its own steps
+  (`step`, `iteration`, …).
+- CUDA API calls: `cuda_runtime`, `cuda_driver`. What GPUs did: `kernel`, `gpu_memcpy`, `gpu_memset`, with device, stream and sizes. Arrows
+  (`ac2g`) and `correlation` lead from a call to its work, `External id` from both to the innermost range around the call.
+- Waits: `cuda_sync`. Calls of Python that were traced: `python_function`. Tensors: `[memory]`. NVTX marks: instants.
+- Collectives: arguments of their kernel. Devices: `deviceProperties`; rank and number of ranks: `distributedInfo`.
+- One process: a trace is of one rank. Of a report with several that used a GPU say which (`-t kineto:pid=4711`), one file for each.
+
+## What is lost
+See LOSES. Times are microseconds with three decimals since `baseTimeNanoseconds`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warplens.errors import MissingData, UsageError
+from warplens.exporters.chrome_json import named
+from warplens.exporters.kineto_events import KinetoEvents
+from warplens.query.selection import Selection
+from warplens.query.steps import steps
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+SUFFIX = ".pt.trace.json"
+LOSES: tuple[str, ...] = (
+    "all processes but one",
+    "domains, categories, colours and payloads of NVTX ranges; which of them are start/end ranges, or of a task",
+    "counters, samples, thread states, OS calls, GC and the GIL, MPI and the like",
+    "GPU memory and metrics, unified memory, CUDA graphs as a whole, CUDA events, overhead, what kernels recorded inside",
+    "results of calls, mangled and short names of kernels, clusters and local memory",
+    "diagnostics and targets",
+)
+_GPU_WORK = "SELECT DISTINCT process FROM kernels UNION SELECT DISTINCT process FROM memcpys UNION SELECT DISTINCT process FROM memsets"
+_STEP = "SELECT 1 FROM nvtx_ranges WHERE message LIKE 'ProfilerStep#%' LIMIT 1"
+
+
+def write(report: Report, out: Path, *, pid: int = 0) -> None:
+    """Write one process of the report as a Kineto trace.
+
+    Args:
+        report: the report.
+        out: the file.
+        pid: system id of the process; 0: the only one that used a GPU.
+    """
+    process = _chosen(report, pid)
+    key = process["process"]
+    threads = [row for row in report.table("threads", ["thread", "process", "tid", "name"]).to_pylist() if row["process"] == key]
+    events = KinetoEvents(report, key, process["pid"], {row["thread"]: row["tid"] for row in threads})
+    with open(out, "w", encoding="utf-8", newline="\n", buffering=1 << 20) as file:
+        file.write(json.dumps(_head(report, process))[:-1] + ',"traceEvents":[\n')
+        comma = ""
+        for piece in _pieces(report, process, threads, events):
+            if piece:
+                file.write(comma + ",\n".join(piece))
+                comma = ",\n"
+        file.write(f'\n],"traceName":{json.dumps(out.name)}}}\n')
+
+
+def _chosen(report: Report, pid: int) -> dict[str, Any]:
+    columns = ["process", "pid", "rank", "primary", "name", "recorded"]
+    rows: list[dict[str, Any]] = sorted(report.table("processes", columns).to_pylist(), key=lambda row: int(row["process"]))
+    if pid:
+        found = [row for row in rows if row["pid"] == pid]
+        if not found:
+            raise UsageError(f"{report.path} has no process {pid}; there are: {', '.join(str(row['pid']) for row in rows[:20])}.")
+        return found[0]
+    used = {row["process"] for row in report.sql(_GPU_WORK).to_pylist()}
+    on_gpu = [row for row in rows if row["process"] in used]
+    if len(on_gpu) > 1:
+        ranks = ["" if row["rank"] is None else f" (rank {row['rank']})" for row in on_gpu]
+        words = ", ".join(f"{row['pid']}{rank}" for row, rank in zip(on_gpu[:20], ranks, strict=False))
+        raise UsageError(
+            f"{len(on_gpu)} processes of {report.path} used a GPU, and a trace is of one: say which with `kineto:pid=…` ({words})."
+        )
+    candidates = on_gpu or [row for row in rows if row["primary"]] or rows
+    if not candidates:
+        raise UsageError(f"{report.path} has no process.")
+    return candidates[0]
+
+
+def _head(report: Report, process: dict[str, Any]) -> dict[str, Any]:
+    devices = [row for row in report.table("devices").to_pylist() if row["process"] == process["process"]]
+    about = {
+        "totalGlobalMem": "memory",
+        "computeMajor": "compute_major",
+        "computeMinor": "compute_minor",
+        "numSms": "multiprocessors",
+    }
+    found: dict[str, Any] = {
+        "schemaVersion": 1,
+        "deviceProperties": [
+            {"id": row["device"], "name": row["name"], **{told: row[name] for told, name in about.items() if row[name] is not None}}
+            for row in devices
+        ],
+        "displayTimeUnit": "ms",
+        "baseTimeNanoseconds": report.origin + report.manifests[0].realtime_offset,
+    }
+    ranks = {row["rank"] for row in report.table("processes", ["rank"]).to_pylist() if row["rank"] is not None}
+    if process["rank"] is not None:
+        found["distributedInfo"] = {"backend": "nccl", "rank": process["rank"], "world_size": max(max(ranks) + 1, len(ranks))}
+    return found
+
+
+def _pieces(report: Report, process: dict[str, Any], threads: list[dict[str, Any]], events: KinetoEvents) -> Iterator[list[str]]:
+    pid = process["pid"]
+    yield [
+        named("process_name", pid, None, process["name"] or str(pid)),
+        *(named("thread_name", pid, row["tid"], row["name"] or f"thread {row['tid']}") for row in threads),
+        *(named("process_name", row["device"], None, f"GPU {row['device']}") for row in _devices(report, process)),
+        *(named("thread_name", row["device"], row["stream"], f"stream {row['stream']}") for row in _streams(report, process)),
+    ]
+    yield from events.all()
+    if not report.sql(_STEP).num_rows:
+        try:
+            yield events.step_lines(steps(report, Selection()))
+        except MissingData:
+            pass
+
+
+def _devices(report: Report, process: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in report.table("devices", ["process", "device"]).to_pylist() if row["process"] == process["process"]]
+
+
+def _streams(report: Report, process: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = report.sql(
+        "SELECT DISTINCT device, stream FROM kernels WHERE process = ? ORDER BY ALL", [process["process"]]
+    ).to_pylist()
+    return found

@@ -1,0 +1,74 @@
+"""The SQLite file that `nsys export` would write, for tools that read those.
+
+## What maps to what
+Tables and columns are called as in schema 3.28; only tables that hold something are there.
+
+| here | there |
+|---|---|
+| `cuda_api`, `kernels`, `memcpys`, `memsets`, `graphs`, `syncs`, `cuda_events` | `CUPTI_ACTIVITY_KIND_…` |
+| `um_events` | `CUPTI_ACTIVITY_KIND_MEMCPY` (kinds 11 to 13), `CUDA_UM_…_PAGE_FAULT_EVENTS` |
+| `gpu_memory`, `overhead` | `CUDA_GPU_MEMORY_…_EVENTS`, `CUPTI_ACTIVITY_KIND_OVERHEAD` and `…_JIT` |
+| `nvtx_ranges`, `nvtx_marks`, domains, categories | `NVTX_EVENTS`; payloads as JSON in `jsonText`, their layouts in `NVTX_PAYLOAD_…` |
+| `osrt`, `file_access`, `syscalls` | `OSRT_API`, `OSRT_FILE_ACCESS_…`, `SYSCALL` |
+| `samples` | `COMPOSITE_EVENTS`, a row for each, and `SAMPLING_CALLCHAINS` |
+| `thread_states` | `SCHED_EVENTS` |
+| `frames` | `…_CALLCHAINS`; of Python the module is `file:line` |
+| `mpi_events`, `openmp_events`, `openacc_events`, ranks | `MPI_…`, `OPENMP_EVENT_KIND_…`, `CUPTI_ACTIVITY_KIND_OPENACC_…`, `MPI_RANKS` |
+| `gpu_metrics` | `GPU_METRICS`, `TARGET_INFO_GPU_METRICS` |
+| `processes`, `threads`, `diagnostics` | `PROCESSES`, `ThreadNames`, `DIAGNOSTIC_EVENT` |
+| `devices`, `contexts`, `streams`, `targets` | `TARGET_INFO_…` |
+
+Times count from the begin of the report, whose wall-clock time is in `TARGET_INFO_SESSION_START_TIME`. A host is a machine of the global
+ids. `EXPORT_PRODUCT_NAME` is `warplens`. The environment is not in it.
+
+## What is lost
+See LOSES. Names of CUDA functions have no version (`cudaLaunchKernel`, not `cudaLaunchKernel_v7000`). Ranges of asyncio tasks become
+start/end ranges: they are not on the stack of a thread.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warplens.exporters.nsys import about, cpu, enums, nvtx, tables
+from warplens.exporters.nsys.database import Writer
+from warplens.exporters.nsys.stacks import Stacks
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+SUFFIX = ".sqlite"
+LOSES: tuple[str, ...] = (
+    "what Python did: calls, imports, garbage collections, its lock, tasks",
+    "NVTX counters, objects and operations; which task a range belongs to",
+    "collectives, operations and memory of frameworks, beyond their ranges and kernels",
+    "errors, descriptors, targets and objects of OS calls; lines and build ids of native frames",
+    "samples of one of two kinds: `:kind=python` or `:kind=native` says which is in it",
+    "whether a copy was asynchronous, graphs of copies and memsets, external ids",
+    "windows of the capture; processes that followed each other by exec are one",
+    "what kernels recorded inside (`warplens.intrakernel`)",
+)
+
+
+def write(report: Report, out: Path, *, kind: str = "auto") -> None:
+    """Write the report as nsys would export it.
+
+    Args:
+        report: the report.
+        out: the file.
+        kind: which samples: python, native, or auto (native ones where there are any).
+    """
+    with Writer(out) as writer:
+        about.capture(writer, report)
+        about.processes(writer, report)
+        about.devices(writer, report)
+        stacks = Stacks(report, writer)
+        nvtx.write(writer, report)
+        tables.write(writer, report, stacks)
+        interval = cpu.samples(writer, report, stacks, kind)
+        reasons = cpu.switches(writer, report)
+        cpu.file_access(writer, report)
+        about.metrics(writer, report)
+        about.export(writer, interval)
+        enums.write(writer, reasons)

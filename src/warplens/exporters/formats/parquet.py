@@ -1,0 +1,40 @@
+"""One table of a report as one Parquet file, whatever parts, hosts and times it comes from.
+
+## What maps to what
+- `-t parquet:table=kernels`: the rows of that table (`nvtx_ranges` where none is named), in the order of the report, with its columns,
+  their types and, as metadata of the fields, what they mean. Times of several hosts are on one clock.
+- `--filter-time`, `--filter-nvtx` and `--window` choose rows.
+
+## What is lost
+The other tables. A report itself is a folder of Parquet files, one for each part and table, which needs no export.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warplens.exporters.whole_tables import pieces, schema_of
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+SUFFIX = ".parquet"
+LOSES: tuple[str, ...] = ("all tables but one",)
+
+
+def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:
+    """Write a table as a Parquet file.
+
+    Args:
+        report: the report.
+        out: the file.
+        table: which one, e.g. `kernels`.
+    """
+    wanted = schema_of(table, texts=False)
+    with pq.ParquetWriter(out, wanted, compression="zstd") as writer:
+        for batch in pieces(report, table, wanted):
+            writer.write_table(pa.Table.from_batches([batch]))

@@ -1,0 +1,61 @@
+"""pprof's gzip'd protobuf, for `go tool pprof`, Polar Signals, Grafana Pyroscope and Speedscope.
+
+## What maps to what
+- A sample: the stack of a thread, how many samples found it, and the time that they stand for: `cpu`, or `wall` with threads that
+  waited. Labels: `process` and `thread` (names), `pid` and `tid`.
+- A location: a function and the line in it that ran; of native code the address in its file as well.
+- A function: its name, file, and the line it begins in.
+- A mapping: a library or program, with its build id, so that pprof can find its symbols.
+- Begin (wall clock) and length of the report, and the interval between samples.
+
+## What is lost
+See LOSES. Nothing is rounded.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warplens.exporters.pprof_profile import Profile
+from warplens.exporters.profiles import Labels, Threads, sums, wanted
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+    from warplens.query.selection import Selection
+
+SUFFIX = ".pb.gz"
+LOSES: tuple[str, ...] = (
+    "when each sample was taken",
+    "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
+    "which CPU a sample was taken on, who held the GIL, asyncio tasks, NVTX ranges",
+)
+
+
+def write(report: Report, out: Path, *, kind: str = "auto", wall: bool = False, selection: Selection | None = None) -> None:
+    """Write the samples of the report as a profile of pprof.
+
+    Args:
+        report: the report.
+        out: the file.
+        kind: which samples: python, native, auto (native ones where there are any), or osrt: calls of the C library that have a stack.
+        wall: also Python samples of threads that waited.
+        selection: which part of the report.
+    """
+    which = wanted(report, kind, wall)
+    labels, threads = Labels(report, lines=True), Threads(report)
+    rows = sums(report, selection, which)
+    profile = Profile(labels, which.time)
+    stacks = labels.frames.positions(rows.column("stack")).tolist()
+    columns = (rows.column(name).to_pylist() for name in ("thread", "count", "weight"))
+    total = ticks = 0
+    for stack, thread, count, weight in zip(stacks, *columns, strict=True):
+        pid, tid = threads.ids(thread)
+        about = {"process": threads.process(thread), "thread": threads.name(thread)}
+        profile.add(stack, count, weight, about, {"pid": pid, "tid": tid})
+        total, ticks = total + weight, ticks + count
+    begin, end = report.span
+    with open(out, "wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+        realtime = begin + report.manifests[0].realtime_offset
+        packed.writelines(profile.pieces(realtime, end - begin, round(total / ticks) if ticks else 0))

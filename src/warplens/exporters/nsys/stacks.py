@@ -1,0 +1,76 @@
+"""Stacks as call chains: a row for each frame of each, the innermost one having depth 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.exporters.nsys.database import Writer, places
+from warplens.exporters.nsys.layout import columns
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+_COLUMNS = ("frame", "parent", "kind", "function", "module", "file", "line", "address", "path")
+_DEEPEST = 4096
+_ROWS = 1 << 16
+Numbers = npt.NDArray[np.int64]
+
+
+class Stacks:
+    """The frames of a report. The number of a stack is the place of its innermost frame in `keys`, from 1."""
+
+    def __init__(self, report: Report, writer: Writer) -> None:
+        frames = report.table("frames", list(_COLUMNS)) if report.tables["frames"] else None
+        if frames is None:
+            self.keys = np.empty(0, np.int64)
+            return
+        frames = frames.take(pc.sort_indices(frames, [("frame", "ascending")])).combine_chunks()
+        self.keys = frames.column("frame").to_numpy().astype(np.int64)
+        self._parent = places(self.keys, frames.column("parent").combine_chunks()).to_numpy() - 1
+        kind = frames.column("kind").cast(pa.string())
+        python = pc.equal(kind, "python")
+        line = pc.if_else(
+            pc.is_valid(frames.column("line")), pc.binary_join_element_wise(":", frames.column("line").cast(pa.string()), ""), ""
+        )
+        source = pc.binary_join_element_wise(pc.coalesce(frames.column("file").cast(pa.string()), "<unknown>"), line, "")
+        module = pc.coalesce(frames.column("path").cast(pa.string()), frames.column("module").cast(pa.string()), "[unknown]")
+        function = frames.column("function").cast(pa.string())
+        self._symbol = _numbers(writer.strings(function.combine_chunks()))
+        self._module = _numbers(writer.strings(pc.if_else(python, source, module).combine_chunks()))
+        self._kernel = np.asarray(pc.equal(kind, "kernel")).astype(np.int64)
+        self._unresolved = np.asarray(pc.starts_with(function, "[")).astype(np.int64)
+        self._address = pc.fill_null(frames.column("address"), 0).to_numpy().view(np.int64)
+
+    def write_used(self, writer: Writer, table: str, used: Iterable[pa.RecordBatch]) -> None:
+        """Write the chains of all stacks in the first column of `used`, each once."""
+        for batch in used:
+            numbers = places(self.keys, batch.column(0)).to_numpy()
+            self.write(writer, table, numbers[numbers > 0], numbers[numbers > 0])
+
+    def write(self, writer: Writer, table: str, ids: Numbers, numbers: Numbers) -> None:
+        """Write one chain for each of `numbers` (of stacks), called `ids`."""
+        for begin in range(0, len(ids), _ROWS):
+            chain, at, depth = ids[begin : begin + _ROWS], numbers[begin : begin + _ROWS] - 1, 0
+            while len(at) and depth < _DEEPEST:  # all innermost frames, then who called them
+                values: dict[str, Any] = {
+                    "id": chain,
+                    "symbol": self._symbol[at],
+                    "module": self._module[at],
+                    "kernelMode": self._kernel[at],
+                    "unresolved": self._unresolved[at],
+                    "originalIP": pa.array(self._address[at], mask=self._address[at] == 0),
+                    "stackDepth": np.full(len(at), depth, np.int64),
+                }
+                writer.write(table, {name: column for name, column in values.items() if name in columns(table)})
+                above = self._parent[at]
+                chain, at, depth = chain[above >= 0], above[above >= 0], depth + 1
+
+
+def _numbers(column: pa.Array) -> Numbers:
+    return np.asarray(pc.fill_null(column, 0).to_numpy(zero_copy_only=False), np.int64)

@@ -1,0 +1,46 @@
+"""What a framework said of its operations, for the ranges that they are: shapes, types, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warplens.exporters.tracks import batches, values
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+FACTS = ("sequence", "backward", "external", "shapes", "types")
+
+
+class OpFacts:
+    """Walks through `ops` beside `nvtx_ranges`: ranges are asked for in the order of the report."""
+
+    def __init__(self, report: Report) -> None:
+        self._batches: Iterator[pa.RecordBatch] = iter(batches(report, "ops", ("range", *FACTS)) if report.tables["ops"] else ())
+        self._rows: pa.Table | None = None
+        self._last = -1
+
+    def of(self, ids: npt.NDArray[np.int64]) -> list[tuple[str, pa.Array]]:
+        """Return the facts of the ranges with these ids, which grow: each a column with nulls; nothing where there are none."""
+        if not len(ids):
+            return []
+        while self._last < ids[-1] and (batch := next(self._batches, None)) is not None:
+            more = pa.Table.from_batches([batch])
+            self._rows = more if self._rows is None else pa.concat_tables([self._rows, more], promote_options="permissive")
+            self._last = int(values(batch, "range")[-1])
+        if self._rows is None:
+            return []
+        known = self._rows.column("range").to_numpy()
+        order = np.argsort(known, kind="stable")
+        place = np.minimum(np.searchsorted(known[order], ids), len(known) - 1)
+        found = known[order[place]] == ids
+        taken = pa.array(order[place], mask=~found)
+        columns = [(name, self._rows.column(name).take(taken)) for name in FACTS] if found.any() else []
+        later = np.flatnonzero(known > ids[-1])
+        self._rows = self._rows.take(pa.array(later)) if len(later) else None
+        return [(name, column.unify_dictionaries().combine_chunks()) for name, column in columns if column.null_count < len(column)]

@@ -1,0 +1,194 @@
+"""Puts ranges on tracks that nest: one per thread (push/pop), process (start/end ranges) and task; more where they overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.errors import ReportError
+from warplens.query.native import codes, library
+from warplens.query.row_groups import stream
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+RANGE_COLUMNS = (
+    *("id", "process", "thread", "start", "end", "domain", "category", "category_id", "message", "color"),
+    *("payload_int", "payload_float", "style", "parent", "unfinished", "inherited", "clipped"),
+)
+MARK_COLUMNS = ("id", "process", "thread", "start", "domain", "category", "category_id", "message", "color", "payload_int", "payload_float")
+# Above any pid or tid of Linux (at most 2^22): tells apart equal ids of several hosts.
+_ID_STEP = 1 << 22
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process; `pid` is unique within the export."""
+
+    key: int
+    pid: int
+    name: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread; `process` is the position of its process."""
+
+    key: int
+    process: int
+    tid: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task; `thread` is the position of the thread it was first seen on."""
+
+    key: int
+    thread: int
+    name: str
+
+
+class Tracks:
+    """The processes, threads and tasks of a report.
+
+    Families of tracks: thread i is family i, process p's start/end ranges T + p, task k's ranges and marks T + P + k.
+    """
+
+    def __init__(self, report: Report) -> None:
+        columns = ["process", "pid", "host", "rank", "executable", "command", "recorded"]
+        # of a large build there are thousands that have nothing to show
+        rows = [row for row in report.table("processes", columns).to_pylist() if row["recorded"] is not False]
+        hosts = {row["host"] for row in rows}
+        seen: dict[int, int] = {}
+        steps = []
+        self.processes: list[Process] = []
+        for row in sorted(rows, key=lambda row: int(row["process"])):
+            step = seen[row["pid"]] = seen.get(row["pid"], -1) + 1
+            steps.append(step * _ID_STEP)
+            rank = "" if row["rank"] is None else f"rank {row['rank']}: "
+            where = f" ({row['host']})" if len(hosts) > 1 else ""
+            name = f"{rank}{Path(row['executable']).name or row['pid']}{where}"
+            self.processes.append(Process(row["process"], row["pid"] + steps[-1], name, row["command"]))
+        self._report = report
+        place = {process.key: index for index, process in enumerate(self.processes)}
+        threads = report.table("threads", ["thread", "process", "tid", "name"]).to_pylist()
+        for row in threads:
+            if row["process"] not in place:
+                raise ReportError(f"{report.path} is broken: the thread {row['thread']} is of no process of the report")
+        self.threads = [
+            Thread(row["thread"], place[row["process"]], row["tid"] + steps[place[row["process"]]], row["name"] or f"thread {row['tid']}")
+            for row in sorted(threads, key=lambda row: int(row["thread"]))
+        ]
+        found = {thread.key: index for index, thread in enumerate(self.threads)}
+        tasks = report.table("tasks", ["task", "thread", "name", "library"]).to_pylist()
+        for row in tasks:
+            if row["thread"] not in found:
+                raise ReportError(f"{report.path} is broken: the task {row['task']} is of no thread of the report")
+        self.tasks = [
+            Task(row["task"], found[row["thread"]], row["name"] or f"{row['library']} {row['task'] & 0xFFFFFFFF}")
+            for row in sorted(tasks, key=lambda row: int(row["task"]))
+        ]
+        self._task_keys = np.array([task.key for task in self.tasks], np.int64)
+        self._process_keys = np.array([process.key for process in self.processes], np.int64)
+        self._thread_keys = np.array([thread.key for thread in self.threads], np.int64)
+
+    @property
+    def families(self) -> int:
+        """How many families of tracks there are."""
+        return len(self.threads) + len(self.processes) + len(self.tasks)
+
+    @property
+    def first_task(self) -> int:
+        """The family of the first task."""
+        return len(self.threads) + len(self.processes)
+
+    def columns(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the columns to read of ranges or marks: reports without tasks spare that column."""
+        return (*columns, "task") if self.tasks else columns
+
+    def owner(self, family: int) -> tuple[Process, Thread | None]:
+        """Return the process of a family, and the thread where it is a thread's or a task's."""
+        if family >= self.first_task:
+            family = self.tasks[family - self.first_task].thread
+        if family < len(self.threads):
+            thread = self.threads[family]
+            return self.processes[thread.process], thread
+        return self.processes[family - len(self.threads)], None
+
+    def task(self, family: int) -> Task | None:
+        """Return the task of a family, where it is a task's."""
+        return self.tasks[family - self.first_task] if family >= self.first_task else None
+
+    def family(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """Return each row's family; marks (rows without a style) belong to their thread."""
+        of_threads = np.ones(batch.num_rows, bool)
+        if "style" in batch.schema.names:
+            numbers, texts = codes(batch.column("style"))
+            of_threads = np.isin(numbers, [index for index, text in enumerate(texts.to_pylist()) if text == "StartEnd"], invert=True)
+        family = np.empty(batch.num_rows, np.int32)
+        family[of_threads] = self._find("thread", self._thread_keys, values(batch, "thread")[of_threads])
+        if not of_threads.all():
+            processes = self._find("process", self._process_keys, values(batch, "process")[~of_threads])
+            family[~of_threads] = processes + len(self.threads)
+        if "task" in batch.schema.names:
+            tasks = batch.column("task")
+            if tasks.null_count < len(tasks):
+                there = tasks.is_valid().to_numpy(zero_copy_only=False)
+                family[there] = self._find("task", self._task_keys, values(batch, "task")[there]) + self.first_task
+        return family
+
+    def _find(self, what: str, keys: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the places of keys. The native encoders index with them: ReportError for a key that is not there."""
+        places = np.searchsorted(keys, wanted)
+        known = places < len(keys)
+        known[known] = keys[places[known]] == wanted[known]
+        if not known.all():
+            raise ReportError(f"{self._report.path} is broken: its ranges and marks name the {what} {wanted[~known][0]}, which it lacks")
+        return places
+
+
+class Lanes:
+    """Places ranges on lanes within their family, so that each lane's ranges nest; lane 0 is the family's own track."""
+
+    def __init__(self, families: int) -> None:
+        self._library = library()
+        self._handle = self._library.warplens_lanes_new(families)
+
+    def __enter__(self) -> Lanes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._library.warplens_lanes_free(self._handle)
+
+    def add(self, batch: pa.RecordBatch, family: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Return the lane of each row; batches come in the order of the report."""
+        return self.place(family, values(batch, "id"), values(batch, "parent", -1), values(batch, "start"), values(batch, "end"))
+
+    def place(self, family: npt.NDArray[np.int32], *columns: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Return the lane of each event, from id, parent (-1: none), start and end."""
+        lane = np.empty(len(family), np.int32)
+        arrays: list[npt.NDArray[Any]] = [family, *columns, lane]
+        self._library.warplens_lanes_add(self._handle, len(family), *(array.ctypes.data for array in arrays))
+        return lane
+
+
+def batches(report: Report, table: str, columns: Sequence[str], *, most: int | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield a table in pieces, in the order of the report; of at most so many rows, for who makes Python objects of them."""
+    for rows in stream(report, table, columns):
+        yield from rows.to_batches(max_chunksize=most)
+
+
+def values(batch: pa.RecordBatch, name: str, missing: int = 0) -> npt.NDArray[np.int64]:
+    """Return an integer column as contiguous int64, nulls as `missing`."""
+    column = batch.column(name)
+    filled = pc.fill_null(column, missing) if column.null_count else column
+    return np.ascontiguousarray(filled.to_numpy(zero_copy_only=False), np.int64)

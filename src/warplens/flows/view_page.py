@@ -1,0 +1,40 @@
+"""`warplens view --export`: the timeline with its data in one file that opens from disk, for tickets and mail."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warplens.errors import UsageError
+from warplens.flows.viewing import view_of
+from warplens.viewer import bundle
+from warplens.viewer.answers import Answers
+from warplens.viewer.baked import INSTEAD, baked
+from warplens.viewer.single_page import single_page
+
+if TYPE_CHECKING:
+    from warplens.query.report import Report
+
+MOST_BYTES = 20_000_000  # what mail and trackers take, and a browser opens without waiting
+LOSES = (
+    "SQL, sums over a marked time and tables of a part of it: they ask the report itself",
+    "details of all events but the longest and those of findings, where there are very many",
+)
+
+
+def write(reports: Sequence[Report], out: Path, progress: Callable[[str, float], None] | None = None) -> None:
+    """Write the page of reports that are open. Raises UsageError where it would be too large or the page is not built, OSError."""
+    view = view_of(reports, progress)
+    answers = dict(baked(Answers(view), progress))
+    page = single_page(bundle.files(single=True), view.title, answers)
+    if len(page) > MOST_BYTES:
+        most = f"more than {MOST_BYTES / 1e6:.0f} MB are too many to send"
+        raise UsageError(f"the page would have {len(page) / 1e6:,.1f} MB, and {most}. {INSTEAD}")
+    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(page)
+        partial.replace(out)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,178 @@
+"""What `warplens view` does: reports become a view, two of them are compared, and a running recording is looked at again and again."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warplens.errors import MissingData, WarplensError
+from warplens.flows.foreign import cache
+from warplens.query.report import Report
+from warplens.query.selection import Selection
+from warplens.viewer.answers import View
+from warplens.viewer.opened import Opened
+
+if TYPE_CHECKING:
+    from warplens.viewer.app import News
+    from warplens.viewer.bundle import File
+
+_FOLLOW_S = 2.0
+_REST, _LONGEST_S = 4, 30.0
+_MOST_ANCHORS = 2_000
+Progress = Callable[[str, float], None]
+
+
+def view_of(reports: Sequence[Report], progress: Progress | None = None) -> View:
+    """Return the view of reports that are open; of two of them also how they differ."""
+    folder = index_cache()
+    opened = [Opened(number, report, cache=folder, progress=progress) for number, report in enumerate(reports)]
+    return View(" and ".join(report.name for report in reports), opened, compare if len(reports) == 2 else None)
+
+
+def index_cache() -> Path | None:
+    """Return the folder for indexes of reports that cannot be written to; None where there is none."""
+    try:
+        folder = cache().parent / "indexes"
+        folder.mkdir(exist_ok=True, mode=0o700)
+    except (WarplensError, OSError):
+        return None
+    return folder
+
+
+@contextmanager
+def handed_over(report: Report, ui: str | None, progress: Progress | None = None) -> Iterator[dict[str, File | Path]]:
+    """Yield the pages that give a report to the Perfetto UI at `ui` (None: Perfetto's own); its trace lies in a file until then."""
+    from warplens import catalog
+    from warplens.viewer import perfetto
+
+    origin = perfetto.address_of(ui or perfetto.UI)
+    with tempfile.TemporaryDirectory(prefix="warplens-perfetto-") as folder:
+        trace = Path(folder) / f"{report.name}.perfetto-trace"
+        if progress is not None:
+            progress("Writing the trace", 0.0)
+        catalog.find("exporters.formats", "perfetto").load().write(report, trace)
+        yield {**perfetto.pages(report.name, origin), perfetto.TRACE: trace}
+
+
+def compare(sides: Sequence[Opened]) -> dict[str, Any]:
+    """Return `Difference`: the tables of `warplens diff` of two reports, and the times at which both did the same."""
+    import pyarrow as pa
+
+    from warplens.flows.differing import diff
+    from warplens.viewer.tables import shown
+
+    with sides[0].asking() as before, sides[1].asking() as after:
+        found = diff(before, after)
+        anchors = [*_steps(before, after), *_ranges(before, after)]
+    tables = []
+    for kind in dict.fromkeys(change.kind for change in found.changes):
+        rows = [
+            {
+                "name": change.name if not change.after_name else f"{change.name} → {change.after_name}",
+                "status": change.status,
+                "before (ns)": None if change.before is None else change.before.time,
+                "after (ns)": None if change.after is None else change.after.time,
+                "delta (ns)": change.delta,
+                "change (%)": None if change.relative is None else 100 * change.relative,
+                "more than noise": change.certain,
+            }
+            for change in found.of(kind)
+        ]
+        tables.append(shown(kind, pa.Table.from_pylist(rows), note=f"Times of one {found.per}."))
+    if found.findings:
+        told = [
+            {"status": one.status, "rule": one.rule, "finding": one.title, "before (ns)": one.before, "after (ns)": one.after}
+            for one in found.findings
+        ]
+        tables.append(shown("findings", pa.Table.from_pylist(told)))
+    if tables and found.notes:
+        tables[0]["note"] = " ".join(found.notes)
+    return {"tables": tables, "anchors": anchors[:_MOST_ANCHORS]}
+
+
+def _steps(before: Report, after: Report) -> list[dict[str, Any]]:
+    """Pairs of times at which the same step began in both."""
+    from warplens.query.steps import base_name, steps
+
+    try:
+        sides = [steps(report, Selection()).to_pylist() for report in (before, after)]
+    except MissingData:
+        return []
+    first, second = ({(row["process"], row["index"]): row for row in side} for side in sides)
+    return [
+        {
+            "label": f"{base_name(row['name'])} {index}",
+            "a": row["start"] - before.origin,
+            "b": second[process, index]["start"] - after.origin,
+        }
+        for (process, index), row in first.items()
+        if (process, index) in second
+    ]
+
+
+def _ranges(before: Report, after: Report) -> list[dict[str, Any]]:
+    """Pairs of times at which the first range of a name began in both, the longest names by time first."""
+    text = """SELECT coalesce(domain || ': ', '') || coalesce(message, '') AS name, min("start") AS first, sum("end" - "start") AS total
+        FROM nvtx_ranges GROUP BY 1 ORDER BY total DESC LIMIT 500"""
+    sides = [{row["name"]: row for row in report.sql(text).to_pylist()} for report in (before, after)]
+    return [
+        {"label": name, "a": row["first"] - before.origin, "b": sides[1][name]["first"] - after.origin}
+        for name, row in sides[0].items()
+        if name in sides[1]
+    ]
+
+
+class Follower:
+    """Opens the reports of a view anew when they have changed on disk. `ask`: has the recording of a report write down what it has."""
+
+    def __init__(self, view: View, news: News, ask: Callable[[Path], bool], every_s: float = _FOLLOW_S) -> None:
+        self._view, self._news, self._ask, self._every = view, news, ask, every_s
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="follow", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._over.set()
+
+    def look(self) -> bool:
+        """Look once; return whether there is anything left to wait for."""
+        live = False
+        for number, opened in enumerate(self._view.reports):
+            if not opened.live:
+                continue
+            self._ask(opened.report.path)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                fresh = Report.open(opened.report.path)
+            if fresh.manifests != opened.report.manifests:
+                newer = Opened(number, fresh, cache=index_cache(), generation=opened.generation + 1)
+                newer.grown, newer.projector = opened.grown, opened.projector
+                self._view.reports[number] = newer
+                self._news.tell()
+            live = live or self._view.reports[number].live
+        return live
+
+    def _run(self) -> None:
+        failed, pause = 0, self._every
+        while not self._over.wait(pause):
+            begun = time.monotonic()
+            try:
+                if not self.look():
+                    return
+                failed = 0
+            except (WarplensError, OSError):  # it is being replaced at this moment, or is gone
+                failed += 1
+                if failed > 30:
+                    return
+            # Each look has all that was recorded so far written anew, which of a long recording takes a while.
+            pause = min(max(self._every, _REST * (time.monotonic() - begun)), _LONGEST_S)

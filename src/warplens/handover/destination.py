@@ -1,0 +1,101 @@
+"""Where a recording goes: a new report, the report of the same job, or one that may be overwritten."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from warplens.errors import ReportError
+from warplens.handover import pending, spool_files
+from warplens.handover.naming import is_report
+from warplens.handover.output_name import claim
+from warplens.handover.wording import COMMAND_LINE, Wording
+
+
+@contextmanager
+def destination(output: str | None, *, force: bool, job: str | None, wording: Wording = COMMAND_LINE) -> Iterator[tuple[Path, bool]]:
+    """Yield the report's path, and whether it was created for us; ReportError where it must not be written to.
+
+    Inside the block no other launcher on this filesystem chooses: note the recording there with `pending.begin`.
+    """
+    path, created = claim(output, host=socket.gethostname().replace("/", "_"), wording=wording)
+    with _locked(path.parent):
+        if created and path.is_dir() and any(path.iterdir()):
+            created = False  # another one, who had waited for the lock, found it empty and was faster
+        if not created:
+            _check(path, force=force, job=job, wording=wording)
+        path.mkdir(exist_ok=True)
+        try:
+            yield path, created
+        except BaseException:
+            if created:
+                remove_empty(path)
+            raise
+
+
+def remove_empty(report: Path) -> None:
+    """Remove a report that never got anything in it."""
+    for folder in (report / pending.DIRECTORY, report / "spool", report):
+        try:
+            folder.rmdir()
+        except OSError:
+            continue
+
+
+def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> None:
+    other = f"Name another with {wording.output}"
+    if not path.is_dir():
+        raise ReportError(f"{path} is in the way: it is not a report. {other}.")
+    if not any(path.iterdir()):
+        return
+    if not is_report(path):
+        raise ReportError(f"{path} is in the way: it is a directory, but not a report. {other}.")
+    jobs = pending.jobs(path)
+    if job is not None and jobs == {job}:
+        return
+    if running := pending.running(path):
+        raise ReportError(f"{path} is still being written by {pending.runner(running[0]) or 'another launcher'}.\n{other}.")
+    if force:
+        _overwrite(path, other)
+        return
+    why = ""
+    if job is not None:
+        others = ", ".join(sorted(name or "no job" for name in jobs))
+        why = f"\nIt is not of this job ({job}) but of {others}."
+    raise ReportError(f"The report {path} exists already.{why}\n{other}, or overwrite it with {wording.force}.")
+
+
+def _overwrite(path: Path, other: str) -> None:
+    import shutil  # slow to load, and hardly ever needed
+
+    for note in pending.listed(path):
+        with pending.locked(note) as ours:  # whoever finishes it now may end that
+            try:
+                if ours:
+                    spool_files.remove(note.spool)
+            except OSError:
+                continue
+    # out of the way in one step, so that nobody meets half a report
+    old = path.with_name(f".{path.name}.old-{os.getpid()}")
+    try:
+        path.rename(old)
+        shutil.rmtree(old)
+    except OSError as error:
+        raise ReportError(f"Cannot overwrite the report {path}: {error.strerror}.\n{other}.") from error
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError:
+            pass  # some network filesystems lock no directories; then only the names protect
+        yield
+    finally:
+        os.close(descriptor)

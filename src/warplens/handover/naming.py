@@ -1,0 +1,20 @@
+"""What a report is called on disk: its suffix, its folders, and which directory a name means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SUFFIX = ".warplens"
+MANIFESTS = "manifest.d"
+PENDING = "pending.d"
+
+
+def is_report(path: Path) -> bool:
+    """Say whether `path` is a report directory, finished or not."""
+    return (path / MANIFESTS).is_dir() or (path / PENDING).is_dir()
+
+
+def located(path: Path) -> Path:
+    """Return the report that a name means: `path`, or where that is none, the directory `path.warplens`."""
+    longer = path.with_name(path.name + SUFFIX) if path.name else path
+    return longer if not is_report(path) and longer.is_dir() else path

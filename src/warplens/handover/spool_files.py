@@ -1,0 +1,52 @@
+"""Which files of a spool directory are ours to move and to remove: whoever hands a report over may have named any directory."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from warplens.handover import untrusted
+from warplens.handover.naming import PENDING
+
+# As in format.h; the reader of spools, which knows more about them, is the desk's.
+_SPOOL_MAGIC = b"WLSPOOL1"
+_CONTROL_MAGIC = b"WLCNTRL1"
+
+
+def files(spool: str | os.PathLike[str]) -> list[Path]:
+    """Return the files of a spool directory: what an agent or a launcher writes there, and nothing else that lies in it.
+
+    None where it lies outside a report and no file in it is a control page or a spool: a note may name any directory. Those
+    that show whose directory it is come last, so that who is interrupted while removing them can go on.
+    """
+    folder = Path(spool)
+    known = ("control", "processes.log", "clocks.jsonl", "launch.json", "launch.tmp", "gpu_metrics.jsonl")
+    # a launcher that was killed while it measured what recording costs has left a spool of its own
+    measured = "calibration-"
+    found = sorted(
+        path
+        for path in folder.iterdir()
+        if path.is_file() and (path.suffix == ".spool" or path.name in known or path.name.startswith(measured))
+    )
+    in_a_report = folder.parent.name == "spool" and (folder.parent.parent / PENDING).is_dir()
+    proven = [path for path in found if _has_magic(path)]
+    return [path for path in found if path not in proven] + proven if in_a_report or proven else []
+
+
+def remove(spool: str | os.PathLike[str]) -> None:
+    """Remove the files of a spool, and its directory unless something else is in it: a note may name any directory. OSError."""
+    for path in files(spool):
+        path.unlink()
+    try:
+        Path(spool).rmdir()
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+
+
+def _has_magic(path: Path) -> bool:
+    try:
+        return untrusted.read(path, 8) == (_CONTROL_MAGIC if path.name == "control" else _SPOOL_MAGIC)
+    except OSError:
+        return False

@@ -1,0 +1,68 @@
+"""Recordings of NVIDIA Nsight Systems, as its SQLite export holds them.
+
+## Made by
+`nsys export -t sqlite run.nsys-rep`, or `nsys stats`, which leaves one beside the report. Every schema from the `.qdrep` era (2021)
+to 3.30 is read: tables and columns that a file lacks are empty.
+
+## What maps to what
+| there | here |
+|---|---|
+| `CUPTI_ACTIVITY_KIND_RUNTIME` (runtime and driver) | `cuda_api`, names without their version |
+| `…_KERNEL`, `…_MEMCPY`, `…_MEMSET`, `…_GRAPH_TRACE` | `kernels`, `memcpys`, `memsets`, `graphs` |
+| `…_MEMCPY` of unified memory, `CUDA_UM_CPU_PAGE_FAULT_EVENTS`, `…_GPU_…` | `um_events` |
+| `…_SYNCHRONIZATION`, `…_CUDA_EVENT` | `syncs`, `cuda_events` |
+| `CUDA_GPU_MEMORY_USAGE_EVENTS`, `…_POOL_EVENTS` | `gpu_memory`; the running totals are ours |
+| `…_OVERHEAD`, `…_JIT`, `PROFILER_OVERHEAD` | `overhead` |
+| `GPU_METRICS` | `gpu_metrics` |
+| `NVTX_EVENTS` | `nvtx_ranges`, `nvtx_marks`; names of domains, categories, threads; payloads that it has as JSON |
+| `NVTX_PAYLOAD_SCHEMAS`, `…_ENUMS` and their entries | `nvtx_schemas`, of every process that uses their domain |
+| `OSRT_API`, `OSRT_FILE_ACCESS_…` | `osrt`, `file_access` |
+| `COMPOSITE_EVENTS` | `samples`: those of one thread with one stack that follow each other are one row |
+| `SCHED_EVENTS` | `thread_states`: from each switch of a thread to its next |
+| `OSRT_…`, `SAMPLING_…`, `CUDA_…`, `SYSCALL_CALLCHAINS` | `frames`, and the column `stack` |
+| `MPI_…_EVENTS`, `MPI_RANKS` | `mpi_events`, and the rank in `processes` |
+| `OPENMP_EVENT_KIND_…`, `CUPTI_ACTIVITY_KIND_OPENACC_…`, `SYSCALL` | `openmp_events`, `openacc_events`, `syscalls` |
+| `TARGET_INFO_GPU`, `…_CUDA_DEVICE`, `…_CUDA_CONTEXT_INFO`, `…_CUDA_STREAM`, `…_NVTX_CUDA_*` | `devices`, `contexts`, `streams` |
+| `PROCESSES`, `ThreadNames` | `processes`, `threads`: those that did something |
+| `DIAGNOSTIC_EVENT` | `diagnostics` |
+
+Times stay as they are: ns since nsys' session began. The process that nsys launched comes first; where the file does not say which it
+was, the one that did something first. What a sample stands for is taken from how far two of a thread usually lie apart.
+
+## What is dropped
+Environments, output and analysis files are never read. Tables that hold something and have no place are listed in `diagnostics` as
+`not-imported`, with their number of rows: graphics, network, storage, other libraries. Of tables that have one, these things go: green
+contexts, cache and shared memory settings, arguments of OS calls, stacks of context switches, what tells one task or lock of OpenMP from
+another. Threads that were only scheduled, of processes that did nothing else, are left out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warplens.errors import NotAReport
+from warplens.importers.nsys import whole
+from warplens.importers.nsys.sqlite import MAGIC, SqliteFile
+
+if TYPE_CHECKING:
+    from warplens.importers.base import Progress
+    from warplens.report.writer import Facts, PartWriter
+
+SUFFIXES = (".sqlite",)
+CONTENT = "SQLite file"
+DROPS: tuple[str, ...] = ("graphics, network and storage", "environments, output and files of the analysis")
+
+
+def recognises(path: Path) -> bool:
+    """Say whether the file is a SQLite file; whether nsys made it, `read` finds out."""
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
+    """Write the tables of `source` to the part. Raises NotAReport for what nsys did not make, ReportError for a broken file."""
+    with SqliteFile(source) as database:
+        if not database.has("StringIds", "id", "value"):
+            raise NotAReport(f"{source} is a SQLite file, but no export of Nsight Systems: it has no table StringIds.")
+        return whole.take(database, part, progress)

@@ -1,0 +1,116 @@
+"""Makes a report of a file of another tool: found by its content, written beside and put in its place when it is whole."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+
+from warplens import catalog
+from warplens.errors import NotAReport, ReportError, WarplensError
+from warplens.handover.naming import is_report
+from warplens.importers.base import Progress
+from warplens.importers.content import looks_like
+from warplens.report.manifest import Manifest
+from warplens.report.writer import Facts, PartWriter
+
+FAMILY = "importers.formats"
+
+
+def format_of(path: Path) -> catalog.Unit:
+    """Return the import format of a file or folder. Raises NotAReport where no importer reads it, ReportError where nobody can."""
+    try:
+        for unit in catalog.units(FAMILY):
+            if _recognises(unit, path):
+                return unit
+        looks = "" if path.is_dir() else looks_like(path)
+    except OSError as error:
+        raise ReportError(f"cannot read {path}: {error.strerror or error}.") from error
+    for unit in catalog.units(FAMILY):
+        if path.suffix in unit.constant("SUFFIXES"):
+            raise NotAReport(f"{path} is no {unit.constant('CONTENT')}{f': it is {looks}' if looks else ', whatever its name says'}.")
+    known = ", ".join(f"{suffix} ({unit.id})" for unit in catalog.units(FAMILY) for suffix in unit.constant("SUFFIXES"))
+    kind = "folder" if path.is_dir() else "file"
+    raise NotAReport(f"{path} is a {kind}, not a report, and of no format that can be imported; there are: {known}.")
+
+
+def is_foreign(path: Path) -> bool:
+    """Say whether `path` is for an importer: any file, and a folder that is no report but that one of them knows. Raises OSError."""
+    if not path.is_dir():
+        return path.is_file()
+    return not is_report(path) and any(_recognises(unit, path) for unit in catalog.units(FAMILY))
+
+
+def _recognises(unit: catalog.Unit, path: Path) -> bool:
+    try:
+        return bool(unit.load().recognises(path))
+    except IsADirectoryError:  # it reads files only
+        return False
+
+
+def import_file(source: Path, report: Path, progress: Progress = lambda stage, done: None) -> tuple[Manifest, ...]:
+    """Make the report directory `report` of the file or folder `source`; it must not exist, or be empty.
+
+    It appears in one step, when it is whole. `progress` hears a stage and how far it is. Raises NotAReport, ReportError.
+    """
+    unit = format_of(source)
+    partial = report.with_name(f".{report.name}.{os.getpid()}.partial")
+    try:
+        manifests = _parts(unit.load(), source, partial, progress)
+        partial.rename(report)
+    except OSError as error:
+        raise ReportError(f"cannot write {report}: {error.strerror or error}.") from error
+    except pa.ArrowException as error:
+        raise ReportError(f"{source} cannot be imported: {str(error).splitlines()[0]}.") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return manifests
+
+
+def _parts(unit: ModuleType, source: Path, report: Path, progress: Progress) -> tuple[Manifest, ...]:
+    """Write a part for the source, or for each file of a folder in which each is a recording of its own."""
+    files: list[Path] = unit.parts(source) if source.is_dir() and hasattr(unit, "parts") else [source]
+    name = part_id(source)
+    broken: list[WarplensError] = []
+    made: list[Manifest] = []
+    with ExitStack() as opened:
+        first: tuple[PartWriter, Facts] | None = None
+        for number, file in enumerate(files):
+            writer = PartWriter(report, name if first is None else f"{name}-{len(made) + 1}", "import")
+            try:
+                with writer:
+                    facts = unit.read(file, writer, _share(progress, number, len(files)))
+            except WarplensError as error:
+                if len(files) == 1:
+                    raise
+                broken.append(error)
+                continue
+            if first is None:
+                first = opened.enter_context(writer), facts
+            else:
+                made.append(writer.commit(facts))
+        if first is None:
+            raise broken[0]
+        first[0].write("diagnostics", [_unread(error) for error in broken])
+        return (first[0].commit(first[1]), *made)
+
+
+def _share(progress: Progress, number: int, count: int) -> Progress:
+    return lambda stage, done: progress(stage, (number + done) / count)
+
+
+def _unread(error: WarplensError) -> dict[str, Any]:
+    return {"severity": "error", "code": "file-unreadable", "source": "import", "message": f"not in this report: {error}"}
+
+
+def part_id(source: Path) -> str:
+    """Return what the part of an imported file is called: the same for the same file, or folder of files. Raises OSError."""
+    files = sorted(source.iterdir()) if source.is_dir() else []
+    told = [f"{path.name} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in files or [source]]
+    return f"import-{hashlib.sha256(' '.join([source.name, *told] if files else told).encode(errors='surrogateescape')).hexdigest()[:12]}"

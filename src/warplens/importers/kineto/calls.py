@@ -1,0 +1,73 @@
+"""The table `cuda_api`: calls of the runtime and driver of CUDA, ROCm and others; and how GPU work finds its call."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.importers.kineto.columns import Bools, Ints, dictionary, filled, numbered, ordered, taken, where_known
+
+if TYPE_CHECKING:
+    from warplens.importers.kineto.ranges import Ranges
+    from warplens.importers.kineto.stacks import Stacks
+    from warplens.importers.kineto.trace import Trace
+
+_VERSION = re.compile(r"_v\d{4,}$")  # the runtime's; `_v2` of a driver's function is part of its name
+_KINDS = ("runtime", "driver")
+
+
+@dataclass
+class Calls:
+    """The calls by correlation, sorted by it; `process` and `start` are those of the call."""
+
+    correlation: Ints
+    id: Ints
+    process: Ints
+    range: Ints
+
+    def find(self, correlation: Ints) -> tuple[Ints, Bools]:
+        """Return the places of the calls with these correlations, and which of them there are."""
+        if not len(self.correlation):
+            return np.zeros(len(correlation), np.int64), np.zeros(len(correlation), bool)
+        place = np.minimum(np.searchsorted(self.correlation, correlation), len(self.correlation) - 1)
+        return place, np.asarray((correlation > 0) & (self.correlation[place] == correlation))
+
+
+def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Calls:
+    """Write `cuda_api`."""
+    identity = trace.identity
+    parts = [trace.take(kind, "start", "end", "name", "correlation") for kind in _KINDS]
+    lane = np.concatenate([identity.lanes.pop(kind) for kind in _KINDS])
+    kind = np.repeat(np.arange(len(_KINDS), dtype=np.int32), [len(part[0]) for part in parts])
+    start, end, name, correlation = (np.concatenate([part[i] for part in parts]) for i in range(4))
+    order = ordered(identity.process_of(lane), start, end)
+    start, end, name, correlation, lane, kind = taken(order, start, end, name, correlation, lane, kind)
+    process, thread = identity.process_of(lane), identity.thread_of(lane)
+    identity.saw(process, thread, start, end)
+    ids = numbered(process)
+    around = ranges.found(thread, start)
+    correlation = filled(correlation)
+    trace.write(
+        "cuda_api",
+        {
+            "id": ids,
+            "process": process,
+            "thread": thread,
+            "start": start,
+            "end": end,
+            "api": lambda rows: dictionary(kind[rows], _KINDS),
+            "name": lambda rows: trace.texts.column(name[rows], lambda text: _VERSION.sub("", text)),
+            "result": np.broadcast_to(np.zeros(1, np.int32), len(ids)),
+            "correlation": correlation,
+            "range": lambda rows: where_known(around[rows]),
+            "stack": stacks.at(thread, start),
+        },
+    )
+    sort = np.argsort(correlation, kind="stable")
+    keys = correlation[sort]
+    first = np.concatenate([[True], keys[1:] != keys[:-1]]) if len(keys) else np.empty(0, bool)
+    chosen = sort[first & (keys > 0)]
+    return Calls(correlation[chosen], ids[chosen], process[chosen], around[chosen])

@@ -1,0 +1,216 @@
+"""Processes and threads: pid and tid of each event become keys of the report. All that a Kineto trace's GPUs did is its process's."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warplens.importers.kineto.columns import Codes, Ints
+from warplens.importers.kineto.layout import NULL
+from warplens.report.writer import THREADS_PER_PROCESS
+
+if TYPE_CHECKING:
+    from warplens.importers.kineto.trace import Trace
+
+_HOST = ("op", "annotation", "python", "runtime", "driver", "memory", "flow", "range", "async", "mark", "counter")
+_FIRST = ("op", "runtime", "driver", "python", "annotation")  # whose process comes first
+_THREAD_NAME = re.compile(r"thread -?\d+ \((.*)\)\s*$")  # `thread 17 (pt_autograd_0)`
+_DENSE = 1 << 20  # keys that have a place each
+_RANK = re.compile(r"rank[-_.]?(\d{1,7})", re.IGNORECASE)
+
+
+@dataclass
+class Identity:
+    """Who did what. `process` and `thread` are by lane; -1 where a lane is no thread of the host."""
+
+    trace: Trace
+    lanes: dict[str, Codes] = field(default_factory=dict)  # of the kinds that are taken over
+
+    def __post_init__(self) -> None:
+        trace = self.trace
+        keys = trace.reader.lanes()
+        self.pids, self.tids, self._texts = keys[:, 0], keys[:, 1], keys[:, 2]
+        self.lanes = {kind: trace.reader.take(kind, "lane") for kind in (*_HOST, "overhead", "sync", "cuda_event", "metadata")}
+        self.ended = trace.reader.take("async", "owner")  # where they ended
+        used = np.bincount(self.ended, minlength=len(keys))
+        leading = np.zeros(len(keys), np.int64)
+        for kind in _HOST:
+            counts = np.bincount(self.lanes[kind], minlength=len(keys))
+            used += counts
+            leading += counts if kind in _FIRST else 0
+        numbers: dict[tuple[int, int], int] = {}
+        weights: list[int] = []
+        owner = np.full(len(keys), -1, np.int64)
+        for lane in np.flatnonzero(used).tolist():
+            key = (int(self.pids[lane]), int(self._texts[lane] & 1))
+            owner[lane] = numbers.setdefault(key, len(numbers))
+            weights += [0] * (len(numbers) - len(weights))
+            weights[owner[lane]] += int(leading[lane])
+        if {"schemaVersion", "deviceProperties"} & trace.header.keys():
+            self._adopt(numbers, weights, owner)
+        order = sorted((number for number in range(len(numbers)) if weights[number] >= 0), key=lambda number: -weights[number])
+        self.keys = np.array([trace.part.key(place) for place in range(max(len(order), 1))], np.int64)
+        place = np.zeros(len(numbers) + 1, np.int64)
+        place[order] = np.arange(len(order))
+        self.process = np.where(owner < 0, -1, self.keys[place[owner]])
+        self.known = list(numbers)
+        self._order = order
+        self._number_threads(used)
+        self.spans: dict[int, tuple[int, int]] = {}
+        self.begins: dict[int, int] = {}
+
+    def _adopt(self, numbers: dict[tuple[int, int], int], weights: list[int], owner: Ints) -> None:
+        """Threads of Python that PyTorch knows nothing of have no ids in a Kineto trace: they are of the process that did most."""
+        nobody = numbers.get((0, 0))
+        if nobody is not None and len(numbers) > 1:
+            others = [number for number in numbers.values() if number != nobody]
+            owner[owner == nobody] = max(others, key=lambda number: weights[number])
+            weights[nobody] = -1
+
+    @property
+    def main(self) -> int:
+        """The process that GPU work belongs to where nothing says otherwise."""
+        return int(self.keys[0])
+
+    def process_of(self, lane: Codes) -> Ints:
+        """Return the process of each lane; without memory for each row where there is only one."""
+        if len(self.keys) == 1 and bool((self.process[lane] >= 0).all()):
+            return np.broadcast_to(self.keys, len(lane))
+        return np.asarray(self.process[lane] if len(lane) else np.empty(0), np.int64)
+
+    def thread_of(self, lane: Codes) -> Ints:
+        """Return the thread of each lane; -1 for those of no thread."""
+        return np.asarray(self.thread[lane] if len(lane) else np.empty(0), np.int64)
+
+    def of_gpu(self, lane: Codes) -> Ints:
+        """Return the process of what was done elsewhere than on a thread: the one with this pid, else the main one."""
+        process = self.process[lane] if len(self.process) else np.full(len(lane), -1, np.int64)
+        return np.where(process < 0, self.main, process)
+
+    def saw(self, process: Ints, thread: Ints | None, start: Ints, end: Ints) -> None:
+        """Let processes and threads reach to these times."""
+        if not len(start):
+            return
+        self.trace.seen(start, end)
+        for key, first, last in self._reach(process, start, end):
+            before = self.spans.get(key, (first, last))
+            self.spans[key] = min(before[0], first), max(before[1], last)
+        if thread is not None:
+            for key, first in _firsts(thread, start):
+                self.begins[key] = min(self.begins.get(key, first), first)
+
+    def _reach(self, process: Ints, start: Ints, end: Ints) -> list[tuple[int, int, int]]:
+        """Return each process with its first start and last end."""
+        if len(self.keys) == 1:
+            return [(self.main, int(start.min()), int(end.max()))]
+        begins = np.flatnonzero(np.concatenate([[True], process[1:] != process[:-1]]))
+        firsts, lasts = np.minimum.reduceat(start, begins), np.maximum.reduceat(end, begins)
+        return list(zip(process[begins].tolist(), firsts.tolist(), lasts.tolist(), strict=True))
+
+    def write(self, rank: int | None, host: str) -> None:
+        """Write `processes` and `threads`."""
+        names, threads = self._names()
+        first = self.trace.first or 0
+        rows = []
+        for place, key in enumerate(self.keys.tolist()):
+            pid, is_text = self.known[self._order[place]] if self.known else (0, 0)
+            begin, end = self.spans.get(key, (first, self.trace.last or first))
+            name = names.get((pid, is_text)) or (self._text(pid) if is_text else "") or None
+            rows.append(
+                {
+                    "process": key,
+                    "pid": pid & 0x7FFFFFFF if not is_text and pid != NULL else 0,
+                    "parent_pid": 0,
+                    "host": host,
+                    "rank": rank if place == 0 else None,
+                    "executable": name or "",
+                    "command": name or "",
+                    "start": begin,
+                    "end": end,
+                    "primary": place == 0,
+                    "exited": True,
+                    "name": name,
+                    "recorded": True,
+                }
+            )
+        self.trace.part.write("processes", rows)
+        self.trace.part.write("threads", [row | {"name": threads.get(row["thread"], row["name"])} for row in self._thread_rows(first)])
+
+    def _number_threads(self, used: Ints) -> None:
+        self.thread = np.full(len(self.pids), -1, np.int64)
+        self._thread_lanes: dict[int, int] = {}
+        counts: dict[int, int] = {}
+        known: dict[tuple[int, int, int], int] = {}
+        mine = np.flatnonzero(used).tolist()
+        mine.sort(key=lambda lane: (self.pids[lane] != self.tids[lane] or self._texts[lane], lane))  # a process's first thread
+        for lane in mine:
+            process = int(self.process[lane])
+            which = (process, int(self.tids[lane]), int(self._texts[lane] & 2))
+            if which not in known:
+                number = counts[process] = counts.get(process, -1) + 1
+                known[which] = process * THREADS_PER_PROCESS + number
+                self._thread_lanes[known[which]] = lane
+            self.thread[lane] = known[which]
+
+    def _thread_rows(self, first: int) -> list[dict[str, Any]]:
+        rows = []
+        for key, lane in sorted(self._thread_lanes.items()):
+            tid, is_text = int(self.tids[lane]), int(self._texts[lane] & 2)
+            rows.append(
+                {
+                    "thread": key,
+                    "process": int(self.process[lane]),
+                    "tid": 0 if is_text or tid == NULL else tid & 0x7FFFFFFF,
+                    "name": self._text(tid) if is_text else None,
+                    "start": self.begins.get(key, first),
+                }
+            )
+        return rows
+
+    def _names(self) -> tuple[dict[tuple[int, int], str], dict[int, str]]:
+        """Return the names that the file gives to processes, and to threads."""
+        trace, lanes = self.trace, self.lanes["metadata"]
+        name, text = trace.take("metadata", "name", "argument_text")
+        processes: dict[tuple[int, int], str] = {}
+        threads: dict[int, str] = {}
+        for lane, what, value in zip(lanes.tolist(), name.tolist(), text.tolist(), strict=True):
+            if what < 0 or value < 0:
+                continue
+            kind, given = trace.texts[what], trace.texts[value].strip()
+            if kind == "process_name" and given:
+                processes[int(self.pids[lane]), int(self._texts[lane] & 1)] = given
+            elif kind == "thread_name" and given:
+                found = _THREAD_NAME.match(given)
+                if self.thread[lane] >= 0:
+                    threads[int(self.thread[lane])] = found[1] if found else given
+        return processes, threads
+
+    def _text(self, code: int) -> str:
+        return self.trace.texts[code] if 0 <= code < len(self.trace.texts) else ""
+
+
+def _firsts(keys: Ints, start: Ints) -> list[tuple[int, int]]:
+    """Return each key with its first start; the rows of a key are in order of time."""
+    low = int(keys.min())
+    width = int(keys.max()) - low + 1
+    if width > _DENSE:
+        known, places = np.unique(keys, return_index=True)
+        return list(zip(known.tolist(), start[places].tolist(), strict=True))
+    # Of several values for one place the last one stays: from behind, that is the first.
+    first = np.full(width, NULL)
+    first[keys[::-1] - low] = start[::-1]
+    there = np.flatnonzero(first != NULL)
+    return list(zip((there + low).tolist(), first[there].tolist(), strict=True))
+
+
+def rank_of(header: dict[str, Any], stem: str) -> int | None:
+    """Return the rank that a trace is of, as it says itself or else as its file name does."""
+    told = header.get("distributedInfo")
+    rank = told.get("rank") if isinstance(told, dict) else None
+    if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 1 << 31:
+        return rank
+    found = _RANK.search(stem)
+    return int(found[1]) if found else None

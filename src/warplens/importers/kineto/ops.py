@@ -1,0 +1,109 @@
+"""Operations of PyTorch: the table `ops`, and which forward operation a backward one belongs to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.importers.kineto.columns import Bools, Codes, Ints, optional, where_known
+from warplens.importers.kineto.layout import NULL, NULL32
+from warplens.importers.kineto.ranges import OP, Ranges
+from warplens.report.writer import RANGES_PER_PROCESS
+
+if TYPE_CHECKING:
+    from warplens.importers.kineto.stacks import Stacks
+    from warplens.importers.kineto.trace import Trace
+
+_BEGIN, _END = ord("s"), ord("f")
+
+
+def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Codes:
+    """Write `ops`; return the place of each operation among the ranges."""
+    places = ranges.of("op", trace.reader.rows("op"))
+    at = np.flatnonzero(ranges.kind == OP).astype(np.int32)
+    order = ranges.row[at]
+    sequence, forward_thread = (column[order] for column in trace.take("op", "sequence", "forward_thread"))
+    flowed = _flows(trace, ranges, at)
+    backward, forward = _backward(ranges, at, sequence, forward_thread, flowed)
+    external, shapes, types = (column[order] for column in trace.take("op", "external", "shapes", "types"))
+    del order, forward_thread
+    known = bool((sequence != NULL).any()) or bool((flowed >= 0).any())
+    trace.write(
+        "ops",
+        {
+            "range": ranges.id[at],
+            "process": lambda rows: ranges.id[at[rows]] // RANGES_PER_PROCESS,
+            "thread": lambda rows: ranges.thread[at[rows]],
+            "start": lambda rows: ranges.start[at[rows]],
+            "end": lambda rows: ranges.end[at[rows]],
+            "name": lambda rows: trace.texts.column(ranges.name[at[rows]]),
+            "sequence": lambda rows: optional(sequence[rows]),
+            "forward": lambda rows: where_known(np.where(forward[rows] < 0, -1, ranges.id[forward[rows]])),
+            "backward": lambda rows: pa.array(backward[rows]) if known else pa.nulls(len(at[rows]), pa.bool_()),
+            "external": lambda rows: optional(external[rows]),
+            "shapes": lambda rows: trace.raws.column(shapes[rows]),
+            "types": lambda rows: trace.raws.column(types[rows]),
+            "stack": stacks.at(ranges.thread[at], ranges.start[at]),
+        },
+    )
+    return places
+
+
+def _flows(trace: Trace, ranges: Ranges, at: Codes) -> Ints:
+    """Return the place of the forward operation that an arrow leads from, of each operation; -1 where none does."""
+    found = np.full(len(at), -1, np.int64)
+    start, number, phase = trace.take("flow", "start", "id", "phase")
+    lane = trace.identity.lanes.pop("flow")
+    if not len(start):
+        return found
+    thread = trace.identity.thread[lane]
+    # An arrow is fastened to the operation that begins at its time: of several, the outermost.
+    begins: dict[tuple[int, int], int] = {}
+    wanted = np.isin(ranges.start[at], start)
+    for place in at[wanted].tolist():
+        begins.setdefault((int(ranges.thread[place]), int(ranges.start[place])), place)
+    sources: dict[int, int] = {}
+    for one, when, who in zip(
+        number[phase == _BEGIN].tolist(), start[phase == _BEGIN].tolist(), thread[phase == _BEGIN].tolist(), strict=True
+    ):
+        if (who, when) in begins:
+            sources[one] = begins[who, when]
+    within = np.full(len(ranges.id), -1, np.int64)
+    within[at] = np.arange(len(at))
+    for one, when, who in zip(number[phase == _END].tolist(), start[phase == _END].tolist(), thread[phase == _END].tolist(), strict=True):
+        if one in sources and (who, when) in begins:
+            found[within[begins[who, when]]] = sources[one]
+    return found
+
+
+def _backward(ranges: Ranges, at: Codes, sequence: Ints, forward_thread: Ints, flowed: Ints) -> tuple[Bools, Ints]:
+    """Say which operations belong to the backward pass, and return the place of the forward one where it is known."""
+    numbered = sequence != NULL
+    is_backward = (numbered & (forward_thread != NULL32) & (forward_thread > 0)) | (flowed >= 0)
+    forward = flowed.copy()
+    # Of the forward operations that share a number the last one made the node of the graph.
+    candidates = np.flatnonzero(numbered & ~is_backward & (sequence >= 0))
+    asked = np.flatnonzero(is_backward & numbered & (forward < 0))
+    if len(candidates) and len(asked):
+        keys = _joined(ranges.id[at[candidates]] // RANGES_PER_PROCESS, sequence[candidates])
+        order = np.argsort(keys, kind="stable")
+        keys, candidates = keys[order], candidates[order]
+        wanted = _joined(ranges.id[at[asked]] // RANGES_PER_PROCESS, sequence[asked])
+        place = np.searchsorted(keys, wanted, side="right") - 1
+        hit = (place >= 0) & (keys[np.maximum(place, 0)] == wanted)
+        sources = at[candidates[np.maximum(place, 0)]]
+        hit &= ranges.start[sources] <= ranges.start[at[asked]]
+        forward[asked[hit]] = sources[hit]
+    flags = np.zeros(len(ranges.id), bool)
+    flags[at] = is_backward
+    # What runs within a backward operation belongs to it; parents come before their children.
+    inner = np.flatnonzero(ranges.parent >= 0)
+    while len(fresh := inner[flags[ranges.parent[inner]] & ~flags[inner]]):
+        flags[fresh] = True
+    return flags[at], forward
+
+
+def _joined(process: Ints, sequence: Ints) -> Ints:
+    return np.asarray(process * (1 << 40) + sequence, np.int64)

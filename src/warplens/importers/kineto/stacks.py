@@ -1,0 +1,145 @@
+"""Calls of Python functions: the tables `python_calls` and `frames`, and which stack each thread had when."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.importers.kineto.columns import Codes, Ints, constant, dictionary, numbered, ordered, taken, where_known
+from warplens.importers.kineto.layout import NULL32
+from warplens.report.writer import RANGES_PER_PROCESS
+from warplens.spool import desk
+
+if TYPE_CHECKING:
+    from warplens.importers.kineto.ranges import Ranges
+    from warplens.importers.kineto.trace import Trace
+
+_PLACE = re.compile(r"(?s)(.+)\((\d{1,9})\): (.+)$")  # `torch/nn/modules/module.py(1501): _call_impl`
+
+
+def split(name: str) -> tuple[str, str | None, int | None]:
+    """Return function, file and line of a name of the profiler."""
+    found = _PLACE.match(name)
+    return (found[3], found[1], min(int(found[2]), 0x7FFFFFFF)) if found else (name, None, None)
+
+
+@dataclass
+class Stacks:
+    """The calls of the trace in order, and the frame that each of them is."""
+
+    thread: Ints
+    start: Ints
+    end: Ints
+    frame: Ints
+
+    def at(self, thread: Ints, start: Ints) -> pa.Array:
+        """Return the innermost frame of threads at these times, which are in order; null where there is none."""
+        from warplens.importers.kineto.ranges import enclosing
+
+        found = enclosing(self.thread, self.start, self.end, self.frame, thread, start)
+        return where_known(found)
+
+
+def write(trace: Trace, ranges: Ranges) -> Stacks:
+    """Write `python_calls` and `frames`."""
+    identity = trace.identity
+    start, end, name = trace.take("python", "start", "end", "name")
+    lane = identity.lanes.pop("python")
+    start, end, name, lane = taken(ordered(identity.process_of(lane), start, end), start, end, name, lane)
+    process, thread = identity.process_of(lane), identity.thread_of(lane)
+    ids = numbered(process)
+    depth, parent = np.empty(0, np.int32), np.empty(0, np.int64)
+    if len(start):
+        depth, parent = desk.nest(thread, start, end)
+    identity.saw(process, thread, start, end)
+    used, which = trace.texts.distinct(name)
+    told = [split(trace.texts[code]) for code in used.tolist()]
+    trace.write(
+        "python_calls",
+        {
+            "id": ids,
+            "process": process,
+            "thread": thread,
+            "start": start,
+            "end": end,
+            "kind": lambda rows: constant("function", len(start[rows])),
+            **{part: partial(_part, told, which, part) for part in ("name", "file", "line")},
+            "depth": depth,
+            "parent": lambda rows: where_known(np.where(parent[rows] < 0, -1, ids[parent[rows]])),
+            "clipped": np.broadcast_to(np.zeros(1, bool), len(start)),
+            "range": ranges.around(thread, start),
+        },
+    )
+    frame = _frames(trace, told, np.ascontiguousarray(process), which, depth, parent)
+    return Stacks(thread, start, end, frame)
+
+
+def _part(told: list[tuple[str, str | None, int | None]], which: Codes, part: str, rows: slice) -> pa.Array:
+    return _labels(told, which[rows])[part]
+
+
+def _labels(told: list[tuple[str, str | None, int | None]], which: Codes) -> dict[str, pa.Array]:
+    """Return the columns name, file and line."""
+    known = [*told, ("", None, None)]
+    files = {file: number for number, file in enumerate(dict.fromkeys(file for _, file, _ in told if file is not None))}
+    functions = {name: number for number, name in enumerate(dict.fromkeys(name for name, _, _ in known))}
+    codes = np.array([-1 if file is None else files[file] for _, file, _ in known], np.int32)
+    lines = np.array([NULL32 if line is None else line for _, _, line in known], np.int32)[which]
+    return {
+        "name": dictionary(np.array([functions[name] for name, _, _ in known], np.int32)[which], list(functions)),
+        "file": dictionary(codes[which], list(files)),
+        "line": pa.array(lines, mask=lines == NULL32),
+    }
+
+
+def _frames(trace: Trace, told: list[tuple[str, str | None, int | None]], process: Ints, which: Codes, depth: Codes, parent: Ints) -> Ints:
+    """Write the tree of all stacks; return the frame of each call, which is that of its function in the frame of its caller."""
+    frame = np.full(len(which), -1, np.int64)
+    made: list[tuple[Ints, Ints, Ints, Ints]] = []  # keys, callers, functions, depths
+    width = len(told) + 1
+    for key in np.unique(process).tolist():
+        mine = np.flatnonzero(process == key)
+        first, count = key * RANGES_PER_PROCESS, 0
+        level = _levels(depth, parent, mine)
+        for number in range(int(level.max()) + 1):
+            rows = mine[level == number]
+            above = np.where(parent[rows] < 0, 0, frame[parent[rows]] - first + 1)
+            # The caller's frame and the function in one number: of both there are few.
+            found, place = np.unique(above * width + which[rows], return_inverse=True)
+            keys = first + count + np.arange(len(found))
+            frame[rows] = keys[place.reshape(-1)]
+            callers = found // width
+            made.append((keys, np.where(callers == 0, -1, callers - 1 + first), found % width, np.full(len(found), number)))
+            count += len(found)
+    if made:
+        keys, callers, functions, depths = (np.concatenate(column) for column in zip(*made, strict=True))
+        labels = _labels(told, functions.astype(np.int32))
+        trace.write(
+            "frames",
+            {
+                "frame": keys,
+                "process": keys // RANGES_PER_PROCESS,
+                "parent": where_known(callers),
+                "depth": depths.astype(np.int32),
+                "kind": constant("python", len(keys)),
+                "function": labels["name"],
+                "file": labels["file"],
+                "first_line": labels["line"],
+            },
+        )
+    return frame
+
+
+def _levels(depth: Codes, parent: Ints, rows: Ints) -> Ints:
+    """Return how many calls are around each row: its depth, unless calls cross."""
+    level = np.zeros(len(parent), np.int64)
+    level[rows] = np.where(parent[rows] < 0, 0, depth[rows])
+    inner = rows[parent[rows] >= 0]
+    while len(wrong := inner[level[inner] != level[parent[inner]] + 1]):
+        level[wrong] = level[parent[wrong]] + 1
+    return level[rows]

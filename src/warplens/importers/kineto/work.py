@@ -1,0 +1,320 @@
+"""What GPUs did: kernels, copies, memsets, waits, CUDA events; and devices, contexts and streams as they show in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warplens.importers.kineto.columns import Codes, Ints, Texts, filled, numbered, optional, ordered, where_known
+from warplens.importers.kineto.layout import NULL, NULL32
+from warplens.report.cuda import names
+
+if TYPE_CHECKING:
+    from warplens.importers.kineto.calls import Calls
+    from warplens.importers.kineto.trace import Trace
+
+_AXES = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"]
+_COPY = re.compile(r"([HDPA])(?:ost|evice|eer|rray)?\s*(?:to|2|To)\s*([HDPA])")
+_ENDS = re.compile(r"\(\s*([\w ]+?)\s*->\s*([\w ]+?)\s*\)")
+_MEMORY = re.compile(r"\(\s*([\w ]+?)\s*\)")
+_LETTERS = {"H": "Host", "D": "Device", "P": "Peer", "A": "Array"}
+_WAITS = {
+    "stream wait event": "Stream wait event",
+    "event sync": "Event",
+    "stream sync": "Stream",
+    "context sync": "Context",
+    "device sync": "Context",
+}
+
+
+def copy_kind(name: str) -> str:
+    """Return the kind of a copy that is called `Memcpy HtoD (Pinned -> Device)` or `CopyHostToDevice`."""
+    found = _COPY.search(name.removeprefix("Memcpy").removeprefix("Copy").strip())
+    return f"{_LETTERS[found[1]]}-to-{_LETTERS[found[2]]}" if found else "Unknown"
+
+
+@dataclass
+class Work:
+    """What ran on GPUs, in the order of the report, with the columns that its tables share."""
+
+    trace: Trace
+    calls: Calls
+    places: set[tuple[int, ...]] = field(default_factory=set)  # process, device, context, stream
+    without: dict[str, int] = field(default_factory=dict)  # work whose call is not there
+
+    def kernels(self) -> Kernels:
+        """Write `kernels`."""
+        order, columns, rows = self._placed("kernel")
+        texts = self.trace.texts
+        name = self._taken("kernel", order, "name")
+        shared, registers, graph, node = (self._taken("kernel", order, one) for one in ("shared", "registers", "graph", "graph_node"))
+        sizes = {axis: filled(self._taken("kernel", order, axis)) for axis in _AXES}
+        columns |= {
+            "name": texts.column(name, lambda text: names.function(names.demangled(text) or text)),
+            "demangled": texts.column(name, names.demangled),
+            "mangled": texts.column(name, lambda text: text if text.startswith("_Z") else None),
+            **sizes,
+            "registers": filled(registers),
+            "static_shared": np.zeros(len(name), np.int64),
+            "dynamic_shared": filled(shared),
+            "graph": _positive(graph),
+            "graph_node": _positive(node),
+        }
+        self.trace.write("kernels", columns)
+        return Kernels(columns["id"], columns["process"], columns["start"], columns["end"], name, rows, self._ranges)
+
+    def copies(self) -> None:
+        """Write `memcpys`."""
+        order, columns, _ = self._placed("memcpy")
+        name, size, graph, node = (self._taken("memcpy", order, one) for one in ("name", "bytes", "graph", "graph_node"))
+        texts = self.trace.texts
+        columns |= {
+            "bytes": filled(size),
+            "kind": texts.column(name, copy_kind),
+            "source_kind": texts.column(name, lambda text: _end(text, 1)),
+            "destination_kind": texts.column(name, lambda text: _end(text, 2)),
+            "graph": _positive(graph),
+            "graph_node": _positive(node),
+        }
+        self.trace.write("memcpys", columns)
+
+    def memsets(self) -> None:
+        """Write `memsets`."""
+        order, columns, _ = self._placed("memset")
+        name, size, graph, node = (self._taken("memset", order, one) for one in ("name", "bytes", "graph", "graph_node"))
+        columns |= {
+            "bytes": filled(size),
+            "value": np.zeros(len(name), np.int64),
+            "memory_kind": self.trace.texts.column(name, _memory),
+            "graph": _positive(graph),
+            "graph_node": _positive(node),
+        }
+        self.trace.write("memsets", columns)
+
+    def waits(self) -> None:
+        """Write `syncs`."""
+        trace = self.trace
+        start, end, name, kind, correlation = trace.take("sync", "start", "end", "name", "sync_kind", "correlation")
+        stream, context, event = trace.take("sync", "stream", "context", "event")
+        process, order = self._owned("sync", start, end, correlation)
+        start, end, stream, context, event, correlation = (column[order] for column in (start, end, stream, context, event, correlation))
+        label = np.where(kind < 0, name, kind)[order]
+        trace.identity.saw(process, None, start, end)
+        trace.write(
+            "syncs",
+            {
+                "id": numbered(process),
+                "process": process,
+                "start": start,
+                "end": end,
+                "kind": trace.texts.column(label, lambda text: _WAITS.get(text.lower(), text)),
+                "context": _positive(context),
+                "stream": pa.array(stream, pa.int64(), mask=(stream < 0) | (stream >= 0xFFFFFFFF)),
+                "event": _positive(event),
+                **self._called(correlation, process)[0],
+            },
+        )
+
+    def events(self) -> None:
+        """Write `cuda_events`."""
+        trace = self.trace
+        start, end, correlation, stream, device, context, event = trace.take(
+            "cuda_event", "start", "end", "correlation", "stream", "device", "context", "event"
+        )
+        process, order = self._owned("cuda_event", start, end, correlation)
+        start, correlation, stream, device, context, event = (
+            column[order] for column in (start, correlation, stream, device, context, event)
+        )
+        trace.identity.saw(process, None, start, start)
+        trace.write(
+            "cuda_events",
+            {
+                "id": numbered(process),
+                "process": process,
+                "device": optional(device),
+                "context": filled(context, 1),
+                "stream": filled(stream),
+                "start": start,
+                "event": filled(event),
+                **self._called(correlation, process)[0],
+            },
+        )
+
+    def overhead(self) -> None:
+        """Write `overhead`."""
+        trace, identity = self.trace, self.trace.identity
+        start, end, name, correlation = trace.take("overhead", "start", "end", "name", "correlation")
+        lane = identity.lanes.pop("overhead")
+        process = identity.of_gpu(lane)
+        thread = identity.thread[lane] if len(lane) else np.empty(0, np.int64)
+        order = ordered(process, start, end)
+        rows = slice(None) if order is None else order
+        start, end, name, process, thread = start[rows], end[rows], name[rows], process[rows], thread[rows]
+        identity.saw(process, None, start, end)
+        trace.write(
+            "overhead",
+            {
+                "id": numbered(process),
+                "process": process,
+                "thread": where_known(thread),
+                "start": start,
+                "end": end,
+                "kind": trace.texts.column(np.where(name < 0, 0, name), lambda text: text[:1] + text[1:].lower()),
+                "correlation": _positive(correlation[rows]),
+            },
+        )
+
+    def hardware(self) -> None:
+        """Write `devices`, `contexts` and `streams`."""
+        told = self.trace.header.get("deviceProperties")
+        cards = {card.get("id"): card for card in told if isinstance(card, dict)} if isinstance(told, list) else {}
+        main = self.trace.identity.main
+        owned = {(process, device) for process, device, _, _ in self.places} | {
+            (main, number) for number in cards if isinstance(number, int) and 0 <= number < 1 << 16
+        }
+        self.trace.part.write("devices", [_device(process, number, cards.get(number, {})) for process, number in sorted(owned)])
+        contexts = {(process, context): device for process, device, context, _ in sorted(self.places)}
+        self.trace.part.write(
+            "contexts",
+            [{"process": process, "context": context, "device": device} for (process, context), device in sorted(contexts.items())],
+        )
+        streams = {(process, stream): context for process, _, context, stream in sorted(self.places)}
+        self.trace.part.write(
+            "streams",
+            [{"process": process, "context": context, "stream": stream} for (process, stream), context in sorted(streams.items())],
+        )
+
+    def finish(self) -> None:
+        """Say what has no call."""
+        for kind, count in self.without.items():
+            message = (
+                f"{kind} whose launch is not in the file, begun before the recording or taken out: nothing says which ranges they belong to"
+            )
+            self.trace.say("info", "no-call", message, count)
+
+    def _placed(self, kind: str) -> tuple[Any, dict[str, Any], Ints]:
+        """Return the order of a kind's rows, the columns that tables of GPU work share, and which event each row was."""
+        trace = self.trace
+        start, end, correlation, stream, device, context = trace.take(kind, "start", "end", "correlation", "stream", "device", "context")
+        process, order = self._owned(kind, start, end, correlation)
+        rows = np.arange(len(start))[order]
+        start, end, correlation, stream, device, context, lane = (
+            column[order] for column in (start, end, correlation, stream, device, context, self._lane)
+        )
+        pid, tid = trace.identity.pids[lane], trace.identity.tids[lane]
+        texts = trace.identity._texts[lane]
+        # Where the arguments lack them, pid and tid of GPU work are device and stream.
+        said = np.where((texts & 1 == 0) & (pid >= 0) & (pid < 1 << 16), pid, 0)
+        device = np.where(device == NULL32, said, device).astype(np.int32)
+        stream = np.where(stream == NULL, np.where((texts & 2 == 0) & (tid >= 0), tid, _stream_in(trace.texts, tid, texts)), stream)
+        context = np.where(context == NULL, device + 1, context).astype(np.int64)
+        trace.identity.saw(process, None, start, end)
+        self.places |= _combinations(process, device, context, stream)
+        called, missing = self._called(correlation, process)
+        if missing:
+            self.without[f"{kind}s" if kind != "memcpy" else "copies"] = missing
+        columns = {
+            "id": numbered(process),
+            "process": process,
+            "device": device,
+            "context": context,
+            "stream": stream,
+            "start": start,
+            "end": end,
+            **called,
+        }
+        return order, columns, rows
+
+    def _owned(self, kind: str, start: Ints, end: Ints, correlation: Ints) -> tuple[Ints, Any]:
+        """Return the processes of a kind's rows in the order of the report, and that order."""
+        identity = self.trace.identity
+        lane = identity.lanes.pop(kind) if kind in identity.lanes else self.trace.take(kind, "lane")[0]
+        process = identity.of_gpu(lane)
+        if len(identity.keys) > 1:  # of several processes, the one whose call it was
+            place, found = self.calls.find(correlation)
+            if found.any():
+                process = np.where(found, self.calls.process[place], process)
+        order = ordered(process, start, end)
+        self._lane = lane
+        rows: Any = slice(None) if order is None else order
+        return process[rows], rows
+
+    def _called(self, correlation: Ints, process: Ints) -> tuple[dict[str, Any], int]:
+        place, found = self.calls.find(correlation)
+        if len(self.calls.id):
+            found &= self.calls.process[place] == process
+            api = pa.array(self.calls.id[place], pa.int64(), mask=~found)
+            self._ranges = np.where(found, self.calls.range[place], -1)
+        else:
+            api = pa.nulls(len(correlation), pa.int64())
+            self._ranges = np.full(len(correlation), -1, np.int64)
+        return {"api": api, "correlation": _positive(correlation)}, int((~found).sum())
+
+    def _taken(self, kind: str, order: Any, name: str) -> npt.NDArray[Any]:
+        return np.asarray(self.trace.take(kind, name)[0][order])
+
+
+@dataclass
+class Kernels:
+    """The kernels in the order of the report; `row`: which event each was."""
+
+    id: Ints
+    process: Ints
+    start: Ints
+    end: Ints
+    name: Codes
+    row: Ints
+    range: Ints  # that the call began in; -1: none
+
+
+def _positive(values: Ints) -> pa.Array:
+    return pa.array(values, pa.int64(), mask=values <= 0)
+
+
+def _end(name: str, number: int) -> str | None:
+    found = _ENDS.search(name)
+    return found[number] if found else None
+
+
+def _memory(name: str) -> str | None:
+    found = _MEMORY.search(name)
+    return found[1] if found else None
+
+
+def _stream_in(texts: Texts, tid: Ints, is_text: Ints) -> Ints:
+    """Return the number in a thread's name, as in `stream 7`; 0 where there is none."""
+    out = np.zeros(len(tid), np.int64)
+    for code in np.unique(tid[is_text & 2 != 0]).tolist():
+        found = re.search(r"\d{1,9}", texts[code])
+        out[(tid == code) & (is_text & 2 != 0)] = int(found[0]) if found else 0
+    return out
+
+
+def _combinations(*columns: npt.NDArray[Any]) -> set[tuple[int, ...]]:
+    """Return the rows that differ; few do, and what follows its like is passed over at once."""
+    changed = np.zeros(len(columns[0]), bool)
+    changed[:1] = True
+    for column in columns:
+        changed[1:] |= column[1:] != column[:-1]
+    return set(zip(*(column[changed].tolist() for column in columns), strict=True))
+
+
+def _device(process: int, number: int, card: dict[str, Any]) -> dict[str, Any]:
+    def told(name: str, most: int) -> int | None:
+        value = card.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < most else None
+
+    return {
+        "process": process,
+        "device": number,
+        "name": str(card.get("name") or f"GPU {number}")[:200],
+        "compute_major": told("computeMajor", 1 << 16),
+        "compute_minor": told("computeMinor", 1 << 16),
+        "multiprocessors": told("numSms", 1 << 20),
+        "memory": told("totalGlobalMem", 1 << 60),
+    }

@@ -1,0 +1,109 @@
+"""Which rows of a table are wanted: said once, and asked of SQLite or of Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from warplens.importers.nsys.rows import Bools, Rows
+
+
+@dataclass(frozen=True)
+class Among:
+    """An integer column, null being 0, is one of some numbers, or `negated`: none of them; only its bits in `mask` count."""
+
+    column: str
+    numbers: tuple[int, ...]
+    mask: int = -1
+    negated: bool = False
+
+    def sql(self) -> str:
+        """Say it as SQL."""
+        value = f"coalesce(CAST({quoted(self.column)} AS INTEGER), 0)"
+        masked = value if self.mask == -1 else f"({value} & {self.mask})"
+        return f"{masked} {'NOT ' * self.negated}IN ({', '.join(map(str, self.numbers))})"
+
+    def of(self, rows: Rows) -> Bools:
+        """Say for which rows it is so."""
+        return np.isin(rows.ints(self.column) & self.mask, np.array(self.numbers, np.int64), invert=self.negated)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A column has a value."""
+
+    column: str
+
+    def sql(self) -> str:
+        """Say it as SQL."""
+        return f"{quoted(self.column)} IS NOT NULL"
+
+    def of(self, rows: Rows) -> Bools:
+        """Say for which rows it is so."""
+        return rows.valid(self.column)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A text column is one of some texts."""
+
+    column: str
+    texts: tuple[str, ...]
+
+    def sql(self) -> str:
+        """Say it as SQL."""
+        return f"{quoted(self.column)} IN ({', '.join(map(text_of, self.texts))})"
+
+    def of(self, rows: Rows) -> Bools:
+        """Say for which rows it is so."""
+        return np.array([value in self.texts for value in rows.texts(self.column).to_pylist()], bool)
+
+
+@dataclass(frozen=True)
+class Begins:
+    """A text column begins with a text; capital or small letters are the same."""
+
+    column: str
+    text: str
+
+    def sql(self) -> str:
+        """Say it as SQL."""
+        return f"upper(substr({quoted(self.column)}, 1, {len(self.text)})) = {text_of(self.text.upper())}"
+
+    def of(self, rows: Rows) -> Bools:
+        """Say for which rows it is so."""
+        wanted = self.text.upper()
+        return np.array([(value or "")[: len(wanted)].upper() == wanted for value in rows.texts(self.column).to_pylist()], bool)
+
+
+@dataclass(frozen=True)
+class Lacks:
+    """A text column does not hold a text; capital or small letters are the same."""
+
+    column: str
+    text: str
+
+    def sql(self) -> str:
+        """Say it as SQL."""
+        return f"instr(upper({quoted(self.column)}), {text_of(self.text.upper())}) = 0"
+
+    def of(self, rows: Rows) -> Bools:
+        """Say for which rows it is so."""
+        wanted = self.text.upper()
+        return np.array([value is not None and wanted not in value.upper() for value in rows.texts(self.column).to_pylist()], bool)
+
+
+Condition = Among | Given | Named | Begins | Lacks
+Where = Sequence[Condition]
+
+
+def quoted(name: str) -> str:
+    """Return the name of a table or column for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_of(text: str) -> str:
+    """Return a text for SQL."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,159 @@
+"""What the tables of GPU work have in common: time, order, device, context, stream, and the API call they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.importers.nsys.conditions import Where
+from warplens.importers.nsys.database import LATEST, Database
+from warplens.importers.nsys.identity import Identity
+from warplens.importers.nsys.rows import Bools, Ints, Rows
+from warplens.report.writer import RANGES_PER_PROCESS, PartWriter
+
+
+@dataclass
+class Tally:
+    """What is said about the import as a whole, in `diagnostics`."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)  # tables of the file that were taken over
+
+    def say(self, severity: str, code: str, message: str, count: int | None = None) -> None:
+        """Add a row."""
+        self.rows.append({"severity": severity, "code": code, "source": "nsys", "message": message, "count": count})
+
+
+@dataclass
+class Calls:
+    """The API calls of the report: by process and correlation."""
+
+    keys: Ints  # sorted
+    ids: Ints
+    starts: Ints
+
+    def of(self, process: Ints, correlation: Ints, valid: Bools) -> pa.Array:
+        """Return the ids of the calls with these correlations; null where there is none."""
+        place, found = self._find(process, correlation, valid)
+        return pa.array(self.ids[place], pa.int64(), mask=~found) if len(self.keys) else pa.nulls(len(process), pa.int64())
+
+    def begins(self, process: Ints, correlation: Ints, valid: Bools) -> tuple[Ints, Bools]:
+        """Return when the calls with these correlations began, and which of them there are."""
+        place, found = self._find(process, correlation, valid)
+        return (self.starts[place] if len(self.keys) else np.zeros(len(process), np.int64)), found
+
+    def _find(self, process: Ints, correlation: Ints, valid: Bools) -> tuple[Ints, Bools]:
+        if not len(self.keys):
+            return np.zeros(len(process), np.int64), np.zeros(len(process), bool)
+        wanted = join(process, correlation)
+        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return place, np.asarray(valid & (self.keys[place] == wanted))
+
+
+def join(process: Ints, correlation: Ints) -> Ints:
+    """Return one number for process and correlation (CUPTI's are of 32 bits)."""
+    return np.asarray((process << 32) | (correlation & 0xFFFFFFFF), np.int64)
+
+
+@dataclass
+class Context:
+    """What every table needs while it is taken over."""
+
+    database: Database
+    identity: Identity
+    part: PartWriter
+    tally: Tally
+    calls: Calls = field(default_factory=lambda: Calls(*(np.empty(0, np.int64) for _ in range(3))))
+
+    def read(self, table: str, ints: Sequence[str], texts: Sequence[str] = (), *, where: Where = ()) -> Rows:
+        """Return the rows of a table that have a time; those without one, or with an impossible one, are counted as left out."""
+        rows = self.database.read(table, ints, texts=texts, where=where)
+        self.tally.used.add(table)
+        times = rows.ints("start")
+        good = rows.valid("start") & (times <= LATEST) & (times >= -LATEST)
+        if "end" in ints:
+            good &= (rows.ints("end") <= LATEST) & (rows.ints("end") >= -LATEST)
+        if good.all():
+            return rows
+        self.tally.say("warning", "no-time", f"rows of {table} without a time that can be were left out", int((~good).sum()))
+        return rows.taken(good)
+
+    def write(self, table: str, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """Write a table of the report: columns or rows."""
+        self.part.write(table, rows)
+
+
+@dataclass
+class Events:
+    """Rows of one table in the order of the report, with the columns that most tables begin with."""
+
+    rows: Rows
+    process: Ints
+    start: Ints
+    end: Ints
+
+    @classmethod
+    def sorted(cls, context: Context, rows: Rows, owner: str, start: str = "start", end: str | None = "end", table: str = "") -> Events:
+        """Sort rows by process and start, the longer first. No end means the start; one before it too, and is counted."""
+        begins = rows.ints(start)
+        ends = begins if end is None else np.where(rows.valid(end), rows.ints(end), begins)
+        wrong = ends < begins
+        if wrong.any():
+            context.tally.say("warning", "ends-first", f"rows of {table} that end before they start count as instants", int(wrong.sum()))
+            ends = np.maximum(ends, begins)
+        process = context.identity.process(rows.ints(owner))
+        order = np.lexsort((-ends, begins, process))
+        return cls(rows.taken(order), process[order], begins[order], ends[order])
+
+    def ids(self) -> Ints:
+        """Return ids that grow within each process."""
+        return numbered(self.process)
+
+    def placed(self, context: Context) -> dict[str, Any]:
+        """Return the columns that tell when and where a GPU did something."""
+        return {
+            **self.timed(),
+            "device": narrow(self.rows.ints("deviceId")),
+            "context": self.rows.ints("contextId"),
+            "stream": self.rows.ints("streamId"),
+            **self.called(context),
+        }
+
+    def timed(self) -> dict[str, Any]:
+        """Return id, process, start and end."""
+        return {"id": self.ids(), "process": self.process, "start": self.start, "end": self.end}
+
+    def called(self, context: Context) -> dict[str, Any]:
+        """Return correlation and API call."""
+        correlation = self.rows.ints("correlationId")
+        valid = self.rows.valid("correlationId") & (correlation != 0)
+        return {
+            "api": context.calls.of(self.process, correlation, valid),
+            "correlation": pa.array(correlation, pa.int64(), mask=~valid),
+        }
+
+    def optional(self, name: str) -> pa.Array:
+        """Return an integer column with its nulls."""
+        return pa.array(self.rows.ints(name), pa.int64(), mask=~self.rows.valid(name))
+
+    def optional_narrow(self, name: str) -> pa.Array:
+        """Return an integer column of 32 bits with its nulls."""
+        return pa.array(narrow(self.rows.ints(name)), pa.int32(), mask=~self.rows.valid(name))
+
+
+def narrow(values: Ints) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """Return values as 32-bit integers; unsigned ones wrap."""
+    return values.astype(np.int32)
+
+
+def numbered(process: Ints) -> Ints:
+    """Return ids for rows that are sorted by process: `process * 2^32` and their number within it."""
+    if not len(process):
+        return process
+    first = np.flatnonzero(np.concatenate([[True], process[1:] != process[:-1]]))
+    lengths = np.diff(np.append(first, len(process)))
+    return np.asarray(process * RANGES_PER_PROCESS + np.arange(len(process)) - np.repeat(first, lengths), np.int64)

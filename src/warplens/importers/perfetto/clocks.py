@@ -1,0 +1,103 @@
+"""Brings the times of a trace to one clock: that of most events, or the one that the trace calls its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.importers.perfetto import wire
+from warplens.importers.perfetto.trace import Trace
+from warplens.spool import desk
+
+REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
+_SNAPSHOT = 6
+NAMES = {REALTIME: "realtime", MONOTONIC: "monotonic", BOOTTIME: "boottime"}
+Times = npt.NDArray[np.int64]
+
+
+class Clocks:
+    """The clocks of a trace; `key` is the one of the report. `unknown`: events on a clock that nothing connects with it."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._snapshots, primary = _snapshots(trace)
+        used = np.bincount(trace.events["clock"], minlength=256) + np.bincount(trace.samples["clock"], minlength=256)
+        by_key = {key: int(used[index]) for index, key in enumerate(trace.clocks)}
+        common = max(by_key, key=lambda key: by_key[key], default=BOOTTIME)
+        known = {key for snapshot in self._snapshots for key in snapshot}
+        if primary in known and (common == primary or common in known):
+            common = primary
+        elif common >= 128 and BOOTTIME in known:
+            common = BOOTTIME  # not a clock that only one recorder has
+        self.key = common
+        self.unknown = 0
+        self._maps = {key: self._map(key) for key in trace.clocks}
+
+    @property
+    def name(self) -> str:
+        """What the report's clock is called."""
+        return NAMES.get(self.key, f"perfetto {self.key & 0xFF}")
+
+    @property
+    def realtime_offset(self) -> int:
+        """What to add to the report's times for ns since 1970; 0 where the trace does not say."""
+        for snapshot in self._snapshots:
+            if REALTIME in snapshot and self.key in snapshot:
+                return snapshot[REALTIME] - snapshot[self.key]
+        return 0
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return the report's clock and the real time of each snapshot that has both."""
+        return [(shot[self.key], shot[REALTIME]) for shot in self._snapshots if REALTIME in shot and self.key in shot]
+
+    def times(self, columns: dict[str, npt.NDArray[np.generic]]) -> Times:
+        """Return the times of events or samples."""
+        time, clock = np.array(columns["time"], np.int64), columns["clock"]
+        for index, key in enumerate(self._trace.clocks):
+            if key == self.key:
+                continue
+            mine = clock == index
+            if not mine.any():
+                continue
+            known = self._maps[key]
+            if known is None:
+                self.unknown += int(mine.sum())
+            else:
+                time[mine] = desk.map_times(*known, np.ascontiguousarray(time[mine]))
+        return time
+
+    def at(self, time: int, clock: int) -> int:
+        """Return one time that was told on a clock, by its number."""
+        known = self._maps.get(self._trace.clocks[clock]) if clock < len(self._trace.clocks) else None
+        if known is None or self._trace.clocks[clock] == self.key:
+            return time
+        return int(desk.map_times(*known, np.array([time], np.int64))[0])
+
+    def _map(self, key: int) -> tuple[Times, Times] | None:
+        both = sorted({(shot[key], shot[self.key]) for shot in self._snapshots if key in shot and self.key in shot})
+        both = [pair for index, pair in enumerate(both) if index == 0 or pair[0] != both[index - 1][0]]
+        if not both:
+            return None
+        source, target = (np.array(column, np.int64) for column in zip(*both, strict=True))
+        return source, target
+
+
+def _snapshots(trace: Trace) -> tuple[list[dict[int, int]], int]:
+    found: list[dict[int, int]] = []
+    primary = 0
+    for packet in trace.others(_SNAPSHOT):
+        shot: dict[int, int] = {}
+        try:
+            told = wire.message(packet.data)
+            for entry in wire.inner(told, 1):
+                clock = wire.message(entry)
+                key, time = wire.whole(clock, 1), wire.whole(clock, 2) * max(wire.whole(clock, 4), 1)
+                if 64 <= key <= 127:  # of this sequence alone
+                    key |= packet.sequence + 1 << 8
+                if 0 <= time < 1 << 62:
+                    shot[key] = time
+            primary = wire.whole(told, 2) or primary
+        except ValueError:
+            continue
+        found.append(shot)
+    return found, primary

@@ -1,0 +1,134 @@
+"""What a trace says about its tracks, processes and threads."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+
+from warplens.importers.perfetto import wire
+from warplens.importers.perfetto.trace import Trace
+
+_TREE, _PROCESS, _THREAD, _TRACK = 2, 43, 44, 60
+_UNITS = {1: "ns", 2: "", 3: "bytes"}
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A track of numbers; `delta`: they are changes."""
+
+    unit: str
+    scale: int
+    delta: bool
+
+
+@dataclass
+class Track:
+    """What a track is below (uuid, 0: nothing), and what it is of."""
+
+    parent: int = 0
+    name: str | None = None
+    pid: int | None = None
+    tid: int | None = None
+    counter: Counter | None = None
+    description: str | None = None
+
+
+@dataclass
+class Described:
+    """Tracks by uuid; names and commands of processes by pid; names of threads and their process by tid."""
+
+    tracks: dict[int, Track] = field(default_factory=dict)
+    processes: dict[int, str] = field(default_factory=dict)
+    commands: dict[int, str] = field(default_factory=dict)
+    parents: dict[int, int] = field(default_factory=dict)
+    threads: dict[tuple[int, int], str] = field(default_factory=dict)
+    broken: int = 0
+
+    def process_of(self, uuid: int) -> int | None:
+        """Return the pid of the process that a track is of; None where it is of none."""
+        for track in self.above(uuid):
+            if track.pid is not None:
+                return track.pid
+        return None
+
+    def above(self, uuid: int) -> list[Track]:
+        """Return a track and what it is below, the innermost first."""
+        found: list[Track] = []
+        seen = set()
+        while uuid in self.tracks and uuid not in seen:
+            seen.add(uuid)
+            found.append(self.tracks[uuid])
+            uuid = self.tracks[uuid].parent
+        return found
+
+
+def described(trace: Trace) -> Described:
+    """Read the descriptors of a trace; later ones of a track add to what was said."""
+    found = Described()
+    for packet in trace.others(_TREE, _PROCESS, _THREAD, _TRACK):
+        try:
+            told = wire.message(packet.data)
+            if packet.field == _TRACK:
+                _track(found, told)
+            elif packet.field == _PROCESS:
+                _process(found, told)
+            elif packet.field == _THREAD:
+                _thread(found, told)
+            else:
+                _tree(found, told)
+        except ValueError:
+            found.broken += 1
+    return found
+
+
+def _track(found: Described, told: dict[int, list[wire.Value]]) -> None:
+    track = found.tracks.setdefault(wire.whole(told, 1), Track())
+    track.parent = wire.whole(told, 5, track.parent)
+    for name in (2, 10, 13):  # of several ways to name it
+        track.name = wire.text(told, name) or track.name
+    track.description = wire.text(told, 14) or track.description
+    for data in wire.inner(told, 3):
+        track.pid = _process(found, wire.message(data))
+    for data in wire.inner(told, 4):
+        track.pid, track.tid = _thread(found, wire.message(data))
+    for data in wire.inner(told, 8):
+        counter = wire.message(data)
+        unit = wire.text(counter, 6) or _UNITS.get(wire.whole(counter, 3), "")
+        track.counter = Counter(unit, wire.signed(wire.whole(counter, 4)) or 1, wire.whole(counter, 5) != 0)
+
+
+def _process(found: Described, told: dict[int, list[wire.Value]]) -> int:
+    pid = _int32(wire.whole(told, 1))
+    command = wire.texts(told, 2)
+    if command:
+        found.commands[pid] = shlex.join(command)
+    name = wire.text(told, 6) or (command[0] if command else None)
+    if name:
+        found.processes[pid] = name
+    return pid
+
+
+def _thread(found: Described, told: dict[int, list[wire.Value]]) -> tuple[int, int]:
+    pid, tid = _int32(wire.whole(told, 1)), wire.signed(wire.whole(told, 2))
+    if name := wire.text(told, 5):
+        found.threads[pid, tid] = name
+    return pid, tid
+
+
+def _tree(found: Described, told: dict[int, list[wire.Value]]) -> None:
+    for data in wire.inner(told, 1):
+        process = wire.message(data)
+        pid, command = _int32(wire.whole(process, 1)), wire.texts(process, 3)
+        found.parents[pid] = _int32(wire.whole(process, 2))
+        if command:
+            found.commands.setdefault(pid, shlex.join(command))
+            found.processes.setdefault(pid, command[0])
+    for data in wire.inner(told, 2):
+        thread = wire.message(data)
+        if name := wire.text(thread, 2):
+            found.threads.setdefault((_int32(wire.whole(thread, 3)), _int32(wire.whole(thread, 1))), name)
+
+
+def _int32(value: int) -> int:
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value

@@ -1,0 +1,115 @@
+"""Tables of warplens's own, from the events of their category: what is in their annotations goes back to where it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warplens.importers.nsys.calls import enclosing
+from warplens.importers.nsys.taken import join, numbered
+from warplens.importers.perfetto.details import Column, coded
+from warplens.importers.perfetto.own import Kind
+from warplens.importers.perfetto.slices import Context, Ints
+from warplens.importers.perfetto.trace import INSTANT
+from warplens.model.tables import TABLES
+from warplens.model.tables import Column as TableColumn
+from warplens.spool import desk
+
+_OF_TRACK = ("device", "context", "stream")
+_NOTHING: dict[str, Any] = {"bool": False, "dict": "", "string": ""}
+_NESTED = ("depth", "parent")
+
+
+def write(context: Context) -> None:
+    """Write all tables that the trace has events of; API calls first, so that what they started finds them."""
+    kinds = sorted(context.own.kinds.items(), key=lambda item: (item[1].table != "cuda_api", item[1].table == "collectives"))
+    for category, kind in kinds:
+        number = context.trace.number(category)
+        both = np.concatenate((context.begins, context.instants))
+        mine = both[context.trace.events["category"][both] == number]
+        if len(mine):
+            _write(context, kind, mine[np.argsort(mine)])
+
+
+def _write(context: Context, kind: Kind, rows: Ints) -> None:
+    rows = context.sorted(rows)
+    process, start, end = context.place("process", rows), context.time[rows], context.end[rows]
+    end = np.where(context.trace.events["type"][rows] == INSTANT, start, end)
+    ids, table = numbered(process), TABLES[kind.table]
+    made: dict[str, Any] = {"id": ids, "process": process, "start": start, "end": end}
+    names = {column.name for column in table.columns}
+    if "thread" in names:
+        thread = context.place("thread", rows)
+        made["thread"] = pa.array(thread, pa.int64(), mask=thread < 0)
+    about = [None if place is None else place.about for place in context.places.of]
+    for name in _OF_TRACK:
+        if name in names:
+            of_track = np.array([told.get(name, -1) if told else -1 for told in about], np.int64)[context.trace.events["track"][rows]]
+            made[name] = pa.array(of_track, pa.int64(), mask=of_track < 0)
+    if kind.name is not None:
+        made[kind.name] = coded(context.trace.events["name"][rows], context.trace.texts)
+    for column in table.columns:
+        told = context.details.of(rows, column.name.replace("_", " "))
+        if told is not None:
+            made[column.name] = _values(told, column)
+    if "correlation" in made:
+        _called(context, kind, made, process, ids, names)
+    if "range" in names and "thread" in names:
+        around = enclosing(context.ranges, context.place("thread", rows), start)
+        made["range"] = pa.array(around, pa.int64(), mask=around < 0)
+    if names.issuperset(_NESTED):
+        depth, parent = desk.nest(*(np.ascontiguousarray(values) for values in (context.place("thread", rows), start, end)))
+        made["depth"], made["parent"] = depth, pa.array(np.where(parent < 0, 0, ids[parent]), pa.int64(), mask=parent < 0)
+    context.write(kind.table, {column.name: _fitting(made.get(column.name), column, len(rows)) for column in table.columns})
+
+
+def _called(context: Context, kind: Kind, made: dict[str, Any], process: Ints, ids: Ints, names: set[str]) -> None:
+    """Let what has a number of an API call find the call by it."""
+    correlation = made["correlation"].fill_null(0).to_numpy(zero_copy_only=False)
+    keys = join(process, correlation)
+    if kind.table == "cuda_api":
+        order = np.argsort(keys, kind="stable")
+        kept = order[correlation[order] != 0]
+        context.calls = {"key": keys[kept], "id": ids[kept]}
+    elif "api" in names and len(context.calls.get("key", ())):
+        known = context.calls["key"]
+        place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        found = (known[place] == keys) & (correlation != 0)
+        made["api"] = pa.array(context.calls["id"][place], pa.int64(), mask=~found)
+
+
+def _values(told: Column, column: TableColumn) -> pa.Array:
+    if column.type in ("dict", "string"):
+        return told.texts()
+    if column.type == "bool":
+        return told.bools()
+    if column.type == "float64":
+        return told.reals()
+    return told.unsigned() if column.type.startswith("uint") else told.ints()
+
+
+def _fitting(values: Any, column: TableColumn, size: int) -> Any:
+    """Return the values of a column, with something in place of nulls where it may have none."""
+    from warplens.report.schema import field
+
+    wanted = field(column).type
+    if values is None:
+        values = pa.nulls(size, wanted if not pa.types.is_dictionary(wanted) else pa.string())
+    array = values if isinstance(values, pa.Array) else pa.array(values)
+    if not column.nullable and array.null_count:
+        plain = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+        array = plain.fill_null(pa.scalar(_NOTHING.get(column.type, 0), plain.type))
+    if pa.types.is_dictionary(wanted) and not pa.types.is_dictionary(array.type):
+        return array.cast(pa.string()).dictionary_encode()
+    if pa.types.is_integer(array.type) and pa.types.is_integer(wanted) and array.type != wanted:
+        return _narrowed(array, wanted)
+    return array
+
+
+def _narrowed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    there: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    numbers = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False).astype(wanted.to_pandas_dtype())
+    return pa.array(numbers, wanted, mask=~there)

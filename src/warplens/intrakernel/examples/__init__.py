@@ -1,0 +1,1 @@
+"""The example kernel in each language: what `python -m warplens.intrakernel.example` runs, by the language's `example`."""

@@ -1,0 +1,77 @@
+"""The tables of what a framework says of itself: its operations, its collectives, what its allocator did."""
+
+from __future__ import annotations
+
+from warplens.model.table import PROCESS, THREAD, Column, Table, time
+
+_ID = Column("id", "int64", "Unique in its table; ids grow with start within a process.")
+_WITHIN = Column(
+    "range", "int64", "Id of the innermost operation or NVTX push/pop range of the thread that encloses its begin.", nullable=True
+)
+
+OPS = Table(
+    "ops",
+    "Operations of a framework, e.g. `aten::mm`; each is a row of `nvtx_ranges` in the domain `pytorch` too.",
+    (
+        Column("range", "int64", "Its id in `nvtx_ranges`."),
+        PROCESS,
+        THREAD,
+        time("start", "Begin."),
+        time("end", "End."),
+        Column("name", "dict", "What the framework calls it."),
+        Column("sequence", "int64", "The framework's number that a forward operation shares with its backward operations.", nullable=True),
+        Column("forward", "int64", "Of a backward operation: `range` of the forward operation that it belongs to.", nullable=True),
+        Column("backward", "bool", "True: it belongs to the backward pass.", nullable=True),
+        Column("external", "int64", "The framework's number of it: `External id`.", nullable=True),
+        Column("shapes", "dict", "Shapes of its inputs, as JSON text: `[[64,512],[512]]`.", nullable=True),
+        Column("types", "dict", "Types of its inputs, as JSON text.", nullable=True),
+        Column("stack", "int64", "Innermost frame of the call: key of `frames`.", nullable=True),
+    ),
+    ("process", "start"),
+    happens=True,
+)
+COLLECTIVES = Table(
+    "collectives",
+    "Collective operations, with what was asked for: communication between the ranks of a group.",
+    (
+        _ID,
+        PROCESS,
+        time("start", "Begin on the GPU; where that is not known, on the host."),
+        time("end", "End there."),
+        Column("kernel", "int64", "Id of its kernel in `kernels`.", nullable=True),
+        Column("range", "int64", "Id of the range in `nvtx_ranges` that it was started in.", nullable=True),
+        Column("name", "dict", "`all_reduce`, `all_gather`, `send`, …"),
+        Column("group", "dict", "Name of the process group.", nullable=True),
+        Column("group_size", "int32", "Ranks in it.", nullable=True),
+        Column("sequence", "int64", "Number of the operation within its group: the same on all of its ranks.", nullable=True),
+        Column("bytes_in", "int64", "What the rank gave.", nullable=True, unit="bytes"),
+        Column("bytes_out", "int64", "What the rank got.", nullable=True, unit="bytes"),
+        Column("elements_in", "int64", "Elements that it gave.", nullable=True),
+        Column("elements_out", "int64", "Elements that it got.", nullable=True),
+        Column("type", "dict", "Type of the elements, e.g. `BFloat16`.", nullable=True),
+        Column("peers", "dict", "Ranks of the group, as JSON text; of a long list, as the framework cut it.", nullable=True),
+    ),
+    ("process", "start"),
+    happens=True,
+)
+TENSOR_MEMORY = Table(
+    "tensor_memory",
+    "What the allocator of a framework gave to tensors and took back; `gpu_memory` is what CUDA gave to the allocator.",
+    (
+        _ID,
+        PROCESS,
+        THREAD,
+        time("start", "When."),
+        Column("device", "int32", "CUDA's number of the device; null: memory of the CPU.", nullable=True),
+        Column("device_type", "dict", "`CPU`, `CUDA`, …"),
+        Column("address", "uint64", "Address."),
+        Column("bytes", "int64", "How much; negative: it was freed.", unit="bytes"),
+        Column("allocated", "int64", "What tensors have on the device after it.", nullable=True, unit="bytes"),
+        Column("reserved", "int64", "What the allocator has on the device after it.", nullable=True, unit="bytes"),
+        _WITHIN,
+    ),
+    ("process", "start"),
+    happens=True,
+)
+
+FRAMEWORK_TABLES: tuple[Table, ...] = (OPS, COLLECTIVES, TENSOR_MEMORY)

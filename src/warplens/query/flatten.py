@@ -1,0 +1,86 @@
+"""Nested intervals as one row of disjoint pieces: at each moment the innermost one, which is the one that began last."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.spool import desk
+
+Times = npt.NDArray[np.int64]
+
+
+def outermost(start: Times, end: Times) -> tuple[Times, Times, Times]:
+    """Return row, start and end of the pieces that remain where each interval gives way to those before it; all sorted by start."""
+    reach = np.maximum.accumulate(end) if len(end) else end
+    first = start.copy()
+    first[1:] = np.maximum(start[1:], reach[:-1])
+    rows = np.flatnonzero(first < end)
+    return rows, first[rows], end[rows]
+
+
+def innermost(start: Times, end: Times) -> tuple[Times, Times, Times]:
+    """Return row, start and end of the pieces, sorted by start; so are the intervals, of those that begin together the longer first.
+
+    Where intervals cross, what began later hides what began before, as long as it lasts.
+    """
+    kept = np.flatnonzero(start < end)
+    first, last = start[kept], end[kept]
+    if not len(first):
+        return kept, first, last
+    depth, parent = desk.nest(np.zeros(len(first), np.int64), first, last)
+    if np.any(crossed := _crossed(first, last, depth, parent)):
+        last[crossed] = _cut(first[crossed], last[crossed])
+        _, parent = desk.nest(np.zeros(len(first), np.int64), first, last)
+    # What shows of an interval lies before each of its children, and behind the last one.
+    order = np.argsort(parent, kind="stable")
+    above = parent[order]
+    follows = np.zeros(len(order), bool)
+    follows[1:] = above[1:] == above[:-1]
+    begin = np.where(above >= 0, first[above], 0)
+    begin[1:] = np.where(follows[1:], last[order[:-1]], begin[1:])
+    inner = above >= 0
+    tail = first.copy()
+    final = np.flatnonzero(inner & ~np.append(follows[1:], False))
+    tail[above[final]] = last[order[final]]
+    rows = np.concatenate((above[inner], np.arange(len(first))))
+    starts = np.concatenate((begin[inner], tail))
+    ends = np.concatenate((first[order[inner]], last))
+    some = np.flatnonzero(starts < ends)
+    some = some[np.argsort(starts[some], kind="stable")]
+    return kept[rows[some]], starts[some], ends[some]
+
+
+def _crossed(start: Times, end: Times, depth: npt.NDArray[np.int32], parent: Times) -> npt.NDArray[np.bool_]:
+    """Return which intervals belong to a heap of overlapping ones in which some end within another that began in them."""
+    active = np.arange(len(start)) - np.searchsorted(np.sort(end), start, side="right")
+    odd = (depth != np.where(parent >= 0, depth[parent] + 1, 0)) | (active != depth)
+    reach = np.maximum.accumulate(end)
+    heap = np.cumsum(np.append(False, start[1:] >= reach[:-1]))
+    some = np.zeros(int(heap[-1]) + 1, bool)
+    some[heap[odd]] = True
+    return np.asarray(some[heap], bool)
+
+
+def _cut(start: Times, end: Times) -> Times:
+    """Return ends that make them nest: of one that is outlived by another, the begin of that."""
+    last = end.tolist()
+    open_: list[int] = []
+    for row, (begin, finish) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        while open_ and last[open_[-1]] <= begin:
+            open_.pop()
+        while open_ and last[open_[-1]] < finish:
+            last[open_.pop()] = begin
+        open_.append(row)
+    return np.array(last, np.int64)
+
+
+def outlived(start: Times, end: Times) -> npt.NDArray[np.bool_]:
+    """Return which intervals end within another that began in them; they come as for `innermost`."""
+    found = np.zeros(len(start), bool)
+    kept = np.flatnonzero(start < end)
+    first, last = start[kept], end[kept]
+    if len(kept):
+        crossed = _crossed(first, last, *desk.nest(np.zeros(len(first), np.int64), first, last))
+        found[kept[crossed]] = _cut(first[crossed], last[crossed]) != last[crossed]
+    return found

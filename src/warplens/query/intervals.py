@@ -1,0 +1,87 @@
+"""Interval algebra on NumPy arrays: unions and gaps of half-open intervals [start, end), computed by the native library."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.spool import desk
+
+Times = npt.NDArray[np.int64]
+
+
+def union(start: npt.ArrayLike, end: npt.ArrayLike) -> tuple[Times, Times]:
+    """Return the union as disjoint intervals sorted by start; touching ones are joined, empty ones vanish. Any order goes in."""
+    first, last = _times(start), _times(end)
+    if len(first) != len(last):
+        raise ValueError(f"{len(first)} starts but {len(last)} ends")
+    if len(first) > 1 and np.any(first[1:] < first[:-1]):
+        order = np.argsort(first, kind="stable")
+        first, last = first[order], last[order]
+    return desk.unite(first, last)
+
+
+def covered(start: npt.ArrayLike, end: npt.ArrayLike) -> int:
+    """Return the length of the union, ns: time counts once however many intervals cover it."""
+    first, last = union(start, end)
+    return int((last - first).sum())
+
+
+def gaps(start: npt.ArrayLike, end: npt.ArrayLike, begin: int, finish: int) -> tuple[Times, Times]:
+    """Return what of [begin, finish) no interval covers, sorted."""
+    if finish <= begin:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    first, last = union(start, end)
+    inside = (last > begin) & (first < finish)
+    first, last = np.clip(first[inside], begin, finish), np.clip(last[inside], begin, finish)
+    starts, ends = np.concatenate(([begin], last)), np.concatenate((first, [finish]))
+    some = ends > starts
+    return starts[some].astype(np.int64), ends[some].astype(np.int64)
+
+
+def intersection(start: Times, end: Times, other_start: Times, other_end: Times) -> tuple[Times, Times]:
+    """Return what lies in both of two unions (disjoint intervals, sorted, as `union` returns them), sorted."""
+    first = np.searchsorted(other_end, start, "right")
+    behind = np.searchsorted(other_start, end, "left")
+    number = np.maximum(behind - first, 0)
+    mine = np.repeat(np.arange(len(start)), number)
+    theirs = np.arange(len(mine)) - np.repeat(np.cumsum(number) - number - first, number)
+    return np.maximum(start[mine], other_start[theirs]), np.minimum(end[mine], other_end[theirs])
+
+
+class Cover:
+    """A union of intervals that says how much of it lies within others, each answer in a few steps."""
+
+    def __init__(self, start: npt.ArrayLike, end: npt.ArrayLike) -> None:
+        self.start, self.end = union(start, end)
+        self._sums = np.concatenate(([0], np.cumsum(self.end - self.start)))
+
+    @property
+    def total(self) -> int:
+        """Length of the union, ns."""
+        return int(self._sums[-1])
+
+    def before(self, times: Times) -> Times:
+        """Return how much of the union lies before each time, ns."""
+        index = np.searchsorted(self.start, times, "right")
+        last = np.append(self.end, np.iinfo(np.int64).min)[index - 1]  # of the interval that begins last; none: behind the others
+        over = np.where(index > 0, np.maximum(last - times, 0), 0)
+        return np.asarray(self._sums[index] - over, np.int64)
+
+    def within(self, begin: Times, end: Times) -> Times:
+        """Return how much of the union lies in each [begin, end), ns; 0 where the end comes first."""
+        return self.before(np.maximum(begin, end)) - self.before(begin)
+
+    def both(self, other: Cover) -> Cover:
+        """Return what lies in both."""
+        return Cover(*intersection(self.start, self.end, other.start, other.end))
+
+    def without(self, other: Cover) -> Cover:
+        """Return what of this one the other does not cover."""
+        if not len(self.start):
+            return self
+        return self.both(Cover(*gaps(other.start, other.end, int(self.start[0]), int(self.end[-1]))))
+
+
+def _times(values: npt.ArrayLike) -> Times:
+    return np.ascontiguousarray(values, np.int64)

@@ -1,0 +1,73 @@
+"""The tables `samples` and `thread_states`: what threads were seen to do, and when they could."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warplens.report import schema, texts
+from warplens.report.chosen import LATEST
+from warplens.report.cpu.chosen import NONE, Chosen
+from warplens.report.cpu.frames import Frames
+from warplens.report.cpu.reasons import Reasons
+from warplens.report.place import Place
+from warplens.report.words import labelled
+
+PYTHON, NATIVE = 1, 2
+SAMPLES = (PYTHON, NATIVE)
+RUNNING, RUNNABLE, BLOCKED = 1, 2, 3
+STATES = (RUNNING, RUNNABLE, BLOCKED)
+_KINDS = {PYTHON: "python", NATIVE: "native"}
+_STATES = {RUNNING: "running", RUNNABLE: "runnable", BLOCKED: "blocked"}
+_ON_CPU, _GIL, _LATE, _CUT = 0x01, 0x02, 0x04, 0x08
+_SAMPLED = 0x01
+
+
+def samples(chosen: Chosen, place: Place, frames: Frames) -> Iterator[pa.Table]:
+    """Return the rows of `samples`."""
+    tasks = texts.Names(place.strings, texts.plain)
+    for _, found, columns in chosen.groups():
+        kind, flags = found["domain"], found["flags"]
+        native = kind == NATIVE
+        count = found["count"].astype(np.int64)
+        interval = np.minimum(found["interval"].astype(np.uint64), LATEST).astype(np.int64)
+        (task,) = tasks.columns(found["name"])
+        columns |= {
+            "kind": labelled(kind, _KINDS),
+            "count": pa.array(count),
+            "weight": pa.array(np.where(interval > LATEST // np.maximum(count, 1), LATEST, count * interval)),
+            "on_cpu": pa.array(native | _flag(flags, _ON_CPU)),
+            "gil": pa.array(_flag(flags, _GIL), mask=native),
+            "cpu": _cpu(found["cpu"]),
+            "stack": frames.stacks(found["stack"]),
+            "task": task,
+            "late": pa.array(_flag(flags, _LATE), mask=~native),
+            "cut": pa.array(_flag(flags, _CUT)),
+        }
+        yield schema.build("samples", columns)
+
+
+def thread_states(chosen: Chosen, reasons: Reasons) -> Iterator[pa.Table]:
+    """Return the rows of `thread_states`."""
+    reasons.finish()
+    for rows, found, columns in chosen.groups():
+        state = found["domain"]
+        columns |= {
+            "state": labelled(state, _STATES),
+            "cpu": _cpu(found["cpu"]),
+            "exact": pa.array(~_flag(found["flags"], _SAMPLED)),
+            "reason": reasons.column(rows, state == BLOCKED),
+        }
+        yield schema.build("thread_states", columns)
+
+
+def _flag(flags: npt.NDArray[np.uint8], flag: int) -> npt.NDArray[np.bool_]:
+    on: npt.NDArray[np.bool_] = (flags & flag) != 0
+    return on
+
+
+def _cpu(cpu: npt.NDArray[np.uint32]) -> pa.Array:
+    return pa.array(cpu.astype(np.int32), mask=(cpu == NONE) | (cpu > 0x7FFFFFFF))

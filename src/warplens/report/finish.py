@@ -1,0 +1,155 @@
+"""Finishes a recording: its spool becomes a part of a report, once, whatever interrupts it. Before that, snapshots."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pyarrow as pa
+
+from warplens.errors import ReportError
+from warplens.handover import pending as pendings
+from warplens.handover import spool_files
+from warplens.report import generations
+from warplens.report import manifest as manifests
+from warplens.report.build import Builder, Progress, Timings
+from warplens.report.index import building as indexing
+from warplens.report.manifest import Manifest
+from warplens.report.writer import PartWriter
+
+
+def finish(
+    source: pendings.Pending | str | os.PathLike[str],
+    report: str | os.PathLike[str],
+    *,
+    keep_raw: bool = False,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+) -> Manifest:
+    """Make the recording `source` (what `begin` returned, or a spool directory) a part of `report`.
+
+    Right however often it is called, by how many commands at once, and wherever it was interrupted before: the manifest,
+    written last, is what makes the part exist; the spool goes only after it. `progress` hears a stage and how far it is.
+    Raises ReportError; the spool is then untouched and the next command that opens the report tries again.
+    """
+    directory = Path(report)
+    note = source if isinstance(source, pendings.Pending) else _adopt(Path(source), directory)
+    with pendings.locked(note) as mine:
+        committed = manifests.path_of(directory, note.id)
+        there = manifests.read(committed) if committed.exists() else None
+        if there is not None and (there.snapshot is None or not mine):
+            if mine:
+                _clean(note, directory, [])
+            return there
+        if not mine:
+            raise ReportError(f"{note.path} is gone, {committed} is not there: somebody removed the recording")
+        spool = _spool(note, directory)
+        try:
+            with PartWriter(directory, note.id, note.host) as part:
+                builder = Builder(part, spool, note.job, progress, timings or Timings())
+                facts = builder.build()
+                with builder.timings.stage("write"):
+                    manifest = part.commit(facts)
+                with builder.timings.stage("index"):
+                    indexing.prepare(directory, manifest, progress)
+        except (OSError, pa.ArrowException) as error:
+            raise _failed(error, directory, spool) from error
+        generations.sweep(directory, _manifests(directory))
+        kept = None if keep_raw or note.keep_raw else builder.unreadable
+        _clean(note, directory, kept)
+        return manifest
+
+
+def snapshot(note: pendings.Pending, report: str | os.PathLike[str] | None = None, *, progress: Progress | None = None) -> Manifest:
+    """Make a part of `report` (default: the note's) of what is recorded by now, while the recording goes on.
+
+    The spool is only read. The next snapshot replaces this one in one step, and so does `finish`; who has the report open keeps
+    what was there. Where the recording was finished meanwhile, that is returned. Raises ReportError; nothing has changed then.
+    """
+    directory = Path(note.report if report is None else report)
+    with pendings.locked(note) as mine:
+        committed = manifests.path_of(directory, note.id)
+        there = manifests.read(committed) if committed.exists() else None
+        if there is not None and (there.snapshot is None or not mine):
+            return there
+        if not mine:
+            raise ReportError(f"the recording {note.id} of {directory} is over: its report is being written")
+        spool = _spool(note, directory)
+        generations.sweep(directory, _manifests(directory))
+        try:
+            with PartWriter(directory, note.id, note.host, snapshot=True) as part:
+                builder = Builder(part, spool, note.job, progress, as_of=time.monotonic_ns())
+                facts = builder.build()
+                manifest = part.commit(facts, snapshot=time.time_ns())
+        except (OSError, pa.ArrowException) as error:
+            raise _failed(error, directory, spool, live=True) from error
+        generations.sweep(directory, _manifests(directory))
+        return manifest
+
+
+def _spool(note: pendings.Pending, report: Path) -> Path:
+    spool = Path(note.spool)
+    if not spool.is_dir():
+        raise ReportError(f"the spool {spool} of {report} is not there; remove {note.path} to give this recording up")
+    return spool
+
+
+def _manifests(report: Path) -> list[Manifest]:
+    return [manifests.read(path) for path in (report / manifests.DIRECTORY).glob("*.json")]
+
+
+def _adopt(spool: Path, report: Path) -> pendings.Pending:
+    name = pendings.safe(spool.resolve().name)
+    known = [note for note in pendings.listed(report) if Path(note.spool).resolve() == spool.resolve()]
+    if known:
+        return known[0]
+    committed = manifests.path_of(report, name)
+    if not spool.is_dir() and not committed.exists():
+        raise ReportError(f"there is no spool directory {spool}")
+    return pendings.adopt(report, spool, name)
+
+
+def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> None:
+    """Move the files in `kept` (None: all) to `raw/`, remove the rest of the spool, and last the note itself.
+
+    Where that is refused the note stays, and whoever opens the report next tries again: the part itself is there.
+    """
+    spool = Path(note.spool)
+    if spool.is_dir():
+        raw = report / "raw" / note.id
+        try:
+            ours = spool_files.files(spool)
+            for path in ours if kept is None else [path for path in kept if path in ours]:
+                raw.mkdir(parents=True, exist_ok=True)
+                shutil.move(path, raw / path.name)  # one by one: whenever it is interrupted, each file is whole in one place
+            spool_files.remove(spool)
+        except OSError:
+            return
+        if spool.parent.name == "spool" and spool.parent.parent.resolve() == report.resolve():
+            _remove_empty(spool.parent)
+    note.path.unlink(missing_ok=True)
+    _remove_empty(note.path.parent)
+
+
+def _remove_empty(directory: Path) -> None:
+    try:
+        directory.rmdir()
+    except OSError:
+        pass
+
+
+def _failed(error: BaseException, report: Path, spool: Path, *, live: bool = False) -> ReportError:
+    """Say what is wrong and what to do. `live`: the recording goes on, only what it is by now could not be written."""
+    again = f"the spool {spool} is untouched: any command that opens {report} finishes it"
+    if live:
+        again = "the recording goes on, and nothing is lost"
+    then = "then try" if live else "then open it"
+    number = getattr(error, "errno", None)
+    if number in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error):
+        return ReportError(f"no space left while writing {report}; free some, {then} again ({again})")
+    if number in (errno.EACCES, errno.EROFS, errno.EPERM):
+        return ReportError(f"cannot write {report}: {error}; make it writable, {then} again ({again})")
+    return ReportError(f"cannot {'write' if live else 'finish'} {report}: {error}; {again}")

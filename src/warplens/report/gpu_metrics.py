@@ -1,0 +1,141 @@
+"""The table `gpu_metrics`: what the launcher sampled of the GPUs, from `gpu_metrics.jsonl` in the spool."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from warplens.handover import untrusted
+from warplens.spool.notes import Note
+from warplens.spool.process import text
+
+FILE = "gpu_metrics.jsonl"
+ROWS_AT_ONCE = 1 << 18
+_LONGEST = 1 << 16
+_MOST_GPUS = 1 << 16
+_THROTTLE = "throttle reasons"
+# NVML's bits; that a GPU has nothing to do is no reason of interest.
+_REASONS = {
+    2: "Clock Setting",
+    4: "Power Cap",
+    8: "Hardware",
+    16: "Sync Boost",
+    32: "Thermal, Driver",
+    64: "Thermal, Hardware",
+    128: "Power Brake",
+    256: "Display Clock",
+    512: "Board Limit",
+    1024: "Reliability",
+}
+
+Columns = dict[str, list[Any]]
+
+
+class GpuMetrics:
+    """Reads the file of one spool directory; there may be none. Nothing in it is trusted."""
+
+    def __init__(self, directory: Path, host: str) -> None:
+        self._path = directory / FILE
+        self._host = host
+        self._metrics: list[tuple[str, str]] = []
+        self._uuids: dict[int, str] = {}
+        self._damaged = 0
+
+    def tables(self, wanted: Callable[[int], bool]) -> Iterator[Columns]:
+        """Yield the columns of `gpu_metrics`, some rows at a time, of the readings at times (ns) that are `wanted`."""
+        reasons = 0
+        rows = self._empty()
+        for time, gpu, values in self._readings():
+            if not wanted(time):
+                continue
+            for (metric, unit), value in zip(self._metrics, values, strict=False):
+                if metric == _THROTTLE:
+                    bits = int(value) if value is not None and 0 <= value < 1 << 32 else 0
+                    reasons |= bits  # a reason is a metric from when it was first seen
+                    for bit, name in _REASONS.items():
+                        if reasons & bit:
+                            self._add(rows, time, gpu, f"Throttled: {name}", "", float(bits & bit != 0))
+                elif value is not None:
+                    self._add(rows, time, gpu, metric, unit, value)
+            if len(rows["start"]) >= ROWS_AT_ONCE:
+                yield rows
+                rows = self._empty()
+        if rows["start"]:
+            yield rows
+
+    def notes(self) -> list[Note]:
+        """What there is to say about the file, once it is read."""
+        if not self._damaged:
+            return []
+        return [Note("warning", "gpu-metrics-damaged", "report", "samples of the GPUs are damaged and left out", self._damaged)]
+
+    def _readings(self) -> Iterator[tuple[int, int, Sequence[float | None]]]:
+        try:
+            with untrusted.lines(self._path, _LONGEST) as lines:
+                head = next(lines, b"")
+                if not self._read_head(head):
+                    self._damaged += bool(head)
+                    return
+                for line in lines:
+                    if not line.endswith(b"\n"):
+                        continue  # being written, or cut off
+                    reading = _reading(line)
+                    if reading is None:
+                        self._damaged += 1
+                    else:
+                        yield reading
+        except OSError:
+            return
+
+    def _read_head(self, line: bytes) -> bool:
+        head = _json(line)
+        if not isinstance(head, Mapping):
+            return False
+        metrics, gpus = head.get("metrics"), head.get("gpus")
+        if not isinstance(metrics, list) or not isinstance(gpus, list):
+            return False
+        for item in metrics:
+            name, unit = item if isinstance(item, list) and len(item) == 2 else ("", "")
+            self._metrics.append((text(name) or "unnamed", text(unit)))
+        for gpu in gpus:
+            if isinstance(gpu, Mapping) and isinstance(gpu.get("gpu"), int):
+                self._uuids[gpu["gpu"]] = text(gpu.get("uuid"))
+        return True
+
+    def _add(self, rows: Columns, time: int, gpu: int, metric: str, unit: str, value: float) -> None:
+        rows["host"].append(self._host)
+        rows["gpu"].append(gpu)
+        rows["uuid"].append(self._uuids.get(gpu) or None)
+        rows["start"].append(time)
+        rows["metric"].append(metric)
+        rows["unit"].append(unit)
+        rows["value"].append(value)
+
+    @staticmethod
+    def _empty() -> Columns:
+        return {name: [] for name in ("host", "gpu", "uuid", "start", "metric", "unit", "value")}
+
+
+def _reading(line: bytes) -> tuple[int, int, Sequence[float | None]] | None:
+    found = _json(line)
+    if not isinstance(found, list) or len(found) != 3:
+        return None
+    time, gpu, values = found
+    if type(time) is not int or not 0 < time < 1 << 62 or type(gpu) is not int or not 0 <= gpu < _MOST_GPUS or not isinstance(values, list):
+        return None
+    return time, gpu, [_number(value) for value in values]
+
+
+def _number(value: object) -> float | None:
+    number = float(value) if isinstance(value, (int, float)) and abs(value) < 1e300 else None
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _json(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,44 @@
+"""The first events of a launch, where no more are wanted (`keep` of its buffer): its pieces know of their own alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warplens.spool.intrakernel import Decoded
+
+
+class Kept:
+    """Holds the pieces of a launch until all were seen; no more events than twice as many as are wanted, and those of a piece."""
+
+    def __init__(self) -> None:
+        self.surplus = 0
+        self._keep = 0
+        self._pieces: list[Decoded] = []
+        self._events = 0
+
+    def add(self, found: Decoded, keep: int) -> None:
+        """Take a piece. `keep`: how many events of the launch are wanted; the same for all of its pieces."""
+        self._keep = keep
+        self.surplus += found.surplus
+        self._pieces.append(found)
+        self._events += len(found.events)
+        if self._events > 2 * keep:
+            self._trim()
+
+    def pieces(self) -> list[Decoded]:
+        """Return the pieces with the events that are wanted."""
+        self._trim()
+        return self._pieces
+
+    def _trim(self) -> None:
+        if self._events <= self._keep:
+            return
+        edges = np.cumsum([0, *(len(piece.events) for piece in self._pieces)])
+        start = np.concatenate([piece.events["start"] for piece in self._pieces])
+        first = np.zeros(len(start), bool)
+        first[np.argsort(start, kind="stable")[: self._keep]] = True
+        for piece, begin, end in zip(self._pieces, edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            piece.events = piece.events[first[begin:end]]
+            piece.units["events"] = np.bincount(piece.events["unit"], minlength=len(piece.units))
+        self.surplus += self._events - self._keep
+        self._events = self._keep

@@ -1,0 +1,59 @@
+"""What the tables of one process share: its keys, its threads, the clock, and a tally of what was odd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warplens.report.chosen import Spans, Times
+from warplens.report.threads import Threads
+from warplens.spool.strings import Strings
+
+ROWS_PER_GROUP = 1 << 18
+
+
+@dataclass
+class Tally:
+    """`damaged`: records with impossible times. `early`: pieces of work that began before their calls did, by `early_ns` at most."""
+
+    damaged: int = 0
+    early: int = 0
+    early_ns: int = 0
+
+
+@dataclass
+class Place:
+    """One process. `first`: the id of the first row of each table; `clock` corrects times of the spool."""
+
+    process: int
+    first: int
+    thread_base: int
+    clock: Callable[[Times], Times]
+    strings: Strings
+    spans: Spans
+    threads: Threads
+    tally: Tally = field(default_factory=Tally, kw_only=True)
+
+    def ids(self, rows: slice) -> dict[str, pa.Array]:
+        """Return the first columns of some rows."""
+        count = rows.stop - rows.start
+        return {
+            "id": pa.array(np.arange(self.first + rows.start, self.first + rows.stop, dtype=np.int64)),
+            "process": pa.array(np.full(count, self.process, np.int64)),
+        }
+
+
+def groups(count: int) -> Iterator[slice]:
+    """Return the rows that are made and written at once."""
+    for begin in range(0, count, ROWS_PER_GROUP):
+        yield slice(begin, min(begin + ROWS_PER_GROUP, count))
+
+
+def ordered(kept: npt.NDArray[np.bool_], start: Times) -> npt.NDArray[np.int64]:
+    """Return the numbers of the records that are kept, in order of start."""
+    found = np.flatnonzero(kept)
+    return found[np.argsort(start[found], kind="stable")]

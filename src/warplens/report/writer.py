@@ -1,0 +1,234 @@
+"""Writes one part of a report: a Parquet file per table under a temporary name, then the manifest."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warplens.handover import pending
+from warplens.model.cpu_tables import CPU_TABLES
+from warplens.model.cuda_tables import CUDA_TABLES
+from warplens.model.framework_tables import FRAMEWORK_TABLES
+from warplens.model.intrakernel_tables import INTRAKERNEL_TABLES
+from warplens.model.parallel_tables import PARALLEL_TABLES
+from warplens.model.tables import TABLES
+from warplens.report import generations, schema
+from warplens.report import manifest as manifests
+
+PROCESSES_PER_PART = 1 << 16
+THREADS_PER_PROCESS = 1 << 24
+RANGES_PER_PROCESS = 1 << 32
+_VALUES = ("payload_int", "payload_float", "value_int", "value_float", "data", "json")
+# Of large tables: nearly sorted, and without few distinct values.
+_DELTAS = ("id", "start", "end", "parent", "event", "api", "correlation", "range", "stack", "launch", "unit")
+_EVENTS = (*CUDA_TABLES, *CPU_TABLES, *FRAMEWORK_TABLES, *PARALLEL_TABLES, *INTRAKERNEL_TABLES)
+_LARGE = {"payloads", *(table.name for table in _EVENTS if table.happens)}
+_STATISTICS = ("id", "process", "start", "end", "unfinished", "inherited", "clipped", "launch", "unit")  # what row groups are picked by
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a manifest says about a run, beside its tables."""
+
+    id: str
+    host: str
+    boot_id: str
+    job: str | None = None
+    command: Sequence[str] = ()
+    origin: int = 0
+    end: int = 0
+    realtime_offset: int = 0
+    exit_status: int | None = None
+    clock: str = "monotonic"
+    sources: Mapping[str, Any] | None = None
+
+
+class PartWriter:
+    """Collects the tables of one part; nothing is visible to readers before `commit`. A `snapshot` has files of its own."""
+
+    def __init__(self, report: str | os.PathLike[str], part_id: str, host: str, *, snapshot: bool = False) -> None:
+        self.report = Path(report)
+        self.id = part_id
+        self.host = pending.safe(host)
+        (self.report / manifests.DIRECTORY).mkdir(parents=True, exist_ok=True)
+        self.part = _claim(self.report, part_id)
+        self._generation = generations.next_number(self.report, self.host, self.part) if snapshot else 0
+        self._more_parts: list[int] = []
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        self._files: dict[str, BinaryIO] = {}
+        self._rows: dict[str, int] = {}
+        if snapshot:
+            self._writer(generations.FIRST)
+
+    @property
+    def first_process(self) -> int:
+        """The first process key that belongs to this part."""
+        return self.part * PROCESSES_PER_PART
+
+    def key(self, number: int) -> int:
+        """Return the key of the part's process `number`; a part with very many processes claims more numbers."""
+        block, within = divmod(number, PROCESSES_PER_PART)
+        while block > len(self._more_parts):
+            self._more_parts.append(_claim(self.report, f"{self.id}+{len(self._more_parts) + 1}"))
+        return (self._more_parts[block - 1] if block else self.part) * PROCESSES_PER_PART + within
+
+    def write(self, table: str, rows: pa.Table | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """Append rows as one row group (Arrow table, columns or row dictionaries)."""
+        data = rows if isinstance(rows, pa.Table) else schema.build(table, rows)
+        if data.num_rows:
+            self._writer(table).write_table(data, row_group_size=max(data.num_rows, 1))
+        self._rows[table] = self._rows.get(table, 0) + data.num_rows
+
+    def commit(self, facts: Facts, snapshot: int | None = None) -> manifests.Manifest:
+        """Finish every file, give it its name, and write the manifest: now the part exists. `snapshot`: as in the manifest."""
+        tables = {}
+        for name in TABLES:
+            if name in self._writers:
+                self._writers[name].close()
+                self._files[name].flush()
+            else:
+                self._open(name).write(_empty(name))
+            if self._rows.get(name):  # an empty file is for other tools: forty trips to the disk are not worth its surviving a power cut
+                os.fsync(self._files[name].fileno())
+            self._files.pop(name).close()
+            self._temporary(name).replace(self.report / self._file(name))
+            tables[name] = {"file": self._file(name), "rows": self._rows.get(name, 0)}
+        self._writers = {}
+        manifest = manifests.Manifest(
+            part=self.part,
+            id=self.id,
+            host=facts.host,
+            boot_id=facts.boot_id,
+            job=facts.job,
+            command=list(facts.command),
+            origin=facts.origin,
+            end=facts.end,
+            realtime_offset=facts.realtime_offset,
+            exit_status=facts.exit_status,
+            clock=facts.clock,
+            sources=dict(facts.sources or {}),
+            tables=tables,
+            snapshot=snapshot,
+        )
+        manifests.write(self.report, manifest)
+        return manifest
+
+    def abandon(self) -> None:
+        """Remove what was written under temporary names; the claimed number stays with this part."""
+        for writer in self._writers.values():
+            try:
+                writer.close()
+            except (OSError, pa.ArrowException):
+                pass  # a full disk fails again here; the file goes anyway
+        for name, file in self._files.items():
+            try:
+                file.close()
+            except OSError:
+                pass
+            self._temporary(name).unlink(missing_ok=True)
+        self._writers, self._files = {}, {}
+
+    def __enter__(self) -> PartWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is not None:
+            self.abandon()
+
+    def _file(self, table: str) -> str:
+        return generations.file_name(table, self.host, self.part, self._generation)
+
+    def _temporary(self, table: str) -> Path:
+        return self.report / f"{self._file(table)}.tmp"
+
+    def _writer(self, table: str) -> pq.ParquetWriter:
+        writer = self._writers.get(table)
+        if writer is None:
+            writer = open_parquet(self._open(table), table)
+            self._writers[table] = writer
+        return writer
+
+    def _open(self, table: str) -> BinaryIO:
+        path = self._temporary(table)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._files[table] = open(path, "wb")  # noqa: SIM115 - closed by commit or abandon
+        return self._files[table]
+
+
+def open_parquet(file: BinaryIO | Path, table: str) -> pq.ParquetWriter:
+    """Open a Parquet file for a table of the model, with the encodings that suit its columns."""
+    wanted = schema.schema(table)
+    large = table.startswith("nvtx") or table in _LARGE
+    deltas = [item.name for item in wanted if item.name in _DELTAS and pa.types.is_integer(item.type)] if large else []
+    plain = [*deltas, *_VALUES] if large else []
+    return pq.ParquetWriter(
+        file,
+        wanted,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[name for name in wanted.names if name not in plain],
+        column_encoding=dict.fromkeys(deltas, "DELTA_BINARY_PACKED") or None,
+        write_statistics=[name for name in wanted.names if name in _STATISTICS] if large else True,
+    )
+
+
+@cache
+def _empty(table: str) -> bytes:
+    """Return the file of a table without rows: most are, in each of the reports that a process makes."""
+    file = io.BytesIO()
+    open_parquet(file, table).close()
+    return file.getvalue()
+
+
+def write_part(
+    report: str | os.PathLike[str], facts: Facts, tables: Mapping[str, pa.Table | Mapping[str, Any] | Sequence[Mapping[str, Any]]]
+) -> manifests.Manifest:
+    """Write whole tables as one part. Keys must already be those of the part: 0, 1, … in a report's first part."""
+    with PartWriter(report, facts.id, facts.host) as part:
+        for name, rows in tables.items():
+            part.write(name, rows)
+        return part.commit(facts)
+
+
+def _claim(report: Path, part_id: str) -> int:
+    """Return the number of a part: the one it claimed before it was interrupted, or the next free one."""
+    folder = report / manifests.DIRECTORY
+    name = f"{part_id}.json"
+    for path in folder.glob("part-*"):
+        digits = path.name.removeprefix("part-")
+        if digits.isdigit() and path.read_text(encoding="utf-8").strip() == name:
+            return int(digits)
+    number = 0
+    while True:
+        path = folder / f"part-{number}"
+        if not path.exists():
+            # Linked into place with its text in it, so that a killed finisher never leaves an empty claim.
+            temporary = folder / f".{part_id}.{os.getpid()}.claim"
+            temporary.write_text(name + "\n", encoding="utf-8")
+            try:
+                _create(temporary, path)
+                return number
+            except FileExistsError:
+                pass
+            finally:
+                temporary.unlink(missing_ok=True)
+        number += 1
+
+
+def _create(temporary: Path, path: Path) -> None:
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(temporary.read_text(encoding="utf-8"))

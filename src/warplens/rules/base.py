@@ -1,0 +1,93 @@
+"""The contract of a rule: one file in `checks`, one function, a list of findings.
+
+A rule is `rules/checks/<name>.py` with
+
+    LINK: str                                   where the fix is explained
+    def check(report: Report, selection: Selection, *, opts...) -> list[Finding]
+
+An empty list says: looked, and found nothing. A report without the data raises MissingData with the words that follow "the report"
+(`does not contain CUDA data.`): the rule is then *not judged*, never fine. A rule states costs by interval algebra over the rows that
+it names: `bound` is time that no fix of this can win more than; `estimate` what a fix is expected to win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+Severity = Literal["high", "medium", "low", "info"]
+Confidence = Literal["high", "medium", "low"]
+SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low", "info")
+_HIGH, _MEDIUM = 0.10, 0.02  # share of the selected time that the bound is
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A row to jump to: `table` and `id` (null where a table has no ids), its times (ns, the report's clock), what it is, and figures."""
+
+    table: str
+    id: int | None
+    start: int
+    end: int
+    text: str
+    process: int | None = None
+    thread: int | None = None
+    device: int | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that costs time.
+
+    `subject` is what it is about, in words that are the same in the next recording (a kernel's name, `GPU 0`): rule and subject together
+    are what `warplens diff` compares. `bound`, `estimate`: ns of the run's wall time, null where it has no cost in time (then it is
+    `info`, or the severity is given). `occurrences`: how many times; `evidence` holds the most expensive of them.
+    """
+
+    rule: str
+    subject: str
+    title: str
+    cause: str
+    fix: str
+    evidence: tuple[Evidence, ...]
+    occurrences: int
+    bound: int | None = None
+    estimate: int | None = None
+    confidence: Confidence = "high"
+    severity: Severity | None = None
+    link: str = ""
+    wrong_when: str = ""
+
+    def __post_init__(self) -> None:
+        if self.bound is not None and self.estimate is not None and not 0 <= self.estimate <= self.bound:
+            raise ValueError(f"{self.rule}: the estimate {self.estimate} is not between 0 and the bound {self.bound}")
+        if self.bound is None and self.estimate is not None:
+            raise ValueError(f"{self.rule}: an estimate needs a bound")
+
+
+class Check(Protocol):
+    """What `check` in each unit is."""
+
+    def __call__(self, report: Report, selection: Selection, **options: Any) -> list[Finding]:
+        """Return what it finds, most expensive first; MissingData where the report cannot tell."""
+        ...
+
+
+def most(evidence: Iterable[Evidence], number: int = 50) -> tuple[Evidence, ...]:
+    """Return the longest of the rows, longest first."""
+    return tuple(sorted(evidence, key=lambda row: (row.start - row.end, row.start))[:number])
+
+
+def graded(finding: Finding, span: int) -> Severity:
+    """Return how much a finding matters in a run of `span` ns: its own severity, else by the share of the run that it bounds."""
+    if finding.severity is not None:
+        return finding.severity
+    if finding.bound is None:
+        return "info"
+    part = finding.bound / span if span > 0 else 0.0
+    return "high" if part >= _HIGH else "medium" if part >= _MEDIUM else "low"

@@ -1,0 +1,41 @@
+"""The finding about copies and memsets that make the host wait: which calls, and what they cost; each rule words it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from warplens.model.words import duration
+from warplens.rules.base import Finding
+from warplens.rules.gpus import gpus, span
+from warplens.rules.host_calls import Calls, Cost, calls, cost, evidence, severity
+from warplens.rules.lines import located
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+
+def blocked(
+    report: Report,
+    selection: Selection,
+    condition: str,
+    table: str,
+    words: Callable[[Calls, Cost], tuple[str, str, str, str, str]],
+    *,
+    rows: int,
+    least: float,
+) -> list[Finding]:
+    """Return the finding about the calls of a table that meet an SQL condition; none where they cost less than `least` percent.
+
+    `words` returns rule, subject, title (how long the host waited is put behind it), cause and fix.
+    """
+    whole = span(report, selection)
+    found = calls(report, selection, condition, table)
+    spent = cost(found, gpus(report, selection))
+    if spent.bound == 0 or spent.bound < whole * least / 100:
+        return []
+    rule, subject, title, cause, fix = words(found, spent)
+    title = f"{title} made the host wait {duration(int((found.end - found.start).sum()))}"
+    rows_kept = located(report, evidence(found, spent, rows))
+    grade = severity(spent, whole)
+    return [Finding(rule, subject, title, cause, fix, rows_kept, len(found), spent.bound, spent.estimate, "medium", grade)]

@@ -1,0 +1,66 @@
+"""Work that waits for answers from the network, one at a time.
+
+## What it looks for
+Calls that receive from, send to or connect a socket on one thread and lasted 1 ms or more, at least five of them, and together, the
+longest aside, more than 5 % of the time that is looked at. Within NVTX ranges; where there is a GPU: on the thread that launches, or
+steps, while a GPU had nothing to do. Needs the calls of the C library (`-t osrt`).
+
+## Why it costs time
+An answer needs its time to travel. Who asks, waits, and only then asks again pays that time for each question, whatever the bandwidth is.
+
+## What to do
+Send the questions ahead and collect the answers later, ask for many things in one question, use several connections or asyncio, or keep
+answers. Where a tracker or logger sends its metrics in the loop: let a thread of its own do that.
+
+## When it is wrong
+Where a thread is there to wait, such as a server's, and its NVTX range only says so. Where the next question depends on the answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warplens.model.words import counted, duration
+from warplens.rules.base import Finding
+from warplens.rules.blocking import blocked
+from warplens.rules.hosts import capital
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.python.org/3/library/asyncio-stream.html"
+_TALK = (
+    "(\"group\" = 'socket' AND regexp_full_match(name::VARCHAR, 'recv.*|send.*|connect|getaddrinfo|gethostby.*')) OR "
+    "(regexp_full_match(name::VARCHAR, '(p?readv?|p?writev?)(64)?(v2)?') AND regexp_matches(target::VARCHAR, '^(socket|unix)'))"
+)
+
+
+def check(report: Report, selection: Selection, *, shortest: float = 1, least: float = 5, times: int = 5) -> list[Finding]:
+    """Return a finding for each thread and function that waits.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        shortest: calls count that last so long, ms.
+        least: percent of the time looked at that they must take, without the longest one.
+        times: how many there must be.
+    """
+    findings = []
+    for one in blocked(report, selection, _TALK, shortest, least, times):
+        longest = max(row["end"] - row["start"] for row in one.calls)
+        findings.append(
+            Finding(
+                "blocked_on_sockets",
+                f"{one.name} on {one.thread}",
+                f"{capital(one.thread)} stood still in {counted(len(one.calls), 'call')} of {one.name}, {duration(one.cover.total)} in all",
+                f"Each waited {duration(one.cover.total / len(one.calls))} for the other end. Asked all at once, the answers would "
+                f"have been there after about {duration(longest)}.",
+                "Ask ahead and collect the answers later, ask for many things at once, or use several connections.",
+                one.evidence(),
+                len(one.calls),
+                one.bound,
+                max(one.lost.total - longest, 0),
+                "medium",
+            )
+        )
+    return findings

@@ -1,0 +1,75 @@
+"""Calls that stop the host until the GPU has done what was issued.
+
+## What it looks for
+`cudaDeviceSynchronize` and `cudaStreamSynchronize`, those of the driver, and those of HIP. nsys's rule of this name lists the first two.
+What is found here is never more than `low`: where it can be won, `unneeded_sync` says so with more weight.
+
+## Why it costs time
+The wait itself is no loss: the GPU works meanwhile. But the host launches nothing until it returns, and then the GPU has nothing to do
+until the next launch arrives. That idle time is the cost, not the length of the call.
+
+## What to do
+Leave out what only measures or debugs. Let streams wait for each other (`cudaStreamWaitEvent`), let the host wait for an event as late as
+it can. In PyTorch these calls hide in `.item()`, `.cpu()`, `.nonzero()`, `if tensor:`, `print(tensor)` and `torch.cuda.synchronize()`; the
+rule `unneeded_sync` says where in the program.
+
+## When it is wrong
+Where the host must have a result before it can go on. Where all that it does afterwards is to wait for something else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.model.words import counted, duration
+from warplens.rules.base import Finding
+from warplens.rules.gpus import gpus, span
+from warplens.rules.host_calls import DEVICE_WAITS, STREAM_WAITS, calls, cost, evidence, named, needed
+from warplens.rules.lines import located
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#asynchronous-and-overlapping-transfers-with-computation"
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 0.5) -> list[Finding]:
+    """Return a finding for each function whose calls cost time.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the calls to keep as evidence.
+        least: percent of the time looked at that they must be able to cost.
+    """
+    devices = gpus(report, selection)
+    needed(report, selection)
+    found = calls(report, selection, named(*DEVICE_WAITS, *STREAM_WAITS))
+    findings = []
+    for name in np.unique(found.name.astype(str)).tolist():
+        mine = np.asarray(found.name == name)
+        spent = cost(found, devices, mine, computing=True)
+        if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
+            continue
+        number = int(mine.sum())
+        waited = duration(int((found.end - found.start)[mine].sum()))
+        findings.append(
+            Finding(
+                "cuda_api_sync",
+                name,
+                f"{counted(number, 'call')} of {name} made the host wait {waited}",
+                f"While it waits the host launches nothing. After these calls the GPU had nothing to do for "
+                f"{duration(spent.estimate)} that the host could have used to launch.",
+                "Leave out waits that only measure or debug; let streams wait for events instead of the host; wait as late as possible. "
+                "The rule unneeded_sync says where in the program they are.",
+                located(report, evidence(found, spent, min(rows, number))),
+                number,
+                spent.bound,
+                spent.estimate,
+                "medium",
+                "low",  # unneeded_sync weighs the same time where it can be won
+            )
+        )
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))

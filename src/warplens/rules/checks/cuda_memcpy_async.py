@@ -1,0 +1,65 @@
+"""Asynchronous copies that make the host wait, because the memory is pageable.
+
+## What it looks for
+Calls of `cudaMemcpyAsync` and its kin whose source or destination is pageable memory of the host, whatever their size. The same as
+nsys's rule of this name.
+
+## Why it costs time
+The GPU can only reach memory that is page-locked. CUDA first copies pageable memory into a buffer of its own (to the host: waits for the
+copy and empties that buffer), and the call returns when that is done: it is asynchronous by name only. While the host waits it launches
+nothing, so that the GPU runs dry after it.
+
+## What to do
+Use page-locked memory: `pin_memory=True` of a PyTorch `DataLoader`, `tensor.pin_memory()`, `cudaHostAlloc`, `cudaHostRegister`, with
+`non_blocking=True`. Values that the host reads (`tensor.item()`, `.cpu()`, `print(loss)`) are better read every hundredth step.
+
+## When it is wrong
+Where the host must have the value before it can go on, the wait stays, whatever the memory. Where another thread keeps the GPU busy,
+or the host has nothing else to do, nothing is won.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warplens.model.words import duration, size
+from warplens.rules.base import Finding
+from warplens.rules.blocked import blocked
+from warplens.rules.copies import kinds_known, number_of_copies, single_values
+from warplens.rules.gpus import gpus
+from warplens.rules.host_calls import Calls, Cost, needed
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#pinned-memory"
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 0.5) -> list[Finding]:
+    """Return a finding where such copies cost time.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the copies to keep as evidence.
+        least: percent of the time looked at that they must be able to cost.
+    """
+    gpus(report, selection)
+    needed(report, selection)
+    kinds_known(report)
+    pageable = "a.name ILIKE '%Async%' AND 'Pageable' IN (m.source_kind, m.destination_kind)"
+
+    def words(found: Calls, spent: Cost) -> tuple[str, str, str, str, str]:
+        return (
+            "cuda_memcpy_async",
+            "asynchronous copies",
+            f"{number_of_copies(len(found), 'asynchronous')} of pageable memory",
+            f"The calls moved {size(int(found.bytes.sum()))} from or to memory that is not page-locked, so each returned only when CUDA "
+            f"had "
+            f"passed the data through a buffer of its own. Afterwards the GPU had nothing to do for {duration(spent.estimate)} that "
+            f"the host could have used to launch.{single_values(report, selection, pageable)}",
+            "Copy from and to page-locked memory (pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc) with "
+            "non_blocking=True; read single values (item(), cpu()) less often.",
+        )
+
+    return blocked(report, selection, pageable, "memcpys", words, rows=rows, least=least)

@@ -1,0 +1,66 @@
+"""Copies that make the host wait, because they were called without Async.
+
+## What it looks for
+Calls of `cudaMemcpy` and its kin without `Async` in their names. Left out are, as in nsys's rule of this name, copies within one device
+and copies of at most 64 KB to it: for these the call does not wait.
+
+## Why it costs time
+The call returns when the copy is done, and with the default stream that is when all work before it is done. Nothing is launched meanwhile,
+so that the GPU runs dry after it, and the copy cannot run beside a kernel.
+
+## What to do
+Use `cudaMemcpyAsync` with page-locked memory in a stream of its own, and let the stream that needs the data wait for an event. In PyTorch:
+`tensor.to(device, non_blocking=True)` from pinned memory; a copy to the host only where the value is needed, and late.
+
+## When it is wrong
+Where the host needs the data at once, the wait only moves. Where another thread keeps the GPU busy meanwhile, nothing is won.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warplens.model.words import duration, size
+from warplens.rules.base import Finding
+from warplens.rules.blocked import blocked
+from warplens.rules.copies import number_of_copies, single_values
+from warplens.rules.gpus import gpus
+from warplens.rules.host_calls import Calls, Cost, needed
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#asynchronous-and-overlapping-transfers-with-computation"
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, staged: int = 65536, least: float = 0.5) -> list[Finding]:
+    """Return a finding where such copies cost time.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the copies to keep as evidence.
+        staged: bytes up to which a copy to the device does not make the host wait.
+        least: percent of the time looked at that they must be able to cost.
+    """
+    gpus(report, selection)
+    needed(report, selection)
+    blocking = (
+        "a.name ILIKE '%memcpy%' AND a.name NOT ILIKE '%Async%' AND m.kind <> 'Device-to-Device' "
+        f"AND NOT (m.kind = 'Host-to-Device' AND m.bytes <= {int(staged)})"
+    )
+
+    def words(found: Calls, spent: Cost) -> tuple[str, str, str, str, str]:
+        return (
+            "cuda_memcpy_sync",
+            "synchronous copies",
+            f"{number_of_copies(len(found), 'synchronous')}",
+            f"The calls moved {size(int(found.bytes.sum()))} and returned only when the GPU had done it, and all work before it. "
+            f"Afterwards "
+            f"the GPU had nothing to do for {duration(spent.estimate)} that the host could have used to launch."
+            f"{single_values(report, selection, blocking)}",
+            "Use cudaMemcpyAsync with page-locked memory in a stream of its own (PyTorch: to(device, non_blocking=True) from pinned "
+            "memory), and wait for an event where the data is needed.",
+        )
+
+    return blocked(report, selection, blocking, "memcpys", words, rows=rows, least=least)

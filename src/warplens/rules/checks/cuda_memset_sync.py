@@ -1,0 +1,56 @@
+"""Memory that is set while the host waits.
+
+## What it looks for
+Calls of `cudaMemset` and its kin without `Async` in their names, on page-locked memory of the host or on managed memory; on memory of the
+device the call does not wait. The same as nsys's rule of this name.
+
+## Why it costs time
+The call returns when the memory is set, and all work before it is done. Nothing is launched meanwhile, so that the GPU runs dry after it.
+
+## What to do
+Use `cudaMemsetAsync` in the stream that uses the memory.
+
+## When it is wrong
+Where the host reads the memory next, the wait only moves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warplens.model.words import counted, duration
+from warplens.rules.base import Finding
+from warplens.rules.blocked import blocked
+from warplens.rules.gpus import gpus
+from warplens.rules.host_calls import Calls, Cost, needed
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html"
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 0.5) -> list[Finding]:
+    """Return a finding where such calls cost time.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the calls to keep as evidence.
+        least: percent of the time looked at that they must be able to cost.
+    """
+    gpus(report, selection)
+    needed(report, selection)
+    blocking = "a.name ILIKE '%memset%' AND a.name NOT ILIKE '%Async%' AND m.memory_kind IN ('Pinned', 'Managed')"
+
+    def words(found: Calls, spent: Cost) -> tuple[str, str, str, str, str]:
+        return (
+            "cuda_memset_sync",
+            "synchronous memsets",
+            f"{counted(len(found), 'synchronous memset')}",
+            "On page-locked and managed memory the call returns only when the GPU has set it, and has done all work before. Afterwards the "
+            f"GPU had nothing to do for {duration(spent.estimate)} that the host could have used to launch.",
+            "Use cudaMemsetAsync in the stream that uses the memory.",
+        )
+
+    return blocked(report, selection, blocking, "memsets", words, rows=rows, least=least)

@@ -1,0 +1,80 @@
+"""The training waits for its data.
+
+## What it looks for
+The thread that steps (or launches, or is the first of its process) and waits for the next batch: in NVTX ranges called so
+(`enumerate(DataLoader)…`, `data loading`, `next batch`, `wait for batch` and the like; `load` where at least every second step has one),
+or in the queues of DataLoader, `multiprocessing`
+and `queue`, where calls of the C library were recorded with stacks. At least three times, and together, the longest aside, more than 5 %
+of the time from the first to the last.
+
+## Why it costs time
+The step cannot begin without its data. While it waits, the GPU finishes what it has and then has nothing to do.
+
+## What to do
+More workers (`num_workers`) that read and decode ahead (`prefetch_factor`, `persistent_workers=True`), `pin_memory=True`; cheaper
+decoding, or decoding on the GPU (DALI, nvImageCodec); fewer and larger files; keep what fits into memory. In the main process
+(`num_workers=0`) loading cannot overlap with anything.
+
+## When it is wrong
+Where the first batch of each epoch is what takes long: then the workers' start is the cost (`persistent_workers`). Where a range with
+such a name holds more than loading. Where a GPU still has work while the thread waits, nothing is lost: that part is not in the estimate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warplens.errors import MissingData
+from warplens.model.words import counted, duration
+from warplens.rules.base import Finding, most
+from warplens.rules.hosts import capital, ceiling, idle, threads
+from warplens.rules.loading import meanwhile, waits
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading"
+
+
+def check(report: Report, selection: Selection, *, least: float = 5, times: int = 3) -> list[Finding]:
+    """Return a finding for each process whose training waits.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        least: percent of the time, from the first to the last wait, that they must take.
+        times: how many waits there must be.
+    """
+    if not report.tables["nvtx_ranges"] and not report.tables["osrt"]:
+        raise MissingData(f"does not contain NVTX ranges or OS runtime data{selection.place(report)}.")
+    gpu = idle(report, selection)
+    findings = []
+    for found in waits(report, selection):
+        lost = found.cover if gpu is None else found.cover.both(gpu)
+        longest = max(row.end - row.start for row in found.rows)
+        span = int(found.cover.end[-1] - found.cover.start[0])
+        if len(found.rows) < times or (min(found.cover.total - longest, lost.total)) * 100 < least * span:
+            continue
+        average = duration(found.cover.total / len(found.rows))
+        cause = f"In {', '.join(found.names[:3])} it waited {average} on average, {duration(longest)} at most."
+        others = meanwhile(report, selection, found)
+        if others:
+            cause += f" Meanwhile {others}."
+        if gpu is not None:
+            cause += f" GPUs had nothing to do for {duration(lost.total)} of it."
+        name = threads(report).get(found.thread, "a thread")
+        findings.append(
+            Finding(
+                "data_loader",
+                found.names[0],
+                f"{capital(name)} waited for data {counted(len(found.rows), 'time')}, {duration(found.cover.total)} in all",
+                cause,
+                "Load ahead: more workers, with prefetching; make loading cheaper; keep what is needed again.",
+                most(found.rows),
+                len(found.rows),
+                ceiling(report, selection, found.cover),
+                lost.total,
+                "high" if others or gpu is not None else "medium",
+            )
+        )
+    return findings

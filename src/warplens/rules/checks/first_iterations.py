@@ -1,0 +1,108 @@
+"""The first steps take much longer than the others, and averages are wrong for it.
+
+## What it looks for
+Training steps (NVTX ranges such as `step` or `iteration`, or PyTorch's `ProfilerStep#N`), at least five. The first ones that take more
+than 1.5 times what is usual later (the median of the later half), where with them the mean is more than 5 % too high. What the host did
+longer in them than usual is said.
+
+## Why it costs time
+In the first steps libraries are loaded, kernels compiled (JIT, torch.compile, Triton) and tried out (cuDNN's autotuning), modules
+imported, memory taken from the driver, caches filled. That happens once. In figures over the whole run it looks as if it happened all the
+time.
+
+## What to do
+Leave the first steps out of what you compare: `--delay`, `--capture-range=nvtx`, `--filter-time`, or PyTorch's `schedule(wait, warmup,
+active)`. Where start-up itself matters: keep compiled kernels (`TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR`, `CUDA_CACHE_PATH`), load
+modules eagerly where the first requests matter (`CUDA_MODULE_LOADING=EAGER`).
+
+## When it is wrong
+Where the first steps do other work, such as a longer warm-up of the data. Where steps grow shorter by design.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.model.words import counted, duration
+from warplens.query.culprits import RANGE, UNKNOWN, filled
+from warplens.query.steps import base_name, steps
+from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.hosts import numbers
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
+
+
+def check(report: Report, selection: Selection, *, longer: float = 1.5, least: float = 5, fewest: int = 5) -> list[Finding]:
+    """Return one finding, for the process that lost most.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        longer: how many times as long as usual a first step must be.
+        least: percent that the mean must be too high.
+        fewest: how many steps there must be.
+    """
+    known = steps(report, selection)
+    worst: tuple[int, int, int, list[dict[str, Any]]] | None = None
+    for process in np.unique(numbers(known, "process")).tolist():
+        own = known.filter(pa.array(numbers(known, "process") == process)).to_pylist()
+        if own[0]["index"] != 0 or len(own) < fewest:
+            continue
+        spent = np.array([row["end"] - row["start"] for row in own], np.int64)
+        usual = int(np.median(spent[len(spent) // 2 :]))
+        slow = spent > longer * usual
+        count = len(spent) if slow.all() else int(np.argmin(slow))
+        lost = int((spent[:count] - usual).sum())
+        if 0 < count <= len(spent) // 2 and lost * 100 >= least * usual * len(spent) and (worst is None or lost > worst[0]):
+            worst = lost, count, usual, own
+    if worst is None:
+        return []
+    lost, count, usual, own = worst
+    name = base_name(own[0]["name"])
+    more = _more(report, own, count)
+    cause = f"The first {counted(count, 'step')} took {duration(lost)} more than usual ({duration(usual)} each)."
+    if more:
+        cause += f" More than usual was spent in: {', '.join(more)}."
+    mean = sum(row["end"] - row["start"] for row in own) / len(own)
+    return [
+        Finding(
+            "first_iterations",
+            name,
+            f"With its first {counted(count, 'step')}, the mean of {name} is {mean / usual - 1:.0%} above what is usual",
+            cause,
+            f"Leave the first {counted(count, 'step')} out of averages and comparisons (--filter-time, --delay, --capture-range), or "
+            "keep what is compiled.",
+            most(
+                Evidence("nvtx_ranges", row["range"], row["start"], row["end"], row["name"], row["process"], row["thread"])
+                for row in own[:count]
+            ),
+            count,
+            lost,
+            0,
+            "high" if count * 4 <= len(own) else "medium",
+            "low",  # it happens once
+        )
+    ]
+
+
+def _more(report: Report, own: list[dict[str, Any]], count: int) -> list[str]:
+    """Return what the first steps spent more time in than the later ones do on average, most first."""
+    later = own[len(own) // 2 :][:20]
+    sums: dict[tuple[str, str], float] = {}
+    for some, share in ((own[:count], 1.0), (later, -count / len(later))):
+        stretches = pa.table({name: pa.array([row[name] for row in some], pa.int64()) for name in ("thread", "start", "end")})
+        for row in filled(report, stretches).to_pylist():
+            sums[row["kind"], row["name"]] = sums.get((row["kind"], row["name"]), 0.0) + share * row["time"]
+    whole = sum(row["end"] - row["start"] for row in own[:count])
+    best = sorted((key for key in sums if sums[key] > 0.05 * whole), key=lambda key: -sums[key])[:4]
+    return [
+        f"{kind} {name} ({duration(sums[kind, name])})"
+        for kind, name in best
+        if kind not in (UNKNOWN,) and (kind, name) != (RANGE, own[0]["name"])
+    ]

@@ -1,0 +1,105 @@
+"""Long pauses of Python's garbage collector.
+
+## What it looks for
+Collections that each took longer than 10 ms, where together they take more than 2 % of the time that is looked at. Where there is a GPU,
+only while it had nothing to do. What freeing objects takes (0.5 us each) does not count, nor do pauses outside of all NVTX ranges, where
+a process has ranges.
+
+## Why it costs time
+A collection holds the GIL: every thread of Python stands still until it is over. The thread that launches work for the GPU is one of
+them, so the GPU runs dry. A collection of generation 2 looks at every object that is alive, garbage or not: with millions of them, which
+a data set or a large model easily has, it takes a tenth of a second and more.
+
+## What to do
+Call `gc.freeze()` when everything is loaded: what is alive then is not looked at any more. Or raise the thresholds
+(`gc.set_threshold(50_000, 50, 1000)`), or `gc.disable()` and collect where a pause hurts nobody, in all ranks at the same step. Leave out
+calls of `gc.collect()` in the loop.
+
+## When it is wrong
+Where a GPU has enough work in its queues for the pause: then nothing is found. Where the program makes cyclic garbage faster than memory
+lasts: then collections must be, and only what they walk over in vain can be saved.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warplens.model.words import counted, duration
+from warplens.query.intervals import Cover
+from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.hosts import ceiling, edges, idle, needed, numbers, rows
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.python.org/3/library/gc.html#gc.freeze"
+_OF_AN_OBJECT = 500  # ns to free one, at most: what of a pause was no walk in vain
+
+
+def check(report: Report, selection: Selection, *, longest: float = 10, least: float = 2) -> list[Finding]:
+    """Return one finding for the collections of all processes.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        longest: pauses count that last longer than this, ms.
+        least: percent of the time looked at that they must take.
+    """
+    needed(report, selection, "gc", "Python garbage collection data", "gc")
+    long = f'"end" - "start" > {round(longest * 1e6)}'
+    found = rows(report, selection, "id, process, thread, generation, collected", "gc", long).to_pylist()
+    gpu = idle(report, selection)
+    found = _in_the_work(report, selection, found)
+    if not found:
+        return []
+    pauses = Cover([row["start"] for row in found], [row["end"] for row in found])
+    freed = sum(row["collected"] for row in found) * _OF_AN_OBJECT
+    lost = pauses if gpu is None else pauses.both(gpu)
+    begin, end = edges(report, selection)
+    estimate = max(lost.total - freed, 0)
+    if estimate * 100 < least * (end - begin):
+        return []
+    full = [row for row in found if row["generation"] == 2]
+    cause = (
+        f"The longest took {duration(max(row['end'] - row['start'] for row in found))}; {len(full):,} were of generation 2, which looks at "
+    )
+    cause += f"every object that is alive. They freed {sum(row['collected'] for row in found):,} objects."
+    if gpu is not None:
+        cause += f" GPUs had nothing to do for {duration(lost.total)} of the {duration(pauses.total)}."
+    evidence = (
+        Evidence("gc", row["id"], row["start"], row["end"], f"generation {row['generation']}", row["process"], row["thread"],
+                 values={"collected": row["collected"]})
+        for row in found
+    )  # fmt: skip
+    return [
+        Finding(
+            "gc_pauses",
+            "Python's garbage collector",
+            f"Python stood still {counted(len(found), 'time')} to collect garbage, {duration(pauses.total)} in all",
+            cause,
+            "Call gc.freeze() when everything is loaded, raise the thresholds of the collector, or collect where a pause hurts nobody.",
+            most(evidence),
+            len(found),
+            ceiling(report, selection, pauses),
+            estimate,
+            "high" if gpu is None or lost.total > pauses.total / 2 else "medium",
+        )
+    ]
+
+
+def _in_the_work(report: Report, selection: Selection, pauses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out what lies in none of the NVTX ranges of its process: it may be the start-up. Without ranges, everything counts."""
+    if not pauses:
+        return []
+    ranges = rows(report, selection, "process", "nvtx_ranges", "depth = 0")
+    process, start, end = (numbers(ranges, name) for name in ("process", "start", "end"))
+    kept = []
+    for own in {row["process"] for row in pauses}:
+        mine = process == own
+        cover = Cover(start[mine], end[mine])
+        some = [row for row in pauses if row["process"] == own]
+        inside = cover.within(*(np.array([row[edge] for row in some], np.int64) for edge in ("start", "end")))
+        kept += [row for row, ns in zip(some, inside.tolist(), strict=True) if ns or not mine.any()]
+    return sorted(kept, key=lambda row: row["start"])

@@ -1,0 +1,150 @@
+"""Threads of Python that wait for the GIL.
+
+## What it looks for
+Threads for whose holds of the global lock others waited for more than 5 % of the time that is looked at. Where there is a GPU, or the
+program has steps: only waits of the thread that launches, or steps, count.
+
+## Why it costs time
+One thread at a time runs Python. Whoever wants the lock waits until its holder lets go: after 5 ms (the switch interval) where that runs
+Python, but as long as it takes where it is in C code that does not release the lock. Each wait delays what the thread does next,
+launching work for the GPU among it.
+
+## What to do
+Long holds: let the C code release the lock (`Py_BEGIN_ALLOW_THREADS`, `nogil` in Cython, `py::gil_scoped_release` in pybind11,
+`ctypes.CDLL` instead of `PyDLL`). Many short ones: move that thread's work into a process (`num_workers` of a DataLoader,
+`multiprocessing`), or into NumPy and the like, which release it.
+
+## When it is wrong
+Where the threads that wait have nothing urgent to do. Where there are fewer CPUs than threads: without the lock they would wait for a
+CPU.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.errors import MissingData
+from warplens.model.words import duration
+from warplens.query.intervals import Cover, Times
+from warplens.query.steps import steps
+from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.hosts import capital, ceiling, edges, idle, leading, needed, numbers, rows, threads
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.python.org/3/c-api/init.html#releasing-the-gil-from-extension-code"
+_MOST = 5  # threads that are looked at closely
+_SWITCH = 5_000_000  # ns after which a thread that runs Python must let go
+
+
+def check(report: Report, selection: Selection, *, least: float = 5) -> list[Finding]:
+    """Return a finding for each thread that others waited for.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        least: percent of the time looked at that others must have waited for it.
+    """
+    needed(report, selection, "gil", "Python GIL data", "gil")
+    begin, end = edges(report, selection)
+    found = rows(report, selection, "id, process, interpreter, thread", "gil", "state = 'wait'")
+    held = rows(report, selection, "process, interpreter, thread", "gil", "state = 'hold'")
+    gpu = idle(report, selection)
+    only = list(leading(report, selection).values()) if gpu is not None or _stepping(report, selection) else None
+    process, interpreter, waiter, start, finish = (numbers(found, name) for name in ("process", "interpreter", "thread", "start", "end"))
+    key = numbers(held, "process") * 4096 + numbers(held, "interpreter")
+    names = threads(report)
+    findings = []
+    for holder in _suspects(held, Cover(start, finish)):
+        mine = numbers(held, "thread") == holder
+        holds = Cover(numbers(held, "start")[mine], numbers(held, "end")[mine])
+        others = (process * 4096 + interpreter == key[mine][0]) & (waiter != holder)
+        if only is not None:
+            others &= np.isin(waiter, only)
+        lost = holds.within(start, finish) * others
+        places = np.flatnonzero(lost)
+        if not len(places):
+            continue
+        waits = Cover(start[places], finish[places]).both(holds)
+        if waits.total * 100 < least * (end - begin):
+            continue
+        waited = waits if gpu is None else waits.both(gpu)
+        if not waited.total:
+            continue
+        worst = int(max(lost[waiter == thread].sum() for thread in np.unique(waiter[places])))
+        findings.append(
+            _finding(
+                names,
+                holder,
+                holds,
+                waits,
+                ceiling(report, selection, waits),
+                min(worst, waited.total),
+                _evidence(found, places, lost, names),
+                len(places),
+            )
+        )
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))
+
+
+def _suspects(held: pa.Table, waits: Cover) -> list[int]:
+    """Return the threads that held the lock longest while anybody waited."""
+    thread, codes = np.unique(numbers(held, "thread"), return_inverse=True)
+    together = np.bincount(codes.ravel(), waits.within(numbers(held, "start"), numbers(held, "end")), len(thread))
+    return [int(thread[place]) for place in np.argsort(-together, kind="stable")[:_MOST] if together[place]]
+
+
+def _stepping(report: Report, selection: Selection) -> bool:
+    try:
+        return bool(steps(report, selection).num_rows)
+    except MissingData:
+        return False
+
+
+def _finding(
+    names: dict[int, str], holder: int, holds: Cover, waits: Cover, bound: int, estimate: int, evidence: tuple[Evidence, ...], number: int
+) -> Finding:
+    name = names.get(holder, "a thread")
+    inside = holds.within(waits.start, waits.end)
+    lengths = holds.end - holds.start
+    long = lengths > 2 * _SWITCH
+    in_long = waits.both(Cover(holds.start[long], holds.end[long])).total
+    longest = duration(int(lengths[holds.within(holds.start, holds.end) > 0].max())) if len(inside) else "0 ns"
+    if in_long * 2 > waits.total:
+        kind = f"It holds the lock for up to {longest} at a time. Python would let go after 5 ms: this is C code that keeps the lock."
+        fix = "Release the lock in that C code (Py_BEGIN_ALLOW_THREADS, nogil, gil_scoped_release, CDLL instead of PyDLL)."
+    else:
+        kind = "It holds the lock for short times, again and again: it runs Python, and so do those that wait."
+        fix = "Move its work into a process of its own, or into code that releases the lock."
+    return Finding(
+        "gil_contention",
+        name,
+        f"{capital(name)} held the GIL while others waited, {duration(waits.total)} in all",
+        kind,
+        fix,
+        evidence,
+        number,
+        bound,
+        estimate,
+        "high" if in_long * 2 > waits.total else "medium",
+    )
+
+
+def _evidence(found: pa.Table, places: Times, lost: Times, names: dict[int, str]) -> tuple[Evidence, ...]:
+    best = places[np.argsort(-lost[places], kind="stable")][:50]
+    return most(
+        Evidence(
+            "gil",
+            row["id"],
+            row["start"],
+            row["end"],
+            f"{names.get(row['thread'], 'a thread')} waits for the GIL",
+            row["process"],
+            row["thread"],
+        )
+        for row in found.take(best).to_pylist()
+    )

@@ -1,0 +1,69 @@
+"""Long stretches in which a GPU did nothing.
+
+## What it looks for
+For each GPU of each process, stretches without any operation between its first and its last one that are longer than 500 ms. Time that the
+recording or the driver itself took (the table `overhead`) does not count. The same as nsys's rule of this name.
+
+## Why it costs time
+The GPU is what is paid for, and in these stretches nobody used it.
+
+## What to do
+Find out what the host did meanwhile: the rule `gpu_waits_for_cpu` says it, for much shorter gaps too. Typical are loading of data, writing
+of checkpoints, evaluation on the host, compilation.
+
+## When it is wrong
+Where the program had nothing for the GPU to do, e.g. a server between requests, or where another process used the GPU meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warplens.model.words import counted, duration
+from warplens.query.gpu_ops import during
+from warplens.query.intervals import Cover
+from warplens.rules.base import Finding, most
+from warplens.rules.gpus import gpus, merged
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.nvidia.com/nsight-systems/AnalysisGuide/index.html"
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, gap: float = 500) -> list[Finding]:
+    """Return a finding of the GPUs with such gaps.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the gaps to keep as evidence.
+        gap: how long a gap must be, ms.
+    """
+    findings = []
+    for gpu in gpus(report, selection):
+        where = f"process = {gpu.process} AND {during(report, selection)}"
+        own = report.sql(f'SELECT "start", "end" FROM overhead WHERE {where}')
+        idle = gpu.idle.without(Cover(own.column(0).to_numpy(), own.column(1).to_numpy()))
+        long = idle.end - idle.start > gap * 1e6
+        start, end = idle.start[long], idle.end[long]
+        if not len(start):
+            continue
+        lost, whole = int((end - start).sum()), gpu.finish - gpu.begin
+        order = (end - start).argsort()[::-1][:rows]
+        finding = Finding(
+            "gpu_gaps",
+            gpu.label,
+            f"{gpu.label} did nothing for {duration(lost)}, in {counted(len(start), 'long gap')}",
+            f"Between its first and its last operation, which are {duration(whole)} apart, it had nothing to do in {len(start):,} "
+            f"stretches of more than {duration(gap * 1e6)}: {lost / whole:.1%} of the time. The longest is "
+            f"{duration(int((end - start).max()))}.",
+            "Look at what the host did in these gaps: `warplens analyze -r gpu_waits_for_cpu`, or record with --sample=process-tree "
+            "and NVTX ranges.",
+            most((gpu.gap(int(start[place]), int(end[place])) for place in order), rows),
+            len(start),
+            lost,
+            confidence="high",
+        )
+        findings.append((finding, Cover(start, end)))
+    return merged(findings, rows)

@@ -1,0 +1,101 @@
+"""Parts of the run in which a GPU was used for less than half of the time.
+
+## What it looks for
+For each GPU of each process, the time from its first to its last operation is cut into 30 equal chunks. The use of a chunk is the sum of
+what its operations took in it, the recording's own overhead included, so that it may exceed 100 % where operations run at once. Chunks
+below 50 % are reported, neighbours as one. The same as nsys's rule of this name.
+
+## Why it costs time
+The GPU is what is paid for. The cost stated is the time in these chunks in which it did nothing at all.
+
+## What to do
+Look at what the host did there: the rules `gpu_waits_for_cpu`, `data_loader`, `small_kernels` and `unneeded_sync` name the usual reasons.
+
+## When it is wrong
+Use of time only is looked at: a kernel on one of 132 multiprocessors counts like one on all, and a tiny copy like either. A GPU that looks
+busy may still be badly used; look at its metrics. Where another process uses the GPU, or the program has nothing to do, nothing is lost.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.model.words import duration
+from warplens.query.gpu_ops import during
+from warplens.query.intervals import Cover, Times
+from warplens.rules.base import Evidence, Finding
+from warplens.rules.gpus import TABLES, gpus, merged
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.nvidia.com/nsight-systems/AnalysisGuide/index.html"
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, chunks: int = 30, threshold: float = 50) -> list[Finding]:
+    """Return a finding of the GPUs with such chunks.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many stretches to keep as evidence.
+        chunks: into how many the time is cut.
+        threshold: percent of use below which a chunk is reported.
+    """
+    findings = []
+    for gpu in gpus(report, selection):
+        own = report.sql(f'SELECT "start", "end" FROM overhead WHERE process = {gpu.process} AND {during(report, selection)}')
+        start, end = (np.concatenate((values, own.column(name).to_numpy())) for values, name in ((gpu.start, "start"), (gpu.end, "end")))
+        whole = gpu.finish - gpu.begin
+        edges = gpu.begin + np.arange(chunks + 1) * whole // chunks
+        used = np.diff(_spent_before(start, end, edges))
+        low = used * 100 < threshold * np.diff(edges)
+        idle = gpu.idle.within(edges[:-1], edges[1:])
+        stretches = []
+        for first, behind in pairwise(np.flatnonzero(np.diff(np.concatenate(([False], low, [False])).astype(np.int8))).tolist()):
+            if low[first]:
+                share = used[first:behind].sum() / max(int(edges[behind] - edges[first]), 1)
+                place = gpu.next(int(edges[first]))
+                table, row = (TABLES[0], None) if place is None else (TABLES[gpu.kind[place]], int(gpu.id[place]))
+                text, values = f"{gpu.label} in use {share:.1%}", {"in_use_percent": round(100 * float(share), 1)}
+                times = int(edges[first]), int(edges[behind])
+                stretches.append(Evidence(table, row, *times, text, gpu.process, None, gpu.device, values))
+        if not stretches:
+            continue
+        lost = int(idle[low].sum())
+        part = int(np.diff(edges)[low].sum())
+        finding = Finding(
+            "gpu_time_util",
+            gpu.label,
+            f"{gpu.label} was in use for {used[low].sum() / max(part, 1):.0%} of {duration(part)}",
+            f"In {int(low.sum())} of {chunks} equal chunks of the time from its first to its last operation ({duration(whole)}) the "
+            f"GPU was in use for less than {threshold:g} % of the time; it did nothing at all for {duration(lost)} in them.",
+            "Look at what the host did then: the rules gpu_waits_for_cpu, data_loader, small_kernels and unneeded_sync name the usual "
+            "reasons.",
+            tuple(sorted(stretches, key=lambda row: (row.start - row.end, row.start))[:rows]),
+            len(stretches),
+            lost,
+            confidence="high",
+        )
+        findings.append((finding, gpu.idle.both(Cover(edges[:-1][low], edges[1:][low]))))
+    return merged(findings, rows)
+
+
+def _spent_before(start: Times, end: Times, times: Times) -> Times:
+    """Return the sum of what of each operation lies before each time: operations that run at once count each."""
+    begun, ended = np.sort(start), np.sort(end)
+    # what has begun counts up to the time, what has ended no further than its end
+    since = _sums(begun, times)
+    over = _sums(ended, times)
+    return since - over
+
+
+def _sums(ordered: Times, times: Times) -> Times:
+    """Return the sum of `time - t` over all t before each time."""
+    number = np.searchsorted(ordered, times, "left")
+    low = int(times[0])  # sums of times since then fit into 64 bits
+    sums = np.concatenate(([0], np.cumsum(ordered - low)))
+    return np.asarray(number * (times - low) - sums[number], np.int64)

@@ -1,0 +1,190 @@
+"""The GPU has nothing to do because the host is late, and what the host did instead.
+
+## What it looks for
+Gaps on each GPU of more than 20 us that ended with a launch which the host made late (cause `host-bound` of `gpu_utilization`; time in
+calls that wait for the GPU is not in it, nor gaps between kernels that are launched as fast as the host can). Each gap is divided among
+what the launching thread did in it: a pause of the garbage collector, a wait for the GIL, a call of CUDA, an import, a call of the C
+library, an NVTX range, operation or function of Python that began or ended in it, what samples saw, or, where nothing else is known, the
+range around it. A finding for each of these that takes more than 2 % of the time that is looked at.
+
+## Why it costs time
+The GPU works only as fast as the host tells it what to do. Each of these gaps is time in which it could have worked.
+
+## What to do
+Take what fills the gaps out of the way: off the launching thread, ahead of time, or less often. Many gaps filled by the framework's own
+operations: torch.compile or CUDA graphs, so that fewer launches are needed.
+
+## When it is wrong
+Where the GPU had no work to do because there was none, e.g. a server between requests. Where the host itself waited for another process.
+Where a profiler made the host slow: see `profiler_overhead`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.errors import MissingData
+from warplens.model.words import counted, duration
+from warplens.query.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, NATIVE, OP, OS, RANGE, UNKNOWN, pieces
+from warplens.query.distinct import distinct
+from warplens.query.idle import idle
+from warplens.query.intervals import Cover, Times, union
+from warplens.query.native import codes
+from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.gpus import gpus
+from warplens.rules.hosts import edges, numbers, rows, threads
+from warplens.rules.hosts import idle as gpu_idle
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+_ADVICE = {
+    GC: "gc.freeze() after start-up, or collect where it hurts nobody: see gc_pauses.",
+    GIL: "Another thread held Python's lock: see gil_contention.",
+    API: "Call it less often or ahead of time: memory from a pool, modules loaded before the loop, launches together in a CUDA graph.",
+    IMPORT: "Import at the top of the program.",
+    OS: "Take this call off the launching thread, or make it ahead of time.",
+    CPU: "Too many threads for the CPUs: fewer workers, OMP_NUM_THREADS, or pin the launching thread to CPUs of its own.",
+    RANGE: "Do this part ahead of time, in another thread, or on the GPU.",
+    OP: "The framework itself is what takes so long: torch.compile, CUDA graphs, larger batches.",
+    FUNCTION: "Do this ahead of time, in another thread, or on the GPU.",
+    NATIVE: "Do this ahead of time, in another thread, or on the GPU.",
+    UNKNOWN: "Record more to see it: --sample=process-tree --python-sampling=true, -t nvtx,cuda,osrt,gc,gil, and NVTX ranges.",
+}
+
+
+def check(report: Report, selection: Selection, *, gap: float = 20, least: float = 2, most_of: int = 4) -> list[Finding]:
+    """Return a finding for each thing that kept GPUs waiting.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        gap: how long gaps must be, us.
+        least: percent of the time looked at that something must take; what takes less is put together.
+        most_of: how many things are told one by one.
+    """
+    gpus(report, selection)  # says what is missing
+    if not report.tables["cuda_api"]:
+        raise MissingData(f"does not contain CUDA API data{selection.place(report)}.")
+    found = idle(report, selection, longer_than=round(gap * 1000))
+    found = found.filter(pc.and_(pc.equal(pc.cast(found.column("cause"), pa.string()), "host-bound"), pc.is_valid(found.column("thread"))))
+    stretches = _stretches(found)
+    if not stretches.num_rows:
+        return []
+    parts = pieces(report, stretches)
+    begin, end = edges(report, selection)
+    (kind_of, kinds), (name_of, names) = (codes(parts.column(name).combine_chunks()) for name in ("kind", "name"))
+    used, code = distinct(kind_of.astype(np.int64) * len(names) + name_of, len(kinds) * len(names))
+    start, finish = numbers(parts, "start"), numbers(parts, "end")
+    where = numbers(parts, "stretch")
+    order = np.argsort(code, kind="stable")
+    bounds = np.searchsorted(code[order], np.arange(len(used) + 1))
+    called = threads(report)
+    every = gpu_idle(report, selection, whole=True)
+    idle_in_all = 0 if every is None else every.total
+    least_ns = least * (end - begin) / 100
+    texts = [(kinds[number // len(names)].as_py(), names[number % len(names)].as_py()) for number in used.tolist()]
+    parts_of = [order[bounds[number] : bounds[number + 1]] for number in range(len(texts))]
+    totals = [Cover(start[mine], finish[mine]).total for mine in parts_of]
+    findings: list[Finding] = []
+    little: dict[str, list[tuple[Times, str]]] = defaultdict(list)
+    for number in np.argsort(-np.array(totals, np.int64), kind="stable").tolist():
+        (kind, name), mine = texts[number], parts_of[number]
+        if totals[number] < least_ns or (len(findings) == most_of and kind != UNKNOWN):
+            little[kind].append((mine, name))
+            continue
+        finding = _finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin)
+        findings.append(replace(finding, bound=max(totals[number], _ceiling(report, selection, kind, name, finding, idle_in_all))))
+    for kind, several in little.items():
+        mine = np.concatenate([places for places, _ in several])
+        if kind != UNKNOWN and Cover(start[mine], finish[mine]).total >= least_ns:
+            name = several[0][1] if len(several) == 1 else f"[{len(several)} others]"
+            finding = _finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin)
+            named = f"{finding.cause} Most of all in {', '.join(name for _, name in several[:3])}." if len(several) > 1 else finding.cause
+            findings.append(replace(finding, bound=max(finding.bound or 0, idle_in_all), cause=named))
+    return sorted(findings, key=lambda finding: -(finding.estimate or 0))
+
+
+def _stretches(gaps: pa.Table) -> pa.Table:
+    """Return when each thread was late for any of its GPUs: time that two of them lost at once is lost once."""
+    thread, start, end = (numbers(gaps, name) for name in ("thread", "start", "end"))
+    parts = []
+    for own in np.unique(thread).tolist():
+        first, last = union(start[thread == own], end[thread == own])
+        parts.append(pa.table({"thread": pa.array(np.full(len(first), own)), "start": pa.array(first), "end": pa.array(last)}))
+    return pa.concat_tables(parts) if parts else gaps.select(["thread", "start", "end"])
+
+
+def _finding(
+    stretches: pa.Table, where: Times, start: Times, end: Times, kind: str, name: str, called: dict[int, str], span: int
+) -> Finding:
+    cover = Cover(start, end)
+    many = name.startswith("[") and name.endswith(" others]")
+    subject = f"other {kind}s" if many else f"{kind} {name}" if name else kind
+    gaps = np.unique(where)
+    evidence = []
+    best = np.argsort(start - end, kind="stable")[:50]
+    whole = stretches.take(pa.array(where[best])).to_pylist()
+    for row, first, last in zip(whole, start[best].tolist(), end[best].tolist(), strict=True):
+        text = f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {subject or kind}"
+        evidence.append(Evidence("nvtx_ranges" if kind == RANGE else "threads", None, first, last, text, thread=row["thread"]))
+    lengths = np.sort(np.bincount(np.searchsorted(gaps, where), end - start))[::-1]
+    few = int(np.searchsorted(np.cumsum(lengths), 0.5 * cover.total)) + 1
+    rare = few <= 5 and few * 10 <= len(gaps) and not many and kind != UNKNOWN
+    once = f" Half of it was in {few} of them: that looks like something which happens once, such as loading." if rare else ""
+    who = called.get(evidence[0].thread or 0, "a thread")
+    if many:
+        title = f"GPUs waited {duration(cover.total)} for the host in {name[1:-8]} other {kind}s"
+    elif kind == UNKNOWN:
+        title = f"GPUs waited {duration(cover.total)} for the host, and nothing in the report says what it did"
+    elif kind in (RANGE, OP) and name:
+        title = f"GPUs waited {duration(cover.total)} for the host in the {kind} {name}"
+    else:
+        title = f"GPUs waited {duration(cover.total)} for the host: {subject}"
+    return Finding(
+        "gpu_waits_for_cpu",
+        subject,
+        title,
+        f"In {counted(len(gaps), 'gap')} ({cover.total / span:.1%} of the time) {who} had not launched what came next. "
+        + (f"It was in: {subject}.{once}" if kind != UNKNOWN else "Neither ranges nor calls nor samples say what it did."),
+        _ADVICE[kind],
+        most(evidence),
+        len(gaps),
+        cover.total,
+        cover.total,
+        "low" if kind == UNKNOWN else "high" if kind in (GC, GIL, IMPORT, OS, API) else "medium",
+        "high" if cover.total >= 0.1 * span else "medium" if cover.total >= 0.02 * span else "low",
+    )
+
+
+def _ceiling(report: Report, selection: Selection, kind: str, name: str, finding: Finding, idle_in_all: int) -> int:
+    """Return what can be won at most without it: all of its time on the thread, also where a GPU still had work; and all idle time."""
+    thread = finding.evidence[0].thread
+    plain = _quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
+    where = {
+        GC: ("gc", "true"),
+        GIL: ("gil", f"thread = {thread} AND state = 'wait'"),
+        API: ("cuda_api", f"thread = {thread} AND name = {plain}"),
+        IMPORT: ("imports", f"thread = {thread} AND name = {plain}"),
+        OS: ("osrt", f"thread = {thread} AND name = {plain}"),
+        CPU: ("thread_states", f"thread = {thread} AND state = 'runnable'"),
+        RANGE: ("nvtx_ranges", f"thread = {thread} AND message::VARCHAR IN ({plain}, {_quoted(name)})"),
+        OP: ("nvtx_ranges", f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {_quoted(name + ', ')}))"),
+    }.get(kind)
+    if kind == UNKNOWN:
+        return 0
+    if where is None:
+        return idle_in_all
+    found = rows(report, selection, "thread", *where)
+    return min(Cover(numbers(found, "start"), numbers(found, "end")).total, idle_in_all)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,86 @@
+"""CUDA graphs that are made anew instead of being launched again.
+
+## What it looks for
+Calls of `cudaGraphInstantiate` after the first launch of a graph in the process: at least five, and no more than three launches of graphs
+for each of them.
+
+## Why it costs time
+To instantiate a graph takes the host some 10 us for each node, more than to launch the kernels one by one. It pays when the graph is
+launched many times. While the host instantiates it launches nothing, and the GPU runs dry.
+
+## What to do
+Capture once, and launch the same executable graph in each step, with inputs copied into the same memory. Where parameters or shapes of
+few kernels change, update it (`cudaGraphExecUpdate`, `cudaGraphExecKernelNodeSetParams`). In PyTorch fix or bucket the shapes: with
+`torch.compile(mode="reduce-overhead")` each new shape is a new graph (`mark_dynamic`, padding); `torch._logging.set_logs(cudagraphs=True)`.
+
+## When it is wrong
+Where the recording shows the warm-up only, in which a graph for each batch size is made, to be launched thousands of times later.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.model.words import counted, duration
+from warplens.rules.base import Finding
+from warplens.rules.gpus import gpus, span
+from warplens.rules.host_calls import calls, cost, evidence, needed, severity
+from warplens.rules.lines import located
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#updating-instantiated-graphs"
+
+
+def check(
+    report: Report, selection: Selection, *, rows: int = 50, fewest: int = 5, launches: float = 3, least: float = 0.5
+) -> list[Finding]:
+    """Return a finding where that costs time.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the calls to keep as evidence.
+        fewest: calls after the first launch of a graph.
+        launches: launches of graphs for each of them, up to which a graph is not used again.
+        least: percent of the time looked at that they must be able to cost.
+    """
+    devices = gpus(report, selection)
+    needed(report, selection)
+    found = calls(report, selection, "regexp_matches(a.name, '^(cuda|cu|hip)Graph(Instantiate|Launch)')")
+    launch = np.array(["Launch" in name for name in found.name], bool)
+    mine = np.zeros(len(found), bool)
+    for process in np.unique(found.process).tolist():
+        own = found.process == process
+        behind = own & (np.cumsum(own & launch) > 0)
+        made = int((behind & ~launch).sum())
+        if made >= fewest and int((behind & launch).sum()) <= launches * made:
+            mine |= behind & ~launch
+    if not mine.any():
+        return []
+    made_only, number = found.of(~launch), int(mine.sum())
+    spent = cost(made_only, devices, mine[~launch])
+    if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
+        return []
+    length = int((found.end - found.start)[mine].sum())
+    many = f"{int(launch.sum()):,} {'launch' if launch.sum() == 1 else 'launches'}"
+    return [
+        Finding(
+            "graph_reinstantiation",
+            "CUDA graphs",
+            f"CUDA graphs were made anew {counted(number, 'time')} for {many}",
+            f"The host spent {duration(length)} on instantiating graphs after the first had been launched, {duration(length / number)} "
+            f"each, though they were hardly launched again; the GPU did nothing for {duration(spent.estimate)} because of it.",
+            "Capture once and launch the same executable graph; update it where parameters change (cudaGraphExecUpdate); pad or bucket "
+            "shapes that change.",
+            located(report, evidence(made_only, spent, min(rows, number))),
+            number,
+            spent.bound,
+            spent.estimate,
+            "medium",
+            severity(spent, span(report, selection)),
+        )
+    ]

@@ -1,0 +1,74 @@
+"""Blocks of a kernel that have unequal work: SMs that are done early wait for the last ones.
+
+## What it looks for
+Launches that recorded regions in all their blocks: how long SMs had nothing more to do before the launch ended, on average over the SMs,
+without the part that a last, part-filled wave of equal blocks explains (the rule `intrakernel_tail_wave`).
+
+## Why it costs time
+A kernel ends with its slowest block. SMs that finished early have no more work of this kernel, and the next kernel of the stream
+usually waits for all of it.
+
+## What to do
+Share the work out by cost instead of count: more and smaller blocks, the longest first; split what is long (split-K, stream-K, split-KV
+for attention over sequences of different lengths); in a persistent kernel let blocks take tiles from a counter instead of a fixed list.
+`warplens stats -r intrakernel_imbalance` has the launches, `intrakernel_sum:by=sm` what the regions of slow SMs took.
+
+## When it is wrong
+Where another kernel fills the idle SMs nothing is lost. Begin and end are those of the recorder: a kernel that begins it late, or ends it
+early, looks more or less even than it is. A block may also be slow because its SM shares memory or power with others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.model.words import counted, duration
+from warplens.rules.base import Finding
+from warplens.rules.kernels import bounded, evidence, subject, uneven
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://arxiv.org/abs/2301.03598"
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 5.0) -> list[Finding]:
+    """Return a finding for each kernel whose blocks are uneven.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the launches to keep as evidence.
+        least: percent of the kernel's time that unequal work must cost.
+    """
+    findings = []
+    for group, of, even, some, lost, own in uneven(report, selection, lambda even: even.by_length, least):
+        bound = bounded(report, selection, of, some, float(lost.sum()))
+        name, span = subject(of, group), float(even.span[some].sum())
+        worst = some[int(np.argmax(own))]
+        texts = (
+            f"{name}: SMs idle for {duration(even.lost[at])} of {duration(float(even.span[at]))} on average, the longest of "
+            f"{counted(int(even.ctas[at]), 'block')} took {even.cta_most[at] / max(even.cta_mean[at], 1):.1f} times the mean"
+            for at in some.tolist()
+        )
+        findings.append(
+            Finding(
+                "intrakernel_imbalance",
+                name,
+                f"SMs wait {duration(float(own.sum()))} for slow blocks of {name}",
+                f"In {counted(len(some), 'launch')} SMs were out of work for {even.lost[some].sum() / max(span, 1):.0%} of the time, on "
+                f"average. In the worst the longest block took {duration(float(even.cta_most[worst]))}, the mean one "
+                f"{duration(even.cta_mean[worst])}; the busiest SM worked "
+                f"{even.busy_most[worst] / max(even.busy_mean[worst], 1):.2f} times as long as the average.",
+                "Share the work out by cost: smaller blocks with the longest first, split-K or stream-K, or tiles from a counter in a "
+                "persistent kernel. `warplens stats -r intrakernel_sum:by=sm` says which regions took longer there.",
+                evidence(of, some, own, texts, rows),
+                len(some),
+                bound,
+                min(round(float(own.sum())), bound),
+                "medium",
+            )
+        )
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))

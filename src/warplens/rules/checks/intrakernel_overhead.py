@@ -1,0 +1,108 @@
+"""Recording inside a kernel took so much of its time, or lost so much, that its regions cannot be trusted.
+
+## What it looks for
+For each kernel the records that its warps wrote times what one costs at most (`:cost=`, 40 ns on Hopper), against the time of these warps;
+and records that were dropped because the buffer had no slots left, or whole warps that found no place in it.
+
+## Why it costs time
+A region costs two readings of the timer and one store, in the warp that records it. Where regions are as short as that, the kernel is
+slower than without them, and short regions look longer than they are. Sums over dropped records are too small.
+
+## What to do
+Put regions around larger pieces, leave out the innermost ones, record only some warps (`warps=`) or blocks (`sample_blocks=`); allocate as
+many slots as the finding says. `enabled=False` gives the kernel without recording, to compare its time with.
+
+## When it is wrong
+The cost is a bound, not a measurement of this kernel: a warp that waits anyway records for nothing. On other GPUs than Hopper it differs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.model.words import counted, duration
+from warplens.query.intrakernel.launches import launches, units
+from warplens.rules.base import Finding
+from warplens.rules.kernels import bounded, cut, evidence, subject
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.nvidia.com/cuda/parallel-thread-execution/#special-registers-globaltimer"
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, cost: float = 40.0, least: float = 5.0) -> list[Finding]:
+    """Return a finding for each kernel whose recording is not to be trusted.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the launches to keep as evidence.
+        cost: ns that a record takes at most.
+        least: percent of the warps' time that recording may take.
+    """
+    of = launches(report, selection)
+    warps = units(report, of)
+    number = len(of)
+    records = np.bincount(warps.launch, (warps.events + warps.dropped).astype(np.float64), number)
+    lived = np.bincount(warps.launch, (warps.end - warps.start).astype(np.float64), number)
+    part = np.minimum(records * cost / np.maximum(lived, 1), 1.0)
+    spent = cut(report, selection, of, part * (of.end - of.start))
+    findings = []
+    for group in range(len(of.groups)):
+        some = np.flatnonzero(of.group == group)
+        name = subject(of, group)
+        share = float(records[some].sum() * cost / max(lived[some].sum(), 1))
+        bound = bounded(report, selection, of, some, float(spent[some].sum()))
+        if share * 100 >= least and bound > 0:
+            texts = (f"{name}: {counted(round(records[at]), 'record')}, up to {part[at]:.0%} of the time" for at in some.tolist())
+            findings.append(
+                Finding(
+                    "intrakernel_overhead",
+                    name,
+                    f"Recording may have taken up to {duration(bound)} of {name}",
+                    f"Its warps wrote a record every {lived[some].sum() / max(records[some].sum(), 1):.0f} ns on average, and one takes "
+                    f"up to {cost:g} ns: up to {min(share, 1.0):.0%} of their time. Its short regions are shorter without.",
+                    "Fewer and larger regions, or fewer warps (`warps=`) or blocks (`sample_blocks=`).",
+                    evidence(of, some, spent[some], texts, rows),
+                    len(some),
+                    bound,
+                    None,
+                    "low",
+                )
+            )
+        missing = np.flatnonzero((of.group == group) & (of.dropped + of.units_lost > 0))
+        if len(missing):
+            dropped, lost = int(of.dropped[missing].sum()), int(of.units_lost[missing].sum())
+            whole = dropped + float(warps.events[of.group[warps.launch] == group].sum())
+            what = [f"{counted(dropped, 'record')} ({dropped / whole:.0%}) found no slot"] if dropped else []
+            what += [f"{counted(lost, 'warp')} found no place in the buffer"] if lost else []
+            slots = f"allocate(…, slots={int(of.needed_slots[missing].max())}) holds all records" if dropped else ""
+            texts = (f"{name}: {_lost(int(of.dropped[at]), int(of.units_lost[at]))}" for at in missing.tolist())
+            findings.append(
+                Finding(
+                    "intrakernel_overhead",
+                    f"{name}: what was dropped",
+                    f"{name} recorded more than its buffer holds",
+                    f"In {counted(len(missing), 'launch')} {' and '.join(what)}: sums by tag are too small, "
+                    "and the end of the kernel is missing.",
+                    "; ".join(
+                        filter(
+                            None,
+                            (slots, "units= for all warps that record" if lost else "", "`Buffer.run` launches again with enough room"),
+                        )
+                    )
+                    + ".",
+                    evidence(of, missing, (of.dropped + of.units_lost)[missing].astype(np.float64), texts, rows),
+                    len(missing),
+                    severity="medium",
+                )
+            )
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))
+
+
+def _lost(records: int, warps: int) -> str:
+    parts = [f"{counted(records, 'record')} dropped"] * (records > 0) + [f"{counted(warps, 'warp')} without a place"] * (warps > 0)
+    return ", ".join(parts)

@@ -1,0 +1,112 @@
+"""Warps that compute wait for warps that load: the producer of a kernel's pipeline starves its consumer.
+
+## What it looks for
+Kernels whose warps have several roles (see the stat intrakernel_roles): a producer, whose role or regions are called after loading (load,
+tma, copy, fetch, producer, …) and not after computing, and others that record when they wait (wait, barrier, acquire, …). The time in which
+one of those waits while the producer works, by SM. Where no region says that it waits, or none that it loads, the rule does not judge.
+
+## Why it costs time
+Tensor cores stand still while their warps wait for data. A pipeline that is deep enough hides loading behind computing, and the producer
+is the one that waits, for a free stage.
+
+## What to do
+More stages in flight, larger or fewer copies (TMA and multicast instead of cp.async, 16-byte accesses), a second producer warp; begin to
+load the next tile before the epilogue of this one; smaller tiles where shared memory limits the stages. Look at what holds up the
+producer itself: `warplens stats -r intrakernel_sum:by=role,intrakernel_roles,intrakernel_overlap`.
+
+## When it is wrong
+The first wait of each block is the latency of its first load, which no depth of the pipeline hides. A region around an asynchronous copy
+ends when it is issued: where all roles wait, the data is under way, and that time is not counted here. A kernel that is limited by the
+bandwidth of the memory stays so. A region called after loading may do something else. With `sample_blocks` only some blocks are looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.errors import MissingData
+from warplens.model.words import counted, duration
+from warplens.query.intrakernel.critical import role_times
+from warplens.query.intrakernel.launches import launches, units
+from warplens.query.intrakernel.roles import Roles, is_wait, roles, words
+from warplens.query.intrakernel.starving import Starving
+from warplens.rules.base import Finding
+from warplens.rules.kernels import bounded, cut, evidence, subject
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.nvidia.com/cutlass/latest/media/docs/cpp/pipeline.html"
+_LOADS = {"producer", "load", "loads", "loader", "tma", "copy", "fetch", "prefetch", "gather", "dma"}
+_COMPUTES = {"consumer", "mma", "wgmma", "compute", "computes", "gemm", "math", "dot", "softmax", "fma", "epilogue", "store"}
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 5.0) -> list[Finding]:
+    """Return a finding for each kernel whose consumers wait for its producers.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the launches to keep as evidence.
+        least: percent of the kernel's time for which SMs must be held up, on average.
+    """
+    of = launches(report, selection)
+    warps = units(report, of)
+    known = roles(report, of, warps)
+    producers = {role for role in range(len(known.names)) if _produces(known, role)}
+    there = {known.names[role][0] for role in producers}
+    consumers = {role for role, (group, _) in enumerate(known.names) if role not in producers and group in there and _waits(known, role)}
+    if not consumers:
+        raise MissingData(f"has no kernel with warps that load and others that record their waits{selection.place(report)}.")
+    starving = Starving(warps, producers, consumers)
+    times = role_times(report, of, warps, known, starving=starving)
+    most, mean = (cut(report, selection, of, values) for values in starving.by_launch(of))
+    span = cut(report, selection, of, (of.end - of.start).astype(np.float64))
+    findings = []
+    for group in sorted({known.names[role][0] for role in consumers}):
+        some = np.flatnonzero(of.group == group)
+        own = mean[some].sum()
+        if own < 1 or own < least / 100 * span[some].sum():
+            continue
+        name = subject(of, group)
+        bound = bounded(report, selection, of, some, float(most[some].sum()))
+        feeds, starves = (
+            ", ".join(known.names[role][1] for role in known.within(group) if role in these) for these in (producers, consumers)
+        )
+        waiting = [role for role in known.within(group) if role in consumers]
+        waited = sum(times.wait[role] for role in waiting)
+        part = waited / max(waited + sum(times.work[role] for role in waiting), 1)
+        texts = (
+            f"{name}: SMs held up for {duration(float(mean[at]))} on average, at most {duration(float(most[at]))}" for at in some.tolist()
+        )
+        findings.append(
+            Finding(
+                "intrakernel_starved_consumer",
+                name,
+                f"{starves} of {name} wait {duration(float(own))} while {feeds} loads",
+                f"In {counted(len(some), 'launch')} SMs were held up for {own / max(span[some].sum(), 1):.0%} of the time, on average, "
+                f"with {starves} waiting and {feeds} at work; {starves} waited for {part:.0%} of what they recorded.",
+                "More stages in flight, larger copies (TMA, multicast), a second producer warp, or loads that begin before the epilogue.",
+                evidence(of, some, mean[some], texts, rows),
+                len(some),
+                bound,
+                min(round(float(own)), bound),
+                "medium" if (of.sample_blocks[some] == 1).all() else "low",
+            )
+        )
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))
+
+
+def _produces(known: Roles, role: int) -> bool:
+    name = known.names[role][1]
+    own = words(name) & (_LOADS | _COMPUTES)
+    if own:
+        return own <= _LOADS
+    does = set().union(*(words(tag) for tag in known.tags[role] if not is_wait(tag)))
+    return bool(does & _LOADS) and not does & _COMPUTES
+
+
+def _waits(known: Roles, role: int) -> bool:
+    return any(is_wait(tag) for tag in known.tags[role]) and not all(is_wait(tag) for tag in known.tags[role])

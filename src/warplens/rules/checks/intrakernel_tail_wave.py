@@ -1,0 +1,73 @@
+"""A last wave of blocks that fills only some of the SMs, while the others wait.
+
+## What it looks for
+Launches that recorded regions in all their blocks and had more blocks than fit onto their SMs at once (SMs that ran any, times the most
+blocks that one had at a time): how many the last wave had, and how long the SMs without one had nothing to do; no more than an average
+block lasts.
+
+## Why it costs time
+Blocks of equal length run in waves. 133 blocks on 132 SMs take twice as long as 132: one SM works, all others wait.
+
+## What to do
+Choose the size of blocks, or the number of splits, so that they fill whole waves; make blocks smaller, so that the last wave is a small
+part of all; or launch as many blocks as fit and let each take tile after tile (a persistent kernel, stream-K).
+
+## When it is wrong
+With many waves of uneven blocks there is no last wave to speak of: the rule `intrakernel_imbalance` has what is lost then. Where another
+kernel fills the idle SMs nothing is lost. SMs on which no block ran are not counted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.model.words import counted, duration
+from warplens.rules.base import Finding
+from warplens.rules.kernels import bounded, evidence, subject, uneven
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://arxiv.org/abs/2301.03598"
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 5.0) -> list[Finding]:
+    """Return a finding for each kernel with a part-filled last wave.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the launches to keep as evidence.
+        least: percent of the kernel's time that the last wave must cost.
+    """
+    findings = []
+    for group, of, even, some, lost, own in uneven(report, selection, lambda even: even.by_wave, least):
+        bound = bounded(report, selection, of, some, float(lost.sum()))
+        name, span = subject(of, group), float(even.span[some].sum())
+        waves = even.waves
+        worst = int(some[int(np.argmax(own))])
+        texts = (
+            f"{name}: {counted(int(even.ctas[at]), 'block')} in {waves[at]:.2f} waves, SMs idle for {duration(even.lost[at])} of "
+            f"{duration(float(even.span[at]))} on average"
+            for at in some.tolist()
+        )
+        findings.append(
+            Finding(
+                "intrakernel_tail_wave",
+                name,
+                f"SMs wait {duration(float(own.sum()))} for the last wave of {name}",
+                f"{counted(int(even.ctas[worst]), 'block')} ran on {counted(int(even.sms[worst]), 'SM')}, {even.resident[worst]} on each "
+                f"at a time: {waves[worst]:.2f} waves. The last one had {counted(int(even.last[worst]), 'block')}, and SMs were out of "
+                f"work for {even.lost[some].sum() / max(span, 1):.0%} of the time, on average.",
+                "Choose sizes that fill whole waves, make blocks smaller, or launch as many as fit and let them take tiles (persistent "
+                "kernel, stream-K).",
+                evidence(of, some, own, texts, rows),
+                len(some),
+                bound,
+                min(round(float(own.sum())), bound),
+                "medium",
+            )
+        )
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))

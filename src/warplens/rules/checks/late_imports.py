@@ -1,0 +1,79 @@
+"""Modules that are imported in the middle of the work.
+
+## What it looks for
+Imports on the thread of the training steps that began in a step, where together they take more than 1 % of the steps' time. Needs steps:
+NVTX ranges such as `step` or `iteration`, or PyTorch's `ProfilerStep#N`.
+
+## Why it costs time
+An import runs the module, with all that it imports: files are looked for and read, libraries loaded. The step waits for it, and so does
+every other rank. Mostly it happens in the first step, which then says nothing about the others.
+
+## What to do
+Import at the top of the program, or call the function once before the loop. Lazy imports inside of functions are found where they are
+first called.
+
+## When it is wrong
+Where start-up must be short and the steps are few: then it does not matter when the time is spent. The total does not change, only where
+it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.model.words import counted, duration
+from warplens.query.intervals import Cover
+from warplens.query.steps import steps
+from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.hosts import needed, numbers, rows
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.python.org/3/using/cmdline.html#cmdoption-X"
+
+
+def check(report: Report, selection: Selection, *, least: float = 1) -> list[Finding]:
+    """Return one finding for all imports in steps.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        least: percent of the time of the steps that they must take.
+    """
+    needed(report, selection, "imports", "data on imports of Python", "import")
+    known = steps(report, selection)
+    found = rows(report, selection, "id, process, thread, name", "imports", "depth = 0")
+    thread, start, end = (numbers(found, name) for name in ("thread", "start", "end"))
+    kept, spent = np.zeros(found.num_rows, bool), []
+    for own in np.unique(numbers(known, "thread")).tolist():
+        mine = numbers(known, "thread") == own
+        cover = Cover(numbers(known, "start")[mine], numbers(known, "end")[mine])
+        inside = (thread == own) & (cover.within(start, start + 1) > 0)
+        kept |= inside
+        spent.append(Cover(start[inside], end[inside]).both(cover))
+    lost = Cover(np.concatenate([one.start for one in spent]), np.concatenate([one.end for one in spent]))
+    whole = Cover(numbers(known, "start"), numbers(known, "end")).total
+    if not lost.total or lost.total * 100 < least * whole:
+        return []
+    late = found.filter(kept).to_pylist()
+    late.sort(key=lambda row: row["start"] - row["end"])
+    names = list(dict.fromkeys(row["name"] for row in late))
+    evidence = (
+        Evidence("imports", row["id"], row["start"], row["end"], f"import {row['name']}", row["process"], row["thread"]) for row in late
+    )
+    return [
+        Finding(
+            "late_imports",
+            names[0],
+            f"{counted(len(late), 'module')} imported in the middle of a step, {duration(lost.total)} in all",
+            f"Most of it: {', '.join(names[:3])}. They run when a function is first called that imports them.",
+            "Import these modules at the top of the program, before the first step.",
+            most(evidence),
+            len(late),
+            lost.total,
+            lost.total,
+        )
+    ]

@@ -1,0 +1,118 @@
+"""Threads that stand in a queue for one lock.
+
+## What it looks for
+Functions in which two or more threads waited for a mutex, semaphore or read-write lock, at least ten times and together in more than 5 %
+of the time that is looked at. Needs the calls of the C library (`-t osrt`) with their stacks. Waiting for something to happen (queues,
+events, conditions, idle workers of a pool) does not count, nor does the GIL.
+
+## Why it costs time
+While one thread works under the lock the others stand still, so that several threads do the work of one. Each hand-over costs a change of
+thread on top of it.
+
+## What to do
+Work outside the lock and hold it only to note the result; give each thread data of its own and put it together at the end; or split the
+lock.
+
+## When it is wrong
+Where what the lock protects cannot be done twice at the same time anyway, such as a single disk. Where there are no CPUs for more than
+one of the threads. Where a lock is used to tell that something happened, in code that this rule does not know.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.errors import MissingData
+from warplens.model.words import counted, duration
+from warplens.query.intervals import Cover
+from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.hosts import edges, needed, numbers, rows, threads
+from warplens.rules.stacks import Stacks
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.python.org/3/library/threading.html#lock-objects"
+_LOCKS = r"pthread_(mutex|rwlock|spin)_.*|sem_.*|mtx_.*|futex"
+
+
+def check(report: Report, selection: Selection, *, least: float = 5, times: int = 10) -> list[Finding]:
+    """Return a finding for each place in the program at which threads queue.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        least: percent of the time looked at in which somebody must have waited there.
+        times: how many waits there must be.
+    """
+    needed(report, selection, "osrt", "OS runtime data", "osrt")
+    where = f"\"group\" = 'lock' AND regexp_full_match(name::VARCHAR, '{_LOCKS}')"
+    found = rows(report, selection, "id, process, thread, name, stack", "osrt", where)
+    if found.num_rows == found.column("stack").null_count and found.num_rows:
+        raise MissingData(f"does not contain stacks of OS calls{selection.place(report)}: it cannot tell what threads wait for.")
+    queues = _queues(report, found, times)
+    begin, end = edges(report, selection)
+    cpus = max(report.table("targets", ["cpus"]).column(0).to_pylist(), default=1)
+    names = threads(report)
+    findings = []
+    for function, waits in queues:
+        start, finish, thread = (numbers(waits, name) for name in ("start", "end", "thread"))
+        cover = Cover(start, finish)
+        if len(np.unique(thread)) < 2 or len(start) < times or cover.total * 100 < least * (end - begin):
+            continue
+        alone = max(int((finish - start)[thread == own].sum()) for own in np.unique(thread))
+        findings.append(_finding(function, waits, cover, alone, len(np.unique(thread)), cpus, names))
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))
+
+
+def _queues(report: Report, found: pa.Table, times: int) -> list[tuple[str, pa.Table]]:
+    """Return for each function of each process the waits in it that are for a lock, where there are some."""
+    stacks = Stacks(report)
+    keys, codes = np.unique(numbers(found, "stack"), return_inverse=True)
+    places = [stacks.place(key if key >= 0 else None) for key in keys.tolist()]
+    labels: dict[str, int] = {}
+    label = np.full(len(keys), -1)
+    for number, place in enumerate(places):
+        if place.function is not None and not place.waits and not place.internal:
+            label[number] = labels.setdefault(place.function, len(labels))
+    mine, process = label[codes.ravel()], numbers(found, "process")
+    often = np.bincount(mine[mine >= 0], minlength=len(labels)) >= times
+    return [
+        (function, found.filter(pa.array((mine == number) & (process == own))))
+        for function, number in labels.items()
+        if often[number]
+        for own in np.unique(process[mine == number]).tolist()
+    ]
+
+
+def _finding(function: str, waits: pa.Table, cover: Cover, alone: int, who: int, cpus: int, names: dict[int, str]) -> Finding:
+    # none of them gets ready earlier than it would without its own waits, and no CPU does the work of two
+    estimate = min(alone, round(cover.total * (1 - 1 / max(min(who, cpus), 2))))
+    longest = np.argsort(numbers(waits, "start") - numbers(waits, "end"), kind="stable")[:50]
+    evidence = (
+        Evidence(
+            "osrt",
+            row["id"],
+            row["start"],
+            row["end"],
+            f"{names.get(row['thread'], 'a thread')} waits in {row['name']}",
+            row["process"],
+            row["thread"],
+        )
+        for row in waits.take(pa.array(longest)).to_pylist()
+    )
+    return Finding(
+        "lock_convoy",
+        function,
+        f"{counted(who, 'thread')} waited for a lock in {function}, {counted(waits.num_rows, 'time')}",
+        f"In {duration(cover.total)} at least one of them stood still there; who waited longest lost {duration(alone)}.",
+        "Do the work outside the lock and take it only to note the result, or give each thread data of its own.",
+        most(evidence),
+        waits.num_rows,
+        cover.total,
+        estimate,
+        "medium",
+    )

@@ -1,0 +1,149 @@
+"""Annotations that do not mean what was meant.
+
+## What it looks for
+Ranges that were pushed or started and never ended, in a process that ended by itself: two or more of one name on one thread. Push/pop
+ranges that cross: one that ends within another that began in it, three times or more. A domain with more than 1,000 names, where most
+ranges have a name of their own (those that PyTorch numbers do not count).
+
+## Why it costs time
+It costs none, but figures are wrong: a range that is never popped takes in everything that comes after it on its thread, and each pop
+after it ends the wrong one. Ranges that cross have no place in a tree, so that what lies in them is put down to the wrong one. Where each
+range has its own name, no two of them are summed, and each name takes memory in the program and in the report.
+
+## What to do
+Use `with annotate(…)` (or RAII in C++), which ends what it began also when an exception is raised; use start/end ranges for what does not
+nest, or ends in another thread. Put numbers into the payload instead of the name: `annotate("step", payload=7)`.
+
+## When it is wrong
+Where a thread was meant to be in the range until the program ended. Where ranges of two libraries cross because each is right for itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warplens.errors import MissingData
+from warplens.model.words import counted
+from warplens.query.flatten import outlived
+from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.hosts import numbers, rows
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://nvidia.github.io/NVTX/"
+
+
+def check(report: Report, selection: Selection, *, unfinished: int = 2, crossing: int = 3, names: int = 1000) -> list[Finding]:
+    """Return a finding for each kind of mistake and name.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        unfinished: how many open ranges of one name on one thread are a mistake.
+        crossing: how many crossing ranges are.
+        names: how many names in one domain are.
+    """
+    if not report.tables["nvtx_ranges"]:
+        raise MissingData(f"does not contain NVTX ranges{selection.place(report)}.")
+    return [*_unfinished(report, selection, unfinished), *_crossing(report, selection, crossing), *_names(report, names)]
+
+
+def _unfinished(report: Report, selection: Selection, least: int) -> list[Finding]:
+    ended = "process IN (SELECT process FROM processes WHERE exited)"
+    where = f"unfinished AND NOT inherited AND NOT clipped AND {ended}"
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows(report, selection, "id, process, thread, message, domain, style", "nvtx_ranges", where).to_pylist():
+        groups.setdefault((row["thread"], row["domain"], row["message"], row["style"]), []).append(row)
+    findings = []
+    for (_, _, message, style), found in groups.items():
+        if len(found) >= least:
+            begun, ended = ("pushed", "popped") if style == "PushPop" else ("started", "ended")
+            findings.append(
+                Finding(
+                    "nvtx_mistakes",
+                    f"unfinished {message or '[no name]'}",
+                    f"{counted(len(found), 'range')} {message or '[no name]'} {begun} and never {ended}",
+                    "They were still open when the process ended by itself: whatever came after each counts as a part of it.",
+                    "Use `with annotate(…)`, or end the range in a `finally`; in C++ a scoped range.",
+                    most(_rows(found)),
+                    len(found),
+                    severity="medium",
+                    wrong_when="Where the thread was meant to be in the range until the program ended.",
+                )
+            )
+    return findings
+
+
+def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]:
+    where = "style = 'PushPop' AND task IS NULL AND NOT unfinished AND (domain IS NULL OR domain <> 'pytorch')"
+    # within a domain they are a stack, and cannot cross
+    several = f"SELECT thread FROM nvtx_ranges WHERE {where} GROUP BY thread HAVING count(DISTINCT coalesce(domain, '')) > 1"
+    threads = ", ".join(map(str, report.sql(several).column(0).to_pylist()))
+    if not threads:
+        return []
+    where += f" AND thread IN ({threads})"
+    found = rows(report, selection, "id, thread", "nvtx_ranges", where)
+    thread, start, end = (numbers(found, name) for name in ("thread", "start", "end"))
+    order = np.lexsort((-end, start, thread))
+    kept = []
+    for own in np.split(order, np.flatnonzero(np.diff(thread[order])) + 1) if len(order) else []:
+        kept += own[outlived(start[own], end[own])].tolist()
+    if len(kept) < least:
+        return []
+    longest = np.array(kept)[np.argsort(start[kept] - end[kept], kind="stable")[:50]]
+    ids = ", ".join(str(key) for key in numbers(found, "id")[longest].tolist())
+    crossed = rows(report, selection, "id, process, thread, message", "nvtx_ranges", f"id IN ({ids})").to_pylist()
+    texts = list(dict.fromkeys(row["message"] or "[no name]" for row in crossed))
+    return [
+        Finding(
+            "nvtx_mistakes",
+            "crossing ranges",
+            f"{counted(len(kept), 'push/pop range')} ended within another that began in it",
+            f"Such as {', '.join(texts[:3])}. Push/pop ranges of a thread are meant to nest; these were popped in another order than "
+            "they were pushed in, which only ranges of different domains can be.",
+            "Use `with annotate(…)`, which nests; start/end ranges for what overlaps.",
+            most(_rows(crossed)),
+            len(kept),
+            confidence="medium",
+            severity="low",
+            wrong_when="Where ranges of two libraries cross, and each is right for itself.",
+        )
+    ]
+
+
+def _names(report: Report, least: int) -> list[Finding]:
+    text = """WITH names AS (
+        SELECT domain, message, count(*) AS number, min("start") AS first, max("end") AS last, min(id) AS id, min(process) AS process
+        FROM nvtx_ranges WHERE coalesce(domain, '') <> 'pytorch' AND message IS NOT NULL GROUP BY domain, message)
+      SELECT domain, count(*) AS names, sum(number)::BIGINT AS ranges, min(first) AS first, max(last) AS last,
+        any_value(message) AS example, min(id) AS id, min(process) AS process
+      FROM names WHERE NOT regexp_matches(message::VARCHAR, ', (op_id|seq) = [0-9]+') GROUP BY domain"""
+    findings = []
+    for row in report.sql(text).to_pylist():
+        if row["names"] <= least or row["names"] * 2 <= row["ranges"]:
+            continue
+        place = f"domain {row['domain']}" if row["domain"] else "the default domain"
+        findings.append(
+            Finding(
+                "nvtx_mistakes",
+                f"names in {place}",
+                f"{row['names']:,} different names for {counted(row['ranges'], 'range')} in {place}",
+                f"Most ranges have a name of their own, such as {row['example']}: nothing is summed by name, and each takes memory.",
+                'Put what changes into the payload: annotate("step", payload=7).',
+                (Evidence("nvtx_ranges", row["id"], row["first"], row["last"], f"{row['ranges']:,} ranges", row["process"]),),
+                row["names"],
+                severity="low",
+                wrong_when="Where a tool of yours reads these names.",
+            )
+        )
+    return findings
+
+
+def _rows(found: list[dict[str, Any]]) -> list[Evidence]:
+    return [
+        Evidence("nvtx_ranges", row["id"], row["start"], row["end"], row["message"] or "[no name]", row["process"], row["thread"])
+        for row in found
+    ]

@@ -1,0 +1,97 @@
+"""Copies between host and GPU that are slow because the memory of the host is pageable.
+
+## What it looks for
+Copies from or to pageable memory, for each direction, and the time in which a GPU did nothing but these. The rate that page-locked memory
+would give is taken from the copies of page-locked memory in the same report; where there are none, twice the rate is assumed.
+
+## Why it costs time
+CUDA copies pageable memory piece by piece through a small buffer of its own: the data is moved twice, by the CPU first. The GPU's copy
+engine waits for the CPU, and nothing can run beside.
+
+## What to do
+Allocate with `cudaHostAlloc`, or `cudaHostRegister` what is there; `pin_memory=True` in a PyTorch `DataLoader`, `tensor.pin_memory()`,
+`torch.empty(..., pin_memory=True)` for what comes back. Page-lock buffers once and use them again: to lock pages takes longer than to copy.
+
+## When it is wrong
+Small copies (up to some 10 KB) are bound by latency, whatever the memory. On machines where the GPU can read pageable memory (Grace Hopper,
+HMM) there may be no difference. Page-locked memory is not swapped: too much of it harms the rest of the machine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.model.words import duration, size
+from warplens.query.intervals import Cover
+from warplens.rules.base import Evidence, Finding
+from warplens.rules.copies import Copies, kinds_known, moving_copies, number_of_copies
+from warplens.rules.gpus import COPY, gpus, span, together
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
+_DIRECTIONS = {"Host-to-Device": "to the GPU", "Device-to-Host": "to the host"}
+_USUAL = 2.0  # how much faster page-locked memory is where the report does not show it
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, large: int = 65536, least: float = 1.0) -> list[Finding]:
+    """Return a finding for each direction with such copies.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the copies to keep as evidence.
+        large: bytes from which on a copy tells the rate.
+        least: percent of the time looked at that the copies of a direction must be able to cost.
+    """
+    devices = gpus(report, selection)
+    kinds_known(report)
+    moved = moving_copies(report)
+    findings = [_of(direction, report, selection, moved, rows, large) for direction in _DIRECTIONS if devices]
+    enough = span(report, selection) * least / 100
+    return [finding for finding in findings if finding is not None and finding.estimate and (finding.bound or 0) >= enough]
+
+
+def _of(direction: str, report: Report, selection: Selection, moved: Copies, rows: int, large: int) -> Finding | None:
+    alone, evidence, spent, locked = [], [], np.zeros(2, np.int64), np.zeros(2, np.int64)  # bytes, ns
+    total = number = 0
+    for gpu in gpus(report, selection):
+        place, known = moved.find(gpu.id)
+        copies = (gpu.kind == COPY) & known & np.asarray(moved.kind == direction)[place] if len(moved.id) else np.zeros(len(gpu.id), bool)
+        slow = copies & moved.pageable[place] if len(moved.id) else copies
+        if not slow.any():
+            continue
+        length = gpu.end - gpu.start
+        for some, sums in ((slow, spent), (copies & moved.pinned[place] & ~moved.pageable[place], locked)):
+            big = some & (moved.bytes[place] >= large) & (length > 0)
+            sums += (int(moved.bytes[place][big].sum()), int(length[big].sum()))
+        alone.append(Cover(gpu.start[slow], gpu.end[slow]).without(Cover(gpu.start[~slow], gpu.end[~slow])))
+        total, number = total + int(moved.bytes[place][slow].sum()), number + int(slow.sum())
+        for n in np.flatnonzero(slow)[np.argsort(-length[slow], kind="stable")][:rows].tolist():
+            much = int(moved.bytes[place[n]])
+            text = f"copy of pageable memory {_DIRECTIONS[direction]}, {much / max(int(length[n]), 1):.1f} GB/s"
+            times = int(gpu.start[n]), int(gpu.end[n])
+            evidence.append(Evidence("memcpys", int(gpu.id[n]), *times, text, gpu.process, None, gpu.device, {"bytes": much}))
+    bound = together(alone)
+    if not spent[1] or not bound:
+        return None
+    rate = spent[0] / spent[1]
+    better = locked[0] / locked[1] if locked[1] else rate * _USUAL
+    measured = f"page-locked memory had {better:.1f} GB/s in this run" if locked[1] else "page-locked memory usually has twice as much"
+    return Finding(
+        "pageable_memory",
+        direction,
+        f"{number_of_copies(number, 'pageable')} {_DIRECTIONS[direction]} took {duration(bound)} with the GPU doing nothing else",
+        f"{size(total)} went between pageable memory and the GPU at {rate:.1f} GB/s; {measured}. CUDA moves such data through a buffer of "
+        "its own, piece by piece.",
+        "Page-lock the memory once and use it again: pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc or "
+        "cudaHostRegister.",
+        tuple(sorted(evidence, key=lambda row: (row.start - row.end, row.start))[:rows]),
+        number,
+        bound,
+        max(int(bound * (1 - rate / better)), 0),
+        "medium" if locked[1] else "low",
+    )

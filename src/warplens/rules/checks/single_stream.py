@@ -1,0 +1,130 @@
+"""Work of several streams that the legacy default stream makes wait.
+
+## What it looks for
+Kernels that had been launched, and whose stream was free, but that began only when a kernel of the null stream (or the null stream's, when
+one of theirs) ended. Only kernels are counted that would have fitted on the GPU together: each has at most half as many blocks as there are
+multiprocessors. Streams that wait for events are left out: there the order may be meant.
+
+## Why it costs time
+The legacy default stream and other streams wait for each other, whether their work belongs together or not: two streams of small kernels
+then run like one, and most of the GPU has nothing to do.
+
+## What to do
+Give each stream its own work (`cudaStreamNonBlocking`, `torch.cuda.Stream`) and keep the default stream empty, or compile with
+`--default-stream per-thread`; order what depends on each other with events.
+
+## When it is wrong
+Where the work of one stream needs the result of the other, and the program relies on the default stream to order them. Where each kernel
+uses all of the memory's bandwidth, two at once are no faster.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.errors import MissingData
+from warplens.model.words import counted, duration
+from warplens.query.intervals import Cover, Times
+from warplens.rules.base import Evidence, Finding
+from warplens.rules.gpus import KERNEL, Gpu, gpus, span
+from warplens.rules.host_calls import Mask, needed
+from warplens.rules.launches import Launches, launches
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.nvidia.com/cuda/cuda-runtime-api/stream-sync-behavior.html"
+_AT_ONCE = 10_000  # ns: who begins that soon after another has ended has waited for it
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int = 10, least: float = 2.0) -> list[Finding]:
+    """Return a finding for each GPU on which that costs time.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the kernels to keep as evidence.
+        fewest: kernels that must have waited.
+        least: percent of the time looked at that their waits must be able to cost.
+    """
+    devices = gpus(report, selection)
+    needed(report, selection)
+    nulls = _streams(
+        report,
+        """SELECT process, stream FROM streams WHERE kind = 'null'
+           UNION SELECT process, null_stream AS stream FROM contexts WHERE null_stream IS NOT NULL""",
+    )
+    if not nulls:
+        raise MissingData(f"does not say which stream is the default stream{selection.place(report)}.")
+    others = _streams(report, "SELECT process, stream FROM streams WHERE kind = 'default'") - nulls
+    others -= _streams(report, "SELECT process, stream FROM syncs WHERE kind = 'Stream wait event' AND stream IS NOT NULL")
+    findings = []
+    for gpu in devices:
+        null, other = (np.isin(gpu.stream, [stream for process, stream in some if process == gpu.process]) for some in (nulls, others))
+        if not null.any() or not other.any():
+            continue
+        small = _small(report, gpu)
+        places, begin, end = _waited(gpu, launches(report), null & small, other & small)
+        bound = Cover(begin, end).total
+        if len(places) < fewest or bound == 0 or bound < span(report, selection) * least / 100:
+            continue
+        length = np.minimum(end - begin, (gpu.end - gpu.start)[places])
+        order = np.argsort(begin - end, kind="stable")[:rows].tolist()
+        findings.append(
+            Finding(
+                "single_stream",
+                gpu.label,
+                f"The default stream made small kernels of other streams wait {duration(bound)} on {gpu.label}",
+                f"{counted(len(places), 'kernel')} had been launched and had a free stream, but began only when a kernel of the legacy "
+                "default stream ended, or that when one of theirs did. All were small enough to run at once.",
+                "Create streams with cudaStreamNonBlocking and keep the default stream empty, or compile with --default-stream per-thread.",
+                tuple(_row(gpu, int(places[n]), int(begin[n]), int(end[n])) for n in order),
+                len(places),
+                bound,
+                min(int(length.sum()), bound),
+                "low",
+            )
+        )
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))
+
+
+def _streams(report: Report, text: str) -> set[tuple[int, int]]:
+    return {(row["process"], row["stream"]) for row in report.sql(text).to_pylist()}
+
+
+def _small(report: Report, gpu: Gpu) -> Mask:
+    """Return which operations are kernels with at most half as many blocks as there are multiprocessors; none where that is not known."""
+    text = f"""SELECT k.id FROM kernels k JOIN devices d USING (process, device) WHERE process = {gpu.process} AND device = {gpu.device}
+               AND k.grid_x::BIGINT * k.grid_y * k.grid_z * 2 <= d.multiprocessors"""
+    return np.asarray((gpu.kind == KERNEL) & np.isin(gpu.id, report.sql(text).column(0).to_numpy()), bool)
+
+
+def _waited(gpu: Gpu, made: Launches, null: Mask, other: Mask) -> tuple[Times, Times, Times]:
+    """Return the places of kernels that waited for one of the other side, and from when until when."""
+    call, known = made.find(gpu.api)
+    parts: list[tuple[npt.NDArray[np.int64], Times, Times]] = []
+    if not known.any():
+        return (np.empty(0, np.int64),) * 3
+    free = np.full(len(gpu.start), np.iinfo(np.int64).min)  # when the stream had done what came before
+    order = np.lexsort((gpu.start, gpu.stream))
+    same = gpu.stream[order][1:] == gpu.stream[order][:-1]
+    free[order[1:][same]] = gpu.end[order[:-1][same]]
+    ready = np.maximum(made.end[call], free)
+    for mine, theirs in ((other, null), (null, other)):
+        places, before = np.flatnonzero(mine & known), np.flatnonzero(theirs)
+        before = before[np.argsort(gpu.end[before], kind="stable")]
+        last = np.searchsorted(gpu.end[before], gpu.start[places], "right") - 1  # of the other side, the last that had ended
+        places, held = places[last >= 0], before[last[last >= 0]]
+        begin, end = np.maximum(ready[places], gpu.start[held]), gpu.end[held]
+        some = (gpu.start[places] - end <= _AT_ONCE) & (end > begin)
+        parts.append((places[some], begin[some], end[some]))
+    places, begin, end = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return places, begin, end
+
+
+def _row(gpu: Gpu, place: int, begin: int, end: int) -> Evidence:
+    text = f"kernel on stream {int(gpu.stream[place])} waited for the other stream"
+    return Evidence("kernels", int(gpu.id[place]), begin, end, text, process=gpu.process, device=gpu.device)

@@ -1,0 +1,68 @@
+"""Reads of files that the work waits for.
+
+## What it looks for
+Reads (also `open`) of one kind on one thread that lasted 1 ms or more, at least five of them, and together, the longest aside, more than
+5 % of the time that is looked at. Within NVTX ranges; where there is a GPU: on the thread that launches, or steps, while a GPU had
+nothing to do. Needs the calls of the C library (`-t osrt`).
+
+## Why it costs time
+A read from memory takes microseconds. One that takes milliseconds waits for a disk or the network (NFS, Lustre, object stores), and so
+does the thread. Such storage answers many questions at once as fast as one, but the thread asks one at a time.
+
+## What to do
+Read ahead in other threads or processes (`num_workers` and `prefetch_factor` of a DataLoader, `posix_fadvise`), read larger pieces, pack
+small files into few large ones, copy the data to a local disk first, keep what is needed again.
+
+## When it is wrong
+Where the data is needed once and at once, such as the weights at start-up. Where the disk is as fast as it gets: then reading ahead only
+hides what fits beside the work.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warplens.model.words import counted, duration
+from warplens.rules.base import Finding
+from warplens.rules.blocking import blocked
+from warplens.rules.hosts import capital
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html#enable-asynchronous-data-loading-and-augmentation"
+_NAMES = "p?readv?2?(64)?(v2)?|fread(_unlocked)?|fgets|getline|open(at)?(64)?|fopen(64)?"
+_READS = f"""\"group\" = 'file' AND regexp_full_match(name::VARCHAR, '{_NAMES}')
+  AND NOT regexp_matches(coalesce(target::VARCHAR, ''), '^(pipe|socket|unix)')"""
+
+
+def check(report: Report, selection: Selection, *, shortest: float = 1, least: float = 5, times: int = 5) -> list[Finding]:
+    """Return a finding for each thread and function that reads.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        shortest: reads count that last so long, ms.
+        least: percent of the time looked at that they must take, without the longest one.
+        times: how many there must be.
+    """
+    findings = []
+    for one in blocked(report, selection, _READS, shortest, least, times):
+        files = {row["target"] for row in one.calls if row["target"]}
+        moved = sum(row["bytes"] or 0 for row in one.calls)
+        findings.append(
+            Finding(
+                "slow_file_reads",
+                f"{one.name} on {one.thread}",
+                f"{capital(one.thread)} stood still in {counted(len(one.calls), f'slow {one.name}')}, {duration(one.cover.total)} in all",
+                f"They were of {counted(len(files), 'file')} and brought {moved:,} bytes, {duration(one.cover.total / len(one.calls))} "
+                "each: what holds the files is slow to answer.",
+                "Read ahead in other threads or processes, in larger pieces, or from a local copy; keep what is needed again.",
+                one.evidence(),
+                len(one.calls),
+                one.bound,
+                one.lost.total,
+                "medium",
+            )
+        )
+    return findings

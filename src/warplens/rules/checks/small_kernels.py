@@ -1,0 +1,120 @@
+"""Kernels so short that launching them takes longer than running them.
+
+## What it looks for
+Stretches in which a GPU waited for one launch after the other: each kernel began only once its launch, which was later than the end of the
+work before it, had been called, while the thread launched without a pause. How long the GPU did nothing between these kernels is the cost.
+
+## Why it costs time
+A launch takes the host 2 to 10 us, with the framework around it often 20 us and more. A kernel that is shorter than that ends before the
+next one is there: the GPU's speed no longer counts, the host's does.
+
+## What to do
+Fewer, larger kernels: `torch.compile` fuses elementwise operations; fused optimizers (`fused=True`, or `foreach=True`) and fused attention;
+larger batches. Or launch them all at once: CUDA graphs (`torch.compile(mode="reduce-overhead")`, `torch.cuda.graphs`, JAX's `jit` around
+the whole step), where kernels follow each other within about 1 us.
+
+## When it is wrong
+While a profiler records every call, launches take longer than without: compare the step's time without it. Where the host waits for
+something else between launches (data, locks) the rule `gpu_waits_for_cpu` tells more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.model.words import counted, duration
+from warplens.query.intervals import Cover
+from warplens.rules.base import Evidence, Finding
+from warplens.rules.gpus import KERNEL, Gpu, gpus, span, together
+from warplens.rules.host_calls import needed
+from warplens.rules.launches import Launches, launches
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#reduce-cpu-overhead-with-cuda-graphs"
+_IN_A_GRAPH = 1_000  # ns between two kernels of a graph
+
+
+def check(
+    report: Report, selection: Selection, *, rows: int = 50, apart: float = 100, fewest: int = 100, least: float = 2.0
+) -> list[Finding]:
+    """Return a finding where short kernels cost time.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the stretches to keep as evidence.
+        apart: us between two launches, and of a gap, up to which the thread did nothing else.
+        fewest: kernels that must have been waited for.
+        least: percent of the time looked at that launching must be able to cost.
+    """
+    devices = gpus(report, selection)
+    needed(report, selection)
+    made = launches(report)
+    lost, best, evidence = [], 0, []
+    kernels, length, number, waited = 0, [], 0, 0
+    for gpu in devices:
+        late = _late(gpu, made, int(apart * 1000))
+        if not late.any():
+            continue
+        begin, end = gpu.busy.end[:-1][late], gpu.busy.start[1:][late]
+        lost.append(Cover(begin, end))
+        waited += int((end - begin).sum())
+        best = max(best, int(np.maximum(end - begin - _IN_A_GRAPH, 0).sum()))
+        kernels += int(late.sum())
+        length.append((gpu.busy.end - gpu.busy.start)[1:][late])
+        found = _stretches(gpu, late)
+        number += int(np.count_nonzero(np.diff(late.astype(np.int8), prepend=0) == 1))
+        evidence += sorted(found, key=lambda row: -row.values["gpu_idle_ns"])[:rows]
+    bound = together(lost)
+    if kernels < fewest or bound == 0 or bound < span(report, selection) * least / 100:
+        return []
+    whole = span(report, selection)
+    median = float(np.median(np.concatenate(length)))
+    return [
+        Finding(
+            "small_kernels",
+            "short kernels",
+            f"{'GPUs' if len(lost) > 1 else 'The GPU'} waited {duration(bound)} for launches of short kernels",
+            f"{counted(kernels, 'kernel')} began when the GPU had already run out of work: half of them ran for less than "
+            f"{duration(median)}, and the next launch came {duration(waited / kernels)} too late on average, though the thread did nothing "
+            f"but launch. With the launches out of the way {min(best, bound) / whole:.0%} of the time could be won.",
+            "Fuse (torch.compile, fused optimizers, fused attention) or use larger batches; or launch them all at once with CUDA graphs: "
+            "torch.compile(mode='reduce-overhead'), torch.cuda.graphs.",
+            tuple(sorted(evidence, key=lambda row: -row.values["gpu_idle_ns"])[:rows]),
+            number,
+            bound,
+            min(best, bound),
+            "medium",
+        )
+    ]
+
+
+def _late(gpu: Gpu, made: Launches, apart: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return which gaps of a GPU were ended by a kernel that was launched too late by a thread that did nothing but launch."""
+    if not len(made.id):
+        return np.zeros(max(len(gpu.busy.start) - 1, 0), bool)
+    first = np.searchsorted(gpu.start, gpu.busy.start[1:], "left")  # the operation that ended each gap
+    call, known = made.find(gpu.api[first])
+    late = known & (gpu.kind[first] == KERNEL) & (made.end[call] > gpu.busy.end[:-1]) & (gpu.busy.start[1:] - gpu.busy.end[:-1] <= apart)
+    return np.asarray(late & (made.start[call] - made.before[call] <= apart), bool)
+
+
+def _stretches(gpu: Gpu, late: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Evidence]:
+    """Return the stretches of gaps that come one after the other."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], late, [False])).astype(np.int8)))
+    idle = np.concatenate(([0], np.cumsum(gpu.busy.start[1:] - gpu.busy.end[:-1])))
+    first = np.searchsorted(gpu.start, gpu.busy.start, "left")
+    rows = []
+    low, high = edges[::2], edges[1::2]
+    most = np.argsort(-(idle[high] - idle[low]), kind="stable")[:1000]
+    for a, b in zip(low[most].tolist(), high[most].tolist(), strict=True):
+        lost, number = int(idle[b] - idle[a]), int(first[b] - first[a])
+        begin, end = int(gpu.busy.end[a]), int(gpu.busy.start[b])
+        text = f"{gpu.label} idle for {duration(lost)} between {counted(number, 'operation')}, each launched too late"
+        values = {"gpu_idle_ns": lost, "operations": number}
+        rows.append(Evidence("kernels", int(gpu.id[first[b]]), begin, end, text, process=gpu.process, device=gpu.device, values=values))
+    return rows

@@ -1,0 +1,107 @@
+"""Copies between host and GPU during which no kernel ran.
+
+## What it looks for
+For each GPU the time in which data came from the host, went to it, or to or from another GPU, and no kernel ran, between the first and the
+last kernel. Copies within the device are work like any other.
+
+## Why it costs time
+A GPU has engines for copies beside its multiprocessors: data for the next step can come in while this one computes. Such a copy costs
+nothing, as long as there is enough to compute.
+
+## What to do
+Copy the next batch in a stream of its own while this one computes (a prefetcher; in PyTorch page-locked memory, `non_blocking=True` and
+`torch.cuda.stream`); split large copies into pieces that are used one by one; keep what comes back every step on the GPU. What is moved
+between host and GPU in each step because memory is short (offloading) must be prefetched a layer ahead.
+
+## When it is wrong
+Where the kernels need just this data and nothing else can be computed meanwhile. Where the GPU is idle most of the time anyway, its copies
+may be hidden behind the host, and hiding them behind kernels wins nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.errors import MissingData
+from warplens.model.words import duration, size
+from warplens.query.intervals import Cover
+from warplens.rules.base import Evidence, Finding
+from warplens.rules.copies import Copies, moving_copies
+from warplens.rules.gpus import COPY, Gpu, gpus, merged, span
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#asynchronous-and-overlapping-transfers-with-computation"
+_AT_ONCE = 20_000  # ns: who begins that soon after a copy has waited for it
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 1.0) -> list[Finding]:
+    """Return a finding of the GPUs with such copies.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the copies to keep as evidence.
+        least: percent of the time looked at that the copies of a GPU must be able to cost.
+    """
+    devices = [gpu for gpu in gpus(report, selection) if len(gpu.running.start)]
+    if not devices:
+        raise MissingData(f"does not contain CUDA kernel data{selection.place(report)}.")
+    moved = moving_copies(report)
+    findings = [_of(gpu, moved, rows, span(report, selection) * least / 100) for gpu in devices]
+    return merged([finding for finding in findings if finding is not None], rows)
+
+
+def _of(gpu: Gpu, moved: Copies, rows: int, least: float) -> tuple[Finding, Cover] | None:
+    place, known = moved.find(gpu.id)
+    mine = (gpu.kind == COPY) & known
+    mine &= (gpu.start < gpu.running.end[-1]) & (gpu.end > gpu.running.start[0])
+    start, end, place = gpu.start[mine], gpu.end[mine], place[mine]
+    first, last = gpu.running.start[:1], gpu.running.end[-1:]
+    copying = Cover(start, end).both(Cover(first, last))
+    alone = copying.without(gpu.running)
+    if len(start) < 2 or alone.total < least or not alone.total:
+        return None
+    free = gpu.running.without(copying).total
+    # whoever begins right after a copy is taken to have waited for it
+    begins = np.append(gpu.running.start, np.iinfo(np.int64).max)
+    waited = begins[np.searchsorted(begins, alone.end, "left")] - alone.end <= _AT_ONCE
+    estimate = min(int((alone.end - alone.start)[waited].sum()), free)
+    lonely = alone.within(start, end)
+    order = np.lexsort((start, -lonely))[: min(rows, int((lonely > 0).sum()))]
+    evidence = tuple(_row(gpu, moved, int(n), int(place[n]), mine, int(lonely[n])) for n in order)
+    number = int((lonely > 0).sum())
+    shared = int(np.isin(gpu.stream[mine][lonely > 0], gpu.stream[gpu.kind != COPY]).sum())
+    pageable = int(moved.pageable[place][lonely > 0].sum())
+    total = size(int(moved.bytes[place][lonely > 0].sum()))
+    why = [f"{shared:,} of them are in a stream with kernels, where one waits for the other."] if shared else []
+    why += [f"{pageable:,} of them use pageable memory, which must be page-locked first."] if pageable else []
+    if alone.total > free:
+        why.append(f"Kernels ran for only {duration(free)} without a copy: no more can be hidden, the rest is won by moving less.")
+    finding = Finding(
+        "transfers_not_overlapped",
+        gpu.label,
+        f"{gpu.label} only copied for {duration(alone.total)}, with no kernel beside it",
+        f"{number:,} {'copy' if number == 1 else 'copies'} between host and GPU ({total}) ran while no kernel did: "
+        f"{duration(alone.total)} of {duration(copying.total)} of copying. {' '.join(why)}",
+        "Copy the next data in a stream of its own, from page-locked memory, while the GPU computes (PyTorch: pin_memory=True, "
+        "non_blocking=True and a prefetching stream); keep on the GPU what is moved every step.",
+        evidence,
+        number,
+        alone.total,
+        estimate,
+        "medium",
+    )
+    return finding, alone
+
+
+def _row(gpu: Gpu, moved: Copies, number: int, place: int, mine: npt.NDArray[np.bool_], lonely: int) -> Evidence:
+    which = int(np.flatnonzero(mine)[number])
+    values = {"bytes": int(moved.bytes[place]), "alone_ns": lonely}
+    text = f"copy {moved.kind[place]} on stream {int(gpu.stream[which])}, {duration(lonely)} of it without a kernel"
+    times = int(gpu.start[which]), int(gpu.end[which])
+    return Evidence("memcpys", int(gpu.id[which]), *times, text, process=gpu.process, device=gpu.device, values=values)

@@ -1,0 +1,99 @@
+"""Waits for the GPU that the program repeats, and after which the GPU runs dry.
+
+## What it looks for
+Calls that wait for the GPU and come again and again in one place of the program: synchronisation of a device, stream or event, and copies
+of at most 1 KB to the host that the call waits for, as `tensor.item()` makes them. A place is the innermost NVTX range (or operation of the
+framework) around the call; without ranges, the function.
+
+## Why it costs time
+While the host waits it launches nothing. When it goes on, the GPU is done and has nothing to do until the host has caught up. The cost of a
+wait is this idle time, up to the next wait, and no more of it than the host has waited: by so much it would have been ahead.
+
+## What to do
+In a training loop read losses and metrics every hundredth step, and keep them on the GPU until then (`loss.detach()`, accumulate tensors).
+Avoid `torch.tensor(…, device="cuda")`, `.item()`, `.cpu()`, `.tolist()`, `.nonzero()`, boolean masks as indices, `if tensor:`,
+`print(tensor)` and `torch.cuda.synchronize()` in it; `torch.cuda.set_sync_debug_mode("warn")` names the lines. In CUDA let
+streams wait for events.
+
+## When it is wrong
+Whether a wait is needed cannot be seen in a recording: where the host must know the value to go on (a stopping criterion, sampling of the
+next token), it has to wait. Where the host is the bottleneck anyway (`small_kernels`), less waiting wins less than stated.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.model.words import duration
+from warplens.rules.base import Finding
+from warplens.rules.gpus import gpus, span
+from warplens.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, Calls, calls, cost, evidence, named, needed, severity
+from warplens.rules.lines import called_from, located
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+LINK = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization"
+_SMALL = 1024
+_DETAILS = re.compile(r", (seq|op_id|sizes|input_op_ids) = .*", re.DOTALL)  # what torch.autograd.profiler.emit_nvtx adds
+_NUMBER = re.compile(r"(?<![^\W_])\d+(?![^\W_])")
+_READS = f"m.kind = 'Device-to-Host' AND m.bytes <= {_SMALL} AND (a.name NOT ILIKE '%Async%' OR m.destination_kind = 'Pageable')"
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int = 3, least: float = 1.0) -> list[Finding]:
+    """Return a finding for each place in the program with such waits.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the waits to keep as evidence.
+        repeats: how often a wait must come in one place.
+        least: percent of the time looked at that the waits of a place must be expected to cost.
+    """
+    devices = gpus(report, selection)
+    needed(report, selection)
+    found = calls(report, selection, f"{named(*DEVICE_WAITS, *STREAM_WAITS, *EVENT_WAITS)} OR ({_READS})", "?memcpys")
+    names, which, number = np.unique(_places(found), return_inverse=True, return_counts=True)
+    findings = []
+    for place in np.flatnonzero(number >= repeats).tolist():
+        mine = which == place
+        spent = cost(found, devices, mine, computing=True)
+        if spent.estimate == 0 or spent.estimate < span(report, selection) * least / 100:
+            continue
+        functions = ", ".join(np.unique(found.name[mine].astype(str)).tolist())
+        length = int((found.end - found.start)[mine].sum())
+        where = "" if names[place] in functions else f" in {names[place]}"
+        waits = evidence(found, spent, rows)
+        worst = called_from(report, [row.id for row in waits[:1] if row.id is not None])
+        findings.append(
+            Finding(
+                "unneeded_sync",
+                str(names[place]),
+                f"{number[place]:,} waits for the GPU{where or f' ({functions})'} leave it idle afterwards",
+                f"The host stood still in {functions}{where} for {duration(length)} in all, {duration(length / number[place])} each. "
+                f"When it went on, the GPU had run out of work: it did nothing for {duration(spent.estimate)} that the host could "
+                f"have filled had it not waited.{''.join(f' The costliest was called from {line}.' for line in worst.values())}",
+                "Read values from the GPU less often (every hundredth step) and keep them there until then; move small tensors to it "
+                "from page-locked memory with non_blocking=True; leave out synchronize() in the loop. "
+                "torch.cuda.set_sync_debug_mode('warn') names the lines.",
+                located(report, waits),
+                int(number[place]),
+                spent.bound,
+                spent.estimate,
+                "medium",
+                severity(spent, span(report, selection)),
+            )
+        )
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))
+
+
+def _places(found: Calls) -> npt.NDArray[np.str_]:
+    """Return the place of each call: of names that are numbered, such as `step 12` and `aten::item, op_id = 4711`, without the number."""
+    known: dict[str | None, str] = {
+        name: _NUMBER.sub("N", _DETAILS.sub("", name)) for name in set(found.place.tolist()) if name is not None
+    }
+    return np.array([known.get(place, name) for place, name in zip(found.place, found.name, strict=True)], dtype=np.str_)

@@ -1,0 +1,68 @@
+"""What rules about copies say alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.errors import MissingData
+from warplens.query.gpu_ops import during
+from warplens.query.intervals import Times
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+_ONE_VALUE = 16  # bytes: a number, or a complex one
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Copies that leave or enter a GPU, by id."""
+
+    id: Times
+    bytes: Times
+    kind: npt.NDArray[np.object_]
+    pageable: npt.NDArray[np.bool_]
+    pinned: npt.NDArray[np.bool_]
+
+    def find(self, ids: Times) -> tuple[Times, npt.NDArray[np.bool_]]:
+        """Return for each id the place of its copy, and whether there is one."""
+        place = np.searchsorted(self.id, ids)
+        known = place < len(self.id)
+        known[known] = self.id[place[known]] == ids[known]
+        return np.where(known, place, 0), known
+
+
+def moving_copies(report: Report) -> Copies:
+    """Return the copies between the host and GPUs, and between GPUs."""
+    either = "coalesce(source_kind = '{0}' OR destination_kind = '{0}', false)"
+    rows = report.sql(
+        f"""SELECT id, bytes, kind, {either.format("Pageable")} AS pageable, {either.format("Pinned")} AS pinned
+            FROM memcpys WHERE kind NOT IN ('Device-to-Device', 'Host-to-Host') ORDER BY id"""
+    )
+    return Copies(**{name: np.asarray(rows.column(name).to_numpy()) for name in rows.column_names})
+
+
+def kinds_known(report: Report) -> None:
+    """Raise MissingData where there are copies, and of none is said which memory it used."""
+    rows = report.sql("SELECT count(*) AS number, count(coalesce(source_kind, destination_kind)) AS known FROM memcpys").to_pylist()[0]
+    if rows["number"] and not rows["known"]:
+        raise MissingData("does not say which memory its copies used.")
+
+
+def number_of_copies(number: int, what: str) -> str:
+    """Return e.g. `1 synchronous copy`, `2,500 synchronous copies`."""
+    return f"{number:,} {what} {'copy' if number == 1 else 'copies'}"
+
+
+def single_values(report: Report, selection: Selection, condition: str) -> str:
+    """Return a sentence on how many of the copies bring a single value to the host; empty where none does."""
+    few = f"m.kind = 'Device-to-Host' AND m.bytes <= {_ONE_VALUE}"
+    where = f"({condition}) AND {few} AND {during(report, selection, 'a.')}"
+    number = report.sql(f"SELECT count(*) FROM cuda_api a JOIN memcpys m ON m.api = a.id WHERE {where}").column(0)[0].as_py()
+    if not number:
+        return ""
+    return f" {number:,} of them {'brings' if number == 1 else 'bring'} a single value to the host, as tensor.item() does."

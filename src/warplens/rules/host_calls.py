@@ -1,0 +1,168 @@
+"""Calls that make the host wait, and what the GPU does without because of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.errors import MissingData
+from warplens.model.words import duration
+from warplens.query.gpu_ops import during
+from warplens.query.intervals import Cover, Times
+from warplens.rules.base import Evidence, Severity
+from warplens.rules.gpus import Gpu, together
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+Mask = npt.NDArray[np.bool_]
+# Calls that return when work that was issued before is done. The driver's are what the runtime's end in.
+STREAM_WAITS = ("cudaStreamSynchronize", "cuStreamSynchronize", "hipStreamSynchronize")
+DEVICE_WAITS = ("cudaDeviceSynchronize", "cuCtxSynchronize", "hipDeviceSynchronize")
+EVENT_WAITS = ("cudaEventSynchronize", "cuEventSynchronize", "hipEventSynchronize")
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """API calls, in the order of their begin within a process. `place`: the NVTX range around it, or None; -1: not known."""
+
+    id: Times
+    process: Times
+    thread: Times
+    start: Times
+    end: Times
+    device: Times
+    bytes: Times
+    name: npt.NDArray[np.object_]
+    place: npt.NDArray[np.object_]
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def of(self, some: Mask) -> Calls:
+        """Return some of them."""
+        return Calls(**{name: getattr(self, name)[some] for name in self.__dataclass_fields__})
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """What calls (of those found, `mine`) cost, ns. Of each: how long the host waited in it, how long a GPU did nothing until the next."""
+
+    bound: int
+    estimate: int
+    waited: Times
+    idle: Times
+    mine: Mask
+
+    @property
+    def each(self) -> Times:
+        """What each call is expected to cost, ns."""
+        return np.minimum(self.waited, self.idle)
+
+
+def calls(report: Report, selection: Selection, condition: str, copies: str = "") -> Calls:
+    """Return the calls `a` that fulfil an SQL condition; calls within one of them (the driver's, of the runtime's) are left out.
+
+    `copies`: a table of copies or memsets; the condition may name its columns, with `m.`, and calls without one are left out.
+    A `?` before its name keeps those.
+    """
+    table = copies.lstrip("?")
+    join = f"{'LEFT JOIN' if copies.startswith('?') else 'JOIN'} {table} m ON m.api = a.id" if table else ""
+    about = "coalesce(m.device, -1)::BIGINT AS device, coalesce(m.bytes, -1)" if table else "-1::BIGINT AS device, -1"
+    rows = report.sql(
+        f"""SELECT DISTINCT ON (a.process, a."start", a.id)
+                   a.id, a.process, a.thread, a."start", a."end", a.name, r.message AS place, {about}::BIGINT AS bytes
+            FROM cuda_api a {join} LEFT JOIN nvtx_ranges r ON a."range" = r.id
+            WHERE ({condition}) AND {during(report, selection, "a.")} ORDER BY a.process, a."start", a.id"""
+    )
+    found = Calls(**{name: np.asarray(rows.column(name).to_numpy()) for name in Calls.__dataclass_fields__})
+    return found.of(~_nested(found))
+
+
+def cost(found: Calls, gpus: tuple[Gpu, ...], mine: Mask | None = None, *, computing: bool = False) -> Cost:
+    """Return what the calls cost, or (`mine`) some of them.
+
+    A call that makes the host wait lets the GPU run dry later, when the host is too late with the next work: idle time from the begin of a
+    call to that of the next one is its doing, up to the time that the host waited, since the host would be ahead by just that. The
+    estimate is the sum of these. The bound lets what was waited at one call make up for idle time behind any later one.
+    `computing`: the call does nothing but wait for the GPU, so that it costs nothing where that has nothing to do.
+    """
+    mine = np.ones(len(found), bool) if mine is None else mine
+    waited, idle = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
+    bounds, estimates, dry = [0], [0], []
+    for gpu in gpus:
+        own = np.flatnonzero((found.process == gpu.process) & ((found.device == gpu.device) | (found.device < 0)))
+        if not len(own):
+            continue
+        start, end, chosen = found.start[own], found.end[own], mine[own]
+        behind = np.append(start[1:], max(gpu.finish, int(start[-1])))
+        left = gpu.idle.within(start, behind)
+        waiting = chosen & (gpu.busy.within(start, end) > 0) if computing else chosen
+        spent = np.where(waiting, end - start, 0)
+        bounds.append(_made_up(spent, left))
+        estimates.append(int(np.minimum(spent, left).sum()))
+        if chosen.any():
+            after = np.maximum(gpu.idle.start, int(start[chosen][0]))
+            dry.append(Cover(after[gpu.idle.end > after], gpu.idle.end[gpu.idle.end > after]))
+        better = np.minimum(spent, left) > np.minimum(waited[own], idle[own])
+        waited[own] = np.where(better, spent, waited[own])
+        idle[own] = np.where(better, left, idle[own])
+    blocked = Cover(found.start[mine], found.end[mine]).total
+    bound = min(sum(bounds), together(dry), blocked)
+    return Cost(bound, min(max(estimates), bound), waited, idle, mine)
+
+
+def severity(cost: Cost, span: int) -> Severity:
+    """Return how much it matters: by what is expected to be won, since what was waited may be won back in ways that seldom come true."""
+    expected, most = (share / span if span > 0 else 0.0 for share in (cost.estimate, cost.bound))
+    return "high" if expected >= 0.10 else "medium" if expected >= 0.02 or most >= 0.10 else "low"
+
+
+def evidence(found: Calls, cost: Cost, most: int) -> tuple[Evidence, ...]:
+    """Return the most expensive calls as evidence, the most expensive first."""
+    order = np.lexsort((found.start, found.start - found.end, -cost.each, ~cost.mine))[: min(most, int(cost.mine.sum()))]
+    rows = []
+    for place in order.tolist():
+        what = f"GPU idle for {duration(int(cost.idle[place]))} after {found.name[place]}"
+        values: dict[str, Any] = {"gpu_idle_ns": int(cost.idle[place])}
+        if found.bytes[place] >= 0:
+            values["bytes"] = int(found.bytes[place])
+        span = (int(found.start[place]), int(found.end[place]))
+        about = {"process": int(found.process[place]), "thread": int(found.thread[place])}
+        rows.append(Evidence("cuda_api", int(found.id[place]), *span, what, values=values, **about))
+    return tuple(rows)
+
+
+def _made_up(waited: Times, idle: Times) -> int:
+    """Return how much idle time can be made up for by waits before it: the least, over all moments, of waits before and idle time after."""
+    before = np.concatenate(([0], np.cumsum(waited)))
+    after = np.append(np.cumsum(idle[::-1])[::-1], 0)
+    return int((before + after).min())
+
+
+def _nested(found: Calls) -> Mask:
+    """Return which calls lie within an earlier one of their thread."""
+    order = np.lexsort((-found.end, found.start, found.thread))
+    thread, end = found.thread[order], found.end[order]
+    # threads one after the other: what an earlier thread reached must not count for the next
+    rank = np.cumsum(np.diff(thread, prepend=thread[:1]) != 0) if len(order) else thread
+    low = int(end.min()) if len(order) else 0
+    lifted = (end - low) + rank * (int(end.max()) - low + 1 if len(order) else 0)
+    reached = np.maximum.accumulate(np.concatenate(([-1], lifted[:-1]))) if len(order) else lifted
+    inside = np.empty(len(order), bool)
+    inside[order] = lifted <= reached
+    return inside
+
+
+def needed(report: Report, selection: Selection) -> None:
+    """Raise MissingData where no calls of CUDA were recorded."""
+    if not report.tables["cuda_api"]:
+        raise MissingData(f"does not contain CUDA API data{selection.place(report)}.")
+
+
+def named(*names: str) -> str:
+    """Return the SQL condition for calls of these functions."""
+    return f"a.name IN ({', '.join(repr(name) for name in names)})"

@@ -1,0 +1,101 @@
+"""What rules about the host's side share: which threads matter, what a source recorded, when GPUs had nothing to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.errors import MissingData
+from warplens.query.gpu_ops import during
+from warplens.query.intervals import Cover, Times, gaps
+from warplens.query.steps import steps
+from warplens.rules.gpus import gpus
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+EMPTY = Cover([], [])
+
+
+def needed(report: Report, selection: Selection, table: str, what: str, source: str | None = None) -> None:
+    """Raise MissingData where a table is empty, unless `source` was on: then there was nothing to record."""
+    on = source is not None and any(manifest.sources.get(source, {}).get("on") for manifest in report.manifests)
+    if not on and not report.tables[table]:
+        raise MissingData(f"does not contain {what}{selection.place(report)}.")
+
+
+def edges(report: Report, selection: Selection) -> tuple[int, int]:
+    """Return begin and end of the time that is looked at, ns."""
+    return selection.window(report) or report.span
+
+
+def cut(report: Report, selection: Selection, start: Times, end: Times) -> tuple[Times, Times]:
+    """Return times cut to what is looked at."""
+    begin, finish = edges(report, selection)
+    return np.clip(start, begin, finish), np.clip(end, begin, finish)
+
+
+def rows(report: Report, selection: Selection, columns: str, table: str, where: str = "true") -> pa.Table:
+    """Return columns of the rows of a table that overlap the selection, with start and end cut to it, by start."""
+    found = report.sql(f'SELECT "start", "end", {columns} FROM {table} WHERE ({where}) AND {during(report, selection)} ORDER BY "start"')
+    window = selection.window(report)
+    if window is None:
+        return found
+    begin, end = cut(report, selection, numbers(found, "start"), numbers(found, "end"))
+    return found.set_column(0, "start", pa.array(begin)).set_column(1, "end", pa.array(np.maximum(begin, end)))
+
+
+def numbers(table: pa.Table, name: str) -> Times:
+    """Return a column of integers; -1 stands for null."""
+    column = table.column(name)
+    if column.null_count:
+        import pyarrow.compute as pc
+
+        column = pc.fill_null(column, -1)
+    return np.asarray(column.to_numpy(), np.int64)
+
+
+def idle(report: Report, selection: Selection, *, whole: bool = False) -> Cover | None:
+    """Return when some GPU had nothing to do between its first and its last operation; None where the report knows no GPU.
+
+    `whole`: also before the first and behind the last.
+    """
+    try:
+        found = gpus(report, selection)
+    except MissingData:
+        return None
+    begin, end = edges(report, selection)
+    parts = [gaps(gpu.busy.start, gpu.busy.end, *((begin, end) if whole else (gpu.begin, gpu.finish))) for gpu in found]
+    return Cover(np.concatenate([first for first, _ in parts]), np.concatenate([last for _, last in parts]))
+
+
+def ceiling(report: Report, selection: Selection, host: Cover) -> int:
+    """Return what can be won at most, ns, where the host gets back the time in `host`: no more than GPUs had nothing to do."""
+    gpu = idle(report, selection, whole=True)
+    return host.total if gpu is None else min(host.total, gpu.total)
+
+
+def leading(report: Report, selection: Selection) -> dict[int, int]:
+    """Return for each process the thread that the others wait for: that of its steps, else that which launches most, else the first."""
+    first = "SELECT process, t.thread FROM threads t JOIN processes p USING (process) ORDER BY process, t.tid = p.pid, t.thread DESC"
+    found = {row["process"]: row["thread"] for row in report.sql(first).to_pylist()}
+    for row in report.sql("SELECT process, thread, count(*) AS calls FROM cuda_api GROUP BY ALL ORDER BY calls").to_pylist():
+        found[row["process"]] = row["thread"]
+    try:
+        known = steps(report, selection)
+    except MissingData:
+        return found
+    return found | dict(zip(known.column("process").to_pylist(), known.column("thread").to_pylist(), strict=True))
+
+
+def capital(text: str) -> str:
+    """Return a text as a sentence begins with it."""
+    return text[:1].upper() + text[1:]
+
+
+def threads(report: Report) -> dict[int, str]:
+    """Return what threads are called, in words that are the same in the next recording."""
+    found = report.sql("SELECT t.thread, t.name, t.tid = p.pid AS main FROM threads t JOIN processes p USING (process)").to_pylist()
+    return {row["thread"]: "the main thread" if row["main"] else f"thread {row['name']}" if row["name"] else "a thread" for row in found}

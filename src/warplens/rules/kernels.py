@@ -1,0 +1,85 @@
+"""What rules about the inside of kernels share: findings of several launches of one kernel, and how much time they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.errors import MissingData
+from warplens.query.intervals import covered
+from warplens.query.intrakernel.balance import Balance, balance, ctas
+from warplens.query.intrakernel.launches import launches, units
+from warplens.rules.base import Evidence
+from warplens.rules.hosts import edges
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+    from warplens.query.intrakernel.launches import Launches, Numbers
+
+Floats = npt.NDArray[np.float64]
+
+
+def uneven(
+    report: Report, selection: Selection, part: Callable[[Balance], Floats], least: float
+) -> Iterator[tuple[int, Launches, Balance, Numbers, Floats, Floats]]:
+    """Yield each kernel (group of launches) that loses `least` percent of its time by a part of what its balance says it loses.
+
+    With it come the launches, their balance, which of them were recorded whole, and of those what they lose in all and by that part.
+    Raises MissingData where no launch was recorded whole.
+    """
+    of = launches(report, selection)
+    even = balance(of, ctas(units(report, of)))
+    if not even.whole.any():
+        raise MissingData(f"has only some of the blocks of its kernels{selection.place(report)}.")
+    lost, own = cut(report, selection, of, even.lost), cut(report, selection, of, part(even))
+    span = cut(report, selection, of, even.span.astype(np.float64))
+    for group in range(len(of.groups)):
+        some = np.flatnonzero(even.whole & (of.group == group))
+        if len(some) and own[some].sum() >= 1 and own[some].sum() >= least / 100 * span[some].sum():
+            yield group, of, even, some, lost[some], own[some]
+
+
+def cut(report: Report, selection: Selection, of: Launches, costs: Floats) -> Floats:
+    """Return what launches cost, ns, of those that reach over an edge of the selection the share inside."""
+    begin, end = edges(report, selection)
+    inside = np.maximum(np.minimum(of.end, end) - np.maximum(of.start, begin), 0)
+    return np.asarray(costs * inside / np.maximum(of.end - of.start, 1), np.float64)
+
+
+def bounded(report: Report, selection: Selection, of: Launches, some: Numbers, cost: float) -> int:
+    """Return a cost, ns, of launches: no more than the time in which any of them ran."""
+    begin, end = edges(report, selection)
+    return min(round(cost), covered(np.maximum(of.start[some], begin), np.maximum(np.minimum(of.end[some], end), begin)))
+
+
+def evidence(of: Launches, some: Numbers, costs: Floats, texts: Iterable[str], rows: int) -> tuple[Evidence, ...]:
+    """Return the most expensive of launches; `texts` and `costs` (ns) are of `some`."""
+    described = list(texts)
+    order = np.lexsort((of.start[some], -costs))[:rows]
+    return tuple(
+        Evidence(
+            "intrakernel_launches",
+            int(of.id[some[at]]),
+            int(of.start[some[at]]),
+            int(of.end[some[at]]),
+            described[at],
+            process=of.groups[int(of.group[some[at]])][0],
+            device=None if of.groups[int(of.group[some[at]])][1] < 0 else of.groups[int(of.group[some[at]])][1],
+            values={"cost_ns": round(float(costs[at]))},
+        )
+        for at in order.tolist()
+    )
+
+
+def subject(of: Launches, group: int) -> str:
+    """Return what a group of launches is called, in words that are the same in the next recording."""
+    process, device, name = of.groups[group]
+    alike = [key for key in of.groups if key[2] == name]
+    where = [f"GPU {device}"] if len({key[1] for key in alike}) > 1 and device >= 0 else []
+    if len({key[0] for key in alike}) > 1:
+        order = sorted({key[0] for key in of.groups})
+        where.append(f"process {order.index(process) + 1}")
+    return f"{name} on {' of '.join(where)}" if where else name

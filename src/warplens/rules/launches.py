@@ -1,0 +1,55 @@
+"""The calls that launch kernels, as arrays that kernels are looked up in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.query.intervals import Times
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+
+_cache: WeakKeyDictionary[Report, Launches] = WeakKeyDictionary()
+_LONG_AGO = -(1 << 62)
+_SINGLE = re.compile(r"^\w*Launch\w*Kernel\w*$")
+
+
+@dataclass(frozen=True, eq=False)
+class Launches:
+    """Launches by id. `before`: when the launch before it in its thread had returned."""
+
+    id: Times
+    start: Times
+    end: Times
+    before: Times
+
+    def find(self, ids: Times) -> tuple[Times, npt.NDArray[np.bool_]]:
+        """Return for each id of a call its place, and whether it is a launch that is known."""
+        place = np.searchsorted(self.id, ids)
+        known = place < len(self.id)
+        known[known] = self.id[place[known]] == ids[known]
+        return np.where(known, place, 0), known
+
+
+def launches(report: Report) -> Launches:
+    """Return the calls that launch single kernels; those of whole graphs are none."""
+    if report not in _cache:
+        names = report.sql("SELECT DISTINCT name FROM cuda_api").column(0).to_pylist()  # few: tells what millions of calls are
+        single = ", ".join(repr(name) for name in names if name is not None and _SINGLE.search(name))
+        rows = report.sql(
+            f"""SELECT id, thread, "start", "end" FROM cuda_api WHERE name IN ({single or "NULL"}) ORDER BY process, "start", id"""
+        )
+        ids, thread, start, end = (np.asarray(column.to_numpy(), np.int64) for column in rows.columns)
+        by_thread = np.argsort(thread, kind="stable")
+        before = np.full(len(ids), _LONG_AGO)
+        same = thread[by_thread][1:] == thread[by_thread][:-1]
+        before[by_thread[1:][same]] = end[by_thread[:-1][same]]
+        order = np.argsort(ids, kind="stable")
+        _cache[report] = Launches(ids[order], start[order], end[order], before[order])
+    return _cache[report]

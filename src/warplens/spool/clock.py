@@ -1,0 +1,88 @@
+"""The clock log: how far the counter's conversion drifted, and what the wall clock was."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.handover import untrusted
+from warplens.spool.layout import Clock
+from warplens.spool.process import number
+
+TOLERANCE_NS = 1_000
+_MOST = 1 << 20  # lines: 12 days
+_LONGEST = 4096  # bytes of a line
+_COUNTER = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class ClockSample:
+    """The clocks, read together."""
+
+    counter: int
+    monotonic: int
+    realtime: int
+
+
+def read_samples(path: Path) -> list[ClockSample]:
+    """Read the log, oldest first; a half-written or broken line is left out. Empty when there is none.
+
+    Of a very long one every second (fourth, …) line is read.
+    """
+    samples: list[ClockSample] = []
+    every = 1
+    number = 0
+    try:
+        with untrusted.lines(path, _LONGEST) as lines:
+            for line in lines:
+                number += 1
+                sample = _sample(line) if number % every == 0 else None
+                if sample is not None:
+                    samples.append(sample)
+                if len(samples) > _MOST:
+                    del samples[::2]
+                    every *= 2
+    except OSError:
+        pass
+    return sorted(samples, key=lambda sample: sample.monotonic)
+
+
+def realtime_offset(samples: list[ClockSample]) -> int | None:
+    """Return CLOCK_REALTIME - CLOCK_MONOTONIC in ns (the median reading), None without any."""
+    offsets = sorted(sample.realtime - sample.monotonic for sample in samples)
+    return offsets[(len(offsets) - 1) // 2] if offsets else None
+
+
+def correction(clock: Clock, samples: list[ClockSample]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int] | None:
+    """Return knots from the spool's times to CLOCK_MONOTONIC and the largest error (ns), when it is above the tolerance."""
+    if clock.kind == "monotonic" or not samples:
+        return None
+    source: list[int] = []
+    target: list[int] = []
+    worst = 0
+    for sample in samples:
+        converted = clock.ns(sample.counter)
+        if not 0 <= converted < 1 << 62:
+            continue
+        worst = max(worst, abs(converted - sample.monotonic))
+        if not source or (converted > source[-1] and sample.monotonic >= target[-1]):
+            source.append(converted)
+            target.append(sample.monotonic)
+    if worst <= TOLERANCE_NS:
+        return None
+    return np.array(source, np.int64), np.array(target, np.int64), worst
+
+
+def _sample(line: bytes) -> ClockSample | None:
+    try:
+        data = json.loads(line)
+        counter, monotonic, realtime = (number(data[name], _COUNTER) for name in ("counter", "monotonic", "realtime"))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if counter is None or monotonic is None or realtime is None or max(monotonic, realtime) > 1 << 62:
+        return None
+    return ClockSample(counter, monotonic, realtime)

@@ -1,0 +1,296 @@
+"""One spool file: what the agent wrote in one process, read as far as it is whole."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.errors import SpoolError
+from warplens.handover import untrusted
+from warplens.spool import chunks as chunking
+from warplens.spool import definitions, layout, losses, wide
+from warplens.spool.chunks import Chunk
+from warplens.spool.definitions import Definitions, Row
+from warplens.spool.events import OPEN_FACTS, Events
+from warplens.spool.kernel_buffers import Pieces
+from warplens.spool.notes import Note
+from warplens.spool.process import Process, read_process
+from warplens.spool.strings import Strings
+from warplens.spool.wide import WideRecords
+from warplens.spool.windows import Capture
+
+Span = tuple[int, int]
+UNKNOWN_THREAD = (1 << 24) - 1
+_LATEST = 1 << 62
+_CLIPPED = 0x20  # of a record's flags
+_BLOCK = 1 << 16
+_ON_CPU = ("cuda_api", "cpu_sample", "os_call", "gil", "python_span")
+_CLOSED = 0x40  # flag of a slot whose range has ended; there was no space to write it elsewhere
+
+
+@dataclass
+class Names:
+    """What the spool says about its threads, domains and categories; values are string ids."""
+
+    threads: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # index -> tid, name, first seen
+    tids: dict[int, int] = field(default_factory=dict)
+    domains: dict[int, int] = field(default_factory=dict)
+    categories: dict[tuple[int, int], int] = field(default_factory=dict)
+    defines: list[Row] = field(default_factory=list)
+    unknown: int = 0
+
+
+class SpoolFile:
+    """An open spool file. Raises SpoolError (file and offset) when it is none; anything less is read and noted.
+
+    `changing`: a flight recorder may be writing its chunks anew, so a copy in memory is read; so it is where no space was reserved, because
+    the pages of a file with holes may need space even to be read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, changing: bool = False) -> None:
+        self.path = Path(path)
+        try:
+            with untrusted.opened(self.path) as file:
+                self.length = os.fstat(file.fileno()).st_size
+                self.head = layout.read_head(file.read(layout.PAGE), str(path))
+                copied = chunking.copy(file, self.head, self.length) if changing or self.head.buffered else None
+                self._mapped = copied or mmap.mmap(file.fileno(), self.length, access=mmap.ACCESS_READ)
+        except (OSError, ValueError, MemoryError) as error:
+            raise SpoolError(f"cannot read {path}: {error}") from error
+        self._memory: npt.NDArray[np.uint8] = np.frombuffer(self._mapped, np.uint8)
+        self._events: Events | None = None
+        try:
+            start, end = self.head.json_offset, min(self.head.json_offset + self.head.json_size, self.length)
+            facts = layout.read_facts(self._mapped[start:end], str(path), start)
+            self.layouts = layout.read_layouts(facts, str(path), start)
+        except BaseException:
+            self.close()
+            raise
+        self.process: Process = read_process(facts.get("process"))
+        self.actions = layout.read_actions(facts.get("actions"))
+        self._notes: list[Note] = []
+        # Set before `events` is read. ns, when the process ended, where the caller knows it:
+        self.ended = 0
+        # When the recording was over that the process went on after: what it did later counts only as the end of a range.
+        self.until = _LATEST
+        # The windows of the capture (ns, the raw clock): ranges that were open at the end and overlap none are left out.
+        self.windows: Sequence[Span] | None = None
+        # Times that all events have to overlap one of; sorted and disjoint.
+        self.only: Sequence[Span] | None = None
+        # What was asked for, where that is known.
+        self.capture: Capture | None = None
+        self.last_seen = 0  # ns on the spool's clock, known once `events` was read
+
+    def close(self) -> None:
+        """Unmap the file; events and strings taken from it must not be used any more."""
+        if self._events is not None:
+            self._events.close()
+            self._events._memory = np.empty(0, np.uint8)
+        self._memory = np.empty(0, np.uint8)
+        try:
+            self._mapped.close()
+        except BufferError:
+            pass  # a view is still held somewhere: the mapping goes with it
+
+    def __enter__(self) -> SpoolFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """The chunks that can be read."""
+        found, damaged = chunking.walk(self._mapped, self.head, self.length)
+        usable = [chunk for chunk in found if self._fits(chunk)]
+        damaged += len(found) - len(usable)
+        if damaged:
+            message = f"{damaged} places in {self.path.name} are damaged or cut off; what lies between them was read"
+            self._note("warning", "spool-damaged", message, damaged)
+        return usable
+
+    @cached_property
+    def strings(self) -> Strings:
+        """The interned strings."""
+        strings = Strings(self._memory, [chunk for chunk in self.chunks if chunk.kind == chunking.STRINGS])
+        if strings.broken:
+            self._note("warning", "spool-damaged", f"{strings.broken} strings in {self.path.name} are damaged", strings.broken)
+        return strings
+
+    @cached_property
+    def events(self) -> Events:
+        """The events, with the first pass and the open ranges done."""
+        events = Events(self._memory, self._mapped, self.layouts)
+        self._events = events
+        if self.only is not None:
+            events.choose(self.only)
+        records = [chunk for chunk in self.chunks if chunk.kind == chunking.RECORDS]
+        events.scan(sorted(records, key=lambda chunk: chunk.sequence))
+        slots, facts = self._open_slots(events)
+        closed = (slots["flags"] & _CLOSED) != 0
+        last = max(events.counts().last, int(slots["end"].max(where=closed, initial=0)), min(self._last_call(), self.until))
+        starts = slots["start"]
+        seen = max(int(starts.max()) if len(starts) else 0, self.head.end_ns or self.ended)
+        self.last_seen = max(last, min(seen, self.until), self.process.start_ns)
+        slots["end"][~closed] = np.maximum(starts[~closed], self.last_seen)
+        kept = self._inside(slots)
+        events.add_open(slots[kept], facts[kept])
+        events.set_blob_chunks([chunk for chunk in self.chunks if chunk.kind == chunking.BLOBS])
+        return events
+
+    @cached_property
+    def wide(self) -> dict[str, WideRecords]:
+        """The records of wide chunks, by the names of their types; of types without any there is nothing."""
+        some = [chunk for chunk in self.chunks if chunk.kind == chunking.WIDE]
+        found, unknown = wide.read(self._memory, self._mapped, self.layouts.wide, some)
+        if unknown:
+            message = f"{unknown} chunks of {self.path.name} hold records that this version of warplens cannot read; they are left out"
+            self._note("warning", "unknown-records", message, unknown)
+        damaged = sum(records.damaged for records in found.values())
+        if damaged:
+            self._note("warning", "spool-damaged", f"{damaged} records in {self.path.name} are damaged", damaged)
+        return found
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """What launches wrote into their buffers."""
+        return Pieces(self._memory, self.chunks)
+
+    @cached_property
+    def names(self) -> Names:
+        """Threads, domains and categories. A later record wins."""
+        names = Names()
+        offsets = self.events.meta()
+        ids = self.layouts.ids
+        size = self.layouts.stride
+        for first in range(0, len(offsets), _BLOCK):
+            some = offsets[first : first + _BLOCK].astype(np.int64)
+            raw = self._memory[some[:, None] + np.arange(size)]
+            kinds = raw[:, 0]
+            known = np.zeros(len(some), bool)
+            for kind in ("thread", "domain", "category", "thread_name", "define"):
+                mine = kinds == ids[kind]
+                known |= mine
+                rows = np.ascontiguousarray(raw[mine]).view(self.layouts.dtypes[kind]).reshape(-1)
+                _collect(names, kind, rows)
+            names.unknown += int((~known).sum())
+        return names
+
+    @cached_property
+    def definitions(self) -> Definitions:
+        """Schemas, counters, tasks and other objects."""
+        return definitions.read(self.names.defines, self.strings)
+
+    def notes(self) -> list[Note]:
+        """What was lost or damaged, as far as it has been read; call it last."""
+        pid = self.process.pid
+        recorder = any(chunk.generation for chunk in self.chunks)
+        unread = losses.unread(self.events.counts(), self.names.unknown, self.definitions.broken, pid, recorder=recorder)
+        return [*self._notes, *losses.dropped(self.head, self.layouts, pid), *unread]
+
+    def _note(self, severity: str, code: str, message: str, count: int) -> None:
+        self._notes.append(Note(severity, code, "spool", message, count))
+
+    def _last_call(self) -> int:
+        """When the last call returned, or sample was taken; 0 without any. GPUs' times say little: they may be of a wrong clock."""
+        last = 0
+        for kind in _ON_CPU:
+            if kind in self.wide:
+                ends = self.wide[kind].column("end")
+                last = max(last, int(ends[(ends >= 0) & (ends <= _LATEST)].max(initial=0)))
+        return last
+
+    def _fits(self, chunk: Chunk) -> bool:
+        if chunk.kind == chunking.RECORDS:
+            return chunk.stride == self.layouts.stride
+        if chunk.kind == chunking.OPEN:
+            return chunk.stride == (self.layouts.slot.itemsize if chunk.thread == chunking.NO_THREAD else self.layouts.stride)
+        return True
+
+    def _inside(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Say which open ranges overlap a window, and flag those that cross an edge of it."""
+        kept = np.ones(len(slots), bool)
+        for spans in (self.only, self.windows):
+            if spans is None:
+                continue
+            begin, close = _last_around(spans, slots["start"], slots["end"])
+            kept &= close > slots["start"]
+        if self.windows is not None:
+            slots["flags"][kept & ((slots["start"] < begin) | (slots["end"] > close))] |= _CLIPPED
+        return kept
+
+    def _open_slots(self, events: Events) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return the ranges that were open at the end, innermost first, and their `OPEN_FACTS`; those already closed are left out."""
+        ids = self.layouts.ids
+        event = self.layouts.dtypes["range"]
+        closed = {tuple(row) for row in events.last_events().tolist()}
+        closed_anywhere = {row[1:] for row in closed if row[4] == ids["start_end"]}
+        found: list[npt.NDArray[Any]] = []
+        owners: list[npt.NDArray[Any]] = []
+        broken = 0
+        for chunk in self.chunks:
+            if chunk.kind != chunking.OPEN:
+                continue
+            shared = chunk.thread == chunking.NO_THREAD
+            dtype = self.layouts.slot if shared else event
+            # A copy: the program may go on.
+            table = np.frombuffer(self._mapped, dtype, chunk.size // dtype.itemsize, chunk.offset).copy()
+            wanted = ids["start_end"] if shared else ids["range"]
+            closed_here = (table["flags"] & _CLOSED) != 0
+            sane = (table["start"] <= _LATEST) & ((table["type"] == wanted) | (table["type"] == ids["range"]))
+            sane &= ~closed_here | (table["end"] <= _LATEST)
+            broken += int(((table["type"] != 0) & ~sane).sum())
+            table = table[sane & (table["type"] != 0)]
+            facts = np.zeros(len(table), OPEN_FACTS)
+            for name in OPEN_FACTS.names or () if shared else ():
+                facts[name] = table[name]
+            if not shared:
+                facts["thread"] = chunk.thread
+            fresh = np.ones(len(table), bool)
+            for row in range(len(table)):
+                one = table[row]
+                looks = (int(one["start"]), int(one["name"]), int(one["domain"]), int(one["type"]))
+                fresh[row] = (looks not in closed_anywhere) if shared else ((min(chunk.thread, UNKNOWN_THREAD), *looks) not in closed)
+            rows = np.zeros(int(fresh.sum()), event)
+            for name in event.names or ():
+                rows[name] = table[fresh][name]
+            found.append(rows[::-1])
+            owners.append(facts[fresh][::-1])
+        if broken:
+            self._note("warning", "spool-damaged", f"{broken} open ranges in {self.path.name} are damaged", broken)
+        nothing = np.zeros(0, event)
+        return np.concatenate([nothing, *found[::-1]]), np.concatenate([np.empty(0, OPEN_FACTS), *owners[::-1]])
+
+
+def _last_around(spans: Sequence[Span], start: npt.NDArray[Any], end: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return begin and end of the last span that begins before each range ends; an end of 0 where none does."""
+    begins, ends = (np.array([0, *(span[edge] for span in sorted(spans))], np.uint64) for edge in (0, 1))
+    place = np.searchsorted(begins[1:], np.maximum(end, start + 1), side="left")
+    return begins[place], np.maximum.accumulate(ends)[place]
+
+
+def _collect(names: Names, kind: str, rows: npt.NDArray[Any]) -> None:
+    if not len(rows):
+        return
+    name = rows["name"].tolist()
+    if kind == "thread":
+        values = zip(rows["tid"].tolist(), name, rows["start"].tolist(), strict=True)
+        names.threads.update(zip(rows["thread"].tolist(), values, strict=True))
+    elif kind == "define":
+        columns = (rows[column].tolist() for column in ("domain", "id", "start", "thread"))
+        names.defines += zip(name, *columns, strict=True)
+    elif kind == "domain":
+        names.domains.update(zip(rows["domain"].tolist(), name, strict=True))
+    elif kind == "category":
+        names.categories.update(zip(zip(rows["domain"].tolist(), rows["category"].tolist(), strict=True), name, strict=True))
+    else:
+        names.tids.update(zip(rows["tid"].tolist(), name, strict=True))

@@ -1,0 +1,162 @@
+"""Wide chunks: the records of one type in a process, column by column or row by row."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.spool.chunks import Chunk
+
+_RELEASE_EVERY = 64 << 20  # bytes of the mapped file read before its pages are given back
+_GATHERED = 32 << 20  # bytes of rows that are copied out at once
+
+# What readers ask of each type of records; what its description lacks makes all its records unreadable. Whole numbers of any width.
+FIELDS: dict[str, str] = {
+    "cuda_api": "start end tid correlation result",
+    "cuda_kernel": "start end device context stream correlation grid_x grid_y grid_z block_x block_y block_z static_shared dynamic_shared "
+    "local_per_thread shared_executed local_total graph_node graph registers launch_type cluster_x cluster_y cluster_z",
+    "cuda_memcpy": "start end bytes device context stream correlation graph_node graph copies copy_kind source_kind destination_kind "
+    "asynchronous source_device destination_device",
+    "cuda_memset": "start end bytes device context stream correlation graph_node graph value memory_kind",
+    "cuda_sync": "start end kind correlation context stream event event_sync",
+    "cuda_event": "start device context stream event correlation event_sync",
+    "cuda_graph": "start end device context stream correlation graph graph_exec",
+    "cuda_memory": "start address bytes pool pool_size pool_used device context stream correlation operation memory_kind",
+    "cuda_um": "start end value address kind source destination cause",
+    "cuda_overhead": "start end kind tid correlation jit",
+    "cuda_device": "device major minor multiprocessors memory memory_bandwidth clock uuid_low uuid_high pci_domain pci_bus pci_device "
+    "l2_size",
+    "cuda_context": "start context device null_stream handle",
+    "cuda_stream": "start context stream priority kind handle",
+    "cuda_external": "external kind correlation",
+    "cuda_backtrace": "correlation frames",
+    "cuda_notice": "start value notice",
+    "cuda_thread": "start tid",
+    "cpu_frame": "node parent address offset file line first_line module",
+    "cpu_module": "time begin end bias module build_id",
+    "cpu_sample": "start end tid stack count cpu interval",
+    "cpu_state": "start end tid cpu",
+    "os_call": "start end result object tid fd text stack",
+    "gil": "start end held_ns waited_ns tid holds waits interpreter",
+    "python_span": "start end value value2 tid file line color",
+    "cpu_notice": "start value notice",
+    "intrakernel_launch": "start address stream launch buffer generation tid buffer_name device",
+    "intrakernel_read": "asked start end blob bytes value first_ns last_ns launch tid tags units room claimed slots blocks",
+}
+
+
+def readable(name: str, dtype: np.dtype[Any]) -> bool:
+    """Say whether records of this type have the fields that their readers need."""
+    known = FIELDS.get(name)
+    fields: Mapping[str, Any] = dtype.fields or {}
+    return known is not None and all(field in fields and fields[field][0].kind in "ui" for field in ("name", "domain", *known.split()))
+
+
+class WideRecords:
+    """The records of one type, in the order of their chunks. `damaged`: so many were of another type than their chunk says."""
+
+    def __init__(
+        self, memory: npt.NDArray[np.uint8], mapped: mmap.mmap, dtype: np.dtype[Any], number: int, chunks: Iterable[Chunk]
+    ) -> None:
+        self._memory = memory
+        self._mapped = mapped
+        self._dtype = dtype
+        self._pieces: list[tuple[int, int, npt.NDArray[np.bool_] | None]] = []  # offset, records, those that can be used (None: all)
+        self._touched = 0
+        self.damaged = 0
+        self._count = 0
+        for chunk in chunks:
+            self._add(chunk, number)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def column(self, name: str) -> npt.NDArray[np.int64]:
+        """Return one field of all records. What does not fit into 63 bits wraps around: callers look at what they get."""
+        out = np.empty(self._count, np.int64)
+        at = 0
+        for block, usable in self._blocks():
+            values = block[name] if usable is None else block[name][usable]
+            out[at : at + len(values)] = values.astype(np.int64)
+            at += len(values)
+        self._release()
+        return out
+
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Return where each record lies in the file: what `rows` takes, in any order."""
+        size = self._dtype.itemsize
+        out = np.empty(self._count, np.int64)
+        at = 0
+        for offset, count, usable in self._pieces:
+            places = np.arange(offset, offset + size * count, size, dtype=np.int64)
+            places = places if usable is None else places[usable]
+            out[at : at + len(places)] = places
+            at += len(places)
+        return out
+
+    def rows(self, offsets: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return records by where they lie."""
+        out = np.empty(len(offsets), self._dtype)
+        words = self._memory[: len(self._memory) // 8 * 8].view("<u8")
+        steps = np.arange(self._dtype.itemsize // 8)
+        whole = out.view("<u8").reshape(len(out), len(steps))
+        block = max(_GATHERED // self._dtype.itemsize, 1)
+        for first in range(0, len(offsets), block):
+            some = offsets[first : first + block]
+            np.take(words, (some >> 3)[:, None] + steps, out=whole[first : first + block], mode="clip")
+            self._touch(len(some) * self._dtype.itemsize)
+        self._release()
+        return out
+
+    def _add(self, chunk: Chunk, number: int) -> None:
+        size = self._dtype.itemsize
+        records = self._view(chunk.offset, chunk.size // size)
+        types = records["type"]
+        empty = types == 0
+        count = int(empty.argmax()) if empty.any() else len(types)
+        odd = types[:count] != number
+        usable = None
+        if odd.any():
+            usable = ~odd
+            self.damaged += int(odd.sum())
+        if count:
+            self._pieces.append((chunk.offset, count, usable))
+            self._count += count if usable is None else int(usable.sum())
+        self._touch(chunk.size)
+
+    def _blocks(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
+        for offset, count, usable in self._pieces:
+            yield self._view(offset, count), usable
+            self._touch(count * self._dtype.itemsize)
+
+    def _view(self, offset: int, count: int) -> npt.NDArray[Any]:
+        return self._memory[offset : offset + count * self._dtype.itemsize].view(self._dtype)
+
+    def _touch(self, size: int) -> None:
+        self._touched += size
+        if self._touched >= _RELEASE_EVERY:
+            self._release()
+
+    def _release(self) -> None:
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._mapped.madvise(mmap.MADV_DONTNEED)
+        self._touched = 0
+
+
+def read(
+    memory: npt.NDArray[np.uint8], mapped: mmap.mmap, layouts: Mapping[int, tuple[str, np.dtype[Any]]], chunks: Iterable[Chunk]
+) -> tuple[dict[str, WideRecords], int]:
+    """Return the records of the wide `chunks` by the names of their types, and how many chunks nobody here can read."""
+    of: dict[int, list[Chunk]] = {}
+    unknown = 0
+    for chunk in sorted(chunks, key=lambda chunk: chunk.sequence):
+        name, dtype = layouts.get(chunk.record, ("", np.dtype("V8")))
+        if readable(name, dtype) and chunk.stride == dtype.itemsize:
+            of.setdefault(chunk.record, []).append(chunk)
+        else:
+            unknown += 1
+    return {layouts[number][0]: WideRecords(memory, mapped, layouts[number][1], number, mine) for number, mine in of.items()}, unknown

@@ -1,0 +1,79 @@
+"""What a control file says about the capture: its windows, and what limited it. Nothing in it is trusted."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from warplens.handover.control_layout import CUDA, CUDA_AT, FILE_SIZE, GATE, LIMITS, MOST_WINDOWS, PAGE, VERSION, WINDOW, WINDOWS, cause
+from warplens.handover.untrusted import read
+from warplens.spool.layout import CONTROL_MAGIC
+
+_HEAD = struct.Struct("<8sI")
+_GATE = struct.Struct("<I")
+_LIMITS = struct.Struct("<QQQQ")
+_TRACE, _ALL_APIS, _NO_API = 1, 2, 512  # kCudaTrace, kCudaAllApis, kCudaNoApi
+_LATEST = 1 << 62
+
+
+@dataclass(frozen=True)
+class Window:
+    """Begin and end in ns on the spool's clock; `end` 0: nobody closed it. `pid` 0: the launcher opened it."""
+
+    number: int
+    start: int
+    end: int
+    opened_by: str
+    closed_by: str
+    pid: int
+
+
+@dataclass(frozen=True)
+class Capture:
+    """`keep_ns`: only the last so many ns were kept, 0 = all. `over`: so often `max_bytes` kept a file from growing.
+
+    `full`: there was no room for another window. `damaged`: so many windows made no sense and are left out.
+    Of CUDA: `all_apis`, whether calls were wanted that other calls make; `flush_ms`, how often CUPTI was asked for records, 0 = never;
+    `calls`, whether calls were recorded.
+    """
+
+    windows: tuple[Window, ...] = ()
+    keep_ns: int = 0
+    max_bytes: int = 0
+    over: int = 0
+    full: bool = False
+    damaged: int = 0
+    all_apis: bool = False
+    flush_ms: int = 0
+    calls: bool = False
+
+
+def read_file(path: Path) -> bytes:
+    """Return what of a control file has a meaning; empty where there is none, or something else of that name."""
+    try:
+        return read(path, FILE_SIZE)
+    except OSError:
+        return b""
+
+
+def read_capture(data: bytes) -> Capture | None:
+    """Read a control file; None where it is none, or one of another version."""
+    if len(data) < PAGE or _HEAD.unpack_from(data) != (CONTROL_MAGIC, VERSION):
+        return None
+    (gate,) = _GATE.unpack_from(data, GATE)
+    keep_ns, max_bytes, _, over = _LIMITS.unpack_from(data, LIMITS)
+    known = min((gate + 1) // 2, (len(data) - WINDOWS) // WINDOW.size, MOST_WINDOWS)
+    cuda_flags, flush_ms, *_ = CUDA.unpack_from(data, CUDA_AT)
+    found: list[Window] = []
+    damaged = 0
+    for index in range(max(known, 0)):
+        start, end, opener, closer, pid, _ = WINDOW.unpack_from(data, WINDOWS + index * WINDOW.size)
+        last = index == known - 1
+        # One that is closed by nobody is followed by no other.
+        if not 0 < start <= _LATEST or not (start <= end <= _LATEST or (end == 0 and last)):
+            damaged += 1
+            continue
+        found.append(Window(index + 1, start, end, cause(opener), cause(closer) if end else "", pid))
+    limits = (min(keep_ns, _LATEST), max_bytes, over, gate >= 2 * MOST_WINDOWS)
+    return Capture(tuple(found), *limits, damaged, bool(cuda_flags & _ALL_APIS), flush_ms, cuda_flags & (_TRACE | _NO_API) == _TRACE)

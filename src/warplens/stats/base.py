@@ -1,0 +1,51 @@
+"""The contract of a stat: one file in `tables`, one function, one Arrow table.
+
+A stat is `stats/tables/<name>.py` with
+
+    def table(report: Report, selection: Selection, *, opts...) -> pa.Table
+
+Its rows are in the order they are read in. Columns that hold times end in `(ns)`, so that `--timeunit` can rename them. What a
+reader must know beside the table (a note) travels in the table's schema metadata: `noted()` and `notes()`. A report without the
+data raises MissingData with the words that follow "the report".
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warplens.query import Report, Selection
+
+_NOTES = b"warplens.notes"
+
+
+class Table(Protocol):
+    """What `table` in each unit is."""
+
+    def __call__(self, report: Report, selection: Selection, **options: Any) -> pa.Table:
+        """Compute the stat over the selected part of the report; MissingData where the report cannot answer."""
+        ...
+
+
+def noted(table: pa.Table, *texts: str) -> pa.Table:
+    """Return `table` with notes for its reader; empty texts are left out."""
+    kept = [text for text in texts if text]
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _NOTES: json.dumps(kept)}) if kept else table
+
+
+def notes(table: pa.Table) -> list[str]:
+    """Return the notes that `noted` put there."""
+    found: list[str] = json.loads((table.schema.metadata or {}).get(_NOTES, b"[]"))
+    return found
+
+
+def share(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return each value as percent of their sum; zeros where the sum is 0."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = pc.cast(values, pa.float64(), safe=False)  # a total of many ranks may be above 2^53 ns, which is 104 days
+    return pc.multiply(pc.divide(values, pc.sum(values).as_py() or 1.0), 100.0)

@@ -1,0 +1,61 @@
+"""Sums of what threads called, as nsys has them, kept apart by what is asked for: function, thread, process or target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from warplens.errors import UsageError
+from warplens.query.phases import chosen, said
+from warplens.stats.base import noted
+from warplens.stats.places import of_threads, places
+from warplens.stats.sums import block, grouped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from warplens.query import Report, Selection
+
+
+def one_of(what: str, value: str, known: tuple[str, ...]) -> str:
+    """Return an option's value; UsageError, which lists those that there are, for another."""
+    if value not in known:
+        raise UsageError(f"`:{what}={value}` is not known; there are: {', '.join(known)}.")
+    return value
+
+
+def calls_sum(
+    report: Report, selection: Selection, table: str, keys: Mapping[str, str], *, per: tuple[str, ...], missing: str, count: str
+) -> pa.Table:
+    """Return nsys' block of columns for the rows of a table with start and end; the greatest total comes first.
+
+    Args:
+        report: the report.
+        selection: rows that overlap it count whole; with an NVTX range, those in such ranges of their thread.
+        table: name of the table.
+        keys: columns of the result -> SQL expression.
+        per: `process`, `thread`: what rows are kept apart by, too. Percentages are of all rows nevertheless.
+        missing: what the report does not contain where there is no row.
+        count: what the number of rows is called.
+    """
+    apart = {name: f'"{name}"' for name in per}
+    rows = grouped(report, selection, chosen(report, selection, table), {**apart, **keys}, missing=missing, per=(), where="true")
+    return noted(
+        pa.table(
+            {
+                "Time (%)": rows.column("share"),
+                **block(rows, "Total Time (ns)", "ns", count),
+                **located(report, rows),
+                **{name: rows.column(name) for name in keys},
+            }
+        ),
+        said(report, selection),
+    )
+
+
+def located(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
+    """Return the columns that say of each row which process and thread it is about, where it has their keys."""
+    if "thread" in rows.column_names:
+        return of_threads(report, rows.column("process"), rows.column("thread"))
+    return places(report, rows.column("process")) if "process" in rows.column_names else {}

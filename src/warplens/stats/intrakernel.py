@@ -1,0 +1,48 @@
+"""What stats of regions inside kernels share: where a launch ran, what is missing, and how exact times are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.stats.places import places
+
+if TYPE_CHECKING:
+    from warplens.query import Report
+    from warplens.query.intrakernel.launches import Launches, Numbers
+
+
+def located(report: Report, of: Launches, group: Numbers) -> dict[str, pa.Array]:
+    """Return the columns that say where groups of launches ran, as `places` does; none for no rows."""
+    if not len(group):
+        return {}
+    keys = [of.groups[at][:2] for at in group.tolist()]
+    process = pa.chunked_array([pa.array([process for process, _ in keys], pa.int64())])
+    device = pa.chunked_array([pa.array([None if device < 0 else device for _, device in keys], pa.int32())])
+    return places(report, process, device)
+
+
+def names(of: Launches, group: Numbers) -> pa.Array:
+    """Return what groups of launches are called."""
+    return pa.array([of.groups[at][2] for at in group.tolist()], pa.string())
+
+
+def missing(of: Launches) -> str:
+    """Return a note about what launches could not record; empty where that is nothing."""
+    dropped, lost, needed = int(of.dropped.sum()), int(of.units_lost.sum()), int(of.needed_slots.max(initial=0))
+    parts = [f"{dropped:,} records were dropped (slots={needed} would hold all)"] if dropped else []
+    parts += [f"{lost:,} warps found no place in their buffer"] if lost else []
+    parts += [f"only every {most}th block was recorded"] if (most := int(of.sample_blocks.max(initial=1))) > 1 else []
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def exactness(of: Launches) -> str:
+    """Return a note about how well launches are placed in the report; empty where that is not known."""
+    known = of.uncertainty[of.uncertainty >= 0]
+    if not len(known):
+        return ""
+    typical, worst = int(np.median(known)), int(known.max())
+    more = f" (at worst {worst:,} ns)" if worst > typical else ""
+    return f"Beside the rest of the report a launch is known to {typical:,} ns{more}, all of it together; lengths do not depend on that."

@@ -1,0 +1,60 @@
+"""The block of columns that all NVTX summaries share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.errors import MissingData
+from warplens.query.durations import range_durations
+from warplens.stats.base import noted, share
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+
+def nvtx_summary(report: Report, selection: Selection, *, style: str | None = None, show_style: bool = False) -> pa.Table:
+    """Summarize the ranges of one style (None: both) by name, the greatest total first.
+
+    Raises MissingData where no range is left. The share is of the listed rows' total, not of wall time.
+    """
+    groups, unfinished = range_durations(report, selection)
+    if style is not None:
+        groups = groups.filter(pc.equal(groups.column("style"), style))
+    if not groups.num_rows:
+        raise MissingData(f"does not contain {_what(style)} data{selection.place(report)}.")
+    names = range_names(groups.column("domain"), groups.column("message"))
+    groups = groups.append_column("range", names)
+    groups = groups.sort_by([("total", "descending"), ("range", "ascending"), ("style", "ascending")])
+    count, total = groups.column("count"), groups.column("total")
+    columns = {
+        "Time (%)": share(total),
+        "Total Time (ns)": total,
+        "Instances": count,
+        "Avg (ns)": pc.divide(pc.cast(total, pa.float64(), safe=False), pc.cast(count, pa.float64())),
+        "Med (ns)": groups.column("median"),
+        "Min (ns)": groups.column("min"),
+        "Max (ns)": groups.column("max"),
+        "StdDev (ns)": groups.column("stddev"),
+        **({"Style": groups.column("style")} if show_style else {}),
+        "Range": groups.column("range"),
+    }
+    still_open = sum(number for name, number in unfinished.items() if style in (None, name))
+    return with_unfinished(pa.table(columns), still_open)
+
+
+def with_unfinished(table: pa.Table, count: int) -> pa.Table:
+    """Return `table` with a note about its ranges that never ended."""
+    return noted(table, f"{count:,} unfinished, counted up to when the process was last seen." if count else "")
+
+
+def range_names(domain: pa.ChunkedArray | pa.Array, message: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Write `domain:name`; the default domain is empty, and so is a range without a name."""
+    domain, message = (pc.fill_null(pc.cast(column, pa.string()), "") for column in (domain, message))
+    return pc.binary_join_element_wise(domain, message, ":")
+
+
+def _what(style: str | None) -> str:
+    return {None: "NVTX", "PushPop": "NVTX push/pop range", "StartEnd": "NVTX start/end range"}[style]

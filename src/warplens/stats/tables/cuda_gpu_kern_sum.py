@@ -1,0 +1,87 @@
+"""CUDA GPU Kernel Summary.
+
+## What it shows
+How often each kernel ran, and how long it took on the GPU: one row per kernel, and per GPU and process where there are several.
+
+## Columns
+- Time (%): the row's share of the Total Time of the rows of its GPU and process; not of wall time.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): of the runs; StdDev is that of a sample (n-1), 0 for one run.
+- Instances: how often it ran.
+- Host, Rank, PID, Device: where it ran; each only where rows differ in it. A device is `name (number)`, as CUDA numbers it in the process.
+- Name: the kernel's full name; with `:base` the function alone, with `:mangled` as in the binary.
+
+## How it is computed
+Every kernel counts with its whole length on the GPU; with a filter, kernels that overlap the selected time, with --window those
+launched in the window. The greatest total comes first, GPU by GPU; `:all-gpus` has one row for all of them, as nsys does,
+`:by=stream`, `process` or `rank` others.
+
+## Traps
+- Kernels of several streams may run side by side: the total may exceed the time in which the GPU was busy.
+- A kernel that waits for other GPUs, as those of NCCL do, takes time without doing work.
+- `:base` puts all instances of a template into one row: what differs may be the type, and the time.
+- Of graphs that were recorded as a whole there are no kernels here, and a note says so; cuda_gpu_sum has the graphs.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.query.gpu_ops import kernels
+from warplens.query.kernel_durations import kernel_durations
+from warplens.stats.base import noted
+from warplens.stats.by import By
+from warplens.stats.launches import no_kernels, whole_graphs
+from warplens.stats.sums import PLACE, grouped_by, naming, summary
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+BY = ("device", "process", "rank", "stream")
+DEFAULT = 4  # its place among the tables that `warplens stats` prints unasked, as in nsys
+
+
+def table(
+    report: Report,
+    selection: Selection,
+    *,
+    nvtx_name: bool = False,
+    base: bool = False,
+    mangled: bool = False,
+    by: str = "device",
+    all_gpus: bool = False,
+) -> pa.Table:
+    """Return the summary; MissingData where no kernel was recorded.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a slash.
+        base: the function's name alone, without namespaces, template arguments and parameters.
+        mangled: the name as in the binary.
+        by: `device`, `process`, `rank` or `stream`: what rows are kept apart by.
+        all_gpus: sum over all GPUs and processes.
+    """
+    chosen, apart = naming(base, mangled), None if all_gpus else By(report, by)
+    if nvtx_name or mangled or apart is None or apart.by != "device":
+        missing = partial(no_kernels, report, selection)
+        rows = grouped_by(report, selection, apart, kernels(chosen, nvtx_name), {"Name": "operation"}, missing=missing)
+    else:
+        rows = _kernels(kernel_durations(report, selection, "name" if base else "demangled"))
+        if not rows.num_rows:
+            raise no_kernels(report, selection)
+    return noted(summary(report, rows, ["Name"], by=apart), whole_graphs(report, selection))
+
+
+def _kernels(rows: pa.Table) -> pa.Table:
+    """Order rows as `grouped` does, and add the share of each in the total of its GPU."""
+    rows = rows.rename_columns([{"operation": "Name"}.get(name, name) for name in rows.column_names])
+    rows = rows.sort_by([("process", "ascending"), ("device", "ascending"), ("total", "descending"), ("Name", "ascending")])
+    process, device, total = (rows.column(name).to_numpy() for name in (*PLACE, "total"))
+    new = np.flatnonzero((np.diff(process, prepend=-1) != 0) | (np.diff(device, prepend=-1) != 0))
+    which = np.searchsorted(new, np.arange(len(total)), side="right") - 1
+    whole = np.bincount(which, weights=total)[which] if len(total) else total
+    return rows.append_column("share", pa.array(np.where(whole > 0, 100.0 * total / np.where(whole > 0, whole, 1), 0.0)))

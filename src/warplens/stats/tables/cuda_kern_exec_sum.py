@@ -1,0 +1,77 @@
+"""CUDA Kernel Launch & Exec Time Summary.
+
+## What it shows
+For each kernel, and the thread, call and GPU it was launched with: how long the calls took, how long the kernel waited in its queue, how
+long it ran, and all of that together.
+
+## Columns
+- PID, TID: system ids of process and thread. DevId: CUDA's number of the device in the process.
+- Count: how many launches. QCount: how many of them had to wait, the kernel beginning after the call had ended.
+- TAvg, TMed, TMin, TMax, TStdDev (ns): from the begin of the call to the end of the kernel, or of the call where that is later.
+- AAvg … AStdDev (ns): of the call. QAvg … QStdDev (ns): of the wait, over the launches that had to; empty where none had.
+  KAvg … KStdDev (ns): of the kernel.
+- API Name: the call. Kernel Name: the kernel's full name; with `:base` the function alone, with `:mangled` as in the binary.
+
+## How it is computed
+From the rows of cuda_kern_exec_trace, with the greatest sum of the times from call to end first. StdDev is that of a sample (n-1), 0
+for one launch. With a filter, launches that overlap the selected time count whole. Kernels without a call are left out, and a note
+says how many.
+
+## Traps
+- A long wait is no loss as long as the GPU is busy. Waits of nothing and kernels shorter than their calls say that launching is what takes
+  the time.
+- A long call may be one that had to wait because the queue was full, or one that loaded a module; compare AMed with AMax.
+- All kernels of a graph have the call that launched the graph: those of its later nodes seem to wait for long.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.stats.base import noted
+from warplens.stats.launches import launched, nothing_launched, whole_graphs, without_call
+from warplens.stats.sums import naming
+from warplens.stats.traces import system_ids
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+_VALUES = {"T": "total", "A": "call_end - call_start", "Q": "queue", "K": "kernel_end - kernel_start"}
+_FIGURES = {
+    "Avg": "avg({})",
+    "Med": "median({})::DOUBLE",
+    "Min": "min({})",
+    "Max": "max({})",
+    "StdDev": "CASE WHEN count({0}) > 0 THEN coalesce(stddev_samp({0}), 0.0) END",
+}
+
+
+def table(report: Report, selection: Selection, *, nvtx_name: bool = False, base: bool = False, mangled: bool = False) -> pa.Table:
+    """Return the summary; MissingData where no kernel has its call.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        nvtx_name: put the innermost NVTX push/pop range around the launch before the name, with a slash.
+        base: the function's name alone, without namespaces, template arguments and parameters.
+        mangled: the name as in the binary.
+    """
+    figures = {f"{kind}{name} (ns)": text.format(value) for kind, value in _VALUES.items() for name, text in _FIGURES.items()}
+    rows = report.sql(f"""
+    SELECT process, thread, device AS "DevId", count(*) AS "Count", count(queue) AS "QCount",
+           {", ".join(f'{text} AS "{name}"' for name, text in figures.items())},
+           call AS "API Name", operation AS "Kernel Name", sum(total) AS sum
+    FROM {launched(report, selection, naming(base, mangled), nvtx_name)} GROUP BY process, thread, device, call, operation
+    ORDER BY sum DESC, "API Name", "Kernel Name", process, thread, device
+    """)
+    if not rows.num_rows:
+        raise nothing_launched(report, selection)
+    ids = {"PID": system_ids(report, rows, "processes", "pid"), "TID": system_ids(report, rows, "threads", "tid")}
+    launches = pc.sum(rows.column("Count")).as_py()
+    names = ("DevId", "Count", "QCount", *figures, "API Name", "Kernel Name")
+    found = pa.table(ids | {name: rows.column(name) for name in names})
+    return noted(found, without_call(report, selection, launches), whole_graphs(report, selection))

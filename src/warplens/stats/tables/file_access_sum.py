@@ -1,0 +1,94 @@
+"""File Access Summary.
+
+## What it shows
+Which files the program opened, read and wrote, how much, and how long it waited for them.
+
+## Columns
+- Time (%): the row's share of all rows' Total Time; not of wall time.
+- Total Time (ns): of all calls on the file. Max (ns): of the slowest one, and Slowest: its function.
+- Opens, Reads, Writes, Others: how many calls. Errors: how many of all of them failed.
+- Read, Written (MB): what the calls moved, in 10^6 bytes.
+- Read (MB/s): what was read, by the time that reading took.
+- Host, Rank, PID: of the process, with `:by=process`; each only where the rows differ in it.
+- File: its path; `[unknown]`: a descriptor from before the recording.
+
+## How it is computed
+The rows of `file_access` by path, of all threads and processes together. With --filter-time, calls that overlap the time; with
+--filter-nvtx, those of threads that were in such a range themselves; with --window, the piece of each that lies in the window. The
+greatest total comes first.
+
+## Traps
+- Without --osrt-file-access, calls shorter than --osrt-threshold were not recorded: of a file in the page cache, that is nearly all of
+  them, and so are the bytes.
+- What is read through mmap is in no call.
+- A write ends when the page cache has the bytes. What the disk takes is in fsync, among the Others.
+- Paths are as the program gave them: one file may be in two rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.query.phases import chosen, said
+from warplens.stats.base import noted
+from warplens.stats.calls import located, one_of
+from warplens.stats.sums import MEGABYTE, grouped
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+_PER = {"file": (), "process": ("process",)}
+_FIGURES = {
+    "opens": "count(*) FILTER (WHERE operation = 'open')",
+    "reads": "count(*) FILTER (WHERE operation = 'read')",
+    "writes": "count(*) FILTER (WHERE operation = 'write')",
+    "errors": "count(error)",
+    "read": "coalesce(sum(bytes) FILTER (WHERE operation = 'read'), 0)::BIGINT",
+    "written": "coalesce(sum(bytes) FILTER (WHERE operation = 'write'), 0)::BIGINT",
+    "reading": "sum(value) FILTER (WHERE operation = 'read')::BIGINT",
+    "slowest": "arg_max(name, value)",
+}
+
+
+def table(report: Report, selection: Selection, *, by: str = "file") -> pa.Table:
+    """Return the summary; MissingData where no call on a file was recorded.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        by: `file`, or `process`: files of each process.
+    """
+    per = _PER[one_of("by", by, tuple(_PER))]
+    keys = {**{name: name for name in per}, "File": "coalesce(path, '[unknown]')"}
+    relation, missing = chosen(report, selection, "file_access"), "file access data"
+    rows = grouped(report, selection, relation, keys, missing=missing, per=(), where="true", more=_FIGURES)
+    others = rows.column("count")
+    for name in ("opens", "reads", "writes"):
+        others = pc.subtract(others, rows.column(name))
+    read = _floats(rows.column("read"))
+    reading = pc.if_else(pc.greater(rows.column("reading"), 0), rows.column("reading"), None)
+    columns = {
+        "Time (%)": rows.column("share"),
+        "Total Time (ns)": rows.column("total"),
+        "Opens": rows.column("opens"),
+        "Reads": rows.column("reads"),
+        "Writes": rows.column("writes"),
+        "Others": others,
+        "Errors": rows.column("errors"),
+        "Read (MB)": pc.divide(read, MEGABYTE),
+        "Written (MB)": pc.divide(_floats(rows.column("written")), MEGABYTE),
+        "Read (MB/s)": pc.divide(pc.divide(read, MEGABYTE), pc.divide(_floats(reading), 1e9)),
+        "Max (ns)": rows.column("max"),
+        "Slowest": rows.column("slowest"),
+        **located(report, rows),
+        "File": rows.column("File"),
+    }
+    return noted(pa.table(columns), said(report, selection))
+
+
+def _floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.cast(column, pa.float64(), safe=False)

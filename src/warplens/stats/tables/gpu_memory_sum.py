@@ -1,0 +1,86 @@
+"""GPU Memory Summary.
+
+## What it shows
+How much memory the program got from CUDA at most, when, and what it had not given back at the end: one row per process, GPU and kind of
+memory.
+
+## Columns
+- Peak (MB): the most it had at once, in 10^6 bytes. Peak At (ns): when, from the begin of the report.
+- End (MB): what it had at the end.
+- Allocations, Frees: how many. Allocated (MB): all allocations together. Largest (MB): the largest one.
+- Pool Peak (MB): the most that a pool of stream-ordered memory held, used or not; only where there are pools.
+- Host, Rank, PID: of the process; each only where the rows differ in it. Device: `name (number)`; empty for memory of the host.
+- Kind: `Device`, `Pinned`, `Managed`, …
+
+## How it is computed
+From the rows of `gpu_memory`, whose `total` is what the process has after each operation. With a filter or --window, the operations in
+the selected time; with a filter, Peak also knows what the process had before.
+
+## Traps
+- Frameworks keep what they get: PyTorch's caching allocator asks CUDA for large blocks, so this is not what tensors take.
+- What was allocated before the recording began is in no row, nor is what libraries and the context itself take; nvidia-smi shows more.
+- End is no leak: the driver takes everything back when the process ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.errors import MissingData
+from warplens.query.gpu_ops import at
+from warplens.stats.places import device_names, places
+from warplens.stats.sums import MEGABYTE
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+# Where an importer knows no totals, they are counted from the first row.
+_ROWS = """
+WITH steps AS (
+  SELECT *, CASE operation WHEN 'allocate' THEN bytes WHEN 'free' THEN -bytes ELSE 0 END AS step
+  FROM gpu_memory WHERE operation IN ('allocate', 'free')
+), held AS (
+  SELECT *, coalesce(total, sum(step) OVER (PARTITION BY process, device, kind ORDER BY "start", id)::BIGINT) AS held FROM steps
+), chosen AS (
+  SELECT *, lag(held) OVER (PARTITION BY process, device, kind ORDER BY "start", id) AS before FROM held
+), inside AS (SELECT *, row_number() OVER (PARTITION BY process, device, kind ORDER BY "start", id) AS number FROM chosen WHERE {inside})
+SELECT process, device, kind,
+       greatest(max(held), {before}) AS peak,
+       CASE WHEN {before} >= max(held) THEN {begin} ELSE min_by("start", (-held, "start")) END AS peak_at,
+       max_by(held, number) AS last,
+       count(*) FILTER (operation = 'allocate') AS allocations, count(*) FILTER (operation = 'free') AS frees,
+       coalesce(sum(bytes) FILTER (operation = 'allocate'), 0)::BIGINT AS allocated, max(bytes) FILTER (operation = 'allocate') AS largest,
+       max(pool_size) AS pool
+FROM inside GROUP BY process, device, kind ORDER BY process, device NULLS LAST, peak DESC, kind
+"""
+
+
+def table(report: Report, selection: Selection) -> pa.Table:
+    """Return the summary; MissingData where no memory was recorded."""
+    window = selection.window(report)
+    before, begin = "0", "NULL::BIGINT"
+    if window is not None:
+        before, begin = "coalesce(first(before ORDER BY number), 0)", str(window[0])
+    rows = report.sql(_ROWS.format(inside=at(report, selection), before=before, begin=begin))
+    if not rows.num_rows:
+        raise MissingData(f"does not contain CUDA memory usage data{selection.place(report)}.")
+    process, device = rows.column("process"), rows.column("device")
+    sizes = {"Peak (MB)": "peak", "End (MB)": "last", "Allocated (MB)": "allocated", "Largest (MB)": "largest", "Pool Peak (MB)": "pool"}
+    in_megabytes = {name: pc.divide(pc.cast(rows.column(column), pa.float64(), safe=False), MEGABYTE) for name, column in sizes.items()}
+    columns = {
+        "Peak (MB)": in_megabytes["Peak (MB)"],
+        "Peak At (ns)": pc.subtract(rows.column("peak_at"), report.origin),
+        "End (MB)": in_megabytes["End (MB)"],
+        "Allocations": rows.column("allocations"),
+        "Frees": rows.column("frees"),
+        "Allocated (MB)": in_megabytes["Allocated (MB)"],
+        "Largest (MB)": in_megabytes["Largest (MB)"],
+        **({"Pool Peak (MB)": in_megabytes["Pool Peak (MB)"]} if rows.column("pool").null_count < rows.num_rows else {}),
+        **places(report, process),
+        "Device": device_names(report, process, device),
+        "Kind": pc.coalesce(pc.cast(rows.column("kind"), pa.string()), pa.scalar("unknown")),
+    }
+    return pa.table(columns)

@@ -1,0 +1,122 @@
+"""GPU Memory Timeline.
+
+## What it shows
+How much memory of each GPU was taken over the run: what the program had from CUDA, what the framework's allocator had reserved, what
+tensors had of that. With `:peak`: who held what when it was most, by NVTX range or operation.
+
+## Columns
+- Start (ns): of the stretch of time, from the begin of the report. Duration (ns): its length.
+- CUDA (MB): the most that the process had from CUDA in it, in 10^6 bytes; memory of the host does not count. Tensors (MB), Reserved (MB):
+  what tensors and the framework's allocator had; each only where it was recorded.
+- With `:peak`: Memory (%), Memory (MB), Allocations, Kind (`CUDA` or `tensors`), Peak At (ns), and Range: the innermost range or operation
+  around the allocation, `domain:name`.
+- Rank, PID, Device: each only where the rows differ in it.
+
+## How it is computed
+From `gpu_memory` and `tensor_memory`, whose rows say what there is after them; where they do not, they are added up from the first row. The
+selected time is cut into `:bins=50` stretches of equal length; each has the most of what was there at its begin and of what came in it. At
+the peak, of each address the last thing that happened counts: what was taken and not given back.
+
+## Traps
+- Where totals are not recorded, what was taken before the recording is not in it.
+- What tensors have is less than what is reserved: the rest waits to be used again, or is in pieces too small.
+- `[before the recording]`: was held at the peak and was there before the first row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.errors import MissingData, UsageError
+from warplens.query.memory_levels import SERIES, Level, held, levels
+from warplens.stats.base import noted
+from warplens.stats.places import places
+from warplens.stats.sums import MEGABYTE
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+
+
+def table(report: Report, selection: Selection, *, bins: int = 50, peak: bool = False) -> pa.Table:
+    """Return the timeline, or who held what at the peak; MissingData where no memory was recorded.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        bins: into how many stretches the time is cut.
+        peak: who held what when it was most.
+    """
+    if bins < 1:
+        raise UsageError(f"`:bins={bins}` is no number of stretches; give 1 or more.")
+    begin, end = selection.window(report) or report.span
+    found = [level for level in levels(report) if level.time[0] < end]
+    if not found:
+        raise MissingData(f"does not contain GPU memory data{selection.place(report)}; record with --cuda-memory-usage=true.")
+    return _peaks(report, found, begin, end) if peak else _timeline(report, found, begin, end, bins)
+
+
+def _timeline(report: Report, found: list[Level], begin: int, end: int, bins: int) -> pa.Table:
+    edges = np.unique(np.linspace(begin, end, bins + 1).astype(np.int64)) if end > begin else np.array([begin, begin + 1], np.int64)
+    first, last = edges[:-1], edges[1:]
+    series = [name for name in SERIES if any(level.series == name for level in found)]
+    parts = []
+    for process, device in dict.fromkeys((level.process, level.device) for level in found):
+        own = {level.series: level for level in found if (level.process, level.device) == (process, device)}
+        values = {
+            f"{name[0].upper()}{name[1:]} (MB)": pa.array(own[name].highest(first, last) / MEGABYTE)
+            if name in own
+            else pa.nulls(len(first), pa.float64())
+            for name in series
+        }
+        keys = {"process": pa.array(np.full(len(first), process)), "device": _devices([device] * len(first))}
+        parts.append(pa.table({"Start (ns)": first - report.origin, "Duration (ns)": last - first, **values, **keys}))
+    rows = pa.concat_tables(parts).sort_by([("Start (ns)", "ascending"), ("process", "ascending"), ("device", "ascending")])
+    where = places(report, rows.column("process"), rows.column("device"))
+    columns = {name: rows.column(name) for name in rows.column_names if name not in ("process", "device")}
+    return noted(pa.table({**columns, **where}), *_notes(report, found, begin, end))
+
+
+def _notes(report: Report, found: list[Level], begin: int, end: int) -> list[str]:
+    texts = []
+    for level in found:
+        at, most = level.peak(begin, end)
+        place = "" if level.device < 0 else f" on GPU {level.device}"
+        texts.append(f"{level.series}: at most {most / MEGABYTE:,.1f} MB{place}, at {at - report.origin:,} ns; `:peak` has who held it.")
+    return texts[:6]
+
+
+def _peaks(report: Report, found: list[Level], begin: int, end: int) -> pa.Table:
+    rows = []
+    for level in (level for level in found if level.series != "reserved"):
+        at, most = level.peak(begin, end)
+        known = held(report, level, at).to_pylist()
+        missing = most - sum(row["bytes"] for row in known)
+        more = [{"range": "[before the recording]", "bytes": missing, "allocations": None}] if missing > 0 else []
+        rows += [
+            {
+                "Memory (%)": 100 * row["bytes"] / (most or 1),
+                "Memory (MB)": row["bytes"] / MEGABYTE,
+                "Allocations": row["allocations"],
+                "Kind": level.series,
+                "Peak At (ns)": at - report.origin,
+                "process": level.process,
+                "device": level.device,
+                "Range": row["range"] or "[no range]",
+            }
+            for row in sorted(known + more, key=lambda row: -row["bytes"])
+        ]
+    kinds = {"Memory (%)": pa.float64(), "Memory (MB)": pa.float64(), "Kind": pa.string(), "Range": pa.string()}
+    names = ("Memory (%)", "Memory (MB)", "Allocations", "Kind", "Peak At (ns)", "process", "device", "Range")
+    table = pa.Table.from_pylist(rows, pa.schema([(name, kinds.get(name, pa.int64())) for name in names]))
+    columns = {name: table.column(name) for name in names if name not in ("process", "device", "Range")}
+    devices = _devices(table.column("device").to_pylist())
+    return pa.table({**columns, **places(report, table.column("process"), pa.chunked_array([devices])), "Range": table.column("Range")})
+
+
+def _devices(numbers: list[int]) -> pa.Array:
+    return pa.array([None if number < 0 else number for number in numbers], pa.int32())

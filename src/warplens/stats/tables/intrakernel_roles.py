@@ -1,0 +1,88 @@
+"""Roles of Warps inside Kernels, and the Critical One.
+
+## What it shows
+What the warps of a warp-specialised kernel spend their time on: how long each role works and waits, and which role the others wait for.
+
+## Columns
+- Work (%), Work (ns): time in which any warp of the role was in a region that is no wait; the percentage is of the time of all blocks.
+- Wait (%), Wait (ns): time in which warps of the role waited and none of them worked.
+- Awaited (%), Awaited (ns): time in which the role worked while another one waited; empty where no region says that it waits.
+- Waits For: the role that worked for most of the time in which this one waited.
+- Critical: `yes` for the role of the kernel that is awaited for longest: making it faster is what helps.
+- Units: warps of the role, over all blocks.
+- Host, Rank, PID, Device: where it ran; each only where rows differ in it.
+- Kernel: as in intrakernel_sum. Role: warps that record the same tags have one role, called after their numbers; tags with a slash name it
+  (`producer/load`).
+
+## How it is computed
+At each moment a warp does what its innermost region says; blocks are looked at one by one, over all their warps, and added up. A region
+is a wait if a word of its name is one of `:waits=`; what is in no region is neither work nor wait.
+
+## Traps
+- Without regions around the waits (`mbarrier.wait`, pipeline acquire) nobody waits here, and no role is critical.
+- A role that is awaited may itself wait for memory inside its regions: its work is what to look into next.
+- Where all warps do the same there is one role, and nothing to compare.
+- A warp that waits for what another block does, or for memory, is not waiting for the role that happens to work beside it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.errors import MissingData, UsageError
+from warplens.query.intrakernel.balance import ctas
+from warplens.query.intrakernel.critical import role_times
+from warplens.query.intrakernel.launches import launches, units
+from warplens.query.intrakernel.roles import WAITS, is_wait, roles
+from warplens.stats.base import noted
+from warplens.stats.intrakernel import located, missing, names
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+
+
+def table(report: Report, selection: Selection, *, waits: str = "") -> pa.Table:
+    """Return the roles; MissingData where no kernel recorded regions.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        waits: words, with `+` between them, that say in a tag that its region is a wait; by itself: wait, barrier, sync, acquire, …
+    """
+    chosen = tuple(word for word in waits.lower().split("+") if word) if waits else WAITS
+    if not chosen:
+        raise UsageError(f"`:waits={waits}` has no word; give for example `:waits=wait+full+empty`.")
+    found = launches(report, selection)
+    warps = units(report, found)
+    known = roles(report, found, warps)
+    if not known.names:
+        raise MissingData(f"has launches that recorded inside their kernels, but no regions{selection.place(report)}.")
+    times = role_times(report, found, warps, known, waits=chosen)
+    blocks = ctas(warps)
+    group = np.array([group for group, _ in known.names], np.int64)
+    whole = np.bincount(found.group[blocks.launch], (blocks.end - blocks.start).astype(np.float64), len(found.groups))[group]
+    says = np.array([any(is_wait(tag, chosen) for tag in tags) for tags in known.tags], bool)
+    can_wait = np.bincount(group, says, len(found.groups))[group] > 0
+    columns: dict[str, pa.Array] = {}
+    for title, values, mask in (("Work", times.work, None), ("Wait", times.wait, None), ("Awaited", times.awaited, ~can_wait)):
+        columns[f"{title} (%)"] = pa.array(100.0 * values / np.maximum(whole, 1), mask=mask)
+        columns[f"{title} (ns)"] = pa.array(values.astype(np.int64), mask=mask)
+    most = np.zeros(len(found.groups))
+    np.maximum.at(most, group, times.awaited)
+    longest = times.waited_for.argmax(axis=0)
+    waits_for = [known.names[role][1] if times.waited_for[role, at] > 0 else None for at, role in enumerate(longest.tolist())]
+    critical = (times.awaited > 0) & (times.awaited == most[group])
+    columns |= {
+        "Waits For": pa.array(waits_for, pa.string()),
+        "Critical": pa.array(["yes" if one else "" for one in critical.tolist()]),
+        "Units": pa.array(np.bincount(known.of[known.of >= 0], minlength=len(known.names))),
+        **located(report, found, group),
+        "Kernel": names(found, group),
+        "Role": pa.array([name for _, name in known.names], pa.string()),
+    }
+    return noted(pa.table(columns), missing(found))

@@ -1,0 +1,86 @@
+"""In-Kernel Regions over Time.
+
+## What it shows
+What goes on in a launch from its begin to its end: in each slice of its time, in how many units (warps that recorded) each region was
+active. The prologue that nobody overlaps, the steady part, the tail.
+
+## Columns
+- Start (ns): of the slice, from the begin of the launch. Duration (ns): of the slice.
+- Active: units in a region with this tag, on average over the slice; a unit in two of them at once counts twice.
+- Active (%): that as part of the units that ran.
+- Units: units that were in such a region at any time of the slice.
+- Running: units between their begin and end, on average over the slice.
+- Launch: id in `intrakernel_launches`. Kernel: as in intrakernel_sum. Tag: the region's name.
+
+## How it is computed
+Of one launch: the longest of those that overlap the selected time, or `:launch=ID`. Its time is cut into `:slices=` of the same length;
+regions that reach over an edge count in both slices, each with its part. Tags that are not active in a slice have no row there.
+
+## Traps
+- Regions nest: `tile` is active while the `load` inside it is.
+- Marks have no length, and no row.
+- Slices shorter than some hundred ns show the ticks of the timer (32 ns on Hopper and later).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.errors import MissingData, UsageError
+from warplens.query.intrakernel.launches import launches
+from warplens.query.intrakernel.slices import active, at_once
+from warplens.stats.base import noted
+from warplens.stats.intrakernel import exactness, missing
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+_MOST = 10_000
+
+
+def table(report: Report, selection: Selection, *, launch: int = -1, slices: int = 20) -> pa.Table:
+    """Return the slices; MissingData where the launch recorded no region.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        launch: id in `intrakernel_launches`; -1: the longest one.
+        slices: how many pieces its time is cut into.
+    """
+    if not 1 <= slices <= _MOST:
+        raise UsageError(f"`:slices={slices}` is no number of slices; give one from 1 to {_MOST:,}.")
+    found = launches(report, selection)
+    at = int(np.argmax(found.end - found.start)) if launch == -1 else int(np.searchsorted(found.id, launch))
+    if at >= len(found) or (launch != -1 and found.id[at] != launch):
+        raise UsageError(f"`:launch={launch}` is none of the launches{selection.place(report)}; intrakernel_imbalance lists them.")
+    begin, end = int(found.start[at]), max(int(found.end[at]), int(found.start[at]) + 1)
+    edges = begin + np.arange(slices + 1) * (end - begin) // slices
+    length = np.maximum(np.diff(edges), 1)
+    running, seen = at_once(report, int(found.id[at]), edges), active(report, int(found.id[at]), edges)
+    rows = [
+        (piece, tag, float(spent[piece]) / float(length[piece]), int(number[piece]))
+        for piece in range(slices)
+        for tag, (spent, number) in sorted(seen.items())
+        if number[piece]
+    ]
+    if not rows:
+        raise MissingData(f"has no regions in the launch {int(found.id[at])}{selection.place(report)}.")
+    piece = np.array([row[0] for row in rows], np.int64)
+    mean = np.array([row[2] for row in rows])
+    there = (running / length)[piece]
+    columns = {
+        "Start (ns)": pa.array(edges[piece] - begin),
+        "Duration (ns)": pa.array(np.diff(edges)[piece]),
+        "Active": pa.array(mean),
+        "Active (%)": pa.array(100.0 * mean / np.where(there > 0, there, 1.0)),
+        "Units": pa.array([row[3] for row in rows], pa.int64()),
+        "Running": pa.array(there),
+        "Launch": pa.array(np.full(len(rows), int(found.id[at]))),
+        "Kernel": pa.array([found.name(at)] * len(rows), pa.string()),
+        "Tag": pa.array([row[1] for row in rows], pa.string()),
+    }
+    return noted(pa.table(columns), missing(found), exactness(found))

@@ -1,0 +1,108 @@
+"""Kernel Launch Latency.
+
+## What it shows
+How long it takes from the call to the kernel where nothing else holds it up, apart from the time that kernels wait behind others in
+their stream.
+
+## Columns
+- Launches: kernels whose call was recorded. Free: how many found their stream free: what ran on it before had ended when the call began.
+- Lat Avg, Med, Min, P99, Max (ns): of those, from the begin of the call to the begin of the kernel: the latency.
+- Queued: how many came while earlier work waited or ran. Queue Avg, Med, Max (ns): of those, from call to begin.
+- Short: kernels that ran for less time than their call took. Slow Calls: calls longer than 50 µs (`:slow-call=…`, ns). Late: launches
+  into a free stream whose latency was above 100 µs (`:late=…`, ns).
+- Host, Rank, PID, Device, Stream: which GPU or stream; each only where the rows differ in it, Stream with `:by=stream`.
+
+## How it is computed
+Of kernels, and of graphs, which are launched once and begin with their first node. A call that ends after the kernel began counts no less.
+
+## Traps
+- A kernel that waits for an event of another stream finds its own stream free: its latency holds that wait.
+- The first launch of a kernel loads its code: Max, and Slow Calls, show that; Med does not.
+- Where most kernels are Short, the host is what limits the program: fuse kernels, or launch them as a CUDA graph.
+- Recording itself makes calls slower by some hundred ns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.query.api_calls import Calls
+from warplens.query.gpu_work import GRAPH, gpus
+from warplens.query.kernel_classes import CLASSES
+from warplens.query.launch_queue import Launched, launched
+from warplens.stats.by import By
+from warplens.stats.launches import nothing_launched
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+    from warplens.query.intervals import Times
+
+BY = ("device", "process", "rank", "stream")
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+_LATENCY = {"Avg": np.mean, "Med": np.median, "Min": np.min, "P99": lambda values: np.percentile(values, 99), "Max": np.max}
+
+
+def table(report: Report, selection: Selection, *, by: str = "device", slow_call: int = 50_000, late: int = 100_000) -> pa.Table:
+    """Return the latencies; MissingData where no kernel has its call.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        by: `device`, `stream`, `process` or `rank`: what rows are kept apart by.
+        slow_call: ns from which a call counts as slow.
+        late: ns from which a latency counts as late.
+    """
+    apart, calls = By(report, by), Calls(report)
+    found = apart.grouped(
+        ((gpu.process, gpu.device, stream), _seen(part.chosen((part.kind < len(CLASSES)) | (part.kind == GRAPH)), slow_call, late))
+        for gpu in gpus(report, selection, classes=False)
+        for stream, part in launched(gpu, calls)
+    )
+    summed = {key: _row(parts) for key, parts in found if any(part.launches for part in parts)}
+    if not summed:
+        raise nothing_launched(report, selection)
+    rows = list(summed.values())
+    kinds = {
+        name: pa.int64() if name in ("Launches", "Free", "Queued", "Short", "Slow Calls", "Late") else pa.float64() for name in rows[0]
+    }
+    return pa.table({**{name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()}, **apart.columns(list(summed))})
+
+
+class _Seen(NamedTuple):
+    """What is kept of the launches into a stream: ns from call to begin where the stream was free, and where it was not; and counts."""
+
+    direct: Times
+    behind: Times
+    launches: int
+    short: int
+    slow: int
+    late: int
+
+
+def _seen(part: Launched, slow_call: int, late: int) -> _Seen:
+    took = np.maximum(part.began - part.called, 0)
+    idle = part.free <= part.called
+    direct, call = took[idle], part.returned - part.called
+    short, slow = int((part.ended - part.began < call).sum()), int((call > slow_call).sum())
+    return _Seen(direct, took[~idle], len(took), short, slow, int((direct > late).sum()))
+
+
+def _row(parts: list[_Seen]) -> dict[str, float | int | None]:
+    direct, behind = (np.concatenate([getattr(part, name) for part in parts]) for name in ("direct", "behind"))
+    return {
+        "Launches": sum(part.launches for part in parts),
+        "Free": len(direct),
+        **{f"Lat {name} (ns)": _of(call, direct) for name, call in _LATENCY.items()},
+        "Queued": len(behind),
+        **{f"Queue {name} (ns)": _of(_LATENCY[name], behind) for name in ("Avg", "Med", "Max")},
+        "Short": sum(part.short for part in parts),
+        "Slow Calls": sum(part.slow for part in parts),
+        "Late": sum(part.late for part in parts),
+    }
+
+
+def _of(call: object, values: Times) -> float | None:
+    return float(call(values)) if len(values) else None  # type: ignore[operator]

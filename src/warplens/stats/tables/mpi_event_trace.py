@@ -1,0 +1,60 @@
+"""MPI Event Trace.
+
+## What it shows
+Every recorded call of MPI, in the order they began.
+
+## Columns
+- Start, End (ns): from the begin of the report. Duration (ns).
+- Event: the function. Pid, Tid: who called.
+- Tag: of a message. Rank: of the caller, among all processes. PeerRank: the other side of a message. RootRank: of a collective.
+- Size: of a message, bytes. CollSendSize, CollRecvSize: what a collective took from the caller and gave it, bytes.
+
+## How it is computed
+The rows of `mpi_events`, sorted by time. With --filter-time, calls that overlap the time; with --filter-nvtx, those of threads that were
+in such a range themselves.
+
+## Traps
+- Ranks are those of the world, or of the communicator, as the recording tool has them: a peer of another communicator is another process.
+- Clocks of several hosts agree to a millisecond at best; within one host they are one clock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.errors import MissingData
+from warplens.query.phases import chosen, said
+from warplens.stats.base import noted
+from warplens.stats.traces import system_ids
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+_COLUMNS = 'process, thread, "start", "end", name, tag, rank, peer, root, bytes, sent, received'
+
+
+def table(report: Report, selection: Selection) -> pa.Table:
+    """Return the trace; MissingData where no call of MPI was recorded."""
+    rows = report.sql(f'SELECT {_COLUMNS} FROM {chosen(report, selection, "mpi_events")} ORDER BY "start", process, id')
+    if not rows.num_rows:
+        raise MissingData(f"does not contain MPI trace data{selection.place(report)}.")
+    columns = {
+        "Start (ns)": pc.subtract(rows.column("start"), report.origin),
+        "End (ns)": pc.subtract(rows.column("end"), report.origin),
+        "Duration (ns)": pc.subtract(rows.column("end"), rows.column("start")),
+        "Event": rows.column("name"),
+        "Pid": system_ids(report, rows, "processes", "pid"),
+        "Tid": system_ids(report, rows, "threads", "tid"),
+        "Tag": rows.column("tag"),
+        "Rank": rows.column("rank"),
+        "PeerRank": rows.column("peer"),
+        "RootRank": rows.column("root"),
+        "Size": rows.column("bytes"),
+        "CollSendSize": rows.column("sent"),
+        "CollRecvSize": rows.column("received"),
+    }
+    return noted(pa.table(columns), said(report, selection))

@@ -1,0 +1,88 @@
+"""NVTX GPU Projection Summary.
+
+## What it shows
+How long the GPU worked for each NVTX range, from the first operation that was launched in it to the end of the last: one row per name
+and style.
+
+## Columns
+- Range: `domain:name`; ranges of the default domain print `:name`. Style: PushPop or StartEnd.
+- Total Proj Time (ns): sum of the projected durations. Total Range Time (ns): sum of the ranges' own durations.
+- Range Instances: how many ranges with GPU work.
+- Proj Avg, Med, Min, Max, StdDev (ns): of the projected durations; StdDev is that of a sample (n-1), 0 for one range.
+- Total GPU Ops, Avg GPU Ops: how many kernels, copies, memsets and graphs were launched in them; and in one of them on average.
+- Avg Range Lvl: how many ranges with GPU work enclose it. Avg Num Child: how many of them are directly inside it.
+
+## How it is computed
+From the rows of nvtx_gpu_proj_trace; ranges without GPU work count nowhere. The greatest total comes first.
+
+## Traps
+- Totals are not additive: an outer range's projection holds those of the ranges inside.
+- A projected duration is not the time that the GPU worked: there may be gaps in it, and work of others.
+- Of coroutines that take turns on a thread, a range contains what others launched meanwhile.
+- Several processes and GPUs work side by side: a total may exceed the run's wall time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.query.durations import Durations
+from warplens.stats.projections import projections
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+_SUMS = ("range_time", "operations", "level", "number")
+
+
+def table(report: Report, selection: Selection) -> pa.Table:
+    """Return the summary; MissingData where no range launched anything."""
+    rows = projections(report, selection)
+    name, style = (rows.column(column).combine_chunks() for column in ("name", "style"))
+    key = pc.add(pc.multiply(pc.cast(style.indices, pa.int64()), len(name.dictionary)), name.indices).dictionary_encode()
+    numbers = pa.DictionaryArray.from_arrays(key.indices, pc.cast(key.dictionary, pa.string()))
+    nothing = pa.nulls(len(key), pa.string())
+    with Durations() as durations:
+        spans = {"start": rows.column("first"), "end": rows.column("last"), "style": nothing, "domain": nothing, "message": numbers}
+        durations.add(pa.table(spans))
+        figures = durations.result()
+    values = {"key": key.indices, "range_time": pc.subtract(rows.column("end"), rows.column("start"))}
+    sums = pa.table(values | {column: rows.column(column) for column in _SUMS[1:]}).group_by("key").aggregate([(n, "sum") for n in _SUMS])
+    codes = pc.cast(figures.column("message"), pa.int64())
+    sums = sums.take(pc.index_in(pc.index_in(codes, value_set=key.dictionary), value_set=sums.column("key").combine_chunks()))
+    both = pa.table(
+        {column: figures.column(column) for column in ("count", "total", "median", "min", "max", "stddev")}
+        | {column: sums.column(column) for column in sums.column_names}
+        | {"message": name.dictionary.take(_rest(codes, len(name.dictionary)))}
+        | {"style": style.dictionary.take(pc.divide(codes, len(name.dictionary)).combine_chunks())}
+    ).sort_by([("total", "descending"), ("message", "ascending"), ("style", "ascending")])
+
+    def each(name: str) -> pa.ChunkedArray:
+        return pc.divide(pc.cast(both.column(name), pa.float64(), safe=False), pc.cast(both.column("count"), pa.float64()))
+
+    return pa.table(
+        {
+            "Range": both.column("message"),
+            "Style": both.column("style"),
+            "Total Proj Time (ns)": both.column("total"),
+            "Total Range Time (ns)": both.column("range_time_sum"),
+            "Range Instances": both.column("count"),
+            "Proj Avg (ns)": each("total"),
+            "Proj Med (ns)": both.column("median"),
+            "Proj Min (ns)": both.column("min"),
+            "Proj Max (ns)": both.column("max"),
+            "Proj StdDev (ns)": both.column("stddev"),
+            "Total GPU Ops": both.column("operations_sum"),
+            "Avg GPU Ops": each("operations_sum"),
+            "Avg Range Lvl": each("level_sum"),
+            "Avg Num Child": each("number_sum"),
+        }
+    )
+
+
+def _rest(numbers: pa.ChunkedArray, by: int) -> pa.Array:
+    return pc.subtract(numbers, pc.multiply(pc.divide(numbers, by), by)).combine_chunks()

@@ -1,0 +1,73 @@
+"""NVTX Range Kernel Summary.
+
+## What it shows
+Which kernels each NVTX range launched, how often, and how long they ran on the GPU: one row per range, thread and kernel.
+
+## Columns
+- NVTX Range: `domain:name`; ranges of the default domain print `:name`. Style: PushPop or StartEnd.
+- PID, TID: system ids of process and thread of the ranges.
+- NVTX Inst: how many of the ranges launched the kernel. Kern Inst: how often they did.
+- Total Time, Avg, Med, Min, Max, StdDev (ns): of the kernels; StdDev is that of a sample (n-1), 0 for one.
+- Kernel Name: the kernel's full name; with `:base` the function alone, with `:mangled` as in the binary.
+
+## How it is computed
+A range launched a kernel when the call began in the range, on the range's thread. A kernel counts in every range around its launch, in
+outer and inner ones. Ranges that end on another thread than they began on launch nothing. With a filter, ranges that overlap the
+selected time, with all their kernels. The greatest total comes first.
+
+## Traps
+- Totals are not additive: an outer range has the kernels of the ranges inside, too.
+- Kernels of several streams may run side by side: the total may exceed the time in which the GPU was busy.
+- Of coroutines that take turns on a thread, a range has what others launched meanwhile.
+- Kernels in a graph belong to the range in which the graph was launched, not to that in which it was captured.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.query.range_kernels import range_kernels
+from warplens.stats.base import noted
+from warplens.stats.launches import whole_graphs
+from warplens.stats.projections import missing
+from warplens.stats.summary import range_names
+from warplens.stats.sums import block, naming
+from warplens.stats.traces import system_ids
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+
+
+def table(report: Report, selection: Selection, *, base: bool = False, mangled: bool = False) -> pa.Table:
+    """Return the summary; MissingData where no range launched a kernel.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        base: the function's name alone, without namespaces, template arguments and parameters.
+        mangled: the name as in the binary.
+    """
+    rows = range_kernels(report, selection, naming(base, mangled))
+    if not rows.num_rows:
+        raise missing(report, selection, kernels=True)
+    rows = rows.append_column("name", range_names(rows.column("domain"), rows.column("message")))
+    rows = rows.set_column(0, "style", pc.cast(rows.column("style"), pa.string()))
+    names = ("name", "style", "process", "thread", "kernel")
+    rows = rows.sort_by([("total", "descending"), *((name, "ascending") for name in names)])
+    found = pa.table(
+        {
+            "NVTX Range": rows.column("name"),
+            "Style": rows.column("style"),
+            "PID": system_ids(report, rows, "processes", "pid"),
+            "TID": system_ids(report, rows, "threads", "tid"),
+            "NVTX Inst": rows.column("ranges"),
+            **block(rows, "Total Time (ns)", "ns", "Kern Inst", count_first=True),
+            "Kernel Name": rows.column("kernel"),
+        }
+    )
+    return noted(found, whole_graphs(report, selection))

@@ -1,0 +1,73 @@
+"""NVTX Push/Pop Range Trace.
+
+## What it shows
+Every NVTX push/pop range, in the order they began, and where it lies in the nesting of its thread.
+
+## Columns
+- Start, End (ns): from the begin of the report.
+- Duration, DurChild, DurNonChild (ns): of the range; of the ranges directly inside it; the rest.
+- Name: `domain:name`; the default domain is empty.
+- PID, TID: system ids of process and thread.
+- Lvl: how many ranges enclose it. NumChild: how many ranges are directly inside it.
+- RangeId, ParentId: the range's id in this report, and that of the innermost range that encloses it.
+- RangeStack: ids from the outermost range to this one, each after a colon, e.g. `:1:7:9`.
+- NameTree: the name, indented by `--` per level.
+- Task: the asyncio or trio task, or generator, it ran in; only in reports that have tasks.
+- Payload, EndPayload: what the program gave with the range, and when it ended, e.g. `{batch: 3, loss: 0.25}`; only where there are any.
+
+## How it is computed
+Parents are those of the report: ranges on one thread or in one task, of all domains together. DurChild sums the direct push/pop
+children; Lvl and RangeStack count the start/end ranges that a task's ranges lie in, too. A filter leaves rows out; what it leaves out
+still counts in Lvl, NumChild, DurChild and RangeStack.
+
+## Traps
+- Ranges of two domains may overlap without one enclosing the other; then neither is the other's child.
+- DurNonChild is time outside of annotated children, not idle time.
+- One line per range: millions of ranges make a long text. Take --filter-time or --filter-nvtx, or SQL.
+- Ranges that were still open when their process ended are counted up to then, and a note says how many.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.errors import MissingData
+from warplens.stats.summary import range_names, with_unfinished
+from warplens.stats.trace_columns import payload_columns, task_column
+from warplens.stats.traces import system_ids, traced
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+
+
+def table(report: Report, selection: Selection) -> pa.Table:
+    """Return the trace; MissingData where there is no push/pop range."""
+    found = traced(report, selection, "PushPop")
+    rows = found.rows
+    if not rows.num_rows:
+        raise MissingData(f"does not contain NVTX push/pop range data{selection.place(report)}.")
+    duration = pc.subtract(rows.column("end"), rows.column("start"))
+    names = range_names(rows.column("domain"), rows.column("message"))
+    columns = {
+        "Start (ns)": pc.subtract(rows.column("start"), report.origin),
+        "End (ns)": pc.subtract(rows.column("end"), report.origin),
+        "Duration (ns)": duration,
+        "DurChild (ns)": rows.column("time"),
+        "DurNonChild (ns)": pc.subtract(duration, rows.column("time")),
+        "Name": names,
+        "PID": system_ids(report, rows, "processes", "pid"),
+        "TID": system_ids(report, rows, "threads", "tid"),
+        "Lvl": rows.column("level"),
+        "NumChild": rows.column("number"),
+        "RangeId": rows.column("id"),
+        "ParentId": rows.column("parent"),
+        "RangeStack": rows.column("stack"),
+        "NameTree": pc.binary_join_element_wise(pc.binary_repeat("--", rows.column("level")), names, ""),
+    }
+    extra = task_column(report, rows) | payload_columns(report, rows, "range")
+    return with_unfinished(pa.table(columns | extra), found.unfinished)

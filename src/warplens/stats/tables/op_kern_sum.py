@@ -1,0 +1,78 @@
+"""Framework Operation Kernel Summary.
+
+## What it shows
+Which kernels, copies, memsets and graphs each operation of a framework (`aten::mm`, …) launched, how often, and how long they ran: one
+row per operation and kernel.
+
+## Columns
+- Time (%): the row's share of all rows' Total Time. Total Time, Avg, Med, Min, Max, StdDev (ns): of the kernels (StdDev of a sample).
+- Instances: how often they ran.
+- Host, Rank, PID: each only where the rows differ in it. Op: the operation. Shapes: of its inputs, with `:shapes`.
+- Kernel Name: the full name; with `:base` the function alone, with `:mangled` as in the binary. Copies are `[CUDA memcpy Host-to-Device]`.
+
+## How it is computed
+A kernel belongs to the innermost operation around the begin of its call, on the call's thread; with `:inclusive` it counts in every kind of
+operation around it, once in each. With a filter, operations that overlap the selected time, with all their kernels. The greatest total
+comes first.
+
+## Traps
+- With `:inclusive` totals are not additive, and percentages are of a sum that holds kernels several times.
+- Kernels of several streams may run side by side: totals may exceed the time in which the GPU was busy. op_sum has unions.
+- Operations of the backward pass have names of their own, such as `AddmmBackward0`, around the `aten::mm` that they run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.errors import MissingData
+from warplens.query.nested import figures
+from warplens.query.operations import Operations
+from warplens.stats.base import noted, share
+from warplens.stats.launches import whole_graphs
+from warplens.stats.places import places
+from warplens.stats.sums import block, naming
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+
+
+def table(
+    report: Report, selection: Selection, *, inclusive: bool = False, shapes: bool = False, base: bool = False, mangled: bool = False
+) -> pa.Table:
+    """Return the summary; MissingData where no operation launched anything.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        inclusive: count a kernel in every operation around its launch, not only in the innermost one.
+        shapes: keep operations apart by the shapes of their inputs.
+        base: the function's name alone, without namespaces, template arguments and parameters.
+        mangled: the name as in the binary.
+    """
+    found = Operations.read(report, selection, naming(base, mangled))
+    key, kinds = found.keys(shapes)
+    kind, launch = found.pairs(key, inclusive=inclusive)
+    if not len(launch):
+        raise MissingData(f"does not contain GPU work that operations of a framework launched{selection.place(report)}.")
+    kernel = found.launches.column("kernel").combine_chunks().dictionary_encode()
+    combined = pa.array(kind * len(kernel.dictionary) + np.asarray(kernel.indices, np.int64)[launch]).dictionary_encode()
+    start, end = (np.asarray(found.launches.column(name).to_numpy(), np.int64)[launch] for name in ("start", "end"))
+    rows = figures(start, end, np.asarray(combined.indices, np.int64))
+    which, name = np.divmod(np.asarray(combined.dictionary, np.int64), len(kernel.dictionary))
+    kinds = kinds.take(pa.array(which))
+    columns = {
+        "Time (%)": share(rows["total"]),
+        **block(pa.table(rows), "Total Time (ns)", "ns", "Instances"),
+        **places(report, kinds.column("process")),
+        "Op": kinds.column("name"),
+        **({"Shapes": kinds.column("shapes")} if shapes else {}),
+        "Kernel Name": kernel.dictionary.take(pa.array(name)),
+    }
+    order = [(name, "ascending") for name in ("Op", "Shapes", "Kernel Name") if name in columns]
+    return noted(pa.table(columns).sort_by([("Total Time (ns)", "descending"), *order]), whole_graphs(report, selection))

@@ -1,0 +1,59 @@
+"""OS Runtime Trace.
+
+## What it shows
+Every recorded call of the C library that reads, writes, waits, sleeps, locks or starts processes, in the order they began.
+
+## Columns
+- Start (ns): from the begin of the report. Duration (ns).
+- Name: the function. Result: what it returned. Error: its errno, e.g. `EAGAIN`; empty where it succeeded.
+- FD: descriptor. Target: the file, peer or program that it was about. Bytes: that it moved. Object: address of the lock it waited for.
+- Pid, Tid, Thread Name: of the thread that called.
+
+## How it is computed
+The rows of `osrt`, sorted by time. With --filter-time, calls that overlap the time; with --filter-nvtx, those of threads that were in
+such a range themselves.
+
+## Traps
+- Calls shorter than --osrt-threshold were not recorded; a gap between rows of a thread is not proof that it called nothing.
+- One line per call: millions of calls make a long text. Take --filter-time or --filter-nvtx, or SQL.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.errors import MissingData
+from warplens.query.phases import chosen, said
+from warplens.stats.base import noted
+from warplens.stats.traces import system_ids
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+_COLUMNS = 'process, thread, "start", "end", name, result, error, fd, target, bytes, object'
+
+
+def table(report: Report, selection: Selection) -> pa.Table:
+    """Return the trace; MissingData where no call was recorded."""
+    rows = report.sql(f'SELECT {_COLUMNS} FROM {chosen(report, selection, "osrt")} ORDER BY "start", process, id')
+    if not rows.num_rows:
+        raise MissingData(f"does not contain OS runtime trace data{selection.place(report)}.")
+    columns = {
+        "Start (ns)": pc.subtract(rows.column("start"), report.origin),
+        "Duration (ns)": pc.subtract(rows.column("end"), rows.column("start")),
+        "Name": rows.column("name"),
+        "Result": rows.column("result"),
+        "Error": rows.column("error"),
+        "FD": rows.column("fd"),
+        "Target": rows.column("target"),
+        "Bytes": rows.column("bytes"),
+        "Object": rows.column("object"),
+        "Pid": system_ids(report, rows, "processes", "pid"),
+        "Tid": system_ids(report, rows, "threads", "tid"),
+        "Thread Name": system_ids(report, rows, "threads", "name"),
+    }
+    return noted(pa.table(columns), said(report, selection))

@@ -1,0 +1,118 @@
+"""Python Hotspots.
+
+## What it shows
+In which Python functions the time went, over all threads: by samples of their stacks where there are any, else by the calls that were
+traced.
+
+## Columns
+- Self (%), Self (ns): in the function itself; what it calls in C counts as its own. Total (%), Total (ns): with what it calls.
+- Samples: how many have it in their stack; or Calls: how often it was called.
+- Threads: on how many threads it was seen.
+- Name: the function. Where: its file and first line.
+
+## How it is computed
+From samples as cpu_hotspots:only-python does it, native ones where there are any (their Python frames), else Python ones of threads that
+ran, with `:wall` also of those that waited. In a report without samples, or with `:calls`, from `python_calls`: traced functions, such as
+those in a trace of PyTorch's profiler with stacks. A function that calls itself counts once in its Total. Percentages are of all samples,
+or of the time in which a traced function was running on a thread. With --filter-nvtx: what threads did in such ranges of their own.
+Functions with less than `:min-percent` of the time, by themselves and in total, are left out.
+
+## Traps
+- Samples see what takes time, traced calls see every call and make short ones longer.
+- Total does not add up to 100 %; threads side by side may have more than the run is long.
+- Calls of a thread that waits count with all of the wait: look at Self of functions that end in `wait`, `acquire` or `poll` first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.errors import MissingData
+from warplens.query.nested import nested
+from warplens.query.phases import said
+from warplens.query.samples import kind_of
+from warplens.query.stacks import flat, top_down
+from warplens.stats.base import noted
+from warplens.stats.hotspots import Profile, texts
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+DEFAULT = False  # `warplens stats` prints it only when asked by name
+
+
+def table(report: Report, selection: Selection, *, calls: bool = False, wall: bool = False, min_percent: float = 0.5) -> pa.Table:
+    """Return the functions, the most own time first; MissingData where there are neither samples nor traced calls.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        calls: by traced calls, although there are samples.
+        wall: also samples of threads that waited (Python samples only).
+        min_percent: leave out what has less of all time.
+    """
+    if not report.tables["samples"] and not report.tables["python_calls"]:
+        raise MissingData("does not contain Python samples or calls; record with --sample=process-tree, or --python-functions.")
+    if calls or not report.tables["samples"]:
+        found, what = _by_calls(report, selection, min_percent), "traced calls"
+    else:
+        kind = kind_of(report, wall=wall)
+        profile = Profile.of(report, selection, "thread", kind=kind, wall=wall, only_python=True)
+        found, what = _by_samples(profile, min_percent), f"{int(profile.weights.count.sum()):,} {kind} samples"
+    return noted(found, f"By {what}.", said(report, selection))
+
+
+def _by_samples(profile: Profile, min_percent: float) -> pa.Table:
+    each = flat(top_down(profile.frames, "function", profile.weights))  # of each thread
+    labels, first, code = np.unique(each.label, return_index=True, return_inverse=True)
+    own, total, samples = (np.zeros(len(labels), np.int64) for _ in range(3))
+    for sums, values in ((own, each.own), (total, each.total), (samples, each.samples)):
+        np.add.at(sums, code, values)
+    rows = np.flatnonzero(total >= profile.weight * min_percent / 100)
+    rows = rows[np.lexsort((labels[rows], -total[rows], -own[rows]))]
+    names, places = texts([profile.frames.frame(place) for place in each.example[first[rows]].tolist()], "function")
+    every = max(profile.weight, 1)
+    return pa.table(
+        {
+            "Self (%)": 100.0 * own[rows] / every,
+            "Total (%)": 100.0 * total[rows] / every,
+            "Self (ns)": own[rows],
+            "Total (ns)": total[rows],
+            "Samples": samples[rows],
+            "Threads": np.bincount(code, minlength=len(labels))[rows],
+            "Name": names,
+            "Where": places,
+        }
+    )
+
+
+def _by_calls(report: Report, selection: Selection, min_percent: float) -> pa.Table:
+    keys = ("kind", "name", "file", "line")
+    apart = nested(report, selection, "python_calls", keys, ("thread",))
+    apart = apart.filter(pc.equal(apart.column("kind"), "function"))
+    if not apart.num_rows:
+        raise MissingData(f"does not contain calls of Python functions{selection.place(report)}.")
+    rows = apart.group_by(list(keys), use_threads=False).aggregate(
+        [("own", "sum"), ("whole", "sum"), ("count", "sum"), ("thread", "count")]
+    )
+    own, whole = (np.asarray(rows.column(f"{name}_sum").to_numpy(), np.int64) for name in ("own", "whole"))
+    every = max(int(own.sum()), 1)
+    places = zip(rows.column("file").to_pylist(), rows.column("line").to_pylist(), strict=True)
+    table = pa.table(
+        {
+            "Self (%)": 100.0 * own / every,
+            "Total (%)": 100.0 * whole / every,
+            "Self (ns)": own,
+            "Total (ns)": whole,
+            "Calls": rows.column("count_sum"),
+            "Threads": rows.column("thread_count"),
+            "Name": rows.column("name"),
+            "Where": pa.array([f"{file}:{line}" if file and line else file or "" for file, line in places], pa.string()),
+        }
+    )
+    kept = table.filter(pa.array(np.maximum(own, whole) >= every * min_percent / 100))
+    return kept.sort_by([("Self (ns)", "descending"), ("Total (ns)", "descending"), ("Name", "ascending"), ("Where", "ascending")])

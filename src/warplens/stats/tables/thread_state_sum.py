@@ -1,0 +1,96 @@
+"""Thread State Summary.
+
+## What it shows
+For how long each thread ran, could have run but had no CPU, and was blocked, and in what.
+
+## Columns
+- Running (%): of the time in which its state is known. Running, Runnable, Blocked (ns): in that state.
+- Runs: how often it got a CPU. CPUs: on how many different ones it ran.
+- Max Runnable, Max Blocked (ns): the longest one.
+- Blocked Most In: the OS call, or `GIL`, that it was blocked in for longest, and its share of Blocked.
+- Host, Rank, PID: each only where the rows differ in it. TID, Thread.
+- `:by=reason`: a row for each thread, state and reason: Time (%) of the thread, Total Time, Count, Avg, Med, Min, Max, StdDev (ns), State,
+  Reason.
+
+## How it is computed
+From the table `thread_states`. With a filter, the part of each state that lies in the selected time, or in ranges of that name of the
+thread itself. The thread that ran longest comes first.
+
+## Traps
+- Where the kernel does not allow to watch switches, states come from what it had counted between two looks: sums are right, single rows
+  and the longest ones are not, and Runs is too low. A note says so.
+- Runnable is the machine's fault, not the program's: more threads than CPUs, or other programs.
+- A reason is known where the call was recorded (--trace=osrt,gil). `[unknown]` is what was shorter than the threshold, page faults, and
+  calls that nothing watches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.errors import MissingData
+from warplens.query.phases import pieces, said
+from warplens.stats.base import noted
+from warplens.stats.calls import located, one_of
+from warplens.stats.sums import block, grouped
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+_UNKNOWN = "[unknown]"
+_SUMS = """
+WITH rows AS (SELECT * FROM {relation}),
+reasons AS (
+  SELECT thread, coalesce(reason, '{unknown}') AS reason, sum(inside) AS ns, sum(sum(inside)) OVER (PARTITION BY thread) AS blocked
+  FROM rows WHERE state = 'blocked' GROUP BY thread, reason),
+most AS (SELECT * FROM reasons WHERE ns > 0 QUALIFY row_number() OVER (PARTITION BY thread ORDER BY ns DESC, reason) = 1),
+sums AS (
+  SELECT process, thread, count(*) FILTER (WHERE state = 'running') AS runs, count(DISTINCT cpu) FILTER (WHERE state = 'running') AS cpus,
+    sum(inside)::BIGINT AS known, bool_and(exact) AS exact, {states}
+    max(inside) FILTER (WHERE state = 'runnable') AS longest_runnable, max(inside) FILTER (WHERE state = 'blocked') AS longest_blocked
+  FROM rows GROUP BY process, thread)
+SELECT sums.*, coalesce(100.0 * running / nullif(known, 0), 0.0) AS share,
+  most.reason || printf(' (%.0f %%)', 100.0 * most.ns / most.blocked) AS most
+FROM sums LEFT JOIN most USING (thread) ORDER BY running DESC, blocked, thread
+"""
+_STATES = ("running", "runnable", "blocked")
+
+
+def table(report: Report, selection: Selection, *, by: str = "thread") -> pa.Table:
+    """Return the summary; MissingData where no state of a thread was recorded.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        by: `thread`, or `reason`: states and reasons of each thread.
+    """
+    one_of("by", by, ("thread", "reason"))
+    relation, missing = pieces(report, selection, "thread_states"), "thread state data"
+    states = "".join(f"coalesce(sum(inside) FILTER (WHERE state = '{state}'), 0)::BIGINT AS {state}, " for state in _STATES)
+    rows = report.sql(_SUMS.format(relation=relation, unknown=_UNKNOWN, states=states))
+    if not rows.num_rows:
+        raise MissingData(f"does not contain {missing}{selection.place(report)}.")
+    guessed = pc.sum(pc.invert(rows.column("exact"))).as_py()
+    looked = f"{guessed:,} threads' states come from what the scheduler had counted between two looks." if guessed else ""
+    notes = looked, said(report, selection)
+    if by == "reason":
+        unknown = f"coalesce(reason, CASE WHEN state = 'blocked' THEN '{_UNKNOWN}' ELSE '' END)"
+        keys = {"State": "state", "Reason": unknown}
+        per = ("process", "thread")
+        found = grouped(report, selection, relation, keys, missing=missing, value="inside", per=per, where="true")
+        figures = {"Time (%)": found.column("share"), **block(found, "Total Time (ns)", "ns", "Count")}
+        return noted(pa.table({**figures, **located(report, found), **{name: found.column(name) for name in keys}}), *notes)
+    columns = {
+        "Running (%)": rows.column("share"),
+        **{f"{state.capitalize()} (ns)": rows.column(state) for state in _STATES},
+        "Runs": rows.column("runs"),
+        "CPUs": rows.column("cpus"),
+        "Max Runnable (ns)": rows.column("longest_runnable"),
+        "Max Blocked (ns)": rows.column("longest_blocked"),
+        "Blocked Most In": rows.column("most"),
+        **located(report, rows),
+    }
+    return noted(pa.table(columns), *notes)

@@ -1,0 +1,126 @@
+"""The rows that traces of NVTX ranges have in common: each range's place among the others, in order of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.query.cutting import overlaps
+
+if TYPE_CHECKING:
+    from warplens.query import Report, Selection
+
+_COLUMNS = (
+    "id",
+    "process",
+    "thread",
+    "end_thread",
+    "start",
+    "end",
+    "domain",
+    "message",
+    "style",
+    "parent",
+    "task",
+    "payload_int",
+    "payload_float",
+    "unfinished",
+)
+_Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Traced:
+    """The ranges of one style in the selected part, sorted by start. `rows` has the columns of `nvtx_ranges` and what follows.
+
+    `level`: how many ranges enclose it. `stack`: ids from the outermost range to this one, each after a colon. `number`, `time`: how
+    many ranges of the style are directly inside it, and how many ns they last. A selection leaves rows out, but not out of these.
+    """
+
+    rows: pa.Table
+    unfinished: int
+
+
+def traced(report: Report, selection: Selection, style: str) -> Traced:
+    """Find the ranges of one style, each with its place in the nesting of all ranges."""
+    window = selection.window(report)
+    table = report.table("nvtx_ranges", _COLUMNS)
+    ids, starts = _numbers(table, "id"), _numbers(table, "start")
+    order = np.lexsort((ids, _numbers(table, "process"), starts))
+    of_style = pc.equal(pc.cast(table.column("style"), pa.string()), style).combine_chunks()
+    above = pc.fill_null(pc.index_in(table.column("parent"), value_set=table.column("id").combine_chunks()), -1)
+    nest = Nest(np.asarray(above, np.int64), ids)
+    inside = np.asarray(of_style) & (nest.above >= 0)
+    length = _numbers(table, "end") - starts
+    number, time = np.bincount(nest.above[inside], minlength=len(ids)), np.zeros(len(ids), np.int64)
+    np.add.at(time, nest.above[inside], length[inside])
+    wanted = of_style if window is None else pc.and_(of_style, overlaps(table, window).combine_chunks())
+    kept = order[np.asarray(wanted)[order]]
+    rows = table.take(kept)
+    for name, values in (
+        ("level", pa.array(nest.level[kept].astype(np.int32))),
+        ("stack", nest.stacks(kept)),
+        ("number", pa.array(number[kept])),
+        ("time", pa.array(time[kept])),
+    ):
+        rows = rows.append_column(name, values)
+    return Traced(rows, pc.sum(rows.column("unfinished")).as_py() or 0)
+
+
+def system_ids(report: Report, rows: pa.Table, table: str, column: str, key: str | None = None) -> pa.Array:
+    """Return for each row the `column` (pid, tid, name, …) of the `table` (processes, threads, tasks) that its key names; null: none."""
+    singular = {"processes": "process", "threads": "thread", "tasks": "task"}[table]
+    known = report.table(table, [singular, column])
+    places = pc.index_in(rows.column(key or singular), value_set=known.column(singular).combine_chunks())
+    return known.column(column).combine_chunks().take(places.combine_chunks())
+
+
+class Nest:
+    """Goes through the ranges from the outermost inwards: `above` has the position of each one's parent, -1 for none."""
+
+    def __init__(self, above: _Numbers, ids: _Numbers) -> None:
+        self.above = above
+        self.level = np.full(len(above), -1, np.int64)
+        self._ids = ids
+        self._levels: list[_Numbers] = []
+        children = np.argsort(above, kind="stable")
+        first = np.searchsorted(above[children], np.arange(len(above) + 1))
+        found = children[: first[0]]
+        while len(found):
+            self.level[found] = len(self._levels)
+            self._levels.append(found)
+            begin, counts = first[found], first[found + 1] - first[found]
+            found = children[np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
+        lost = np.flatnonzero(self.level < 0)  # parents in a circle: no report of ours, but no reason to fail
+        if len(lost):
+            self.above = np.where(self.level < 0, -1, above)
+            self.level[lost] = 0
+            self._levels[:1] = [np.concatenate([*self._levels[:1], lost])]
+
+    def stacks(self, wanted: _Numbers) -> pa.Array:
+        """Return the ids from the outermost range to each one wanted, each after a colon."""
+        needed = np.zeros(len(self.above), bool)
+        needed[wanted] = True
+        for found in reversed(self._levels[1:]):
+            needed[self.above[found[needed[found]]]] = True
+        colon = pa.scalar(":", pa.large_string())
+        pieces: list[pa.Array] = []
+        place = np.zeros(len(self.above), np.int64)  # of each range within its level, then among all pieces
+        for number, found in enumerate(self._levels):
+            kept = found[needed[found]]
+            own = pc.cast(pa.array(self._ids[kept]), pa.large_string())
+            heads = pieces[-1].take(pa.array(place[self.above[kept]])) if number else pa.scalar("", pa.large_string())
+            pieces.append(pc.binary_join_element_wise(heads, own, colon))
+            place[kept] = np.arange(len(kept))
+        for first, found in zip(np.cumsum([0, *map(len, pieces)]), self._levels, strict=False):
+            place[found] += first
+        return pa.concat_arrays(pieces).take(pa.array(place[wanted])) if pieces else pa.array([], pa.large_string())
+
+
+def _numbers(table: pa.Table, name: str) -> _Numbers:
+    return np.asarray(table.column(name).to_numpy(), np.int64)

@@ -1,0 +1,89 @@
+"""One file of HTML from the built page and the answers it would ask a server for: it runs from disk, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import re
+from collections.abc import Mapping
+
+from warplens.errors import UsageError
+from warplens.viewer.bundle import File
+
+_OUTSIDE = re.compile(
+    r'<script\b[^>]*\bsrc="(?P<script>[^"]+)"[^>]*>\s*</script>|<link\b[^>]*\brel="(?P<link>[^"]+)"[^>]*>|<title>(?P<title>[^<]*)</title>'
+)
+_HREF = re.compile(r'\bhref="([^"]+)"')
+_BREAKS_OUT = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
+
+
+def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, bytes]) -> bytes:
+    """Return the page of `files(single=True)` with everything in it; `answers`: by the keys that `web/src/data/embedded.ts` asks for.
+
+    Answers are gzipped and in base64, so that no name of a report is ever read as HTML. Raises UsageError where the page is not built.
+    """
+    if len(files) == 1:
+        raise UsageError("the page is not built in this checkout, so there is none to write. With Node there: make web.")
+    hashes: dict[str, list[str]] = {"script-src": [], "style-src": []}
+    text = files["/"].content.decode()
+
+    def inside(match: re.Match[str]) -> str:
+        if match["title"] is not None:
+            return f"<title>{html.escape(title)}</title>"
+        if match["script"] is not None:
+            return _inline("script", _safe_script(_content(files, match["script"])), "script-src", hashes, ' type="module"')
+        href = _HREF.search(match[0])
+        if match["link"] == "stylesheet" and href is not None:
+            return _inline("style", _safe_style(_content(files, href[1])), "style-src", hashes)
+        if match["link"] == "icon" and href is not None:
+            icon = files[_path(href[1])]
+            return f'<link rel="icon" href="data:{icon.kind};base64,{base64.b64encode(icon.content).decode()}">'
+        return ""  # hints of what to fetch early
+
+    text = _OUTSIDE.sub(inside, text)
+    allowed = "; ".join(f"{kind} {' '.join(found) or chr(39) + 'none' + chr(39)}" for kind, found in hashes.items())
+    policy = f"default-src 'none'; {allowed}; img-src data:; font-src data:; base-uri 'none'; form-action 'none'"
+    head, opening, rest = text.partition("<head>")
+    body, closing, tail = rest.rpartition("</body>")
+    if not opening or not closing:
+        raise UsageError("the built page is not what this version of warplens expects. Build it again: make web.")
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    return "".join((head, opening, meta, body, *(_block(key, answer) for key, answer in answers.items()), closing, tail)).encode()
+
+
+def packed(answer: bytes) -> str:
+    """Return an answer as the page holds it. The same answer gives the same text."""
+    return base64.b64encode(gzip.compress(answer, 9, mtime=0)).decode()
+
+
+def _block(key: str, answer: bytes) -> str:
+    return f'<script type="application/octet-stream" data-answer="{html.escape(key)}">{packed(answer)}</script>\n'
+
+
+def _inline(tag: str, content: str, kind: str, hashes: dict[str, list[str]], attributes: str = "") -> str:
+    digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+    hashes[kind].append(f"'sha256-{digest}'")
+    return f"<{tag}{attributes}>{content}</{tag}>"
+
+
+def _path(reference: str) -> str:
+    return "/" + reference.removeprefix(".").lstrip("/")
+
+
+def _content(files: Mapping[str, File], reference: str) -> str:
+    found = files.get(_path(reference))
+    if found is None:
+        raise UsageError(f"the built page lacks {reference}. Build it again: make web.")
+    # What an HTML parser would change must not be there, or the text is not the one that was hashed.
+    return found.content.decode().replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _safe_script(text: str) -> str:
+    """Return a script that means the same and cannot end its element: what could stands in strings and patterns only."""
+    return _BREAKS_OUT.sub(r"\\x3c", text).replace("\0", "\\x00")
+
+
+def _safe_style(text: str) -> str:
+    return re.sub(r"</(?=style)", r"<\\/", text, flags=re.IGNORECASE).replace("\0", "\ufffd")

@@ -1,0 +1,83 @@
+"""Who computes: what is quick, what may take seconds, and SQL have threads of their own, so that a viewport waits for none of them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from warplens.viewer import limits
+
+_KEPT = 64  # answers
+Work = Callable[[], Any]
+
+
+class Busy(Exception):
+    """More is asked for than is computed in a sensible time, or it takes longer than a request may wait."""
+
+
+class Workers:
+    """Threads for three sorts of work. Answers of heavy work are kept: who asks again, or asks the same meanwhile, gets that one."""
+
+    def __init__(self, quick: int = 4, heavy: int = 2, sql: int = 2) -> None:
+        self._quick = ThreadPoolExecutor(quick, "quick")
+        self._heavy = ThreadPoolExecutor(heavy, "heavy")
+        self._sql = ThreadPoolExecutor(sql, "sql")
+        self._answers: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._waiting = 0
+
+    async def quick(self, work: Work) -> Any:
+        """Return what work of milliseconds returns."""
+        return await asyncio.wrap_future(self._quick.submit(work))
+
+    async def sql(self, work: Work) -> Any:
+        """Return what a question returns that ends itself when it takes too long; Busy where too many wait."""
+        return await asyncio.wrap_future(self._submit(self._sql, work))
+
+    async def heavy(self, key: Hashable, work: Work, seconds: float = limits.HEAVY_S) -> Any:
+        """Return what work of seconds returns; Busy when it takes longer, and goes on for who asks again."""
+        with self._lock:
+            found = self._answers.get(key)
+            if found is not None and found.done() and (found.cancelled() or found.exception() is not None):
+                found = None
+        if found is None:
+            found = self._submit(self._heavy, work)
+            with self._lock:
+                self._answers[key] = found
+                while len(self._answers) > _KEPT:
+                    self._answers.popitem(last=False)
+        try:
+            return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(found)), seconds)
+        except (asyncio.TimeoutError, TimeoutError):
+            raise Busy("this takes long, and goes on: ask again in a while") from None
+
+    def begin(self, work: Work) -> None:
+        """Do what nobody waits for yet; what goes wrong is for whoever asks for the same."""
+        self._submit(self._heavy, work)
+
+    def _submit(self, pool: ThreadPoolExecutor, work: Work) -> Future[Any]:
+        with self._lock:
+            if self._waiting >= limits.WAITING:
+                raise Busy("too many questions wait already: ask again in a while")
+            self._waiting += 1
+        future = pool.submit(work)
+        future.add_done_callback(self._done)
+        return future
+
+    def _done(self, _: Future[Any]) -> None:
+        with self._lock:
+            self._waiting -= 1
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being computed that may take seconds."""
+        return self._waiting > 0
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        for pool in (self._quick, self._heavy, self._sql):
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -1,7 +1,0 @@
-"""The one warning of `warpline.nvtx`: part of an event could not be recorded."""
-
-from __future__ import annotations
-
-
-class NvtxWarning(UserWarning):
-    """An event was recorded without something that it was given."""

@@ -1,7 +1,0 @@
-"""Not here: PyPI `nvtx.writer` writes events after the fact into a tool's own, closed library."""
-
-raise ImportError(
-    "warpline.nvtx has no writer: PyPI nvtx.writer feeds events into the closed backend of a vendor's tool."
-    " Record events as they happen with warpline.nvtx (counters with times of their own: Counter.batch_submit),"
-    " or write them as a Chrome trace; PyPI nvtx remains usable beside warpline for its writer."
-)
