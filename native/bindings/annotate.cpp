@@ -3,6 +3,7 @@
 #include <new>
 
 #include "arguments.h"
+#include "attributes.h"
 #include "special.h"
 #include "string_cache.h"
 
@@ -171,7 +172,18 @@ int assign_payload(PyObject *o, PyObject *value, void *) {
   return 0;
 }
 
+PyObject *get_domain(PyObject *o, void *) {
+  return Py_NewRef(reinterpret_cast<PyObject *>(as_annotate(o)->event.domain));
+}
+
+PyObject *get_attributes(PyObject *o, void *) {
+  return show_attributes(o, &as_annotate(o)->event);
+}
+
 PyGetSetDef properties[] = {
+    {"domain", get_domain, nullptr, "The Domain that the range belongs to.", nullptr},
+    {"attributes", get_attributes, nullptr,
+     "The EventAttributes of the range; a change applies from the next entry on.", nullptr},
     {"payload", get_payload, assign_payload,
      "The payload. Set within the with block, it is recorded with the end of the range.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},

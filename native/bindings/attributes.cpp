@@ -11,8 +11,8 @@ struct RegisteredString {
   PyObject *string;
 };
 
-Event &event_of(PyObject *o) {
-  return reinterpret_cast<EventAttributes *>(o)->event;
+EventAttributes *as_attributes(PyObject *o) {
+  return reinterpret_cast<EventAttributes *>(o);
 }
 
 RegisteredString *as_string(PyObject *o) {
@@ -21,17 +21,28 @@ RegisteredString *as_string(PyObject *o) {
 
 void attributes_dealloc(PyObject *o) {
   PyObject_GC_UnTrack(o);
-  clear_event(&event_of(o));
+  if (as_attributes(o)->owner == nullptr) {
+    clear_event(&as_attributes(o)->event);
+  } else {
+    Py_CLEAR(as_attributes(o)->owner);
+  }
   PyObject_GC_Del(o);
 }
 
 int attributes_traverse(PyObject *o, visitproc visit, void *arg) {
-  WARPLENS_VISIT_EVENT(event_of(o));
+  if (as_attributes(o)->owner == nullptr) {
+    WARPLENS_VISIT_EVENT(as_attributes(o)->event);
+  } else {
+    Py_VISIT(as_attributes(o)->owner);
+  }
   return 0;
 }
 
+// An owner stays: it ends a cycle by dropping its payload.
 int attributes_clear(PyObject *o) {
-  set_payload(&event_of(o), nullptr);
+  if (as_attributes(o)->owner == nullptr) {
+    set_payload(&as_attributes(o)->event, nullptr);
+  }
   return 0;
 }
 
@@ -65,10 +76,10 @@ PyObject *get_payload(PyObject *o, void *) {
 template <bool (*Set)(Event *, PyObject *)>
 int set(PyObject *o, PyObject *value, void *) {
   bool done = false;
-  WARPLENS_LOCK(o);
+  WARPLENS_LOCK(guard_of(o));
   done = Set(&event_of(o), value);
   WARPLENS_UNLOCK();
-  track_payload(o, event_of(o));
+  track_payload(guard_of(o), event_of(o));
   return done ? 0 : -1;
 }
 
@@ -168,7 +179,7 @@ PyTypeObject RegisteredStringType = {
 };
 
 HeldArguments::HeldArguments(PyObject *attributes) {
-  WARPLENS_LOCK(attributes);
+  WARPLENS_LOCK(guard_of(attributes));
   const Event &e = event_of(attributes);
   arguments = {Py_XNewRef(e.message), Py_XNewRef(e.color), nullptr, Py_XNewRef(e.category),
                Py_XNewRef(e.payload)};
@@ -187,6 +198,8 @@ PyObject *make_attributes(Domain *domain, const Arguments &arguments) {
   if (self == nullptr) {
     return nullptr;
   }
+  self->owner = nullptr;
+  self->shown = &self->event;
   init_event(&self->event, domain, nullptr);
   Arguments plain = arguments;
   plain.message = message_text(arguments.message);
@@ -195,6 +208,17 @@ PyObject *make_attributes(Domain *domain, const Arguments &arguments) {
     return nullptr;
   }
   track_payload(reinterpret_cast<PyObject *>(self), self->event);
+  return reinterpret_cast<PyObject *>(self);
+}
+
+PyObject *show_attributes(PyObject *owner, Event *event) {
+  EventAttributes *self = PyObject_GC_New(EventAttributes, &EventAttributesType);
+  if (self == nullptr) {
+    return nullptr;
+  }
+  self->owner = Py_NewRef(owner);
+  self->shown = event;
+  PyObject_GC_Track(self);
   return reinterpret_cast<PyObject *>(self);
 }
 

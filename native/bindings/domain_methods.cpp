@@ -40,13 +40,13 @@ bool is_attributes(PyObject *o, const char *function) {
 }
 
 bool update(PyObject *attributes, PyObject *const *values) {
-  Event *event = &reinterpret_cast<EventAttributes *>(attributes)->event;
+  Event *event = &event_of(attributes);
   const bool done = (values[0] == nullptr || set_message(event, message_text(values[0]))) &&
                     (values[1] == nullptr || set_color(event, values[1])) &&
                     (values[2] == nullptr || set_category(event, values[2]));
   if (done && values[3] != nullptr) {
     set_payload(event, values[3]);
-    track_payload(attributes, *event);
+    track_payload(guard_of(attributes), *event);
   }
   return done;
 }
@@ -63,14 +63,14 @@ PyObject *meant(Domain *domain, PyObject *const *values, const char *function) {
   }
   bool done = true;
   if (values[1] != nullptr || values[2] != nullptr || values[3] != nullptr || values[4] != nullptr) {
-    WARPLENS_LOCK(attributes);
+    WARPLENS_LOCK(guard_of(attributes));
     done = update(attributes, values + 1);
     WARPLENS_UNLOCK();
   }
   if (!done) {
     return nullptr;
   }
-  const Event &event = reinterpret_cast<EventAttributes *>(attributes)->event;
+  const Event &event = event_of(attributes);
   if (event.domain == domain) {
     return Py_NewRef(attributes);
   }
@@ -84,7 +84,7 @@ PyObject *event_method(const Signature &signature, PyObject *self, PyObject *con
                        PyObject *kwnames) {
   const int32_t state = listener();
   const bool plain = kwnames == nullptr && nargs == 1 && Py_IS_TYPE(args[0], &EventAttributesType) &&
-                     reinterpret_cast<EventAttributes *>(args[0])->event.domain == as_domain(self);
+                     event_of(args[0]).domain == as_domain(self);
   if (plain && state == 0) {
     return Silent();
   }
@@ -102,8 +102,8 @@ PyObject *event_method(const Signature &signature, PyObject *self, PyObject *con
   if (state == 0) {
     result = Silent();
   } else {
-    WARPLENS_LOCK(attributes);
-    result = Send(&reinterpret_cast<EventAttributes *>(attributes)->event, state);
+    WARPLENS_LOCK(guard_of(attributes));
+    result = Send(&event_of(attributes), state);
     WARPLENS_UNLOCK();
   }
   Py_DECREF(attributes);
@@ -257,7 +257,7 @@ PyObject *domain_set_attributes(PyObject *, PyObject *const *args, Py_ssize_t na
     return nullptr;
   }
   bool done = false;
-  WARPLENS_LOCK(values[0]);
+  WARPLENS_LOCK(guard_of(values[0]));
   done = update(values[0], values.at + 1);
   WARPLENS_UNLOCK();
   if (!done) {

@@ -17,7 +17,7 @@ _Function = TypeVar("_Function")
 class annotate:
     """A with block or decorator that does nothing; a decorated function is the function itself."""
 
-    __slots__ = ("_arguments", "payload")
+    __slots__ = ("_arguments", "_attributes", "payload")
 
     def __init__(
         self,
@@ -28,7 +28,21 @@ class annotate:
         payload: object = None,
     ) -> None:
         self._arguments = (message, color, domain, category, payload)
+        self._attributes: EventAttributes | None = None
         self.payload = payload
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that the range would belong to."""
+        return get_domain(self._arguments[2])
+
+    @property
+    def attributes(self) -> EventAttributes:
+        """The attributes that the range would have."""
+        if self._attributes is None:
+            message, color, _, category, payload = self._arguments
+            self._attributes = self.domain.get_event_attributes(message, color, category, payload)
+        return self._attributes
 
     def __enter__(self) -> annotate:
         return self
