@@ -1,5 +1,9 @@
 /* Wrappers: files of stdio. */
 #define _GNU_SOURCE
+/* glibc's headers define getline inline where this is not set; this file defines it. */
+#ifndef __NO_INLINE__
+#define __NO_INLINE__ 1
+#endif
 #include <errno.h>
 
 #include "osrt.h"
