@@ -77,5 +77,6 @@ def test_showing_attributes_leaks_nothing() -> None:
     annotation = nvtx.annotate("x", payload=1)
     before = sys.getrefcount(annotation)
     for _ in range(1000):
-        assert annotation.attributes is not None and annotation.domain is not None
+        assert annotation.attributes is not None
+        assert annotation.domain is not None
     assert sys.getrefcount(annotation) == before
