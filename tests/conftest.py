@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,15 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.inherited_signals import reset_inherited_signals
 from tests.pieces import missing
 from tests.thorough import examples
 
 _IGNORED = {"PYTEST_CURRENT_TEST"}
 # Workers of pytest-xdist are told how wide the terminal is; programs that write into pipes should not be.
 os.environ.pop("COLUMNS", None)
-# A shell's background jobs ignore Ctrl-C, and so would every program that a test starts.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+reset_inherited_signals()
 # How long an example takes says nothing about it where others use the machine; machines that only record lack hypothesis.
 with contextlib.suppress(ImportError):
     from hypothesis import HealthCheck, settings
