@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from tests.cuda_running import (
 )
 from tests.fake_cuda import VERSIONS, FakeCuda
 from tests.integration.conftest import Target
+from tests.pieces import ROOT
 
 pytestmark = [pytest.mark.require("native", "gcc")]
 
@@ -90,6 +92,20 @@ def test_the_work_of_the_gpu_alone(cuda: CudaPrograms) -> None:
     assert run.of("api") == run.of("sync") == []
 
 
+def build_broken_cupti(path: Path) -> Path:
+    """Build a libcupti 13.0.1 that has every function, and whose cuptiSubscribe fails with CUPTI_ERROR_UNKNOWN."""
+    names = re.findall(r"X\(\w+, (cupti\w+),", (ROOT / "native/drivers/cupti.h").read_text().partition("WARPLENS_CUPTI_OPTIONAL")[0])
+    own = {
+        "cuptiGetVersion": "unsigned *version) { *version = 130001; return 0; }",
+        "cuptiGetResultString": 'int result, const char **text) { (void)result; *text = "CUPTI_ERROR_UNKNOWN"; return 0; }',
+        "cuptiSubscribe": "void) { return 999; }",
+    }
+    source = "".join(f"int {name}({own.get(name, 'void) { return 0; }')}\n" for name in names)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", path], input=source, text=True, check=True)
+    return path
+
+
 class TestFinding:
     """Which libcupti is taken. The program is linked against libcuda alone; its copy of CUPTI lies elsewhere."""
 
@@ -132,6 +148,34 @@ class TestFinding:
         environment = {"LD_LIBRARY_PATH": str(apart), where: value}
         run = cuda.run("kernel:first:1000:1:3 sync:1", variables=environment)
         assert len(run.of("kernel")) == 3
+
+    @pytest.mark.parametrize("other", ["WARPLENS_CUPTI_SEARCH", "CUDA_HOME"])
+    def test_the_loaders_path_wins_over_every_other_place(self, cuda: CudaPrograms, apart: Path, tmp_path: Path, other: str) -> None:
+        """The copy elsewhere does not work, which would be noted if it had been tried."""
+        kit = tmp_path / "kit"
+        broken = build_broken_cupti(kit / "lib64" / "libcupti.so.13")
+        (apart / "libcupti.so.13").symlink_to("libcuda.so.1")
+        notices, kernels = self.run(cuda, apart, **{other: str(kit if other == "CUDA_HOME" else broken)})
+        assert notices[RECORDING] == str(apart / "libcuda.so.1")
+        assert kernels == 3
+
+    def test_a_copy_that_cannot_be_subscribed_to_is_left_for_the_next(self, cuda: CudaPrograms, apart: Path, tmp_path: Path) -> None:
+        broken = build_broken_cupti(tmp_path / "libcupti.so.13")
+        (apart / "libcupti.so.13").symlink_to("libcuda.so.1")
+        search = f"{broken}:{apart}/libcupti.so.13"
+        notices, kernels = self.run(cuda, tmp_path / "nothing", WARPLENS_CUPTI_SEARCH=search, LD_PRELOAD=str(apart / "libcuda.so.1"))
+        assert kernels == 3
+        assert str(notices[RECORDING]).endswith(f", since cuptiSubscribe failed in {broken} (CUPTI_ERROR_UNKNOWN)")
+
+    def test_the_message_names_every_copy_that_was_tried(self, cuda: CudaPrograms, apart: Path, tmp_path: Path) -> None:
+        first, second = (build_broken_cupti(tmp_path / name / "libcupti.so.13") for name in ("a", "b"))
+        run = cuda.run(
+            "kernel:first:1000:1:3 sync:1", variables={"LD_LIBRARY_PATH": str(apart), "WARPLENS_CUPTI_SEARCH": f"{first}:{second}"}
+        )
+        failed = run.notices()[FAILED]
+        assert failed["value"] == 999
+        assert f"cuptiSubscribe of {first} (CUPTI_ERROR_UNKNOWN), {second} (CUPTI_ERROR_UNKNOWN)" in str(failed.name)
+        assert run.of("kernel") == []
 
     def test_a_newer_one_than_the_driver_is_left(self, cuda: CudaPrograms, apart: Path) -> None:
         (apart / "libcupti.so.13").symlink_to("libcuda.so.1")

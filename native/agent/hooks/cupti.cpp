@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "agent/session.h"
 #include "agent/source.h"
@@ -47,21 +49,6 @@ void live() {
   state.alive->store(1, std::memory_order_relaxed);
 }
 
-// The library, once per process.
-bool load(ProcessLog &log) {
-  CuptiState &state = g_cupti;
-  if (state.library != nullptr) {
-    return true;
-  }
-  CuptiLibrary found;
-  if (!load_cupti(found)) {
-    kCudaSource.notice(log, CudaNotice::no_cupti, found.driver, found.looked);
-    return false;
-  }
-  state.library = new CuptiLibrary(std::move(found));
-  return true;
-}
-
 bool can_be_one_of_several(const Cupti &cupti) {
   const CuptiFunctions &call = *cupti.call;
   return cupti.version >= kCupti133 && call.subscribe_v2 != nullptr && call.activity_enable_v2 != nullptr &&
@@ -70,7 +57,7 @@ bool can_be_one_of_several(const Cupti &cupti) {
 }
 
 // Who has it: CUPTI tells since 13.0.
-CuptiResult subscribe(Cupti &cupti, bool several, char *other, size_t other_size) {
+CuptiResult subscribe_v2(Cupti &cupti, bool several, char *other, size_t other_size) {
   CuptiSubscriberParams wanted = {};
   wanted.size = sizeof(wanted);
   wanted.name = "warplens";
@@ -80,27 +67,16 @@ CuptiResult subscribe(Cupti &cupti, bool several, char *other, size_t other_size
   return cupti.call->subscribe_v2(&cupti.subscriber, on_cupti_callback, nullptr, &wanted);
 }
 
-bool complain_of_subscribing(CuptiResult result, char *other, size_t size) {
-  other[size - 1] = '\0';
-  if (result == kCuptiMultipleSubscribers) {
-    cupti_notice(CudaNotice::busy, result, other);
-  } else {
-    cupti_notice(CudaNotice::failed, result, ("cuptiSubscribe of " + g_cupti.library->path).c_str());
-  }
-  return false;
-}
-
-// Subscribes, and gives CUPTI our clock unless contexts may exist (`late`). False: it cannot be had.
-bool subscribe(Cupti &cupti, bool late) {
-  char other[64] = {};
+// Subscribes, and gives CUPTI our clock unless contexts may exist (`late`). `other`: the tool that has CUPTI, where CUPTI says so.
+CuptiResult subscribe(Cupti &cupti, bool late, char *other, size_t size) {
   if (can_be_one_of_several(cupti)) {
-    CuptiResult result = subscribe(cupti, true, other, sizeof(other));
+    CuptiResult result = subscribe_v2(cupti, true, other, size);
     cupti.several = result == kCuptiSuccess;
     if (cupti.several) {
       g_cupti.clock_is_ours = false;  // each subscriber has its own
     }
     if (result == kCuptiMultipleSubscribers && other[0] != '\0') {
-      return complain_of_subscribing(result, other, sizeof(other));
+      return result;
     }
   }
   // The clock comes first, but not where another tool may have CUPTI: it would be its clock, too.
@@ -112,16 +88,77 @@ bool subscribe(Cupti &cupti, bool late) {
     CuptiResult result = cupti.call->subscribe(&cupti.subscriber, on_cupti_callback, nullptr);
     if (result == kCuptiMultipleSubscribers && cupti.call->subscribe_v2 != nullptr) {
       other[0] = '\0';
-      result = subscribe(cupti, false, other, sizeof(other));
+      result = subscribe_v2(cupti, false, other, size);
     }
     if (result != kCuptiSuccess) {
-      return complain_of_subscribing(result, other, sizeof(other));
+      return result;
     }
   }
   if (!late) {
     give_cupti_our_clock();  // where it has it already, nothing happens
   }
-  return true;
+  return kCuptiSuccess;
+}
+
+// Another copy of CUPTI may succeed, unless the error is about the machine or about another tool.
+bool may_another_copy_work(CuptiResult result) {
+  switch (result) {
+    case kCuptiMultipleSubscribers:
+    case kCuptiInsufficientPrivileges:
+    case kCuptiVirtualizedDevice:
+    case kCuptiVirtualizedDevicePrivileges:
+    case kCuptiConfidentialComputing:
+    case kCuptiMig:
+    case kCuptiWsl:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Loads a library and subscribes; a library that cannot be subscribed to is left for the next one. The one that works is kept for good.
+bool load_and_subscribe(bool late) {
+  CuptiState &state = g_cupti;
+  Cupti &cupti = state.cupti;
+  std::vector<std::string> refused;
+  std::string failures;  // the same, each with its error
+  for (CuptiResult result = kCuptiSuccess;;) {
+    if (state.library == nullptr) {
+      CuptiLibrary found;
+      if (!load_cupti(found, refused)) {
+        if (refused.empty()) {
+          cupti_notice(CudaNotice::no_cupti, found.driver, found.looked.c_str());
+        } else {
+          cupti_notice(CudaNotice::failed, result, ("cuptiSubscribe of " + failures).c_str());
+        }
+        return false;
+      }
+      state.library = new CuptiLibrary(std::move(found));
+    }
+    const CuptiLibrary &library = *state.library;
+    cupti = {&library.call, library.version, library.driver, nullptr, false};
+    cupti.call->set_thread_id_type(kCuptiThreadIdSystem);
+    char other[64] = {};
+    result = subscribe(cupti, late, other, sizeof(other));
+    if (result == kCuptiSuccess) {
+      cupti_notice(CudaNotice::driver, cupti.driver, "");
+      std::string taken =
+          library.path + (failures.empty() ? "" : ", since cuptiSubscribe failed in " + failures);
+      cupti_notice(CudaNotice::recording, cupti.version, taken.c_str());
+      return true;
+    }
+    if (!may_another_copy_work(result)) {
+      other[sizeof(other) - 1] = '\0';
+      bool busy = result == kCuptiMultipleSubscribers;
+      std::string call = "cuptiSubscribe of " + library.path;
+      cupti_notice(busy ? CudaNotice::busy : CudaNotice::failed, result, busy ? other : call.c_str());
+      return false;
+    }
+    failures += (failures.empty() ? "" : ", ") + library.path + " (" + result_name(result) + ")";
+    refused.push_back(library.path);
+    state.clock_is_ours = false;
+    state.library = nullptr;  // not freed: `cupti` still points into it
+  }
 }
 
 void finish_at_exit() {
@@ -141,10 +178,9 @@ void finish_at_exit() {
 void begin(ProcessLog &log, bool late) {
   CuptiState &state = g_cupti;
   CuptiStage stage = state.stage.load();
-  if (stage == CuptiStage::on || stage == CuptiStage::dead || !load(log)) {
+  if (stage == CuptiStage::on || stage == CuptiStage::dead) {
     return;
   }
-  live();
   state.control = log.control();
   state.settings = state.control->cuda;
   state.kinds_on = false;
@@ -152,15 +188,12 @@ void begin(ProcessLog &log, bool late) {
   state.watching = false;
   state.has_context.store(late);
   state.log.store(&log, std::memory_order_release);
-  Cupti &cupti = state.cupti;
-  cupti = {&state.library->call, state.library->version, state.library->driver, nullptr, false};
-  cupti_notice(CudaNotice::driver, cupti.driver, "");
-  cupti.call->set_thread_id_type(kCuptiThreadIdSystem);
-  if (!subscribe(cupti, late)) {
+  if (!load_and_subscribe(late)) {
     state.log.store(nullptr, std::memory_order_release);
     return;
   }
-  cupti_notice(CudaNotice::recording, cupti.version, state.library->path.c_str());
+  live();
+  Cupti &cupti = state.cupti;
   learn_calls(cupti);
   kCudaSource.begin(cupti, log, state.settings);
   state.stage.store(CuptiStage::on, std::memory_order_release);

@@ -74,15 +74,28 @@ void add_matches(const std::string &pattern, std::vector<std::string> &paths) {
   globfree(&found);
 }
 
-std::vector<std::string> candidates(const Loaded &loaded) {
+// The absolute paths in a variable that lists them.
+std::vector<std::string> listed(const char *variable, const char *separators) {
   std::vector<std::string> paths;
-  const char *search = secure_getenv("WARPLENS_CUPTI_SEARCH");
-  for (std::string_view left = search != nullptr ? search : ""; !left.empty();) {
-    size_t end = std::min(left.find(':'), left.size());
-    if (end != 0) {
+  const char *value = secure_getenv(variable);
+  for (std::string_view left = value != nullptr ? value : ""; !left.empty();) {
+    size_t end = std::min(left.find_first_of(separators), left.size());
+    if (end != 0 && left[0] == '/') {
       paths.emplace_back(left.substr(0, end));
     }
     left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  return paths;
+}
+
+std::vector<std::string> candidates(const Loaded &loaded) {
+  std::vector<std::string> paths;
+  // As the loader does: it wins over every folder that is known here.
+  for (const std::string &folder : listed("LD_LIBRARY_PATH", ":;")) {
+    add_matches(folder + "/libcupti.so*", paths);
+  }
+  for (std::string &path : listed("WARPLENS_CUPTI_SEARCH", ":")) {
+    paths.push_back(std::move(path));
   }
   for (const std::string &folder : loaded.folders) {
     add_matches(folder + "/libcupti.so*", paths);
@@ -134,7 +147,8 @@ std::string path_of(const CuptiFunctions &call, const std::string &asked) {
 
 class Search {
  public:
-  explicit Search(CuptiLibrary &library) : library_(library) {}
+  Search(CuptiLibrary &library, const std::vector<std::string> &refused)
+      : library_(library), refused_(refused) {}
 
   bool take(const std::string &path, int flags) {
     int newest = library_.driver / 1000;
@@ -155,10 +169,11 @@ class Search {
       refuse(path, "older than CUDA 11.8");  // its records are shorter than what we read
     } else if (newest != 0 && major_of(version) > newest) {
       refuse(path, "newer than the driver");
-    } else {
+    } else if (std::string taken = path_of(call, path);
+               std::find(refused_.begin(), refused_.end(), taken) == refused_.end()) {
       library_.call = call;
       library_.version = version;
-      library_.path = path_of(call, path);
+      library_.path = std::move(taken);
       return true;
     }
     return false;  // it stays loaded: who knows what it has begun
@@ -173,6 +188,7 @@ class Search {
   }
 
   CuptiLibrary &library_;
+  const std::vector<std::string> &refused_;
 };
 
 }  // namespace
@@ -197,13 +213,13 @@ bool is_driver_started() {
   return count != nullptr && count(&devices) != kCudaErrorNotInitialized;
 }
 
-bool load_cupti(CuptiLibrary &library) {
+bool load_cupti(CuptiLibrary &library, const std::vector<std::string> &refused) {
   if (auto version = reinterpret_cast<CudaResult (*)(int *)>(driver_symbol("cuDriverGetVersion"))) {
     if (version(&library.driver) != kCudaSuccess) {
       library.driver = 0;
     }
   }
-  Search search(library);
+  Search search(library, refused);
   const char *wanted = secure_getenv("WARPLENS_CUPTI");
   if (wanted != nullptr && *wanted != '\0') {
     return search.take(wanted, 0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "drivers/cupti.h"
 
@@ -21,10 +22,10 @@ struct CuptiLibrary {
   std::string looked;  // where it was looked for
 };
 
-//! Loads the first CUPTI that fits the driver: what WARPLENS_CUPTI names and no other; else one that the process has loaded, those of
-//! WARPLENS_CUPTI_SEARCH, those beside the CUDA libraries in the process and in CUDA's usual places, then by name, newest first.
-//! False if there is none. May throw bad_alloc.
-bool load_cupti(CuptiLibrary &library);
+//! Loads the first CUPTI that fits the driver: what WARPLENS_CUPTI names and no other; else one that the process has loaded, those in
+//! LD_LIBRARY_PATH, those of WARPLENS_CUPTI_SEARCH, those beside the CUDA libraries in the process and in CUDA's usual places, then by
+//! name, newest first. Paths in `refused` are left out. False if there is none. May throw bad_alloc.
+bool load_cupti(CuptiLibrary &library, const std::vector<std::string> &refused);
 
 //! What the major version of a libcupti is, by its file name; 0 if that does not say.
 int cupti_major_of(const std::string &path);

@@ -1,4 +1,4 @@
-"""Finding libcupti for a program that is about to start: where its Python has it, then where CUDA's toolkits have it."""
+"""Finds libcupti for a program that is about to start: in LD_LIBRARY_PATH, in its Python's packages, then in CUDA's toolkits."""
 
 from __future__ import annotations
 
@@ -39,6 +39,9 @@ def libraries(program: str, environment: Mapping[str, str], installed: tuple[str
 
 
 def _folders(program: str, environment: Mapping[str, str], installed: tuple[str, ...]) -> Iterator[Path]:
+    for folder in re.split("[:;]", environment.get("LD_LIBRARY_PATH", "")):
+        if os.path.isabs(folder):
+            yield Path(folder)
     interpreter = interpreter_of(program, environment)
     if interpreter is not None:
         for packages in package_folders(interpreter, environment):

@@ -46,6 +46,15 @@ def test_the_packages_of_the_programs_python_come_first(tmp_path: Path) -> None:
     assert _found(python, {}, tmp_path / "cuda-*") == [*wheels, *toolkit]
 
 
+def test_the_loaders_path_comes_before_packages_and_toolkits(tmp_path: Path) -> None:
+    python = _python(tmp_path / "env")
+    wheels = _library(tmp_path / "env/lib/python3.11/site-packages", "nvidia/cu13/lib/libcupti.so.13")
+    chosen = _library(tmp_path, "chosen/libcupti.so.12")
+    toolkit = _library(tmp_path, "kit/lib64/libcupti.so.13")
+    environment = {"LD_LIBRARY_PATH": f":relative:{tmp_path / 'chosen'}", "CUDA_HOME": str(tmp_path / "kit")}
+    assert _found(python, environment) == [*chosen, *wheels, *toolkit]
+
+
 def test_newer_versions_come_first_and_links_count_once(tmp_path: Path) -> None:
     folder = tmp_path / "cuda/lib64"
     real, old = _library(folder, "libcupti.so.2024.1.0", "libcupti.so.11.8")
