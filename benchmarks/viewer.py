@@ -27,7 +27,7 @@ import _perfetto_ui
 from _timeline_reports import TRACKS, make_apart
 from harness import Row
 from tests import browsing
-from tests.browsing import Visit, chromium, served, visiting
+from tests.browsing import Visit, served, started, visiting
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -93,7 +93,7 @@ def _rows(events: int, ours: dict[str, float], theirs: dict[str, float], *, prom
 
 
 def _ours(path: Path) -> dict[str, float]:
-    with chromium() as browser:
+    with started("chromium") as browser:
         before = time.perf_counter()
         with served(path, cwd=path.parent) as server, visiting(browser, server.url, size=WINDOW) as visit:
             found = {"index": time.perf_counter() - before}
@@ -233,7 +233,7 @@ def _theirs(path: Path) -> dict[str, float]:
     trace = path.with_suffix(".pftrace")
     subprocess.run([sys.executable, "-m", "warplens", "export", "-q", "-o", str(trace), str(path)], check=True)
     try:
-        with chromium() as browser, _perfetto_ui.perfetto_ui(dist, trace) as url:
+        with started("chromium") as browser, _perfetto_ui.perfetto_ui(dist, trace) as url:
             return _perfetto(browser, url)
     finally:
         trace.unlink()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
 
 PATIENCE = 60_000  # ms
+PROGRAMS = {"chromium": ("chromium", "chromium-browser", "google-chrome"), "firefox": ("firefox-esr", "firefox")}
 SIZE = (1280, 720)
 _URL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):\d+/\S*")
 # Canvas text is the same on every machine that has the same fonts, and smooth edges are where they differ.
@@ -70,13 +71,16 @@ def served(*words: str | Path, cwd: Path, env: dict[str, str] | None = None) -> 
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """Start the system's Chromium without a window."""
+def started(name: str) -> Iterator[Browser]:
+    """Start the system's browser without a window: "chromium", or "firefox", which Playwright drives over WebDriver BiDi."""
     from playwright.sync_api import sync_playwright
 
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    program = next(filter(None, map(shutil.which, PROGRAMS[name])))
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=_FLAGS, timeout=PATIENCE)
+        if name == "firefox":
+            browser = playwright.firefox.launch(executable_path=program, channel="moz-firefox", timeout=PATIENCE)
+        else:
+            browser = playwright.chromium.launch(executable_path=program, args=_FLAGS, timeout=PATIENCE)
         try:
             yield browser
         finally:
@@ -150,6 +154,16 @@ class Visit:
         assert box is not None
         assert canvas is not None
         return canvas["x"] + (time - begin) / (end - begin) * canvas["width"], box["y"] + 11 + 17 * lane
+
+    def double_click(self, x: float, y: float) -> None:
+        """Click twice at a place of the window."""
+        self.page.mouse.dblclick(x, y)
+        browser = self.page.context.browser
+        if browser is not None and browser.browser_type.name == "firefox":
+            # Over WebDriver BiDi each of Playwright's clicks counts as the first one.
+            script = """([x, y]) => document.elementFromPoint(x, y).dispatchEvent(
+                new MouseEvent("dblclick", { clientX: x, clientY: y, bubbles: true, detail: 2 }))"""
+            self.page.evaluate(script, [x, y])
 
     def check(self) -> None:
         """Hold the page to what it must not have done."""

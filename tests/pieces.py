@@ -124,6 +124,10 @@ def _browser() -> str | None:
     return _module("playwright")() or _program("chromium", "chromium-browser", "google-chrome")()
 
 
+def _firefox() -> str | None:
+    return _module("playwright")() or _program("firefox-esr", "firefox")()
+
+
 def _page() -> str | None:
     built = ROOT / "src" / "warplens" / "viewer" / "_bundle" / "index.html"
     return None if built.exists() else "the page of the viewer is not built (make web)"
@@ -208,6 +212,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "make": _program("make"),
     "node": _program("node"),
     "browser": _browser,
+    "firefox": _firefox,
     "page": _page,
     "pip": _module("pip"),
     "gunicorn": _module("gunicorn"),

@@ -21,7 +21,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.browsing import chromium, served, visiting  # noqa: E402
+from tests.browsing import served, started, visiting  # noqa: E402
 from tests.launching import COMMAND, environment  # noqa: E402
 from tests.pictures import pixels  # noqa: E402
 from warplens.query import open as open_report  # noqa: E402
@@ -106,7 +106,7 @@ def _chunk(part: tuple[bytes, bytes]) -> bytes:
 
 def main() -> int:
     """Draw both; 1 where one is too large."""
-    with tempfile.TemporaryDirectory() as place, chromium() as browser:
+    with tempfile.TemporaryDirectory() as place, started("chromium") as browser:
         folder = Path(*sys.argv[1:2] or [place])
         before, after = record(folder, "before"), record(folder, "after", "--stages", "3")
         first = before.steadiest(TILES)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browsing import chromium
+from tests.browsing import started
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -84,8 +84,15 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
     return build
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests marked `every_browser` in each browser."""
+    if "browser" in metafunc.fixturenames and metafunc.definition.get_closest_marker("every_browser"):
+        firefox = pytest.param("firefox", marks=pytest.mark.require("firefox"))
+        metafunc.parametrize("browser", ["chromium", firefox], indirect=True, scope="module")
+
+
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A browser without a window, for tests that require the piece. Not for longer than a file: its driver runs an event loop."""
-    with chromium() as started:
-        yield started
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """A browser without a window, Chromium unless the file asks for more. Not for longer than a file: its driver runs an event loop."""
+    with started(getattr(request, "param", "chromium")) as running:
+        yield running

@@ -17,7 +17,7 @@ from tests.viewed_training import TICK, training
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.require("browser"), pytest.mark.require("page")]
+pytestmark = [pytest.mark.require("browser"), pytest.mark.require("page"), pytest.mark.every_browser]
 STEP = 87 * TICK
 
 
@@ -42,7 +42,7 @@ def visit(browser: Browser, page: Path) -> Iterator[Visit]:
 
 def test_it_opens_from_disk_and_is_moved_in(visit: Visit) -> None:
     whole = visit.view()
-    visit.page.mouse.dblclick(*visit.point("NVTX", STEP + 20 * TICK))
+    visit.double_click(*visit.point("NVTX", STEP + 20 * TICK))
     near = visit.moved(whole)
     assert near[1] - near[0] < (whole[1] - whole[0]) / 2
     visit.page.keyboard.press("d")

@@ -15,7 +15,7 @@ from tests.viewed_training import STEPS, TICK, training
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.require("browser"), pytest.mark.require("page")]
+pytestmark = [pytest.mark.require("browser"), pytest.mark.require("page"), pytest.mark.every_browser]
 STEP = 87 * TICK  # from one step of the drawn program to the next
 INSIDE = 10 * TICK  # in a step: in `load`, in its copy's call
 
@@ -197,7 +197,7 @@ def test_reloading_keeps_the_view(visit: Visit) -> None:
 
 def test_back_leads_to_where_one_was(visit: Visit) -> None:
     whole = visit.view()
-    visit.page.mouse.dblclick(*visit.point("NVTX", 2 * STEP + 3 * TICK, lane=1))
+    visit.double_click(*visit.point("NVTX", 2 * STEP + 3 * TICK, lane=1))
     near = visit.moved(whole)
     assert near[1] - near[0] < (whole[1] - whole[0]) / 3
     visit.page.go_back()
