@@ -1,4 +1,9 @@
-"""The page of `warplens view` in a real browser: every wait is for a condition, with a minute as its ceiling, none is for a time."""
+"""The page of `warplens view` in a real browser: every wait is for a condition, with a minute as its ceiling, none is for a time.
+
+Playwright drives the browsers that the system has, and downloads none. Its own protocol needs a patched Firefox; the channel
+"moz-firefox" drives the released one over WebDriver BiDi. Selenium would need geckodriver, which Debian does not package.
+Playwright 1.61 and later send `emulation.setMediaFeaturesOverride` to each new window, which Firefox ESR does not know yet.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +21,7 @@ from urllib.parse import urlsplit
 from tests.launching import COMMAND, environment
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
+    from playwright.sync_api import Browser, BrowserType, ConsoleMessage, Locator, Page
 
 PATIENCE = 60_000  # ms
 PROGRAMS = {"chromium": ("chromium", "chromium-browser", "google-chrome"), "firefox": ("firefox-esr", "firefox")}
@@ -24,6 +29,9 @@ SIZE = (1280, 720)
 _URL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):\d+/\S*")
 # Canvas text is the same on every machine that has the same fonts, and smooth edges are where they differ.
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb", "--font-render-hinting=none", "--hide-scrollbars"]
+# Over BiDi, Playwright does not set what a window prefers, and adds the style "body {}" for a screenshot, which our policy blocks.
+_SCREENSHOT = "sha256-YjaKGiklmzC6wjXA513HAMmzus8VE61XCOT+SmwNZWA="
+_REDUCED_MOTION, _COLOR_SCHEME = "ui.prefersReducedMotion", "layout.css.prefers-color-scheme.content-override"
 
 
 @dataclass(frozen=True)
@@ -72,19 +80,23 @@ def served(*words: str | Path, cwd: Path, env: dict[str, str] | None = None) -> 
 
 @contextmanager
 def started(name: str) -> Iterator[Browser]:
-    """Start the system's browser without a window: "chromium", or "firefox", which Playwright drives over WebDriver BiDi."""
+    """Start the system's browser without a window: "chromium" or "firefox"."""
     from playwright.sync_api import sync_playwright
 
-    program = next(filter(None, map(shutil.which, PROGRAMS[name])))
     with sync_playwright() as playwright:
-        if name == "firefox":
-            browser = playwright.firefox.launch(executable_path=program, channel="moz-firefox", timeout=PATIENCE)
-        else:
-            browser = playwright.chromium.launch(executable_path=program, args=_FLAGS, timeout=PATIENCE)
+        browser = _launch(playwright.firefox if name == "firefox" else playwright.chromium)
         try:
             yield browser
         finally:
             browser.close()
+
+
+def _launch(kind: BrowserType, *, dark: bool = False) -> Browser:
+    program = next(filter(None, map(shutil.which, PROGRAMS[kind.name])))
+    if kind.name == "firefox":
+        preferences: dict[str, str | float | bool] = {_REDUCED_MOTION: 1, _COLOR_SCHEME: 0 if dark else 1}
+        return kind.launch(executable_path=program, channel="moz-firefox", firefox_user_prefs=preferences, timeout=PATIENCE)
+    return kind.launch(executable_path=program, args=_FLAGS, timeout=PATIENCE)
 
 
 class Visit:
@@ -97,7 +109,7 @@ class Visit:
         parts = urlsplit(url)
         home = f"{parts.scheme}://{parts.netloc}"
         page.on("console", self._heard)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("pageerror", lambda error: None if _SCREENSHOT in str(error) else self.complaints.append(str(error)))
         page.on("request", lambda request: None if _own(request.url, home) else self.strangers.append(request.url))
         page.set_default_timeout(PATIENCE)
         page.goto(url, timeout=PATIENCE)
@@ -158,9 +170,8 @@ class Visit:
     def double_click(self, x: float, y: float) -> None:
         """Click twice at a place of the window."""
         self.page.mouse.dblclick(x, y)
-        browser = self.page.context.browser
-        if browser is not None and browser.browser_type.name == "firefox":
-            # Over WebDriver BiDi each of Playwright's clicks counts as the first one.
+        if _is_firefox(self.page.context.browser):
+            # Over BiDi, each of Playwright's clicks counts as the first one.
             script = """([x, y]) => document.elementFromPoint(x, y).dispatchEvent(
                 new MouseEvent("dblclick", { clientX: x, clientY: y, bubbles: true, detail: 2 }))"""
             self.page.evaluate(script, [x, y])
@@ -169,6 +180,10 @@ class Visit:
         """Hold the page to what it must not have done."""
         assert not self.strangers, f"the page asked others: {self.strangers}"
         assert not self.complaints, f"the page complained: {self.complaints}"
+
+
+def _is_firefox(browser: Browser | None) -> bool:
+    return browser is not None and browser.browser_type.name == "firefox"
 
 
 def _own(url: str, home: str) -> bool:
@@ -183,21 +198,21 @@ def visiting(
 
     `address`: let it write down what is seen.
     """
-    context = browser.new_context(
-        viewport={"width": size[0], "height": size[1]},
-        color_scheme="dark" if dark else "light",
-        reduced_motion="reduce",
-        device_scale_factor=1,
-        locale="en-US",
-        timezone_id="UTC",
-    )
-    try:
-        visit = Visit(context.new_page(), url, address=address)
+    with ExitStack() as stack:
+        if dark and _is_firefox(browser):
+            browser = stack.enter_context(_launch(browser.browser_type, dark=True))
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
+            device_scale_factor=1,
+            locale="en-US",
+            timezone_id="UTC",
+        )
+        visit = Visit(stack.enter_context(context).new_page(), url, address=address)
         yield visit
         if strict:
             visit.check()
-    finally:
-        context.close()
 
 
 Opens = Callable[..., Visit]

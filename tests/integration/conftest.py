@@ -85,14 +85,16 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests marked `every_browser` in each browser."""
-    if "browser" in metafunc.fixturenames and metafunc.definition.get_closest_marker("every_browser"):
-        firefox = pytest.param("firefox", marks=pytest.mark.require("firefox"))
-        metafunc.parametrize("browser", ["chromium", firefox], indirect=True, scope="module")
+    """Run tests with a browser in Chromium, those marked `every_browser` in Firefox too."""
+    if "browser" in metafunc.fixturenames:
+        pieces = {"chromium": "browser", "firefox": "firefox"}
+        names = [pytest.param(name, marks=pytest.mark.require(piece)) for name, piece in pieces.items()]
+        every = metafunc.definition.get_closest_marker("every_browser")
+        metafunc.parametrize("browser", names if every else names[:1], indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module")
 def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """A browser without a window, Chromium unless the file asks for more. Not for longer than a file: its driver runs an event loop."""
-    with started(getattr(request, "param", "chromium")) as running:
+    """A browser without a window. Not for longer than a file: its driver runs an event loop."""
+    with started(request.param) as running:
         yield running

@@ -16,7 +16,7 @@ from tests.launching import COMMAND, environment, program
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.require("browser"), pytest.mark.require("page"), pytest.mark.require("native")]
+pytestmark = [pytest.mark.require("page"), pytest.mark.require("native"), pytest.mark.every_browser]
 _COUNT = "/([\\d,]+) events?/.exec(document.querySelector('.status').innerText)[1].replaceAll(',', '')"
 # Each file that appears lets it go one step on.
 STEPS = """

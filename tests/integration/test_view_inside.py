@@ -14,7 +14,7 @@ from warplens.testing.timeline import timeline
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.require("browser"), pytest.mark.require("page"), pytest.mark.every_browser]
+pytestmark = [pytest.mark.require("page"), pytest.mark.every_browser]
 PICTURE = """
     main      |[step                                                        ]
     main:api  |  (cudaLaunchKernel#1 )(cudaLaunchKernel#2)

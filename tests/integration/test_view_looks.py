@@ -16,7 +16,7 @@ from tests.viewed_training import training
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.require("browser"), pytest.mark.require("page")]
+pytestmark = pytest.mark.require("page")
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +26,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield started.url
 
 
+@pytest.mark.every_browser
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_is_as_dark_as_the_system(browser: Browser, url: str, dark: bool) -> None:
     with visiting(browser, url, dark=dark) as visit:
@@ -49,6 +50,7 @@ def test_it_looks_as_it_did(browser: Browser, url: str, tmp_path: Path, name: st
     assert share <= 0.05, f"{share:.1%} of the picture changed: see {tmp_path}; WARPLENS_PICTURES=keep keeps the new one"
 
 
+@pytest.mark.every_browser
 def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
     renamed = dict(zip(("step", "load", "forward", "backward", "optimizer"), NAMES, strict=True))
     report = training(tmp_path / "<b>run.warplens", steps=2, rename=renamed, command=("<script>window.broken=7</script>",))
@@ -71,6 +73,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
         assert width == visit.page.evaluate("innerWidth"), "a name makes the page wider than the window"
 
 
+@pytest.mark.every_browser
 def test_it_is_whole_at_1280_by_720(browser: Browser, url: str) -> None:
     with visiting(browser, url, size=(1280, 720)) as visit:
         sizes = visit.page.evaluate(

@@ -15,7 +15,7 @@ from tests.viewed_training import TICK, training
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator
 
-pytestmark = [pytest.mark.require("browser"), pytest.mark.require("page"), pytest.mark.every_browser]
+pytestmark = [pytest.mark.require("page"), pytest.mark.every_browser]
 STEP = 87 * TICK
 
 

@@ -18,7 +18,7 @@ from tests.viewed_training import training
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Route
 
-pytestmark = [pytest.mark.require("browser"), pytest.mark.require("perfetto-engine")]
+pytestmark = pytest.mark.require("perfetto-engine")
 _STARTING = 3 * PATIENCE  # ms: the UI is 10 MB of scripts and WebAssembly
 _OWN_TRACE = "/vizviewer_info"  # what this copy asks first: whether its own server has a trace. Nobody answers that
 

@@ -20,7 +20,7 @@ FILES: list[Any] = [
     path.relative_to(FOLDER).as_posix()
     for path in (*sorted(FOLDER.glob("nsys/*.sqlite")), *sorted(FOLDER.glob("kineto/*.json.gz")), *FOLDER.glob("kineto/dlrm_8ranks"))
 ] or [pytest.param("real ones", marks=_LACKING)]
-pytestmark = [pytest.mark.require("browser"), pytest.mark.require("page")]
+pytestmark = pytest.mark.require("page")
 
 
 @pytest.mark.parametrize("name", few(FILES, 3))
