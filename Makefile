@@ -15,7 +15,7 @@ WERROR ?= OFF
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 4
 
-.PHONY: help demo looks ready test test-all check torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check bench gpu wheels clean
+.PHONY: help demo looks ready test test-all check torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check site bench gpu wheels clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -103,6 +103,9 @@ docs: $(STAMP) ## write docs/reference/ from the code
 docs-check: native # it imports the package, which is whole then
 	@$(PY) tools/gen_docs.py --check
 
+site: native ## build the documentation site into site/ (records its live examples; a broken link fails)
+	@$(PY) tools/docs_site.py
+
 bench: native ## measure, write docs/performance.md; fails when a budget is missed
 	@$(PY) benchmarks/run.py $(ARGS)
 
@@ -113,4 +116,4 @@ wheels: $(STAMP) ## sdist and wheel into dist/, checked and installed once
 	@$(PY) tools/wheels.py
 
 clean: ## remove what was built (not .venv)
-	rm -rf build dist src/warplens/viewer/_bundle src/warplens/_lib src/warplens/nvtx/_binding*.so
+	rm -rf build dist site src/warplens/viewer/_bundle src/warplens/_lib src/warplens/nvtx/_binding*.so

@@ -133,6 +133,11 @@ def _page() -> str | None:
     return None if built.exists() else "the page of the viewer is not built (make web)"
 
 
+def _zensical() -> str | None:
+    installed = ROOT / "build" / "site" / "env" / "bin" / "zensical"
+    return None if installed.exists() else "the generator of the documentation site is not installed (make site)"
+
+
 def _other_python() -> str | None:
     found = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"], capture_output=True, text=True, check=True)
     return None if found.stdout.strip() else "no other CPython 3.10-3.14 was found on this machine"
@@ -214,6 +219,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "browser": _browser,
     "firefox": _firefox,
     "page": _page,
+    "zensical": _zensical,
     "pip": _module("pip"),
     "gunicorn": _module("gunicorn"),
     "uvicorn": _module("uvicorn"),
