@@ -51,13 +51,15 @@ def build_agent(out: Path, compiler: str = "g++", words: Sequence[str] = (), fol
     return out
 
 
-def build_stub(out: Path, compiler: str = "gcc", words: Sequence[str] = ()) -> Path:
-    """Build the stub that is preloaded."""
+def build_stub(out: Path, compiler: str = "gcc", words: Sequence[str] = (), *, cpu: bool = False) -> Path:
+    """Build the stub that is preloaded; with `cpu`, the one that wraps functions of the operating system as well."""
     folder = NATIVE / "preload"
+    exports = folder / ("exports_cpu.map" if cpu else "exports.map")
     compile_words = ["-std=c11", "-Os", "-fPIC", "-fexceptions", "-fno-delete-null-pointer-checks", "-fvisibility=hidden"]
-    link_words = ["-shared", "-nostartfiles", "-Wl,--no-undefined", f"-Wl,--version-script={folder / 'exports.map'}"]
-    made: list[str | Path] = [compiler, *compile_words, *link_words, f"-I{NATIVE / 'include'}", *words, *sorted(folder.glob("*.c"))]
-    subprocess.run([*made, "-o", out], check=True)
+    compile_words += ["-DWARPLENS_OSRT"] if cpu else []
+    link_words = ["-shared", "-nostartfiles", "-Wl,--no-undefined", f"-Wl,--version-script={exports}"]
+    paths = [path for path in sorted(folder.glob("*.c")) if cpu or not path.stem.startswith(("gil", "osrt", "tap"))]
+    subprocess.run([compiler, *compile_words, *link_words, f"-I{NATIVE / 'include'}", *words, *paths, "-o", out], check=True)
     return out
 
 

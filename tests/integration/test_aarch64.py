@@ -41,8 +41,9 @@ def test_a_program_is_recorded_and_its_spool_read_here(tmp_path: Path) -> None:
         assert report.table("nvtx_marks").num_rows == 7
 
 
-def test_the_stub_follows_processes(tmp_path: Path) -> None:
-    stub = build_stub(tmp_path / "stub.so", GCC, ["-Wall", "-Wextra", "-Werror"])
+@pytest.mark.parametrize("cpu", [False, True], ids=["plain", "cpu"])
+def test_the_stub_follows_processes(tmp_path: Path, cpu: bool) -> None:
+    stub = build_stub(tmp_path / "stub.so", GCC, ["-Wall", "-Wextra", "-Werror"], cpu=cpu)
     program = build_target("tree", tmp_path / "tree", GCC)
     spool = new_spool(tmp_path)
     variables = [word for name, value in (("LD_PRELOAD", stub), ("WARPLENS_SPOOL", spool)) for word in ("-E", f"{name}={value}")]
