@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # Written in two parts, so that this file does not match.
 OLD_NAME = "warp" + "line"
+FROM_AN_INDEX = re.compile(rb"pip3? install(?: -\S+)* [\"']?(?:warplens|" + OLD_NAME.encode() + rb")(?![-/\w])")
 
 
 def _tracked() -> list[str]:
@@ -30,3 +32,10 @@ def test_only_the_changelog_mentions_the_former_name() -> None:
             lines = path.read_bytes().lower().splitlines()
             hits += [name] * sum(OLD_NAME.encode() in line for line in lines)
     assert hits == ["CHANGELOG.md"]
+
+
+def test_nothing_tells_a_user_to_install_a_release_that_is_not_there() -> None:
+    assert FROM_AN_INDEX.search(b"pip install -q warplens")
+    assert not FROM_AN_INDEX.search(b"pip install dist/warplens-0.1-py3-none-any.whl")
+    found = [name for name in _tracked() if (path := ROOT / name).is_file() and FROM_AN_INDEX.search(path.read_bytes())]
+    assert found == [str(Path(__file__).relative_to(ROOT))]

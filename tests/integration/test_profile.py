@@ -332,7 +332,9 @@ def test_without_any_package_a_recording_is_left_for_another_machine(tmp_path: P
     assert done.returncode == 3, done.stderr
     assert "--gpuctxsw is not built yet" in done.stderr
     assert "the report is not finished" in done.stderr
-    assert run("stats", "x").returncode == 2
+    refused = run("stats", "x")
+    assert refused.returncode == 2
+    assert f"{sys.executable} -m pip install adbc_driver_manager adbc_driver_sqlite click " in refused.stderr
     assert run("--help").stdout.startswith("Usage: warplens profile")
     assert run("profile", "--wait=never", "true").returncode == 2
     assert run("no-such-program").returncode == 127

@@ -1,4 +1,4 @@
-"""The command line without click: recording alone, with the standard library, for `pip install --no-deps warplens`."""
+"""The command line without click: recording alone, for an installation without dependencies (`pip install --no-deps`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from warplens import catalog
 from warplens._version import __version__
-from warplens.cli import bare_sessions, capture_arguments
+from warplens.cli import bare_sessions, capture_arguments, packages
 from warplens.cli.arguments import split
 from warplens.cli.recording import OPTIONS, Kind, Request, record
 from warplens.cli.telling import INTERRUPTED, complain
@@ -51,7 +51,7 @@ def _run(words: list[str]) -> int:
     if words[0] == kind:
         del words[0]
     elif any(unit.id.replace("_", "-") == words[0] for unit in catalog.units("cli.commands")):
-        raise UsageError(f"`warplens {words[0]}` needs packages that are not installed here.\nInstall them with: pip install warplens")
+        raise UsageError(f"`warplens {words[0]}` needs packages that are not installed here.\n{packages.how_to_install()}")
     arguments = split(words, OPTIONS, kind)
     given = dict(option.split("=", 1) for option in arguments.options)
     if given.get("--help") == "true":

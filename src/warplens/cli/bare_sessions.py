@@ -1,4 +1,4 @@
-"""The commands for running sessions without click, for `pip install --no-deps warplens`."""
+"""The commands for running sessions without click, for an installation without dependencies (`pip install --no-deps`)."""
 
 from __future__ import annotations
 

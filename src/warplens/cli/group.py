@@ -15,14 +15,12 @@ import click
 
 from warplens import catalog
 from warplens._version import __version__
+from warplens.cli import packages
 from warplens.cli.light import without_pandas
 from warplens.cli.telling import BROKEN_PIPE, INTERRUPTED, complain, drop_output
 from warplens.errors import UsageError, WarplensError
 
 FAMILY = "cli.commands"
-DESK = frozenset(
-    ("adbc_driver_manager", "adbc_driver_sqlite", "duckdb", "numpy", "pyarrow", "rich", "starlette", "uvicorn", "wsproto")
-)  # what recording does without
 _HELP = """\b
 See where the time of a program goes: annotate it, record it, ask, look.
 
@@ -135,9 +133,9 @@ def run(arguments: Sequence[str] | None) -> int:
         complain(error.format_message())
         return error.exit_code
     except ModuleNotFoundError as error:
-        if error.name not in DESK:
+        if error.name not in packages.DESK:
             raise
-        complain(f"{error.name} is not installed, and this command needs it.\nInstall what reading reports needs: pip install warplens")
+        complain(f"{error.name} is not installed, and this command needs it.\n{packages.how_to_install()}")
         return 1
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED

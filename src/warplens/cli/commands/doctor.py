@@ -5,7 +5,6 @@ Exit code 0 when programs can be recorded here, else 1.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import platform
 import tempfile
@@ -19,12 +18,12 @@ import click
 from warplens._version import __version__
 from warplens.capture.agent import Agent, load_agent
 from warplens.capture.spool_dir import LOCAL, filesystem_of
+from warplens.cli import packages
 from warplens.cli.cpu_checks import cpu_findings
 from warplens.cli.gpu_checks import gpu_findings
 from warplens.errors import CaptureError
 
 _NAME = 13  # columns of the longest name
-_DESK = ("click", "duckdb", "numpy", "pyarrow", "rich", "starlette", "uvicorn", "wsproto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +72,9 @@ def _checks() -> Iterator[Check]:
         yield _clock(agent)
         yield _cost(agent)
     yield _spool()
-    missing = [name for name in _DESK if importlib.util.find_spec(name) is None]
-    if missing:
-        yield Check("desk", "note", f"{', '.join(missing)} missing: recordings must be finished on another machine")
+    if missing := packages.missing():
+        text = f"{', '.join(missing)} missing: recordings must be finished on another machine"
+        yield Check("desk", "note", f"{text}\n{packages.how_to_install()}")
     else:
         yield Check("desk", "ok", "reports can be finished and read here")
     for name, state, text in chain(cpu_findings(), gpu_findings()):
