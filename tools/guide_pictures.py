@@ -1,7 +1,7 @@
-"""Draw the pictures of docs/guide/intrakernel.md anew: record its example twice, and look at both in a real browser.
+"""Draw the pictures of the page in README.md and docs/guide/intrakernel.md anew: record their examples, open them in a real browser.
 
 `python tools/guide_pictures.py [FOLDER]`; wants a C++ compiler, Chromium, and a machine that does little else, or a folder with
-before.warplens and after.warplens, where there are good recordings already. Look at what it drew.
+train.warplens, before.warplens and after.warplens, where there are good recordings already. Look at what it drew.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.browsing import served, started, visiting  # noqa: E402
+from tests.browsing import Visit, served, started, visiting  # noqa: E402
 from tests.launching import COMMAND, environment  # noqa: E402
 from tests.pictures import pixels  # noqa: E402
 from warplens.query import open as open_report  # noqa: E402
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 
 IMAGES = ROOT / "docs" / "images"
 SIZE = (1180, 560)
+STEPS = slice(24, 30)  # of the demo's 120, in the picture of the README
 TILES = 4  # of the first picture; the other shows as long a time
 _LARGEST = 150_000  # bytes
+_LOADS = """SELECT start, "end" FROM nvtx_ranges WHERE message = 'load' ORDER BY start"""
 _COMPUTES = """
     SELECT e.start, e."end" FROM intrakernel_events e JOIN intrakernel_units u ON u.id = e.unit
     WHERE u.cta = 0 AND u.warp = 1 AND e.tag = 'compute' ORDER BY e.start"""
@@ -40,7 +43,7 @@ _COMPUTES = """
 
 @dataclass(frozen=True)
 class Recording:
-    """A report, and when the first block computed with each of its tiles, ns from the begin."""
+    """A report, and when each of its tiles was computed in the first block (or each batch was loaded), ns from the begin."""
 
     path: Path
     tiles: Sequence[tuple[int, int]]
@@ -51,33 +54,53 @@ class Recording:
         return min(places, key=lambda at: self.tiles[at + count - 1][1] - self.tiles[at][0])
 
 
-def record(folder: Path, name: str, *words: str) -> Recording:
+def record(folder: Path, name: str, query: str, example: str, *words: str) -> Recording:
     """Record the example, unless it is there."""
     path = folder / f"{name}.warplens"
     if not path.exists():
-        program = [sys.executable, str(ROOT / "examples" / "intrakernel_pipeline" / "pipeline.py"), "--cpu", *words]
+        program = [sys.executable, str(ROOT / "examples" / example), *words]
         subprocess.run([*COMMAND, "profile", "-q", "-o", str(path), "--", *program], env=environment(), check=True)
     with open_report(path) as report:
-        rows = report.sql(_COMPUTES).to_pylist()
+        rows = report.sql(query).to_pylist()
         return Recording(path, [(row["start"] - report.origin, row["end"] - report.origin) for row in rows])
 
 
-def draw(browser: Browser, recording: Recording, begin: int, end: int, chosen: int) -> bytes:
-    """Show a time of a report with its rows inside the kernel open, and the region at `chosen` in warp 1 selected."""
+@contextmanager
+def shown(browser: Browser, recording: Recording, begin: int, end: int) -> Iterator[Visit]:
+    """Open the page on a time of a report, with its findings."""
     with served(recording.path, cwd=recording.path.parent) as server, visiting(browser, server.url, size=SIZE) as visit:
         address = f"t={begin},{end}"
         visit.page.evaluate("(text) => { location.hash = text; }", f"{address}&p=findings")
         visit.until("(text) => location.hash.includes(text)", address)
         visit.settled()
+        yield visit
+
+
+def picture(visit: Visit, row: str, chosen: float, lane: int = 0) -> bytes:
+    """Select what lies at `chosen` in a row, and return a screenshot."""
+    visit.page.mouse.click(*visit.point(row, chosen, lane))
+    visit.until("() => /[#&]e=0\\.\\w+\\./.test(location.hash)")
+    visit.page.mouse.move(SIZE[0] / 2, SIZE[1] - 8)
+    visit.settled()
+    png: bytes = visit.page.screenshot()
+    return png
+
+
+def draw_page(browser: Browser, recording: Recording) -> bytes:
+    """Show some steps of the demo, with the longest wait for data among them selected."""
+    loads = recording.tiles[STEPS]
+    with shown(browser, recording, loads[0][0] - 10_000_000, loads[-1][1] + 10_000_000) as visit:
+        longest = max(loads, key=lambda load: load[1] - load[0])
+        return picture(visit, "NVTX", sum(longest) / 2, lane=2)
+
+
+def draw_inside(browser: Browser, recording: Recording, begin: int, end: int, chosen: int) -> bytes:
+    """Show a time of a report with its rows inside the kernel open, and the region at `chosen` in warp 1 selected."""
+    with shown(browser, recording, begin, end) as visit:
         visit.row("Inside pipeline").click()
         visit.page.keyboard.press("ArrowRight")
         visit.row("Warp 2").wait_for()
-        visit.page.mouse.click(*visit.point("Warp 1", chosen))
-        visit.until("() => /[#&]e=0\\.intrakernel_events\\./.test(location.hash)")
-        visit.page.mouse.move(SIZE[0] / 2, SIZE[1] - 8)
-        visit.settled()
-        picture: bytes = visit.page.screenshot()
-        return picture
+        return picture(visit, "Warp 1", chosen)
 
 
 def reduced(png: bytes) -> bytes:
@@ -105,22 +128,24 @@ def _chunk(part: tuple[bytes, bytes]) -> bytes:
 
 
 def main() -> int:
-    """Draw both; 1 where one is too large."""
+    """Draw all; 1 where one is too large."""
     with tempfile.TemporaryDirectory() as place, started("chromium") as browser:
         folder = Path(*sys.argv[1:2] or [place])
-        before, after = record(folder, "before"), record(folder, "after", "--stages", "3")
+        inside = ("intrakernel_pipeline/pipeline.py", "--cpu")
+        before, after = record(folder, "before", _COMPUTES, *inside), record(folder, "after", _COMPUTES, *inside, "--stages", "3")
+        pictures = {"page": draw_page(browser, record(folder, "train", _LOADS, "train.py"))}
         first = before.steadiest(TILES)
         begin, end = before.tiles[first][0], before.tiles[first + TILES - 1][1]
         margin = (end - begin) // 20
         waits = (before.tiles[first + 1][1] + before.tiles[first + 2][0]) // 2
-        pictures = {"before": draw(browser, before, begin - margin, end + margin, waits)}
+        pictures["intrakernel-before"] = draw_inside(browser, before, begin - margin, end + margin, waits)
         first = after.steadiest(2 * TILES)
         begin, length = after.tiles[first][0], end - begin
         computes = sum(after.tiles[first + TILES - 1]) // 2
-        pictures["after"] = draw(browser, after, begin - margin, begin + length + margin, computes)
+        pictures["intrakernel-after"] = draw_inside(browser, after, begin - margin, begin + length + margin, computes)
         large = False
         for name, png in pictures.items():
-            path = IMAGES / f"intrakernel-{name}.png"
+            path = IMAGES / f"{name}.png"
             path.write_bytes(reduced(png))
             print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
             large |= path.stat().st_size > _LARGEST
