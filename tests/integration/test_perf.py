@@ -120,7 +120,9 @@ def test_python_stands_among_the_native_frames(tmp_path: Path) -> None:
             parent = frames.get(row["parent"])
             if row["kind"] == "native" and parent is not None and parent["kind"] == "python":
                 callers.setdefault(parent["function"], set()).add(row["module"])
-        assert any("zlib" in (module or "") for module in callers.get("do_zlib", ())), callers
+        # Debian links zlib's module into the interpreter.
+        home = Path(sys.executable).name if "zlib" in sys.builtin_module_names else "zlib"
+        assert any(home in (module or "") for module in callers.get("do_zlib", ())), callers
         assert any("hash" in (module or "") or "sha" in (module or "") for module in callers.get("do_hash", ())), callers
         # The way from the program's beginning is there too.
         assert any("do_zlib" in stack and "_start" in stack[-2:] for stack in stacks(report)) or any(
