@@ -1,24 +1,29 @@
-"""Writes native/agent/python/layout_tables.inc: where CPython 3.10 to 3.13 keep what the agent reads, from their own headers.
+"""Writes native/agent/python/layout_tables.inc: where CPython 3.10 to 3.15 keep what the agent reads, from their own headers.
 
-``python tools/python_offsets.py PYTHON...`` asks each interpreter for its headers and writes one row per minor version;
+``python tools/python_offsets.py PYTHON...`` asks each interpreter for its headers and replaces the row of its minor version;
 ``--print`` prints the row of one interpreter instead. Layouts stay as they are within a minor version.
+
+From 3.13 on, CPython publishes most offsets at the beginning of `_PyRuntime`. A row has a second half for these versions: where
+there to read each of them. What is published is believed rather than the row's first half.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import tempfile
 from pathlib import Path
 
 TABLES = Path(__file__).resolve().parent.parent / "native/agent/python/layout_tables.inc"
 HEAD = "// Written by tools/python_offsets.py from the headers of each version: do not edit.\n"
+FOOT = "// clang-format on\n"
 
 RUNTIME, INTERPRETER, THREAD, GIL = "_PyRuntimeState", "PyInterpreterState", "PyThreadState", "struct _gil_runtime_state"
 CHUNK, CODE = "_PyStackChunk", "PyCodeObject"
 
-# Field, the versions that have it, and what it is: an offset (type, member), or a size (type,).
-FIELDS: list[tuple[str, str, tuple[str, ...]]] = [
+# Field, the versions that have it, and what it is: an offset (type, member), a size (type,), or a function of PROGRAM.
+FIELDS: list[tuple[str, str, tuple[str, ...] | str]] = [
     ("runtime_initialized", "3.10-", (RUNTIME, "initialized")),
     ("runtime_finalizing", "3.10-", (RUNTIME, "_finalizing")),
     ("runtime_interpreters", "3.10-", (RUNTIME, "interpreters.head")),
@@ -70,8 +75,44 @@ FIELDS: list[tuple[str, str, tuple[str, ...]]] = [
     ("bytes_data", "3.10-", ("PyBytesObject", "ob_sval")),
     ("text_length", "3.10-", ("PyASCIIObject", "length")),
     ("text_state", "3.10-", ("PyASCIIObject", "state")),
+    ("text_kind", "3.10-", "kind_bit"),
     ("text_ascii", "3.10-", ("PyASCIIObject",)),
     ("text_compact", "3.10-", ("PyCompactUnicodeObject",)),
+]
+
+# What is published: the field, and its member of _Py_DebugOffsets.
+PUBLISHED: list[tuple[str, str, str]] = [
+    ("runtime_finalizing", "3.13-", "runtime_state.finalizing"),
+    ("runtime_interpreters", "3.13-", "runtime_state.interpreters_head"),
+    ("interpreter_gil", "3.13-", "interpreter_state.ceval_gil"),
+    ("interpreter_id", "3.13-", "interpreter_state.id"),
+    ("interpreter_next", "3.13-", "interpreter_state.next"),
+    ("interpreter_threads", "3.13-", "interpreter_state.threads_head"),
+    ("thread_next", "3.13-", "thread_state.next"),
+    ("thread_interpreter", "3.13-", "thread_state.interp"),
+    ("thread_handle", "3.13-", "thread_state.thread_id"),
+    ("thread_native", "3.13-", "thread_state.native_thread_id"),
+    ("thread_chunk", "3.13-", "thread_state.datastack_chunk"),
+    ("thread_frame", "3.13-", "thread_state.current_frame"),
+    ("frame_code", "3.13-", "interpreter_frame.executable"),
+    ("frame_instruction", "3.13-", "interpreter_frame.instr_ptr"),
+    ("frame_previous", "3.13-", "interpreter_frame.previous"),
+    ("frame_owner", "3.13-", "interpreter_frame.owner"),
+    ("frame_locals", "3.13-", "interpreter_frame.localsplus"),
+    ("generator_frame", "3.14-", "gen_object.gi_iframe"),
+    ("code_name", "3.13-", "code_object.name"),
+    ("code_qualified_name", "3.13-", "code_object.qualname"),
+    ("code_file", "3.13-", "code_object.filename"),
+    ("code_first_line", "3.13-", "code_object.firstlineno"),
+    ("code_lines", "3.13-", "code_object.linetable"),
+    ("code_instructions", "3.13-", "code_object.co_code_adaptive"),
+    ("object_type", "3.13-", "pyobject.ob_type"),
+    ("bytes_size", "3.13-", "bytes_object.ob_size"),
+    ("bytes_data", "3.13-", "bytes_object.ob_sval"),
+    ("text_length", "3.13-", "unicode_object.length"),
+    ("text_state", "3.13-", "unicode_object.state"),
+    ("text_ascii", "3.13-", "unicode_object.asciiobject_size"),
+    ("text_compact", "3.15-", "unicode_object.compactunicodeobject_size"),
 ]
 
 PROGRAM = """
@@ -91,6 +132,16 @@ PROGRAM = """
 #include "frameobject.h"
 #endif
 #include "internal/pycore_gil.h"
+#include <string.h>
+/* The number of the lowest bit of `kind` in the state of a str. */
+static size_t kind_bit(void) {
+  PyASCIIObject text;
+  unsigned bits;
+  memset(&text, 0, sizeof(text));
+  text.state.kind = 1;
+  memcpy(&bits, &text.state, sizeof(bits));
+  return (size_t)__builtin_ctz(bits);
+}
 int main(void) {
 %s
   return 0;
@@ -114,20 +165,39 @@ def ask(python: str, code: str) -> str:
     return subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def row(python: str) -> tuple[int, str]:
-    """Return the minor version of an interpreter, and its row; raises CalledProcessError where its headers do not compile."""
-    include, version = ask(python, "import sysconfig, sys; print(sysconfig.get_path('include')); print(sys.version_info[1])").splitlines()
-    lines = []
-    for name, versions, what in FIELDS:
-        if holds(versions, int(version)):
-            value = f"sizeof({what[0]})" if len(what) == 1 else f"offsetof({what[0]}, {what[1]})"
-            lines.append(f'  printf("     .{name} = %zu,\\n", {value});')
+def expression(what: tuple[str, ...] | str) -> str:
+    """Return what a field is, in C."""
+    if isinstance(what, str):
+        return f"{what}()"
+    return f"sizeof({what[0]})" if len(what) == 1 else f"offsetof({what[0]}, {what[1]})"
+
+
+def offsets(fields: list[tuple[str, str]], include: str) -> str:
+    """Return the initializers of a layout; raises CalledProcessError where the headers do not compile."""
+    lines = [f'  printf("      .{name} = %zu,\\n", {value});' for name, value in fields]
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "offsets.c"), Path(folder, "offsets")
         source.write_text(PROGRAM % "\n".join(lines))
         subprocess.run(["cc", "-w", f"-I{include}", source, "-o", program], check=True, capture_output=True, text=True)
-        fields = subprocess.run([program], check=True, capture_output=True, text=True).stdout
-    return int(version), f"    {{.version = 0x03{int(version):02x},\n{fields.rstrip().removesuffix(',')}}},\n"
+        return subprocess.run([program], check=True, capture_output=True, text=True).stdout.rstrip().removesuffix(",")
+
+
+def row(python: str) -> tuple[int, str]:
+    """Return the minor version of an interpreter, and its row; raises CalledProcessError where its headers do not compile."""
+    include, version = ask(python, "import sysconfig, sys; print(sysconfig.get_path('include')); print(sys.version_info[1])").splitlines()
+    its = int(version)
+    layout = [(name, expression(what)) for name, versions, what in FIELDS if holds(versions, its)]
+    published = [(name, f"offsetof(_Py_DebugOffsets, {member})") for name, versions, member in PUBLISHED if holds(versions, its)]
+    halves = [f"{{.version = 0x03{its:02x},\n{offsets(layout, include)}}}"]
+    if published:
+        halves.append(f"{{.version = 0x03{its:02x},\n{offsets(published, include)}}}")
+    return its, f"    {{{(',' + chr(10) + '     ').join(halves)}}},\n"
+
+
+def rows_there() -> dict[int, str]:
+    """Return the rows that were written before, by minor version."""
+    rows = re.split(r"(?m)^(?=    \{\{)", TABLES.read_text().removesuffix(FOOT))[1:]
+    return {int(text.split("0x03", 1)[1][:2], 16): text for text in rows}
 
 
 def main() -> None:
@@ -136,11 +206,11 @@ def main() -> None:
     parser.add_argument("pythons", nargs="+", metavar="PYTHON")
     parser.add_argument("--print", action="store_true")
     options = parser.parse_args()
-    rows = dict(sorted(row(python) for python in options.pythons))
+    rows = dict(row(python) for python in options.pythons)
     if options.print:
         print(*rows.values(), sep="", end="")
     else:
-        TABLES.write_text(HEAD + "// clang-format off\n" + "".join(rows.values()) + "// clang-format on\n")
+        TABLES.write_text(HEAD + "// clang-format off\n" + "".join(text for _, text in sorted((rows_there() | rows).items())) + FOOT)
 
 
 if __name__ == "__main__":

@@ -31,15 +31,10 @@ bool read_one(const PythonRuntime &python, uintptr_t address, PythonInterpreter 
 }  // namespace
 
 bool is_python_running(const PythonRuntime &python) {
-  int initialized = 1;
+  int initialized = 0;
   uintptr_t finalizing = 0;
-  if (!python.is_known || !copy_memory(finalizing, python.address + python.at.runtime_finalizing)) {
-    return false;
-  }
-  if (python.at.version <= 0x030d) {  // later ones do not tell where
-    copy_memory(initialized, python.address + python.at.runtime_initialized);
-  }
-  return initialized == 1 && finalizing == 0;
+  return python.is_known && copy_memory(finalizing, python.address + python.at.runtime_finalizing) &&
+         copy_memory(initialized, python.address + python.at.runtime_initialized) && initialized == 1 && finalizing == 0;
 }
 
 uint32_t python_interpreters(const PythonRuntime &python, PythonInterpreter *interpreters, uint32_t most) {

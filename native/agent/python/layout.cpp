@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <cstdio>
@@ -14,132 +15,70 @@
 namespace warplens::agent {
 namespace {
 
-constexpr PythonLayout kTables[] = {
+// Offsets of a version, and from 3.13 on where in `_PyRuntime` CPython publishes them for debuggers.
+struct Row {
+  PythonLayout at;
+  PythonLayout published = {};  // places; of version 0: nothing is published
+};
+
+constexpr Row kTables[] = {
 #include "layout_tables.inc"
 };
+constexpr uint64_t kMostOffset = 65536;  // of anything published
+constexpr size_t kFields = sizeof(PythonLayout) / sizeof(uint32_t);
 
-// The beginning of _PyRuntime from 3.13 on, as CPython publishes it for debuggers. Words that are not here in 3.13 were put in between in
-// 3.14: hence two.
-struct Offsets {
-  char cookie[8];
-  uint64_t version;
-  uint64_t free_threaded;
-  struct {
-    uint64_t size, finalizing, interpreters_head;
-  } runtime;
-};
-struct Interpreter313 {
-  uint64_t size, id, next, threads_head, gc, modules, sys, builtins, gil, own_gil, gil_enabled, gil_locked,
-      gil_holder;
-};
-struct Interpreter314 {
-  uint64_t size, id, next, threads_head, threads_main, gc, modules, sys, builtins, gil, own_gil, gil_enabled,
-      gil_locked, gil_holder, code_generation, tlbc_generation;
-};
-struct Thread313 {
-  uint64_t size, previous, next, interpreter, frame, handle, native, chunk, status;
-};
-struct Frame313 {
-  uint64_t size, previous, code, instruction, locals, owner;
-};
-struct Frame314 {
-  uint64_t size, previous, code, instruction, locals, owner, stack, tlbc;
-};
-struct Code313 {
-  uint64_t size, file, name, qualified_name, lines, first_line, argument_count, local_names, local_kinds,
-      instructions;
-};
-struct Code314 {
-  uint64_t size, file, name, qualified_name, lines, first_line, argument_count, local_names, local_kinds,
-      instructions, tlbc;
-};
-struct Objects {
-  struct {
-    uint64_t size, type;
-  } object;
-  uint64_t type[4], tuple[3], list[3], dict[3], floating[2], integer[3];
-  struct {
-    uint64_t size, length, data;
-  } bytes;
-  struct {
-    uint64_t size, state, length, ascii_size;
-  } text;
-};
+const Row *row_of(uint32_t version) {
+  auto is_it = [=](const Row &row) { return row.at.version == version; };
+  const Row *row = std::find_if(std::begin(kTables), std::end(kTables), is_it);
+  return row != std::end(kTables) ? row : nullptr;
+}
 
-template <typename Interpreter, typename Frame, typename Code>
-bool take_published(const char *from, PythonLayout &at) {
-  Offsets head;
+// Replaces the offsets of a row by those that are published. False: nothing is, or not for this version.
+bool take_published(PythonRuntime &python, const PythonLayout &published) {
   struct {
-    Interpreter interpreter;
-    Thread313 thread;
-    Frame frame;
-    Code code;
-    Objects objects;
-  } its;
+    char cookie[8];
+    uint64_t version, free_threaded;
+  } head;
+  const auto *from = reinterpret_cast<const char *>(python.address);
   std::memcpy(&head, from, sizeof(head));
-  std::memcpy(&its, from + sizeof(head), sizeof(its));
-  const auto &[interpreter, thread, frame, code, objects] = its;
-  // What is published for another layout than ours does not hang together.
-  uint64_t runtime = head.runtime.size;
-  if (head.runtime.interpreters_head >= runtime || interpreter.threads_head >= interpreter.size ||
-      interpreter.gil >= interpreter.size || thread.native >= thread.size || frame.owner >= frame.size ||
-      frame.locals > frame.size || code.instructions > code.size + 8 ||
-      objects.bytes.data >= objects.bytes.size || objects.text.ascii_size >= objects.text.size ||
-      objects.object.type >= objects.object.size || frame.size > 512 || code.size > 4096) {
+  if (std::memcmp(head.cookie, "xdebugpy", 8) != 0 || head.version >> 16 != published.version) {
     return false;
   }
-  auto offset = [](uint64_t value) { return static_cast<uint32_t>(value); };
-  at.runtime_finalizing = offset(head.runtime.finalizing);
-  at.runtime_interpreters = offset(head.runtime.interpreters_head);
-  at.runtime_main = at.runtime_interpreters + sizeof(void *);
-  at.interpreter_gil = offset(interpreter.gil);
-  at.interpreter_id = offset(interpreter.id);
-  at.interpreter_next = offset(interpreter.next);
-  at.interpreter_threads = offset(interpreter.threads_head);
-  at.thread_next = offset(thread.next);
-  at.thread_interpreter = offset(thread.interpreter);
-  at.thread_handle = offset(thread.handle);
-  at.thread_native = offset(thread.native);
-  at.thread_chunk = offset(thread.chunk);
-  at.thread_top = at.thread_chunk + sizeof(void *);
-  at.thread_frame = offset(thread.frame);
-  at.frame_code = offset(frame.code);
-  at.frame_instruction = offset(frame.instruction);
-  at.frame_previous = offset(frame.previous);
-  at.frame_owner = offset(frame.owner);
-  at.frame_locals = offset(frame.locals);
-  at.code_name = offset(code.name);
-  at.code_qualified_name = offset(code.qualified_name);
-  at.code_file = offset(code.file);
-  at.code_first_line = offset(code.first_line);
-  at.code_lines = offset(code.lines);
-  at.code_instructions = offset(code.instructions);
-  at.object_type = offset(objects.object.type);
-  at.bytes_size = offset(objects.bytes.length);
-  at.bytes_data = offset(objects.bytes.data);
-  at.text_length = offset(objects.text.length);
-  at.text_state = offset(objects.text.state);
-  at.text_ascii = offset(objects.text.ascii_size);
-  at.text_compact = at.text_ascii + 2 * sizeof(void *);
+  python.free_threaded = head.free_threaded != 0;
+  uint32_t places[kFields], offsets[kFields];
+  std::memcpy(places, &published, sizeof(places));
+  std::memcpy(offsets, &python.at, sizeof(offsets));
+  for (size_t i = 1; i < kFields; ++i) {  // 0 is the version
+    uint64_t value = 0;
+    if (places[i] == kNoOffset) {
+      continue;
+    }
+    std::memcpy(&value, from + places[i], sizeof(value));
+    if (value >= kMostOffset) {
+      return false;
+    }
+    offsets[i] = static_cast<uint32_t>(value);
+  }
+  PythonLayout before = python.at;
+  std::memcpy(&python.at, offsets, sizeof(offsets));
+  // Unpublished neighbours of published fields.
+  python.at.runtime_initialized += python.at.runtime_finalizing - before.runtime_finalizing;
+  python.at.runtime_main += python.at.runtime_interpreters - before.runtime_interpreters;
+  python.at.thread_top += python.at.thread_chunk - before.thread_chunk;
   return true;
 }
 
-// 3.14 has not been run: it follows what was published for it.
-bool take_published(PythonRuntime &python, uint32_t minor) {
-  const auto *from = reinterpret_cast<const char *>(python.address);
-  if (std::memcmp(from, "xdebugpy", 8) != 0) {
+// What is known of a version. Threads of a free-threaded build change their frames without a lock, and code is theirs alone.
+bool take_layout(PythonRuntime &python, uint32_t version) {
+  const Row *row = row_of(version);
+  if (row == nullptr) {
     return false;
   }
-  Offsets head;
-  std::memcpy(&head, from, sizeof(head));
-  python.free_threaded = head.free_threaded != 0;
-  if (python.free_threaded) {
-    return false;  // threads change their frames without a lock, and code is theirs alone
+  python.at = row->at;
+  if (row->published.version == 0) {
+    return true;
   }
-  python.at = *python_layout(0x030d);
-  python.at.version = 0x0300 | minor;
-  return minor == 13 ? take_published<Interpreter313, Frame313, Code313>(from, python.at)
-                     : take_published<Interpreter314, Frame314, Code314>(from, python.at);
+  return take_published(python, row->published) && !python.free_threaded;
 }
 
 // Of a library that was loaded for itself alone, as some programs load libpython.
@@ -192,13 +131,7 @@ bool look(PythonRuntime &python) {
   }
   std::snprintf(python.version, sizeof(python.version), "%u.%u.%u", major & 0xff, minor & 0xff, micro & 0xff);
   bool complete = major == 3 && python.code_type != 0 && python.text_type != 0 && python.bytes_type != 0;
-  if (complete && minor < 13) {
-    const PythonLayout *row = python_layout(0x0300 | minor);
-    python.is_known = row != nullptr;
-    python.at = row != nullptr ? *row : PythonLayout{};
-  } else if (complete && minor <= 14) {
-    python.is_known = take_published(python, minor);
-  }
+  python.is_known = complete && take_layout(python, 0x0300 | (minor & 0xff));
   return true;
 }
 
@@ -207,15 +140,6 @@ std::atomic<uint32_t> g_search{none};
 PythonRuntime g_python;  // written once
 
 }  // namespace
-
-const PythonLayout *python_layout(uint32_t version) {
-  for (const PythonLayout &row : kTables) {
-    if (row.version == version) {
-      return &row;
-    }
-  }
-  return nullptr;
-}
 
 const PythonRuntime *find_python() {
   uint32_t before = g_search.load(std::memory_order_acquire);

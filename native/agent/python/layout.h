@@ -7,7 +7,7 @@ namespace warplens::agent {
 
 inline constexpr uint32_t kNoOffset = 0xffffffff;  // that version has no such field
 
-// Offsets in bytes. Of 3.10 to 3.12 from the tables; from 3.13 on the interpreter tells most of them itself.
+// Offsets in bytes, each 4 bytes. Of 3.10 to 3.12 from the tables; from 3.13 on the interpreter publishes most of them itself.
 struct PythonLayout {
   uint32_t version = 0;  // 0x030b: 3.11
   uint32_t runtime_initialized = kNoOffset;
@@ -53,6 +53,7 @@ struct PythonLayout {
   uint32_t bytes_data = kNoOffset;
   uint32_t text_length = kNoOffset;
   uint32_t text_state = kNoOffset;
+  uint32_t text_kind = kNoOffset;     // not an offset: the bit of the state where the kind begins
   uint32_t text_ascii = kNoOffset;    // where an ASCII text begins
   uint32_t text_compact = kNoOffset;  // where any other begins
 };
@@ -78,8 +79,5 @@ const PythonRuntime *known_python();
 
 //! [FORK] In a child: another thread may have been looking.
 void renew_python();
-
-//! The row of a minor version (0x030b: 3.11), or null.
-const PythonLayout *python_layout(uint32_t version);
 
 }  // namespace warplens::agent

@@ -39,9 +39,9 @@ struct Kind {
   bool is_ascii;
 };
 
-// interned, then kind:3, compact:1, ascii:1. `interned` had 2 bits up to 3.13, and has 16 since.
-Kind kind_of(uint32_t state, uint32_t version) {
-  uint32_t bits = state >> (version <= 0x030d ? 2 : 16);
+// interned, then kind:3, compact:1, ascii:1.
+Kind kind_of(uint32_t state, uint32_t first_bit) {
+  uint32_t bits = state >> first_bit;
   uint32_t size = bits & 7;
   bool is_compact = (bits & 8) != 0;
   bool is_ascii = (bits & 16) != 0;
@@ -64,7 +64,7 @@ bool read_text(const PythonRuntime &python, uintptr_t address, std::string &text
   if (address % 8 != 0 || copy_pieces(pieces, 3) != 3 || type != python.text_type || length < 0) {
     return false;
   }
-  Kind kind = kind_of(state, at.version);
+  Kind kind = kind_of(state, at.text_kind);
   if (kind.size == 0) {
     return false;
   }
