@@ -187,7 +187,8 @@ def test_what_the_kernel_hides_is_not_recorded(mode: str, target: Target, tmp_pa
         told = {row["code"] for row in report.table("diagnostics").to_pylist()}
         assert told & {"kernel-frames-hidden", "kernel-hidden"}
         if "kernel-hidden" not in told:  # then its time counts for who called it
-            assert any("read" in name for stack in stacks(report) for name in stack) or (mode == "none" and rows)
+            # Without unwind tables, a C library whose system calls are in a function of their own hides its caller.
+            assert any("read" in name for stack in stacks(report) for name in stack) or (mode != "auto" and rows)
 
 
 @needs_perf

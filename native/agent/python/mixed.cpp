@@ -2,12 +2,48 @@
 #include "mixed.h"
 
 #include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "agent/unwind/frame_tables.h"
 
 namespace warplens::agent {
 namespace {
 
 constexpr char kEval[] = "_PyEval_EvalFrameDefault";
 constexpr char kColdEval[] = "_PyEval_EvalFrameDefault.cold";
+
+constexpr size_t kMostJumps = 256 << 10;  // bytes of a function that are looked at for jumps
+
+// The other piece of a function that the compiler split, where no symbol says: jumps lead into the middle of it. Jumps that leave a
+// function otherwise lead to where another one begins. On x86-64; elsewhere nothing is found.
+CodePiece other_piece(const ElfImage &image, const ElfImage::Symbol &function) {
+  constexpr uint8_t kJump = 0xe9, kTwoBytes = 0x0f, kConditional = 0x80;
+  CodePiece best;
+#ifdef __x86_64__
+  std::vector<uint8_t> bytes(std::min<size_t>(function.size, kMostJumps));
+  if (!image.read(function.address, bytes.data(), bytes.size())) {
+    return best;
+  }
+  size_t most = 0;
+  std::map<uint64_t, size_t> votes;  // of bytes that are no jump few fit, each to another place
+  for (size_t i = 1; i + 5 <= bytes.size(); ++i) {
+    bool jumps = bytes[i] == kJump || (bytes[i - 1] == kTwoBytes && (bytes[i] & 0xf0) == kConditional);
+    int32_t distance = 0;
+    std::memcpy(&distance, &bytes[i + 1], sizeof(distance));
+    uint64_t target = function.address + i + 5 + static_cast<uint64_t>(int64_t{distance});
+    if (!jumps || target - function.address < function.size) {
+      continue;
+    }
+    CodePiece piece = find_piece(image, target);
+    if (piece.size != 0 && piece.begin != target && ++votes[piece.begin] > most) {
+      most = votes[piece.begin];
+      best = piece;
+    }
+  }
+#endif
+  return best;
+}
 
 // The frames of Python, outermost first, cut where C code entered the evaluation loop anew.
 class Entries {
@@ -99,6 +135,10 @@ bool find_eval_code(const PythonRuntime &python, const MappingView &mappings, Ev
     return false;
   }
   ElfImage::Symbol cold = image->find(kColdEval);
+  if (cold.size == 0) {  // of a file without local symbols
+    CodePiece piece = other_piece(*image, eval);
+    cold = {piece.begin, piece.size};
+  }
   code->begin = eval.address + nearest->bias;
   code->end = code->begin + eval.size;
   code->cold_begin = cold.address + nearest->bias;

@@ -412,33 +412,53 @@ uint64_t search(const ElfImage &image, uint64_t pc) {
   return found ? image.tables() + static_cast<uint64_t>(int64_t{best.entry}) : 0;
 }
 
-}  // namespace
-
-bool find_row(const ElfImage &image, uint64_t pc, RowDraft *draft) {
-  uint64_t at = image.tables() != 0 ? search(image, pc) : 0;
+// An FDE with its CIE, and what it describes.
+struct Description {
   Entry entry;
-  if (at == 0 || !read_entry(image, at, &entry)) {
-    return false;
-  }
-  Cursor cursor = entry.cursor();
-  auto back = cursor.take<uint32_t>();
   Common common;
-  if (back == 0 || !parse_common(image, entry.address - back, &common)) {
+  CodePiece piece;
+  size_t program = 0;  // where its instructions begin in `entry`, after what it says of the piece
+};
+
+bool describe(const ElfImage &image, uint64_t pc, Description *of) {
+  uint64_t at = image.tables() != 0 ? search(image, pc) : 0;
+  if (at == 0 || !read_entry(image, at, &of->entry)) {
     return false;
   }
-  auto here = [&] { return entry.address + static_cast<uint64_t>(cursor.at() - entry.bytes.data()); };
-  uint64_t begin = take_pointer(cursor, common.encoding, here(), image.tables());
-  uint64_t range = take_pointer(cursor, common.encoding & kFormat, here(), 0);
-  if (!cursor.ok() || pc - begin >= range) {
+  Cursor cursor = of->entry.cursor();
+  auto back = cursor.take<uint32_t>();
+  if (back == 0 || !parse_common(image, of->entry.address - back, &of->common)) {
     return false;
   }
-  if (common.augmented) {
+  auto done = [&] { return static_cast<size_t>(cursor.at() - of->entry.bytes.data()); };
+  of->piece.begin = take_pointer(cursor, of->common.encoding, of->entry.address + done(), image.tables());
+  of->piece.size = take_pointer(cursor, of->common.encoding & kFormat, of->entry.address + done(), 0);
+  if (of->common.augmented) {
     cursor.skip(cursor.uleb());
   }
+  of->program = done();
+  return cursor.ok() && pc - of->piece.begin < of->piece.size;
+}
+
+}  // namespace
+
+CodePiece find_piece(const ElfImage &image, uint64_t pc) {
+  Description of;
+  return describe(image, pc, &of) ? of.piece : CodePiece{};
+}
+
+bool find_row(const ElfImage &image, uint64_t pc, RowDraft *draft) {
+  Description of;
+  if (!describe(image, pc, &of)) {
+    return false;
+  }
+  const auto &[entry, common, piece, program_at] = of;
+  Cursor cursor = entry.cursor();
+  cursor.skip(program_at);
   draft->row.cfa_register = kRegisters;
   draft->row.return_column = static_cast<uint8_t>(common.return_column);
   draft->row.signal = common.signal;
-  Program program(common, begin, image.tables(), draft);
+  Program program(common, piece.begin, image.tables(), draft);
   Cursor first = common.entry.cursor();
   first.skip(common.program);
   if (!program.run(first, common.entry.address, common.entry.bytes.data(), ~uint64_t{0})) {
