@@ -34,7 +34,8 @@ bool is_python_running(const PythonRuntime &python) {
   int initialized = 0;
   uintptr_t finalizing = 0;
   return python.is_known && copy_memory(finalizing, python.address + python.at.runtime_finalizing) &&
-         copy_memory(initialized, python.address + python.at.runtime_initialized) && initialized == 1 && finalizing == 0;
+         copy_memory(initialized, python.address + python.at.runtime_initialized) && initialized == 1 &&
+         finalizing == 0;
 }
 
 uint32_t python_interpreters(const PythonRuntime &python, PythonInterpreter *interpreters, uint32_t most) {

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from warplens.capture.filesystems import filesystem_of, is_slow
 from warplens.errors import CaptureError
 from warplens.handover.wording import COMMAND_LINE, Wording
 
-# Only filesystems whose pages are this node's own; overlay refuses a remote upper layer by itself.
-LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "overlay"})
 ENOUGH = 8 << 20
 
 
@@ -26,39 +25,6 @@ class SpoolDirectory:
     warning: str | None = None
 
 
-def filesystem_of(path: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> str:
-    """Return the type of the filesystem that holds `path` (or its first existing parent), e.g. `ext4`."""
-    path = Path(os.path.realpath(path))
-    while not path.exists() and path != path.parent:
-        path = path.parent
-    try:
-        device = path.stat().st_dev
-        with mountinfo.open(encoding="utf-8", errors="surrogateescape") as file:
-            lines = file.read().splitlines()
-    except OSError:
-        return "unknown"
-    best, found, same_device = -1, "unknown", False
-    for line in lines:
-        fields, _, rest = line.partition(" - ")
-        parts = fields.split()
-        if len(parts) < 5 or not rest:
-            continue
-        point = _unescape(parts[4])
-        if point != "/" and str(path) != point and not str(path).startswith(point + "/"):
-            continue
-        # the longest mount point wins, of several mounts on one point the one whose device the path has, else the last
-        same = parts[2] == f"{os.major(device)}:{os.minor(device)}"
-        if len(point) > best or (len(point) == best and (same or not same_device)):
-            best, found, same_device = len(point), rest.split()[0], same
-    return found
-
-
-def _unescape(text: str) -> str:
-    for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        text = text.replace(code, char)
-    return text
-
-
 def choose_spool(
     report: Path,
     name: str,
@@ -69,7 +35,7 @@ def choose_spool(
 ) -> SpoolDirectory:
     """Create and return the spool directory of the recording `name`; CaptureError where nothing can be written.
 
-    `explicit` is taken as it is. Else it lies in `report` where the filesystem there is local, else under `$TMPDIR`,
+    `explicit` is taken as it is. Else it lies in `report` unless the filesystem there is known to be slow, else under `$TMPDIR`,
     else in the usual temporary directories.
     """
     if explicit is not None:
@@ -89,7 +55,7 @@ def choose_spool(
     for parent, beside in _candidates(report, environment):
         path = parent / name if beside else parent / f"warplens-{name}"
         filesystem = filesystem_of(path)
-        if filesystem not in LOCAL:
+        if is_slow(filesystem):
             failures.append(f"  {parent}: {filesystem} is not a disk of this node")
             if beside or fallback is not None:
                 continue
@@ -139,7 +105,7 @@ def _create(path: Path) -> None:
 
 
 def _warning(path: Path, filesystem: str) -> str | None:
-    if filesystem not in LOCAL:
+    if is_slow(filesystem):
         return f"the spool is on {filesystem}, which may slow the program down or lose records"
     stat = os.statvfs(path)
     free = stat.f_bavail * stat.f_frsize

@@ -7,46 +7,8 @@ from pathlib import Path
 import pytest
 
 from warplens.capture import spool_dir
-from warplens.capture.spool_dir import choose_spool, filesystem_of
+from warplens.capture.spool_dir import choose_spool
 from warplens.errors import CaptureError
-
-MOUNTS = """\
-22 1 8:1 / / rw - ext4 /dev/sda1 rw
-23 22 0:30 / /home rw - nfs4 server:/home rw
-24 22 0:31 / /home/me/fast\\040disk rw,noatime shared:1 - xfs /dev/sdb rw
-25 22 0:32 / /over rw - overlay overlay rw
-26 22 0:33 / /over rw - tmpfs tmpfs rw
-broken line
-"""
-
-
-@pytest.fixture
-def mounts(tmp_path: Path) -> Path:
-    path = tmp_path / "mountinfo"
-    path.write_text(MOUNTS)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("path", "filesystem"),
-    [
-        ("/nowhere/at/all", "ext4"),
-        ("/homes", "ext4"),
-        ("/home/me/run", "nfs4"),
-        ("/home/me/fast disk/run", "xfs"),
-        ("/over/x", "tmpfs"),
-    ],
-)
-def test_the_innermost_mount_counts(mounts: Path, path: str, filesystem: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # none of these exists here: look at them as they are written
-    monkeypatch.setattr(Path, "exists", lambda self: True)
-    root = Path("/").stat()
-    monkeypatch.setattr(Path, "stat", lambda self: root)
-    assert filesystem_of(Path(path), mounts) == filesystem
-
-
-def test_an_unreadable_mount_table_is_unknown(tmp_path: Path) -> None:
-    assert filesystem_of(tmp_path, tmp_path / "missing") == "unknown"
 
 
 def test_beside_the_report_where_that_is_local(tmp_path: Path) -> None:
@@ -77,6 +39,12 @@ def test_no_local_disk_at_all_is_a_warning(tmp_path: Path, monkeypatch: pytest.M
     assert chosen.path == tmp_path / "b" / "warplens-h-1-2"
     assert chosen.warning is not None
     assert "nfs4" in chosen.warning
+
+
+def test_a_filesystem_that_nobody_knows_is_taken_without_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool_dir, "filesystem_of", lambda path: "unknown")
+    chosen = choose_spool(tmp_path / "r.warplens", "h-1-2")
+    assert (chosen.beside, chosen.warning) == (True, None)
 
 
 def test_a_nearly_full_disk_makes_way_for_one_with_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

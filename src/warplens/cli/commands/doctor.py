@@ -17,7 +17,7 @@ import click
 
 from warplens._version import __version__
 from warplens.capture.agent import Agent, load_agent
-from warplens.capture.spool_dir import LOCAL, filesystem_of
+from warplens.capture.filesystems import filesystem_of, is_slow
 from warplens.cli import packages
 from warplens.cli.cpu_checks import cpu_findings
 from warplens.cli.gpu_checks import gpu_findings
@@ -112,9 +112,9 @@ def _cost(agent: Agent) -> Check:
 
 def _spool() -> Check:
     here = filesystem_of(Path.cwd())
-    if here in LOCAL:
-        return Check("spool", "ok", f"beside the report: {here} is local")
+    if not is_slow(here):
+        return Check("spool", "ok", f"beside the report, on {here}")
     there = filesystem_of(Path(tempfile.gettempdir()))
-    state = "ok" if there in LOCAL else "note"
+    slow = is_slow(there)
     text = f"under {tempfile.gettempdir()} ({there}), because {here} here is not a disk of this node"
-    return Check("spool", state, text if there in LOCAL else text + "\nname a local directory with --spool-dir")
+    return Check("spool", "note", text + "\nname a local directory with --spool-dir") if slow else Check("spool", "ok", text)
