@@ -7,6 +7,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/random.h>
@@ -99,6 +100,29 @@ char __libc_single_threaded = 0;
 #if __GLIBC_PREREQ(2, 30)
 pid_t gettid(void) {
   return (pid_t)syscall(SYS_gettid);
+}
+#endif
+
+#if __GLIBC_PREREQ(2, 38) /* C23's names of functions that read numbers; only binary ones are new */
+#define PLAIN(result, name, parameters, arguments)               \
+  extern result warplens_plain_##name parameters __asm__(#name); \
+  result __isoc23_##name parameters;                             \
+  result __isoc23_##name parameters {                            \
+    return warplens_plain_##name arguments;                      \
+  }
+PLAIN(long, strtol, (const char *text, char **end, int base), (text, end, base))
+PLAIN(unsigned long, strtoul, (const char *text, char **end, int base), (text, end, base))
+PLAIN(long long, strtoll, (const char *text, char **end, int base), (text, end, base))
+PLAIN(unsigned long long, strtoull, (const char *text, char **end, int base), (text, end, base))
+
+extern int warplens_vsscanf(const char *text, const char *form, va_list to) __asm__("__isoc99_vsscanf");
+int __isoc23_sscanf(const char *text, const char *form, ...);
+int __isoc23_sscanf(const char *text, const char *form, ...) {
+  va_list to;
+  va_start(to, form);
+  int count = warplens_vsscanf(text, form, to);
+  va_end(to);
+  return count;
 }
 #endif
 

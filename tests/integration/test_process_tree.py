@@ -78,8 +78,9 @@ def test_an_exec_that_fails_is_taken_back(tmp_path: Path, target: Target) -> Non
 def test_the_c_librarys_own_shells(tmp_path: Path, target: Target) -> None:
     went = followed(tmp_path, target("tree"), "shells")
     assert same(went, alone(tmp_path, target("tree"), "shells"))
-    assert [note.texts[1:] for note in went.started("sh")] == [
-        ("sh", "-c", f"{word}exit {code}") for word, code in (("", 3), ("cat; ", 4), ("", 5))
+    # Newer C libraries pass "--" before the command.
+    assert [[text for text in note.texts[1:] if text != "--"] for note in went.started("sh")] == [
+        ["sh", "-c", f"{word}exit {code}"] for word, code in (("", 3), ("cat; ", 4), ("", 5))
     ]
     assert len(went.started("cat")) == 1
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,20 +51,22 @@ QUERIES: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Report, sqlite3.Connection]]:
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], tuple[Report, sqlite3.Connection]]]:
     """Return an export as a report and as it is."""
+    stack = ExitStack()
 
     @cache
     def opened(name: str) -> tuple[Report, sqlite3.Connection]:
         report = tmp_path_factory.mktemp("real") / "run.warplens"
         import_file(FOLDER / name, report)
         with closing(sqlite3.connect(f"file:{FOLDER / name}?mode=ro&immutable=1", uri=True)) as source:
-            original = sqlite3.connect(":memory:")
+            original = stack.enter_context(closing(sqlite3.connect(":memory:")))
             source.backup(original)
         original.execute("CREATE INDEX called ON CUPTI_ACTIVITY_KIND_RUNTIME (correlationId)")
-        return open_report(report), original
+        return stack.enter_context(open_report(report)), original
 
-    return opened
+    with stack:
+        yield opened
 
 
 def there(original: sqlite3.Connection, table: str) -> bool:

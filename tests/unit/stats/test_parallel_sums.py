@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import statistics
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -80,8 +81,10 @@ class Both:
 
 
 @pytest.fixture(scope="module", params=[1, 2])
-def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
-    return Both(tmp_path_factory.mktemp("export"), request.param)
+def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    found = Both(tmp_path_factory.mktemp("export"), request.param)
+    with found.report, closing(found.original):
+        yield found
 
 
 def compare(rows: list[Row], keys: list[str], pairs: list[tuple[Any, ...]], *, total: str, count: str, unit: str) -> None:

@@ -8,7 +8,7 @@ import re
 import sqlite3
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -122,7 +122,7 @@ class Both:
 
 
 @pytest.fixture(scope="module", params=[*MADE_UP, *REAL])
-def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
+def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     folder = tmp_path_factory.mktemp("export")
     report, file = folder / "run.warplens", FOLDER / request.param
     if request.param in MADE_UP:
@@ -131,8 +131,9 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     with closing(sqlite3.connect(f"file:{file}?mode=ro&immutable=1", uri=True)) as source:
         original = sqlite3.connect(":memory:")
         source.backup(original)
-    original.execute("CREATE INDEX thread_time ON CUPTI_ACTIVITY_KIND_RUNTIME (globalTid, start)")
-    return Both(open_report(report), original)
+    with closing(original), open_report(report) as opened:
+        original.execute("CREATE INDEX thread_time ON CUPTI_ACTIVITY_KIND_RUNTIME (globalTid, start)")
+        yield Both(opened, original)
 
 
 def block(values: Iterable[int], scale: float = 1) -> tuple[Any, ...]:
