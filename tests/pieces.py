@@ -140,7 +140,7 @@ def _zensical() -> str | None:
 
 def _other_python() -> str | None:
     found = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"], capture_output=True, text=True, check=True)
-    return None if found.stdout.strip() else "no other CPython 3.10-3.14 was found on this machine"
+    return None if found.stdout.strip() else "no other CPython 3.10-3.15 was found on this machine"
 
 
 def _native() -> str | None:

@@ -1,4 +1,4 @@
-"""Lists the CPythons 3.10-3.14 of this machine, one a line: version and path. `--others` leaves out the running version."""
+"""Lists the CPythons 3.10-3.15 of this machine, one a line: version and path. `--others` leaves out the running version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-SUPPORTED = tuple((3, minor) for minor in range(10, 15))
+SUPPORTED = tuple((3, minor) for minor in range(10, 16))
 _ASK = (
     "import json, platform, sys; print(json.dumps([platform.python_implementation(), sys.version_info[:2], sys.base_prefix, sys.prefix]))"
 )

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "agent/attached.h"
+#include "agent/python/layout.h"
 #include "agent/session.h"
 #include "spool/process_log.h"
 #include "spool/schema.h"
@@ -38,7 +39,12 @@ double time_pairs(ThreadLog &log, uint32_t pairs) {
 extern "C" {
 
 WARPLENS_EXPORT uint32_t warplens_abi_version(void) {
-  return 5;
+  return 6;
+}
+
+WARPLENS_EXPORT int warplens_python_known(void) {
+  const agent::PythonRuntime *python = agent::find_python();
+  return python == nullptr ? -1 : python->is_known ? 1 : 0;
 }
 
 WARPLENS_EXPORT uint32_t warplens_clock_sample(uint64_t out[3]) {

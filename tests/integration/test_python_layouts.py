@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.conftest import Target
+from tests.launching import warplens
 from tests.native_build import NATIVE
 from tests.python_running import interpreters, version_of
+from warplens.capture.agent import Agent
+from warplens.cli.commands.doctor import command
+from warplens.query import open as open_report
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = NATIVE / "agent" / "python" / "layout_tables.inc"
@@ -20,16 +25,45 @@ pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(300)]
 
 @each_python
 def test_the_tables_are_those_of_the_headers(python: str) -> None:
-    if version_of(python) > (3, 13):
-        pytest.skip("it tells its offsets itself")
     done = subprocess.run(
         [sys.executable, ROOT / "tools" / "python_offsets.py", "--print", python], capture_output=True, text=True, check=False
     )
     if "CalledProcessError" in done.stderr:
         pytest.skip("its headers are not here")
     assert (done.returncode, done.stderr) == (0, "")
-    rows = TABLES.read_text(encoding="utf-8").split("    {.version")
-    assert done.stdout.removeprefix("    {.version").rstrip(",\n") in [row.partition("// clang")[0].rstrip(",\n") for row in rows]
+    assert done.stdout in TABLES.read_text(encoding="utf-8")
+
+
+@pytest.mark.require("native")
+@pytest.mark.parametrize(
+    "words",
+    [("-DVERSION=0x031000f0",), ("-DVERSION=0x030f00f0", '-DCOOKIE="debugger"'), ("-DVERSION=0x030e00f0",)],
+    ids=["a version to come", "nothing published", "published nonsense"],
+)
+def test_a_python_that_is_not_known_is_recorded_without_its_stacks(words: tuple[str, ...], target: Target, tmp_path: Path) -> None:
+    program = target("future_python", "-rdynamic", *words)
+    done = warplens("profile", "-o", "x", "-t", "python,gil", "--python-sampling=true", "-s", "process-tree", program, cwd=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "done")
+    with open_report(tmp_path / "x.warplens") as report:
+        told = [row for row in report.table("diagnostics").to_pylist() if row["code"].startswith("python")]
+        assert [row["code"] for row in told] == ["python-unknown"]
+        assert report.table("samples").num_rows > 0
+
+
+@pytest.mark.require("native")
+def test_doctor_says_that_a_python_is_not_known(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Agent, "knows_python", lambda self: False)
+    with pytest.raises(SystemExit):
+        command.main(["-f", "json"])
+    checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert (checks["python"]["state"], "Python 3." in checks["python"]["text"]) == ("note", True)
+
+
+@pytest.mark.require("native")
+def test_doctor_is_silent_of_a_python_that_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["-f", "json"])
+    assert "python" not in [check["name"] for check in json.loads(capsys.readouterr().out)["checks"]]
 
 
 # Each code object of some modules: first line, table, and what the interpreter says of it.

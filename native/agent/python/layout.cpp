@@ -33,6 +33,17 @@ const Row *row_of(uint32_t version) {
   return row != std::end(kTables) ? row : nullptr;
 }
 
+// The order in which the interpreter has kept its fields since 3.13. What is nonsense will not be in it.
+bool hangs_together(const PythonLayout &at) {
+  return at.runtime_finalizing < at.runtime_interpreters && at.thread_next < at.thread_interpreter &&
+         at.thread_interpreter < at.thread_frame && at.thread_frame < at.thread_native &&
+         at.thread_native < at.thread_chunk && at.frame_code < at.frame_previous &&
+         at.frame_previous < at.frame_instruction && at.frame_instruction < at.frame_owner &&
+         at.frame_owner < at.frame_locals && at.code_first_line < at.code_file &&
+         at.code_file < at.code_lines && at.code_lines < at.code_instructions && at.object_type != 0 &&
+         at.bytes_size < at.bytes_data && at.text_length < at.text_state && at.text_state < at.text_ascii;
+}
+
 // Replaces the offsets of a row by those that are published. False: nothing is, or not for this version.
 bool take_published(PythonRuntime &python, const PythonLayout &published) {
   struct {
@@ -61,6 +72,9 @@ bool take_published(PythonRuntime &python, const PythonLayout &published) {
   }
   PythonLayout before = python.at;
   std::memcpy(&python.at, offsets, sizeof(offsets));
+  if (!hangs_together(python.at)) {
+    return false;
+  }
   // Unpublished neighbours of published fields.
   python.at.runtime_initialized += python.at.runtime_finalizing - before.runtime_finalizing;
   python.at.runtime_main += python.at.runtime_interpreters - before.runtime_interpreters;

@@ -83,6 +83,10 @@ int warplens_profiler_stop(void);
  * speaks against preloading our stub. */
 int warplens_examine_program(const char *path);
 
+/* Says whether the layout of the CPython in this process is known, so that its stacks and its GIL can be recorded: 1 = it is, 0 = it
+ * is not, or it is free-threaded, -1 = there is no CPython. */
+int warplens_python_known(void);
+
 /* Records `pairs` push/pop ranges into a scratch spool in `directory` (removed again) and returns the cost of one pair
  * in ns, or a negative errno. */
 double warplens_pair_cost(const char *directory, uint32_t pairs);

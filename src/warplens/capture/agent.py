@@ -10,7 +10,7 @@ from pathlib import Path
 from warplens.capture.announce import AGENT
 from warplens.errors import CaptureError
 
-ABI_VERSION = 5
+ABI_VERSION = 6
 CLOCK_KINDS = ("monotonic", "tsc", "cntvct")
 
 
@@ -131,6 +131,8 @@ class Agent:
         self._pair_cost = library.warplens_pair_cost
         self._pair_cost.argtypes = (ctypes.c_char_p, ctypes.c_uint32)
         self._pair_cost.restype = ctypes.c_double
+        self._python_known = library.warplens_python_known
+        self._python_known.restype = ctypes.c_int
         self._start = library.warplens_start
         self._start.argtypes = (ctypes.c_char_p,)
         self._start.restype = ctypes.c_int
@@ -150,6 +152,10 @@ class Agent:
         kind = self._clock_sample(out)
         name = CLOCK_KINDS[kind] if kind < len(CLOCK_KINDS) else f"clock {kind}"
         return ClockSample(name, out[0], out[1], out[2])
+
+    def knows_python(self) -> bool:
+        """Say whether Python stacks and the GIL of this interpreter can be recorded."""
+        return bool(self._python_known() == 1)
 
     def create_control(self, path: Path, early: ClockSample, capture: CaptureSettings | None = None) -> None:
         """Create the control file at `path`, with clock constants measured from `early` to now; OSError if it cannot be.

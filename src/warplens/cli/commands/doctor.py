@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
+import sysconfig
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -71,6 +72,9 @@ def _checks() -> Iterator[Check]:
         yield Check("agent", "ok", str(agent.path))
         yield _clock(agent)
         yield _cost(agent)
+        if not agent.knows_python():
+            text = f"the layout of {_python()} is not known: its programs are recorded without Python stacks and the GIL"
+            yield Check("python", "note", text)
     yield _spool()
     if missing := packages.missing():
         text = f"{', '.join(missing)} missing: recordings must be finished on another machine"
@@ -79,6 +83,11 @@ def _checks() -> Iterator[Check]:
         yield Check("desk", "ok", "reports can be finished and read here")
     for name, state, text in chain(cpu_findings(), gpu_findings()):
         yield Check(name, state, text)
+
+
+def _python() -> str:
+    free = sysconfig.get_config_var("Py_GIL_DISABLED")
+    return f"{'free-threaded ' if free else ''}Python {platform.python_version()}"
 
 
 def _clock(agent: Agent) -> Check:
