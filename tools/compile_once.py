@@ -53,8 +53,12 @@ class Compilation:
         left = iter(words[1:])
         for word in left:
             if (kind := next((kind for kind in PLACES if word.startswith(kind)), None)) is not None:
-                self.places.append(word[len(kind) :] or next(left))
+                place = word[len(kind) :] or next(left)
+                self.places.append(place)
                 self.rest.append(kind)
+                # Headers of the system are kept under their whole path, so that the folder tells which of two of one name was read.
+                if f"{os.path.abspath(place)}/".startswith(SYSTEM):
+                    self.rest.append(os.path.abspath(place))
             elif word == "-o":
                 self.out = next(left)
             elif word == "-MF":

@@ -90,6 +90,21 @@ def test_what_differs_is_compiled(compile_in: Compile, calls: Path) -> None:
     assert len(calls.read_text().splitlines()) == 5
 
 
+def test_headers_of_the_system_are_told_apart_by_their_folder(compile_in: Compile, tmp_path: Path) -> None:
+    """As Python.h of two versions is: the same name, in two folders below /usr/."""
+    tool = tmp_path / "tools" / "compile_once.py"
+    tool.write_text(TOOL.read_text().replace('SYSTEM = "/usr/"', f'SYSTEM = "{tmp_path}/system/"'))
+    made = []
+    for version in (1, 2, 1):
+        folder = tmp_path / "system" / f"python{version}"
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / "version.h").exists():
+            (folder / "version.h").write_text(f'static const char *version = "this is version {version}";\n')
+        compile_in("one", "-isystem", str(folder), header="#include <version.h>\nconst char *f_version(void) { return version; }")
+        made.append((tmp_path / "one" / "part.o").read_bytes())
+    assert [b"version 1" in made[0], b"version 2" in made[1], b"version 1" in made[2]] == [True] * 3
+
+
 def test_errors_and_warnings_are_those_of_the_compiler(compile_in: Compile, calls: Path) -> None:
     for _ in range(2):
         assert "#warning" in compile_in("one", header="#warning careful").stderr
