@@ -27,7 +27,7 @@ def _array(item: pa.Field, table: int, events: Events, rows: int, strings: Strin
     if name in _FLAGS:
         return pa.Array.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(events.column(table, name, np.uint8))])
     kind = item.type.index_type if pa.types.is_dictionary(item.type) else item.type
-    values = pa.py_buffer(events.column(table, name, kind.to_pandas_dtype()))
+    values = pa.py_buffer(events.column(table, name, schema.numpy_type(kind)))
     source = "category" if name == "category_id" else name
     valid = pa.py_buffer(events.column(table, f"{source}?", np.uint8)) if item.nullable and name != "id" else None
     array = pa.Array.from_buffers(kind, rows, [valid, values])

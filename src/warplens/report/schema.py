@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from warplens.model.tables import TABLES, Column, Table
@@ -28,6 +29,11 @@ def field(column: Column) -> pa.Field:
     """Return the Arrow field of one column; its description and unit travel as metadata."""
     metadata = {"description": column.text, "unit": column.unit, **({"spread": "true"} if column.spread else {})}
     return pa.field(column.name, _TYPES[column.type], nullable=column.nullable, metadata=metadata)
+
+
+def numpy_type(kind: pa.DataType) -> np.dtype[Any]:
+    """Return the NumPy type of the model's numbers. `to_pandas_dtype` of pyarrow 25, the last for Python 3.10, fails without pandas."""
+    return np.dtype(str(kind))  # names of numbers are those of NumPy: int16, uint64, double
 
 
 @cache

@@ -110,6 +110,8 @@ def _fitting(values: Any, column: TableColumn, size: int) -> Any:
 
 
 def _narrowed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    from warplens.report.schema import numpy_type
+
     there: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
-    numbers = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False).astype(wanted.to_pandas_dtype())
+    numbers = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False).astype(numpy_type(wanted))
     return pa.array(numbers, wanted, mask=~there)
