@@ -199,6 +199,8 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "duckdb": _module("duckdb"),
     "hypothesis": _module("hypothesis"),
     "lint-imports": _module("importlinter"),
+    "readme-renderer": _module("readme_renderer"),
+    "twine": _module("twine"),
     "gcc": _program("gcc", "cc"),
     "g++": _program("g++", "clang++"),
     "binutils": _program("readelf"),

@@ -98,7 +98,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert "_lib/include/warplens.cuh" in headers
     assert {"py.typed", "nvtx/_binding.pyi", "intrakernel/examples/tiles.cu", *libraries, *headers} <= package
     assert any(re.fullmatch(r"nvtx/_binding\..*\.so", name) for name in package)
-    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert {name.rpartition("/")[2] for name in names if "/licenses/" in name} == {"LICENSE", "LICENSE-THIRD-PARTY"}
     assert not {name for name in package - headers if re.search(r"(^|/)tests?(/|_)|\.(cpp|h|a|o)$", name)}
 
 
