@@ -15,7 +15,7 @@ WERROR ?= OFF
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 4
 
-.PHONY: help demo looks ready test test-all check torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check site bench gpu wheels clean
+.PHONY: help demo looks ready test test-all check torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check site bench gpu wheels release-check clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -112,8 +112,11 @@ bench: native ## measure, write docs/performance.md; fails when a budget is miss
 gpu: ## what needs a CUDA device, with this machine's own Python packages and no network (ARGS=--list, WHEELS=folder for more)
 	@"$(PYTHON)" tools/gpu.py --wheels "$(WHEELS)" $(ARGS)
 
-wheels: $(STAMP) ## sdist and wheel into dist/, checked and installed once
-	@$(PY) tools/wheels.py
+wheels: $(STAMP) ## sdist and wheels into dist/, tried (ARGS="--headers 3.14=FOLDER" adds a Python)
+	@$(PY) tools/wheels.py $(ARGS)
+
+release-check: $(STAMP) ## what keeps dist/ from being a release, offline (docs/dev/releasing.md)
+	@$(PY) tools/release_check.py
 
 clean: ## remove what was built (not .venv)
 	rm -rf build dist site src/warplens/viewer/_bundle src/warplens/_lib src/warplens/nvtx/_binding*.so

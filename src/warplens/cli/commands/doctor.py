@@ -20,6 +20,7 @@ from warplens._version import __version__
 from warplens.capture.agent import Agent, load_agent
 from warplens.capture.filesystems import filesystem_of, is_slow
 from warplens.cli import packages
+from warplens.cli.binding_check import binding_finding
 from warplens.cli.cpu_checks import cpu_findings
 from warplens.cli.gpu_checks import gpu_findings
 from warplens.errors import CaptureError
@@ -64,6 +65,7 @@ def command(ctx: click.Context, form: str) -> None:
 
 def _checks() -> Iterator[Check]:
     yield Check("warplens", "ok", f"{__version__} on Python {platform.python_version()}, {platform.system()} {platform.machine()}")
+    yield Check("binding", *binding_finding())
     try:
         agent = load_agent()
     except CaptureError as error:

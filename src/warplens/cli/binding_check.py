@@ -1,0 +1,36 @@
+"""What `warplens doctor` says about the Python binding behind `warplens.nvtx`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import platform
+import re
+from pathlib import Path
+
+import warplens.nvtx as nvtx
+
+_OTHERWISE = "`warplens.nvtx` records nothing, everything else is recorded"
+
+
+def binding_finding() -> tuple[str, str]:
+    """State (`ok` or `note`) and one line: whether this Python has a binding, and which Pythons have one in this installation."""
+    here = f"{platform.python_implementation()} {'.'.join(platform.python_version_tuple()[:2])}"
+    if importlib.util.find_spec("warplens.nvtx._binding") is None:
+        there = ", ".join(bound_pythons(Path(nvtx.__file__).parent)) or "none"
+        return "note", f"{here} has no binding here (only {there}): {_OTHERWISE}. Use another Python, or build from source with this one"
+    try:
+        importlib.import_module("warplens.nvtx._binding")
+    except ImportError as error:
+        return "note", f"the binding for {here} does not load ({error}): {_OTHERWISE}. Install it again"
+    if os.environ.get("NVTX_DISABLE"):
+        return "note", f"NVTX_DISABLE is set: {_OTHERWISE}"
+    return "ok", f"`warplens.nvtx` records the ranges of {here}"
+
+
+def bound_pythons(folder: Path) -> list[str]:
+    """The CPythons whose binding lies in `folder`, oldest first, as `CPython 3.12`."""
+    names = [re.match(r"_binding\.cpython-3(\d+)(t?)-", path.name) for path in folder.glob("_binding.*.so")]
+    versions = sorted((int(name[1]), name[2]) for name in names if name)
+    return [f"CPython 3.{minor}{thread}" for minor, thread in versions]

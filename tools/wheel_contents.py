@@ -1,0 +1,38 @@
+"""What has to be in a wheel, and what must not: complaints about one, for `make wheels` and `make release-check`."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+OLD_NAME = b"warp" + b"line"  # the former name of the product, in two parts: no file may hold it
+MACHINES = {"x86_64": 62, "aarch64": 183}  # e_machine of ELF
+LIBRARIES = ("agent", "desk", "preload", "preload_cpu")
+
+
+def complaints(wheel: Path, source: Path, machine: str, versions: Sequence[tuple[int, int]]) -> list[str]:
+    """Say what is wrong with the contents of a wheel that was built from `source`; empty where nothing is."""
+    bindings = [f"warplens/nvtx/_binding.cpython-{major}{minor}-{machine}-linux-gnu.so" for major, minor in versions]
+    wanted = {f"warplens/_lib/libwarplens_{name}.so" for name in LIBRARIES} | {*bindings, "warplens/viewer/_bundle/index.html"}
+    wanted |= {f"warplens/_lib/include/{path.name}" for path in (source / "native" / "device").iterdir() if path.suffix in (".cuh", ".h")}
+    package = source / "src"
+    wanted |= {path.relative_to(package).as_posix() for path in package.rglob("*") if path.suffix in (".py", ".pyi", ".typed", ".cu")}
+    with zipfile.ZipFile(wheel) as packed:
+        names = set(packed.namelist())
+        contents = {name: packed.read(name) for name in names}
+    info = next((name.partition("/")[0] for name in names if name.endswith(".dist-info/METADATA")), "")
+    wanted |= {f"{info}/licenses/{name}" for name in ("LICENSE", "LICENSE-THIRD-PARTY")}
+    said = [f"it lacks {name}" for name in sorted(wanted - names)]
+    for name in sorted(names):
+        if not name.startswith(("warplens/", f"{info}/")) or re.search(r"\.(cpp|o|a|pyc)$|(^|/)tests/", name):
+            said.append(f"{name} does not belong into it")
+        if OLD_NAME in contents[name].lower() or OLD_NAME in name.lower().encode():
+            said.append(f"{name} holds the former name of the product")
+        if name.endswith(".so"):
+            if int.from_bytes(contents[name][18:20], "little") != MACHINES[machine]:
+                said.append(f"{name} is not made for {machine}")
+            if name.startswith("warplens/nvtx/_binding") and name not in bindings:
+                said.append(f"{name} is a binding that was not asked for")
+    return [f"{wheel.name}: {line}" for line in said]
