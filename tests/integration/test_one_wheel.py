@@ -90,6 +90,20 @@ def test_a_python_without_a_binding_records_without_ranges(wheel: Path, tmp_path
     assert table.split()[-1] == "0"
 
 
+@pytest.mark.require("aarch64")
+def test_a_cross_compiler_builds_a_binding_named_after_its_machine(other: tuple[tuple[int, int], Path, Path], tmp_path: Path) -> None:
+    cross = {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": "aarch64"}
+    cross |= {"CMAKE_C_COMPILER": "aarch64-linux-gnu-gcc", "CMAKE_CXX_COMPILER": "aarch64-linux-gnu-g++", "CMAKE_BUILD_TYPE": "Plain"}
+    cross |= {"WARPLENS_PARTS": "bindings", "WARPLENS_PYTHONS": f"cpython-312-aarch64-linux-gnu={other[2]}"}
+    cmake, python = Path(sys.executable).with_name("cmake"), f"-DPython_EXECUTABLE={sys.executable}"
+    words = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={Path(sys.executable).with_name('ninja')}", python]
+    _run(cmake, "-S", ROOT, "-B", tmp_path, *words, *(f"-D{name}={value}" for name, value in cross.items()), env=sharing_objects())
+    _run(cmake, "--build", tmp_path, env=sharing_objects())
+    (binding,) = tmp_path.rglob("_binding.*.so")
+    assert binding.name == "_binding.cpython-312-aarch64-linux-gnu.so"
+    assert int.from_bytes(binding.read_bytes()[18:20], "little") == 183  # e_machine of ELF
+
+
 def test_a_wrong_list_of_pythons_is_refused(tmp_path: Path) -> None:
     words = [
         "-S",

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import email
 import importlib
 import json
+import re
+import shutil
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
@@ -101,6 +106,27 @@ def test_every_project_url_comes_from_the_one_address(tool: ModuleType) -> None:
         assert url.startswith(REPOSITORY)
         path = url.partition("/blob/v1.2.0/")[2]
         assert (ROOT / path).exists()
+
+
+@pytest.mark.slow
+def test_the_build_takes_the_address_from_its_one_place(tmp_path: Path) -> None:
+    """What the build backend makes of pyproject.toml, with an address and as it is."""
+    for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-THIRD-PARTY", "src/warplens/_version.py", "tools/public_metadata.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    settings = tmp_path / "pyproject.toml"
+    text, entered = re.subn(r'^repository = ".*"$', f'repository = "{REPOSITORY}"', settings.read_text(), flags=re.MULTILINE)
+    assert entered == 1
+    assert text.count(REPOSITORY) == 1
+    settings.write_text(text)
+    program = "from scikit_build_core.build import prepare_metadata_for_build_wheel as prepare; prepare('out')"
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=True)
+    (path,) = tmp_path.glob("out/*.dist-info/METADATA")
+    made = email.message_from_string(path.read_text(encoding="utf-8"))
+    version = made["Version"]
+    assert f"Source, {REPOSITORY}" in made.get_all("Project-URL", [])
+    assert f"]({REPOSITORY}/raw/v{version}/docs/images/" in str(made.get_payload())
+    assert made["License-Expression"] == "Apache-2.0 AND MIT"
 
 
 def test_every_package_in_the_page_is_named_with_its_licence() -> None:
