@@ -67,8 +67,9 @@ class Environment:
         printed = self.run(self.bin / "warplens", "profile", "-o", "run", self.bin / "python", "program.py")
         _expect(printed.startswith(f"{has_binding}\n"), f"the binding was {'not ' * has_binding}loaded", printed)
         _expect(not list((self.work / "run.warplens").glob("pending.d/*")), "the report was not finished by profile", printed)
-        stats = self.run(self.bin / "warplens", "stats", "-r", "nvtx_sum", "-f", "csv", "run.warplens")
-        _expect(bool(re.search(r",3,.*step", stats)) == has_binding, "stats show other ranges than were recorded", stats)
+        if has_binding:
+            stats = self.run(self.bin / "warplens", "stats", "-r", "nvtx_sum", "-f", "csv", "run.warplens")
+            _expect(re.search(r",3,.*step", stats) is not None, "stats show other ranges than were recorded", stats)
         about = self.run(self.bin / "warplens", "info", "run.warplens")
         _expect("program.py" in about, "the report does not name the program", about)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import warplens.nvtx as nvtx
 
-_OTHERWISE = "`warplens.nvtx` records nothing, everything else is recorded"
+_OTHERWISE = "`warplens.nvtx` records nothing, other sources still record"
 
 
 def binding_finding() -> tuple[str, str]:
