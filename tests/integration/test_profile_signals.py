@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -154,7 +155,9 @@ class Terminal:
 
     def __init__(self, cwd: Path, *words: str | Path) -> None:
         self.output = ""
-        self.pid, self.master = pty.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of other threads, which a child that runs a program does not miss
+            self.pid, self.master = pty.fork()
         if self.pid == 0:
             os.chdir(cwd)
             os.execve(COMMAND[0], [*COMMAND, "profile", "-o", "x", *map(str, words)], environment(TERM="xterm", COLUMNS="80"))

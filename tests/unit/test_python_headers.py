@@ -42,7 +42,7 @@ def test_every_version_has_headers_or_a_reason(tool: ModuleType, tmp_path: Path)
     installed = {(3, 10): [tmp_path / "nothing", _plain(tmp_path / "a", 10)], (3, 11): [_plain(tmp_path / "b", 12)], (3, 12): [tmp_path]}
     headers, missing = tool.find("x86_64", "x86_64", {}, installed)
     assert [(one.version, one.machine) for one in headers] == [((3, 10), "x86_64")]
-    assert missing.keys() == {(3, 11), (3, 12), (3, 13), (3, 14)}
+    assert missing.keys() == {(3, 11), (3, 12), (3, 13), (3, 14), (3, 15)}
     assert "Python 3.12, not 3.11" in missing[3, 11]
     assert "patchlevel.h cannot be read" in missing[3, 12]
     assert missing[3, 14] == "no such CPython was found here"

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY = "https://code.test/them/warplens"
 MACHINES = {"x86_64": 62, "aarch64": 183}
-VERSIONS = range(10, 15)
+VERSIONS = range(10, 16)
 OLD_NAME = "warp" + "line"
 FILES = {
     ".gitignore": "/dist/\n/build/\n_bundle/\n",
