@@ -110,7 +110,7 @@ def main(folder: Path, keep_raw: bool, at_once: int, stride: int, live: bool) ->
     """
     step = 0
     while True:
-        report, spool = folder / f"{step}.warplens", folder / f"spool{step}"
+        report, spool = folder / f"{step}.warplens", folder / f"spool{step}" / "one"
         note = pending.adopt(report, recording(spool, launch={}), "one")
         if live:
             snapshot(note, report)

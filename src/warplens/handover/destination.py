@@ -75,7 +75,7 @@ def _overwrite(path: Path, other: str) -> None:
     for note in pending.listed(path):
         with pending.locked(note) as ours:  # whoever finishes it now may end that
             try:
-                if ours:
+                if ours and pending.belongs(note):
                     spool_files.remove(note.spool)
             except OSError:
                 continue

@@ -7,6 +7,7 @@ from pathlib import Path
 SUFFIX = ".warplens"
 MANIFESTS = "manifest.d"
 PENDING = "pending.d"
+TOKEN = "token"  # in a spool, and in the note that names it: they belong together
 
 
 def is_report(path: Path) -> bool:

@@ -13,14 +13,14 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from warplens.errors import ReportError
-from warplens.handover import untrusted
-from warplens.handover.naming import MANIFESTS, PENDING
+from warplens.handover import links, untrusted
+from warplens.handover.naming import MANIFESTS, PENDING, TOKEN
 from warplens.handover.wording import COMMAND_LINE, Wording
 
 if sys.platform != "win32":
@@ -45,6 +45,7 @@ class Pending:
     job: str | None = None
     keep_raw: bool = False
     ended: bool = False
+    token: str = ""  # what the spool holds as well, see `belongs`
     path: Path = field(default=Path(), compare=False)
 
     @property
@@ -75,6 +76,7 @@ def begin(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         Path(pending.spool).mkdir(parents=True, exist_ok=True)
+        pending = _mark(pending)
         _write(pending)
     except OSError as error:
         raise ReportError(
@@ -88,8 +90,25 @@ def adopt(report: str | os.PathLike[str], spool: str | os.PathLike[str], name: s
     path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), 0, 0, job, path=path)
+    with suppress(OSError):  # a spool that nobody may write to is converted all the same, by this command only
+        pending = _mark(pending)
     _write(pending)
     return pending
+
+
+def belongs(pending: Pending) -> bool:
+    """Say whether the spool of a recording is the report's: it lies in it, or both were given the same token when it began.
+
+    Whoever hands a report over may have written the name of any directory into its note.
+    """
+    spool = Path(pending.spool)
+    if spool.parent == pending.report / "spool":
+        return links.is_folder(spool.parent) and links.is_folder(spool)
+    try:
+        text = untrusted.read(spool / TOKEN, 100).decode("ascii", "replace").strip()
+        return bool(pending.token) and text == pending.token and os.lstat(spool).st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def _notes(folder: Path) -> list[Path]:
@@ -124,7 +143,7 @@ def read(path: Path) -> Pending | None:
         return Pending(
             id=name,
             # A report that was moved, or copied to another machine, takes the spool that lies in it along.
-            spool=str(beside if beside.is_dir() else data["spool"]),
+            spool=str(beside if links.is_folder(beside.parent) and links.is_folder(beside) else data["spool"]),
             host=str(data["host"]),
             boot_id=str(data["boot_id"]),
             pid=int(data["pid"]),
@@ -132,6 +151,7 @@ def read(path: Path) -> Pending | None:
             job=None if data.get("job") is None else str(data["job"]),
             keep_raw=bool(data.get("keep_raw", False)),
             ended=bool(data.get("ended", False)),
+            token=str(data.get("token", "")),
             path=path,
         )
     except (OSError, ValueError, OverflowError, KeyError, TypeError, RecursionError):
@@ -288,6 +308,15 @@ def _may_be(path: str) -> bool:
     except ValueError:  # a NUL, or half a character
         return False
     return True
+
+
+def _mark(pending: Pending) -> Pending:
+    """Write a new token into the spool, and return the recording with it. Raises OSError."""
+    token = os.urandom(16).hex()
+    descriptor = os.open(Path(pending.spool) / TOKEN, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "w", encoding="ascii") as file:
+        file.write(token + "\n")
+    return replace(pending, token=token)
 
 
 def _text(pending: Pending) -> str:

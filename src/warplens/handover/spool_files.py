@@ -6,8 +6,8 @@ import errno
 import os
 from pathlib import Path
 
-from warplens.handover import untrusted
-from warplens.handover.naming import PENDING
+from warplens.handover import links, untrusted
+from warplens.handover.naming import PENDING, TOKEN
 
 # As in format.h; the reader of spools, which knows more about them, is the desk's.
 _SPOOL_MAGIC = b"WLSPOOL1"
@@ -21,7 +21,9 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
     that show whose directory it is come last, so that who is interrupted while removing them can go on.
     """
     folder = Path(spool)
-    known = ("control", "processes.log", "clocks.jsonl", "launch.json", "launch.tmp", "gpu_metrics.jsonl")
+    if not links.is_folder(folder):
+        return []
+    known = ("control", "processes.log", "clocks.jsonl", "launch.json", "launch.tmp", "gpu_metrics.jsonl", TOKEN)
     # a launcher that was killed while it measured what recording costs has left a spool of its own
     measured = "calibration-"
     found = sorted(
@@ -30,8 +32,10 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
         if path.is_file() and (path.suffix == ".spool" or path.name in known or path.name.startswith(measured))
     )
     in_a_report = folder.parent.name == "spool" and (folder.parent.parent / PENDING).is_dir()
+    token = [path for path in found if path.name == TOKEN]
     proven = [path for path in found if _has_magic(path)]
-    return [path for path in found if path not in proven] + proven if in_a_report or proven else []
+    others = [path for path in found if path not in proven and path not in token]
+    return others + proven + token if in_a_report or proven or not others else []
 
 
 def remove(spool: str | os.PathLike[str]) -> None:

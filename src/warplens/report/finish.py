@@ -11,8 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from warplens.errors import ReportError
+from warplens.handover import links, spool_files
 from warplens.handover import pending as pendings
-from warplens.handover import spool_files
+from warplens.handover.naming import TOKEN
 from warplens.report import generations
 from warplens.report import manifest as manifests
 from warplens.report.build import Builder, Progress, Timings
@@ -36,6 +37,7 @@ def finish(
     Raises ReportError; the spool is then untouched and the next command that opens the report tries again.
     """
     directory = Path(report)
+    links.check(directory)
     note = source if isinstance(source, pendings.Pending) else _adopt(Path(source), directory)
     with pendings.locked(note) as mine:
         committed = manifests.path_of(directory, note.id)
@@ -46,7 +48,7 @@ def finish(
             return there
         if not mine:
             raise ReportError(f"{note.path} is gone, {committed} is not there: somebody removed the recording")
-        spool = _spool(note, directory)
+        spool = _spool(note, directory, named=not isinstance(source, pendings.Pending))
         try:
             with PartWriter(directory, note.id, note.host) as part:
                 builder = Builder(part, spool, note.job, progress, timings or Timings())
@@ -70,6 +72,7 @@ def snapshot(note: pendings.Pending, report: str | os.PathLike[str] | None = Non
     what was there. Where the recording was finished meanwhile, that is returned. Raises ReportError; nothing has changed then.
     """
     directory = Path(note.report if report is None else report)
+    links.check(directory)
     with pendings.locked(note) as mine:
         committed = manifests.path_of(directory, note.id)
         there = manifests.read(committed) if committed.exists() else None
@@ -90,10 +93,16 @@ def snapshot(note: pendings.Pending, report: str | os.PathLike[str] | None = Non
         return manifest
 
 
-def _spool(note: pendings.Pending, report: Path) -> Path:
+def _spool(note: pendings.Pending, report: Path, *, named: bool = False) -> Path:
+    """Return the spool of a recording, which is there; `named`: by whoever called, so it need not say that it is the report's."""
     spool = Path(note.spool)
     if not spool.is_dir():
         raise ReportError(f"the spool {spool} of {report} is not there; remove {note.path} to give this recording up")
+    if not named and not pendings.belongs(note):
+        raise ReportError(
+            f"{note.path} names the spool {spool}, which does not say that it belongs to this report: it is left alone.\n"
+            f"If it does, move it to {report / 'spool' / note.id}."
+        )
     return spool
 
 
@@ -118,10 +127,10 @@ def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> Non
     Where that is refused the note stays, and whoever opens the report next tries again: the part itself is there.
     """
     spool = Path(note.spool)
-    if spool.is_dir():
+    if spool.is_dir() and pendings.belongs(note):
         raw = report / "raw" / note.id
         try:
-            ours = spool_files.files(spool)
+            ours = [path for path in spool_files.files(spool) if path.name != TOKEN]
             for path in ours if kept is None else [path for path in kept if path in ours]:
                 raw.mkdir(parents=True, exist_ok=True)
                 shutil.move(path, raw / path.name)  # one by one: whenever it is interrupted, each file is whole in one place
@@ -130,6 +139,8 @@ def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> Non
             return
         if spool.parent.name == "spool" and spool.parent.parent.resolve() == report.resolve():
             _remove_empty(spool.parent)
+    elif links.is_folder(spool) and spool.name.removeprefix("warplens-") == note.id:
+        _remove_empty(spool)  # left by whoever was killed between its last file and the folder
     note.path.unlink(missing_ok=True)
     _remove_empty(note.path.parent)
 

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterable
 from pathlib import Path
 
+from warplens.handover import links
 from warplens.model.tables import TABLES
 from warplens.report.manifest import Manifest
 
@@ -54,7 +55,9 @@ def next_number(report: Path, host: str, part: int) -> int:
 
 
 def sweep(report: Path, manifests: Iterable[Manifest]) -> None:
-    """Remove the files of snapshots that no manifest names and nobody reads. Nobody may be writing one."""
+    """Remove the files of snapshots that no manifest names and nobody reads; none through a link. Nobody may be writing one."""
+    if links.linked(report) is not None:
+        return
     named = {str(table["file"]) for manifest in manifests for table in manifest.tables.values()}
     for part, number, path in _found(report):
         if path.relative_to(report).as_posix() in named:

@@ -220,9 +220,10 @@ def test_what_a_killed_launcher_was_measuring_goes_with_the_spool(tmp_path: Path
 def test_a_full_disk_leaves_the_spool_untouched(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
     disk = tmpfs("size=28k")
     spool = recording(tmp_path / "spool", launch={}, ranges=90)
+    note = pending.adopt(disk / "r.warplens", spool, "one")
     before = {path.name: path.read_bytes() for path in spool.iterdir()}
     with pytest.raises(ReportError) as caught:
-        finish(pending.adopt(disk / "r.warplens", spool, "one"), disk / "r.warplens")
+        finish(note, disk / "r.warplens")
     assert "no space left" in str(caught.value)
     assert str(spool) in str(caught.value)
     assert {path.name: path.read_bytes() for path in spool.iterdir()} == before

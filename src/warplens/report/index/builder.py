@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import mmap
 import os
@@ -17,6 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from warplens.handover import links
 from warplens.report.index import columns, native
 from warplens.report.index.layout import HEADER, SECTIONS, Header
 
@@ -48,6 +50,8 @@ class IndexBuilder:
         self._rows = dict.fromkeys(layers, 0)
         free = native.library()["free"]
         target.parent.mkdir(parents=True, exist_ok=True)
+        if not links.is_folder(target.parent):
+            raise NotADirectoryError(errno.ENOTDIR, "it is a link", str(target.parent))
         _clear(target.parent)
         self._file: BinaryIO = open(self._temporary, "w+b")  # noqa: SIM115 - closed by __exit__
         try:

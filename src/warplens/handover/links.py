@@ -1,0 +1,53 @@
+"""A report from somebody else may hold links to anywhere: what we write or remove in it must stay in it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from warplens.errors import ReportError
+from warplens.handover.naming import MANIFESTS, PENDING
+
+_WRITTEN = (PENDING, MANIFESTS, "spool", "tables", "index", "raw")
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Say whether `path` is a directory itself, and no link to one."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def is_private(path: str | os.PathLike[str]) -> bool:
+    """Say whether `path` is a directory of ours, no link to one, in which nobody else may do anything."""
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
+
+
+def linked(report: Path) -> Path | None:
+    """Return the first folder of a report into which we would write, and which is a link; None where there is none."""
+    folders = [report / name for name in _WRITTEN]
+    folders += [Path(entry) for entry in _entries(report / "tables")]
+    return next((folder for folder in folders if folder.is_symlink()), None)
+
+
+def check(report: Path) -> None:
+    """Raise ReportError where writing into a report would write somewhere else."""
+    if (link := linked(report)) is not None:
+        raise ReportError(
+            f"{link} is a link to {link.readlink()}: nothing is written or removed through it.\n"
+            "If it is yours, put the folder itself in its place."
+        )
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
