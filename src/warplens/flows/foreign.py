@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -13,11 +14,13 @@ from pathlib import Path
 from warplens._version import __version__
 from warplens.errors import ReportError
 from warplens.flows.answers import Report
+from warplens.handover import links
 from warplens.handover.naming import SUFFIX, located
 from warplens.handover.output_name import with_suffix
 from warplens.importers.importing import import_file, is_foreign, part_id
 from warplens.report import manifest as manifests
 
+_NAME = re.compile("[0-9a-f]{16}")
 _KEPT = 16  # reports
 _IN_USE_S = 86_400.0
 
@@ -62,15 +65,19 @@ def cache() -> Path:
     """Return the folder of imported reports: `warplens/imports` in the user's cache, else one in the folder for temporary files."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - no error where there is no home
     user = os.getuid() if hasattr(os, "getuid") else 0
-    for folder in (Path(home) / "warplens" / "imports", Path(tempfile.gettempdir()) / f"warplens-imports-{user}"):
+    shared = Path(tempfile.gettempdir()) / f"warplens-imports-{user}"
+    for folder in (Path(home) / "warplens" / "imports", shared):
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError:
             continue
-        # In a folder that everybody may write to, another could have been there first.
-        if os.access(folder, os.W_OK | os.X_OK) and folder.stat().st_uid == user:
+        # In a folder that everybody may write to, another could have been there first, with a link to a folder of ours.
+        if os.access(folder, os.W_OK | os.X_OK) and (links.is_private(folder) if folder == shared else folder.stat().st_uid == user):
             return folder
-    raise ReportError(f"there is no place for imported files: neither {home} nor {tempfile.gettempdir()} can be written to.")
+    raise ReportError(
+        f"there is no place for imported files: {home} cannot be written to, and {shared} neither, or it is not a folder of yours alone.\n"
+        "Name a folder with XDG_CACHE_HOME."
+    )
 
 
 def _make(source: Path, folder: Path, report: Path, part: str, progress: Callable[[str, float], None]) -> None:
@@ -91,10 +98,19 @@ def _make(source: Path, folder: Path, report: Path, part: str, progress: Callabl
         raise
 
 
+def _is_import(folder: Path) -> bool:
+    """Say whether a folder of the cache is one of ours: it has the name of one, and holds nothing but a report, or nothing."""
+    return (
+        _NAME.fullmatch(folder.name) is not None
+        and links.is_folder(folder)
+        and all(entry.name.endswith(SUFFIX) and links.is_folder(entry) for entry in folder.iterdir())
+    )
+
+
 def _sweep(folder: Path) -> None:
-    """Remove the imports that were not used for longest, so that there are not ever more."""
+    """Remove the imports that were not used for longest, so that there are not ever more. What we did not make stays."""
     try:
-        used = sorted(((entry.stat().st_mtime, entry) for entry in folder.iterdir()), reverse=True)
+        used = sorted(((entry.stat().st_mtime, entry) for entry in folder.iterdir() if _is_import(entry)), reverse=True)
     except OSError:
         return
     for when, entry in used[_KEPT - 1 :]:

@@ -54,6 +54,12 @@ def with_suffix(name: str, wording: Wording = COMMAND_LINE) -> Path:
     return Path(name + SUFFIX)
 
 
+def _refuse_device(path: Path, wording: Wording) -> None:
+    """Raise ReportError for `-o /dev/null` and a pipe: the report would lie beside it."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ReportError(f"{path} is a device or a pipe, and a report is a directory.\nName another place with {wording.output}.")
+
+
 def claim(
     template: str | None, *, host: str, environment: Mapping[str, str] | None = None, wording: Wording = COMMAND_LINE
 ) -> tuple[Path, bool]:
@@ -68,7 +74,9 @@ def claim(
     number = 0
     while True:
         number += 1
-        path = with_suffix(expand(template, number=number, host=host, environment=environ, wording=wording), wording).absolute()
+        name = expand(template, number=number, host=host, environment=environ, wording=wording)
+        _refuse_device(Path(name), wording)
+        path = with_suffix(name, wording).absolute()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir()

@@ -146,3 +146,49 @@ def test_imports_that_nobody_used_for_long_make_room(tmp_path: Path, cache: Path
         os.utime(folder, (1, 1))
     names(written(tmp_path / "new.sqlite", "k"))
     assert len(list(cache.iterdir())) == 2
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of imports in a temporary folder that everybody may write to, where there is no home."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path / f"warplens-imports-{os.getuid()}"
+
+
+def test_a_link_in_a_shared_folder_is_not_followed(shared: Path, tmp_path: Path, export: Path) -> None:
+    mine = tmp_path / "mine"
+    for number in range(25):
+        (mine / f"folder {number}").mkdir(parents=True)
+        os.utime(mine / f"folder {number}", (0, 0))
+    mine.chmod(0o700)
+    shared.symlink_to(mine)
+    with pytest.raises(ReportError, match="not a folder of yours alone"):
+        names(export)
+    assert len(list(mine.iterdir())) == 25
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o777])
+def test_a_shared_folder_that_others_see_is_not_used(shared: Path, export: Path, mode: int) -> None:
+    shared.mkdir()
+    shared.chmod(mode)
+    with pytest.raises(ReportError, match="not a folder of yours alone"):
+        names(export)
+
+
+def test_only_imports_are_swept(cache: Path, export: Path) -> None:
+    for number in range(20):
+        (cache / f"{number:016x}" / "x.warplens").mkdir(parents=True)
+        (cache / f"thesis {number}").mkdir()
+        (cache / f"{number + 100:016x}").mkdir()
+        (cache / f"{number + 100:016x}" / "thesis.txt").touch()
+    (cache / f"{200:016x}").symlink_to(cache / "thesis 1")
+    for entry in cache.iterdir():
+        os.utime(entry, (0, 0), follow_symlinks=False)
+    assert names(export) == ["gemm"]
+    left = [entry.name for entry in cache.iterdir()]
+    assert sum(name.startswith("thesis") for name in left) == 20
+    assert all(f"{number + 100:016x}" in left for number in range(20))
+    assert f"{200:016x}" in left
+    assert sum(f"{number:016x}" in left for number in range(20)) == 15

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from warplens.cli.unit_options import unit_options
 from warplens.cli.words import short_path, size
 from warplens.errors import UsageError
 from warplens.handover.naming import SUFFIX
+from warplens.handover.replacing import replacing
 
 if TYPE_CHECKING:
     from warplens.query import Report
@@ -78,19 +78,17 @@ def command(
         unit = catalog.find(FAMILY, name)
         options, suffix, loses = unit_options(unit, arguments), str(unit.constant("SUFFIX")), unit.constant("LOSES")
     out = output or _beside(report.resolve(), suffix)
-    if out.exists() and not force_overwrite:
+    if out.is_file() and not force_overwrite:
         raise UsageError(f"{short_path(out)} exists; -f replaces it.")
 
-    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     with open_report(report, window=window, quiet=quiet) as opened:
         try:
-            _write(unit, opened, partial, options, filter_time, filter_nvtx)
-            partial.replace(out)
+            with replacing(out) as partial:
+                _write(unit, opened, partial, options, filter_time, filter_nvtx)
+                written = partial.stat().st_size
         except OSError as error:
             raise UsageError(f"cannot write {out}: {error.strerror or error}.") from error
-        finally:
-            partial.unlink(missing_ok=True)
-    click.echo(f"{short_path(out)} ({size(out.stat().st_size)})")
+    click.echo(f"{short_path(out)} ({size(written)})", err=not out.is_file())
     if not quiet:
         for loss in loses:
             click.echo(f"  not in it: {loss}", err=True)

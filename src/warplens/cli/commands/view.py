@@ -125,7 +125,7 @@ def _export(paths: Sequence[Path], page: Path, *, replace: bool, quiet: bool) ->
     from warplens.cli.opening import opened
     from warplens.flows import view_page
 
-    if page.exists() and not replace:
+    if page.is_file() and not replace:
         raise UsageError(f"{short_path(page)} exists; -f replaces it.")
     with ExitStack() as stack:
         shown = [stack.enter_context(opened(path, quiet=quiet)) for path in paths]
