@@ -28,7 +28,11 @@ CUDA_API = Table(
         time("start", "Begin of the call."),
         time("end", "Return of the call: the GPU may run what it launched much later."),
         Column("api", "dict", "`runtime` or `driver`."),
-        Column("name", "dict", "Function, without the version that the runtime appends, e.g. `cudaLaunchKernel`."),
+        Column(
+            "name",
+            "dict",
+            "Function, without the version that the runtime appends and without leading underscores, e.g. `cudaLaunchKernel`.",
+        ),
         Column("result", "int32", "What it returned: 0 = success."),
         Column("correlation", "int64", "CUPTI's number of the call, unique in its process."),
         Column("range", "int64", "Id of the innermost NVTX push/pop range of the thread that encloses its begin.", nullable=True),

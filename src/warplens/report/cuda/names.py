@@ -26,8 +26,11 @@ def short(name: str | None) -> str | None:
 
 
 def call(name: str | None) -> str | None:
-    """Return an API function's name, without the version that the runtime appends."""
-    return _VERSION.sub("", name) if name else UNKNOWN
+    """Return an API function's name as programs call it.
+
+    The runtime appends versions, and `<<<>>>` calls `__cudaLaunchKernel` where nvcc 13 compiled it.
+    """
+    return _VERSION.sub("", name).removeprefix("__") if name else UNKNOWN
 
 
 def function(demangled_name: str) -> str:

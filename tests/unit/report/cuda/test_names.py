@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from warplens.report.cuda.names import function
+from warplens.report.cuda.names import UNKNOWN, call, function
 from warplens.spool import desk
 
 LAMBDA = "at::native::sqrt_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() const::{lambda(float)#1}"
@@ -50,3 +50,17 @@ def test_a_short_name_that_stands_for_gigabytes_is_cut() -> None:
     assert found is not None
     assert len(found) == desk.LONGEST_NAME
     assert found.startswith("f(std::pair<int, int>, std::pair<std::pair<int, int>, ")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "name"),
+    [
+        ("cudaLaunchKernel_v7000", "cudaLaunchKernel"),
+        ("__cudaLaunchKernel_v13000", "cudaLaunchKernel"),
+        ("__cudaLaunchKernel_ptsz_v13000", "cudaLaunchKernel_ptsz"),
+        ("cuMemAlloc_v2", "cuMemAlloc_v2"),
+        (None, UNKNOWN),
+    ],
+)
+def test_a_call_has_the_name_that_programs_use(recorded: str | None, name: str) -> None:
+    assert call(recorded) == name
