@@ -7,10 +7,21 @@
 #include "observe.h"
 #include "stub.h"
 #include "system.h"
+#include "warplens/leave.h"
 
 static void note_exit(int status) {
   if (is_open()) {
     append_own(WARPLENS_PROCESS_EXIT, status & 0xff, NULL, NULL);
+  }
+}
+
+WRAPPER WarplensLeave warplens_leave = {NULL, 0};
+
+/* A child of vfork has its parent's memory, but its own number. */
+static void leave(void) {
+  int32_t pid = __atomic_load_n(&warplens_leave.pid, __ATOMIC_ACQUIRE);
+  if (pid != 0 && pid == (int32_t)system_call(SYS_getpid, 0, 0, 0, 0)) {
+    warplens_leave.call();
   }
 }
 
@@ -27,6 +38,7 @@ static _Noreturn void end(int status) {
 }
 
 WRAPPER void _exit(int status) {
+  leave();
   note_exit(status);
   if (next()->_exit != NULL) {
     next()->_exit(status);
@@ -39,6 +51,7 @@ WRAPPER void _Exit(int status) {
 }
 
 WRAPPER void quick_exit(int status) {
+  leave();
   note_exit(status);
   if (next()->quick_exit != NULL) {
     next()->quick_exit(status);

@@ -5,7 +5,7 @@
  *   malloc:BYTES  free  malloc_async:BYTES:STREAM  free_async:STREAM  managed:BYTES  pool  prefetch:DEVICE
  *   graph:KERNELS:NS:STREAM[:TIMES]  start  stop  reset  device:N  module  push:KIND:ID  pop:KIND
  *   driver (from here on: the driver API)  runtime  thread (the rest in a thread of its own)  sleep:MS  fork (the rest in a child)
- *   name:TEXT (of the thread)  fork_both  exit:CODE  _exit:CODE  kill:SIGNAL  last_error */
+ *   name:TEXT (of the thread)  fork_both  exit:CODE  _exit:CODE  quick_exit:CODE  kill:SIGNAL  last_error */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -254,6 +254,8 @@ static int one(char **words) {
     exit(atoi(part[1]));
   } else if (strcmp(what, "_exit") == 0) {
     _exit(atoi(part[1]));
+  } else if (strcmp(what, "quick_exit") == 0) {
+    quick_exit(atoi(part[1]));
   } else if (strcmp(what, "kill") == 0) {
     kill(getpid(), atoi(part[1]));
   } else {

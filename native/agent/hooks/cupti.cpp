@@ -1,10 +1,13 @@
 // How a recording of CUDA begins and ends in this process.
 #include "cupti.h"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -17,6 +20,7 @@
 #include "cupti_kinds.h"
 #include "cupti_state.h"
 #include "spool/memory.h"
+#include "warplens/leave.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -29,6 +33,8 @@ constinit CuptiState g_cupti;
 namespace {
 
 constexpr unsigned kPatienceMs = 5000;
+constexpr unsigned kLongestMs = 20'000;  // for the last records of a process, as long as some come
+constexpr unsigned kLeavesAfterMs = 1000;
 std::atomic<uint32_t> g_static_alive{0};
 
 const char *result_name(CuptiResult result) {
@@ -56,10 +62,10 @@ bool can_be_one_of_several(const Cupti &cupti) {
          call.activity_get_next_record_v2 != nullptr;
 }
 
-// Who has it: CUPTI tells since 13.0.
+// Who has it: CUPTI tells since 13.0. Each version accepts exactly the size of its own structure, which has grown in 13.2.
 CuptiResult subscribe_v2(Cupti &cupti, bool several, char *other, size_t other_size) {
   CuptiSubscriberParams wanted = {};
-  wanted.size = sizeof(wanted);
+  wanted.size = cupti.version >= kCupti132 ? sizeof(wanted) : offsetof(CuptiSubscriberParams, allow_several);
   wanted.name = "warplens";
   wanted.other_name = other;
   wanted.other_name_size = other_size;
@@ -88,7 +94,9 @@ CuptiResult subscribe(Cupti &cupti, bool late, char *other, size_t size) {
     CuptiResult result = cupti.call->subscribe(&cupti.subscriber, on_cupti_callback, nullptr);
     if (result == kCuptiMultipleSubscribers && cupti.call->subscribe_v2 != nullptr) {
       other[0] = '\0';
-      result = subscribe_v2(cupti, false, other, size);
+      if (subscribe_v2(cupti, false, other, size) == kCuptiSuccess) {
+        result = kCuptiSuccess;  // the other tool has gone meanwhile
+      }
     }
     if (result != kCuptiSuccess) {
       return result;
@@ -161,16 +169,33 @@ bool load_and_subscribe(bool late) {
   }
 }
 
-void finish_at_exit() {
+void finish(unsigned patience_ms) {
   CuptiState &state = g_cupti;
   if (!is_cupti_usable()) {
     return;
   }
   uint64_t begin = monotonic_ms();
-  if (!ask_cupti_thread(CuptiRequest::finish)) {
+  if (!ask_cupti_thread(CuptiRequest::finish, patience_ms)) {
     CuptiStage on = CuptiStage::on;
     state.stage.compare_exchange_strong(on, CuptiStage::dead);
     cupti_notice(CudaNotice::flush_hung, static_cast<int64_t>(monotonic_ms() - begin), "");
+  }
+}
+
+void finish_at_exit() {
+  finish(kLongestMs);
+}
+
+// Of a process that calls _exit, perhaps in a signal handler that has interrupted CUPTI: it cannot be waited for as long.
+void finish_and_leave() {
+  finish(kLeavesAfterMs);
+}
+
+void hear_of_leaving() {
+  auto *leave = static_cast<WarplensLeave *>(dlsym(RTLD_DEFAULT, WARPLENS_LEAVE));
+  if (leave != nullptr) {  // else the stub is not there
+    leave->call = finish_and_leave;
+    __atomic_store_n(&leave->pid, static_cast<int32_t>(getpid()), __ATOMIC_RELEASE);
   }
 }
 
@@ -215,6 +240,7 @@ void begin(ProcessLog &log, bool late) {
   }
   static const int registered = std::atexit(finish_at_exit);
   static_cast<void>(registered);
+  hear_of_leaving();
 }
 
 bool wants_cuda(const ControlPage *control) {
@@ -292,7 +318,7 @@ void detach_cupti(uint32_t generation) {
   ProcessLog *log = state.log.load();
   if (log != nullptr && log->generation() == generation) {
     uint64_t begin = monotonic_ms();
-    if (is_cupti_usable() && !ask_cupti_thread(CuptiRequest::detach)) {
+    if (is_cupti_usable() && !ask_cupti_thread(CuptiRequest::detach, kLongestMs)) {
       CuptiStage on = CuptiStage::on;
       state.stage.compare_exchange_strong(on, CuptiStage::dead);
       cupti_notice(CudaNotice::flush_hung, static_cast<int64_t>(monotonic_ms() - begin), "");

@@ -110,7 +110,7 @@ bool start_cupti_thread();
 void wake_cupti_thread();
 //! [MT] Has the thread fetch what is finished, and waits for that, but not for long.
 void fetch_cupti_records();
-//! Waits until the thread has done it, as long as it gets on; false where it does not.
-bool ask_cupti_thread(CuptiRequest request);
+//! Waits until the thread has done it, as long as it gets on and `patience_ms` at most; false where it has not.
+bool ask_cupti_thread(CuptiRequest request, unsigned patience_ms);
 
 }  // namespace warplens::agent

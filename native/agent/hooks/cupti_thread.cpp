@@ -19,8 +19,7 @@ namespace {
 
 constexpr unsigned kIdleMs = 1000;
 constexpr unsigned kHangsAfterMs = 2000;  // without a single record
-constexpr unsigned kLongestMs = 20000;
-constexpr unsigned kLastWorkMs = 200;  // for GPU work that runs while a recording is ended by hand
+constexpr unsigned kLastWorkMs = 200;     // for GPU work that runs while a recording is ended by hand
 constexpr unsigned kLastQuietMs = 50;
 constexpr uint64_t kQuietMs = 1000;  // without work of the GPU; then a closer look is worth its cost
 constexpr uint64_t kSettleMs = 500;
@@ -289,7 +288,7 @@ void fetch_cupti_records() {
   }
 }
 
-bool ask_cupti_thread(CuptiRequest request) {
+bool ask_cupti_thread(CuptiRequest request, unsigned patience_ms) {
   CuptiState &state = g_cupti;
   if (static_cast<CuptiRequest>(state.answered.load() & 0xff) == CuptiRequest::finish) {
     return true;  // the process ends, and there is nothing more to be had
@@ -306,7 +305,7 @@ bool ask_cupti_thread(CuptiRequest request) {
       batches = more;
       progress = now;
     }
-    if (!state.has_thread || now - progress > kHangsAfterMs || now - begin > kLongestMs) {
+    if (!state.has_thread || now - progress > kHangsAfterMs || now - begin > patience_ms) {
       return state.answered.load(std::memory_order_acquire) == asked;
     }
     wake_cupti_thread();  // again and again: it may have looked just before it was asked

@@ -184,7 +184,7 @@ FAKE_EXPORT int cuptiSubscribe_v2(void **handle, Callback callback, void *user, 
   }
   // 13.0's structure ends before `allow`.
   bool short_one = kVersion.toolkit < 1304;
-  if (params != nullptr && params->size < (short_one ? 32u : 33u)) {
+  if (params != nullptr && params->size != (short_one ? 32u : 40u)) {
     return 1;
   }
   // Several at once: with CUPTI 13.3 and a driver of that age.
