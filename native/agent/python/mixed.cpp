@@ -13,15 +13,14 @@ namespace {
 constexpr char kEval[] = "_PyEval_EvalFrameDefault";
 constexpr char kColdEval[] = "_PyEval_EvalFrameDefault.cold";
 
-constexpr size_t kMostJumps = 256 << 10;  // bytes of a function that are looked at for jumps
-
 // The other piece of a function that the compiler split, where no symbol says: jumps lead into the middle of it. Jumps that leave a
-// function otherwise lead to where another one begins. On x86-64; elsewhere nothing is found.
+// function otherwise lead to where another one begins.
+#ifdef __x86_64__
 CodePiece other_piece(const ElfImage &image, const ElfImage::Symbol &function) {
+  constexpr size_t kMostBytes = 256 << 10;
   constexpr uint8_t kJump = 0xe9, kTwoBytes = 0x0f, kConditional = 0x80;
   CodePiece best;
-#ifdef __x86_64__
-  std::vector<uint8_t> bytes(std::min<size_t>(function.size, kMostJumps));
+  std::vector<uint8_t> bytes(std::min<size_t>(function.size, kMostBytes));
   if (!image.read(function.address, bytes.data(), bytes.size())) {
     return best;
   }
@@ -41,9 +40,13 @@ CodePiece other_piece(const ElfImage &image, const ElfImage::Symbol &function) {
       best = piece;
     }
   }
-#endif
   return best;
 }
+#else
+CodePiece other_piece(const ElfImage &, const ElfImage::Symbol &) {
+  return {};  // native stacks have no tables to be walked by there
+}
+#endif
 
 // The frames of Python, outermost first, cut where C code entered the evaluation loop anew.
 class Entries {
