@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+MAGIC = b"WLSPOOL1"
 _CHUNK = struct.Struct("<IBBHQII")
 _BLOB = struct.Struct("<IIQQ")
 _LETTERS = {"u1": "B", "u2": "<H", "u4": "<I", "u8": "<Q", "i4": "<i", "i8": "<q"}
@@ -149,5 +150,6 @@ class RawSpool:
 
 def read_spools(directory: Path) -> list[RawSpool]:
     """Every spool of a run, in the order of their processes' starts."""
-    begun = (path for path in directory.glob("*.spool") if path.stat().st_size)  # some end while their file begins
+    # Some end while their file begins: it has its magic last.
+    begun = (path for path in directory.glob("*.spool") if path.read_bytes()[: len(MAGIC)] == MAGIC)
     return sorted((RawSpool(path) for path in begun), key=lambda spool: spool.facts["process"]["start_ns"])

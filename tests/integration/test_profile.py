@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -334,7 +335,7 @@ def test_without_any_package_a_recording_is_left_for_another_machine(tmp_path: P
     assert "the report is not finished" in done.stderr
     refused = run("stats", "x")
     assert refused.returncode == 2
-    assert f"{sys.executable} -m pip install adbc_driver_manager adbc_driver_sqlite click " in refused.stderr
+    assert f"{shlex.quote(sys.executable)} -m pip install adbc_driver_manager adbc_driver_sqlite click " in refused.stderr
     assert run("--help").stdout.startswith("Usage: warplens profile")
     assert run("profile", "--wait=never", "true").returncode == 2
     assert run("no-such-program").returncode == 127
