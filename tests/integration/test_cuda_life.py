@@ -69,6 +69,12 @@ def test_a_flush_that_hangs_does_not_keep_a_process_from_leaving(cuda: CudaProgr
     cuda.run("kernel:first:1000:1:50 sync:1 _exit:3", traps="hang-flush=2", capture=capture, code=3, variables=preloaded)
 
 
+def test_nothing_is_flushed_while_cuda_starts(cuda: CudaPrograms) -> None:
+    """Two threads in the driver's initialization could wait for each other."""
+    run = cuda.run("kernel:first:1000:1:50 sync:1", traps="slow-init=700", capture=cuda.capture(flush_ms=50))
+    assert len(run.of("kernel")) == 50
+
+
 def killed(cuda: CudaPrograms, words: str, code: int) -> CudaRun:
     return cuda.run(f"kernel:first:1000:1:50 sync:1 sleep:300 kernel:last:1000:1:2 {words}", code=code)
 

@@ -9,7 +9,8 @@ namespace warplens::agent {
 
 class CuptiBuffers {
  public:
-  static constexpr size_t kSize = size_t{1} << 20;
+  // CUPTI may keep a buffer until it is full, while some of its records are of work that runs: a kill costs as much for each thread.
+  static constexpr size_t kSize = size_t{256} << 10;
   static constexpr size_t kDiscardSize = size_t{64} << 10;
 
   //! [MT] A zeroed buffer of kSize bytes, or null when memory (or their number) is out.

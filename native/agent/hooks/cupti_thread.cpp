@@ -19,7 +19,9 @@ namespace {
 
 constexpr unsigned kIdleMs = 1000;
 constexpr unsigned kHangsAfterMs = 2000;  // without a single record
-constexpr unsigned kLastWorkMs = 200;     // for GPU work that runs while a recording is ended by hand
+constexpr unsigned kStartsWithinMs =
+    10'000;  // CUDA, and it may not like a flush before: until the first context there is no work
+constexpr unsigned kLastWorkMs = 200;  // for GPU work that runs while a recording is ended by hand
 constexpr unsigned kLastQuietMs = 50;
 constexpr uint64_t kQuietMs = 1000;  // without work of the GPU; then a closer look is worth its cost
 constexpr uint64_t kSettleMs = 500;
@@ -154,7 +156,7 @@ class Flushes {
       closed_at_ = now;
       store_intrakernel_buffers(kAfterWindowMs, false);
     }
-    uint64_t every = wait_ms();
+    uint64_t every = state.has_context.load() || now - began_ > kStartsWithinMs ? wait_ms() : 0;
     uint32_t wanted = state.fetches_wanted.load(std::memory_order_acquire);
     bool asked = wanted != state.fetches_done.load(std::memory_order_relaxed);
     if ((closed || asked || (every != 0 && now - flushed_ >= every)) && state.buffers.taken() != 0) {
@@ -175,7 +177,8 @@ class Flushes {
   }
 
  private:
-  uint64_t flushed_ = monotonic_ms();
+  uint64_t began_ = monotonic_ms();
+  uint64_t flushed_ = began_;
   uint64_t closed_at_ = 0;
   uint32_t windows_ = 0;  // that have closed
 };

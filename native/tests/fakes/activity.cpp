@@ -232,6 +232,7 @@ void flush_overhead(Session &owner, uint64_t start) {
 
 }  // namespace
 
+std::atomic<bool> g_initializing{false};
 std::atomic<uint8_t> g_per_thread{0};
 std::atomic<uint8_t> g_zeroed{0};
 std::atomic<uint8_t> g_system_tids{0};
@@ -389,6 +390,9 @@ int flush(Session &owner, uint32_t flag) {
     for (;;) {
       pause();
     }
+  }
+  if (g_initializing.load()) {
+    note("violation flush while cuInit runs");
   }
   if (uint64_t slow = trap("slow-flush"); slow != 0) {
     usleep(static_cast<useconds_t>(slow * 1000));

@@ -51,7 +51,13 @@ FAKE_EXPORT int cuInit(unsigned) {
     injected = true;
     pthread_atfork(nullptr, nullptr, forked);
     g_initialized = true;
+    g_initializing = true;
     inject();
+    if (uint64_t slow = trap("slow-init"); slow != 0) {
+      deliver(Record(kOverhead));
+      usleep(static_cast<useconds_t>(slow * 1000));
+    }
+    g_initializing = false;
     play_script();
   }
   pthread_mutex_unlock(&lock);

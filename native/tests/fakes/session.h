@@ -63,6 +63,7 @@ Session &session(uint32_t index);
 Session *session_of(void *handle);  // null: there is no such subscriber
 
 // Attributes that change what we do; see cuptiActivitySetAttribute.
+extern std::atomic<bool> g_initializing;  // cuInit is under way
 extern std::atomic<uint8_t> g_per_thread;
 extern std::atomic<uint8_t> g_zeroed;
 extern std::atomic<uint8_t> g_system_tids;
