@@ -46,27 +46,33 @@ def test_orderly_ends(cuda: CudaPrograms, end: str) -> None:
     assert len(run.of("kernel")) == 50
 
 
+def preloaded(folder: Path, stub: str = "libwarplens_preload.so") -> dict[str, str]:
+    """The variable that preloads a stub, by a path without spaces: they part the paths in it."""
+    link = folder / stub
+    link.symlink_to(SRC / "warplens" / "_lib" / stub)
+    return {"LD_PRELOAD": str(link)}
+
+
 @pytest.mark.parametrize("stub", ["libwarplens_preload.so", "libwarplens_preload_cpu.so"])
 @pytest.mark.parametrize("end", ["_exit:3", "quick_exit:3", "thread _exit:3"])
-def test_ends_without_exit_handlers(cuda: CudaPrograms, end: str, stub: str) -> None:
+def test_ends_without_exit_handlers(cuda: CudaPrograms, end: str, stub: str, tmp_path: Path) -> None:
     """The stub tells the agent, which fetches what is finished. Nobody flushed before."""
-    preloaded = {"LD_PRELOAD": str(SRC / "warplens" / "_lib" / stub)}
-    run = cuda.run(f"kernel:first:1000:1:50 sync:1 {end}", capture=cuda.capture(flush_ms=100_000), code=3, variables=preloaded)
+    variables = preloaded(tmp_path, stub)
+    run = cuda.run(f"kernel:first:1000:1:50 sync:1 {end}", capture=cuda.capture(flush_ms=100_000), code=3, variables=variables)
     assert len(run.of("kernel")) == 50
 
 
-def test_children_that_end_without_exit_handlers(cuda: CudaPrograms) -> None:
+def test_children_that_end_without_exit_handlers(cuda: CudaPrograms, tmp_path: Path) -> None:
     """As those of multiprocessing's fork do."""
-    preloaded = {"LD_PRELOAD": str(SRC / "warplens" / "_lib" / "libwarplens_preload.so")}
     capture = cuda.capture(flush_ms=100_000)
-    run = cuda.run("fork_both kernel:both:1000:1:5 sync:1 _exit:0", capture=capture, variables=preloaded)
+    run = cuda.run("fork_both kernel:both:1000:1:5 sync:1 _exit:0", capture=capture, variables=preloaded(tmp_path))
     assert [len(spool.of("cuda_kernel")) for spool in run.spools] == [5, 5]
 
 
-def test_a_flush_that_hangs_does_not_keep_a_process_from_leaving(cuda: CudaPrograms) -> None:
-    preloaded = {"LD_PRELOAD": str(SRC / "warplens" / "_lib" / "libwarplens_preload.so")}
+def test_a_flush_that_hangs_does_not_keep_a_process_from_leaving(cuda: CudaPrograms, tmp_path: Path) -> None:
+    variables = preloaded(tmp_path)
     capture = cuda.capture(flush_ms=100_000)
-    cuda.run("kernel:first:1000:1:50 sync:1 _exit:3", traps="hang-flush=2", capture=capture, code=3, variables=preloaded)
+    cuda.run("kernel:first:1000:1:50 sync:1 _exit:3", traps="hang-flush=2", capture=capture, code=3, variables=variables)
 
 
 def test_nothing_is_flushed_while_cuda_starts(cuda: CudaPrograms) -> None:
