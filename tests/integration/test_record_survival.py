@@ -20,7 +20,9 @@ pytestmark = pytest.mark.require("native")
 
 def start(folder: Path, text: str, **options: Any) -> subprocess.Popen[str]:
     """Start a program; its folder is that of the reports."""
-    (folder / "p.py").write_text("import os, sys, time\nimport warplens\nfrom warplens import nvtx\n" + textwrap.dedent(text))
+    text = "import os, sys, time\nimport warplens\nfrom warplens import nvtx\n" + textwrap.dedent(text)
+    if not (folder / "p.py").exists() or (folder / "p.py").read_text() != text:  # another one may be reading it just now
+        (folder / "p.py").write_text(text)
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": folder, "env": environment()}
     return subprocess.Popen([sys.executable, "p.py"], **{**pipes, **options})
 
@@ -306,7 +308,8 @@ def test_a_deleted_report_is_made_again(tmp_path: Path) -> None:
     _, err = program.communicate(timeout=60)
     assert program.returncode == 0, err
     assert names(tmp_path / "x.warplens") == [("x", False)]
-    assert [row["code"] for row in info(tmp_path / "x.warplens")["diagnostics"]] == ["spool-deleted"]
+    told = {row["code"] for row in info(tmp_path / "x.warplens")["diagnostics"]}
+    assert told - {"clock-corrected"} == {"spool-deleted"}  # the former where the machine's clock was set meanwhile
 
 
 def test_ranks_of_a_job_share_a_report_also_when_each_records_twice(tmp_path: Path) -> None:
