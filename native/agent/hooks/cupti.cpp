@@ -62,7 +62,7 @@ bool can_be_one_of_several(const Cupti &cupti) {
          call.activity_get_next_record_v2 != nullptr;
 }
 
-// Who has it: CUPTI tells since 13.0. Each version accepts exactly the size of its own structure, which has grown in 13.2.
+// Since 13.0 this call names the tool that has subscribed already. A version accepts exactly the size of its structure: 13.2 added a field.
 CuptiResult subscribe_v2(Cupti &cupti, bool several, char *other, size_t other_size) {
   CuptiSubscriberParams wanted = {};
   wanted.size = cupti.version >= kCupti132 ? sizeof(wanted) : offsetof(CuptiSubscriberParams, allow_several);
@@ -191,9 +191,10 @@ void finish_and_leave() {
   finish(kLeavesAfterMs);
 }
 
-void hear_of_leaving() {
+// The stub calls us before _exit and quick_exit. A program that records itself runs without the stub.
+void register_leave() {
   auto *leave = static_cast<WarplensLeave *>(dlsym(RTLD_DEFAULT, WARPLENS_LEAVE));
-  if (leave != nullptr) {  // else the stub is not there
+  if (leave != nullptr) {
     leave->call = finish_and_leave;
     __atomic_store_n(&leave->pid, static_cast<int32_t>(getpid()), __ATOMIC_RELEASE);
   }
@@ -240,7 +241,7 @@ void begin(ProcessLog &log, bool late) {
   }
   static const int registered = std::atexit(finish_at_exit);
   static_cast<void>(registered);
-  hear_of_leaving();
+  register_leave();
 }
 
 bool wants_cuda(const ControlPage *control) {

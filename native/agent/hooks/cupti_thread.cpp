@@ -18,10 +18,9 @@ namespace warplens::agent {
 namespace {
 
 constexpr unsigned kIdleMs = 1000;
-constexpr unsigned kHangsAfterMs = 2000;  // without a single record
-constexpr unsigned kStartsWithinMs =
-    10'000;  // CUDA, and it may not like a flush before: until the first context there is no work
-constexpr unsigned kLastWorkMs = 200;  // for GPU work that runs while a recording is ended by hand
+constexpr unsigned kHangsAfterMs = 2000;      // without a single record
+constexpr unsigned kStartsWithinMs = 10'000;  // CUDA starts within that; a flush during cuInit could hang
+constexpr unsigned kLastWorkMs = 200;         // for GPU work that runs while a recording is ended by hand
 constexpr unsigned kLastQuietMs = 50;
 constexpr uint64_t kQuietMs = 1000;  // without work of the GPU; then a closer look is worth its cost
 constexpr uint64_t kSettleMs = 500;

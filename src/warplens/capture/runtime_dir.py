@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from warplens.errors import CaptureError
+from warplens.handover import links
 
 OVERRIDE = "WARPLENS_RUNTIME_DIR"
 _PATIENCE_S = 2.0
@@ -111,8 +112,7 @@ def runtime_dirs(environment: Mapping[str, str] | None = None) -> list[RuntimeDi
 
 def is_private(descriptor: int) -> bool:
     """Whether the directory behind `descriptor` is ours, and nobody else may do anything in it."""
-    status = os.fstat(descriptor)
-    return status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode) and not stat.S_IMODE(status.st_mode) & 0o077
+    return links.is_ours_alone(os.fstat(descriptor))
 
 
 def _candidates(environ: Mapping[str, str]) -> list[tuple[str, bool]]:

@@ -26,14 +26,26 @@ def is_private(path: str | os.PathLike[str]) -> bool:
         status = os.lstat(path)
     except (OSError, ValueError):
         return False
+    return is_ours_alone(status)
+
+
+def is_ours_alone(status: os.stat_result) -> bool:
+    """Say the same of what `lstat` or `fstat` told."""
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
 
 
 def linked(report: Path) -> Path | None:
     """Return the first folder of a report into which we would write, and which is a link; None where there is none."""
-    folders = [report / name for name in _WRITTEN]
-    folders += [Path(entry) for entry in _entries(report / "tables")]
-    return next((folder for folder in folders if folder.is_symlink()), None)
+    for folder in (report, report / "tables"):
+        try:
+            with os.scandir(folder) as entries:
+                names = sorted(entry.name for entry in entries if entry.is_symlink())
+        except OSError:
+            continue
+        for name in names:
+            if folder != report or name in _WRITTEN:
+                return folder / name
+    return None
 
 
 def check(report: Path) -> None:
@@ -43,11 +55,3 @@ def check(report: Path) -> None:
             f"{link} is a link to {link.readlink()}: nothing is written or removed through it.\n"
             "If it is yours, put the folder itself in its place."
         )
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return []

@@ -103,7 +103,7 @@ def belongs(pending: Pending) -> bool:
     """
     spool = Path(pending.spool)
     if spool.parent == pending.report / "spool":
-        return links.is_folder(spool.parent) and links.is_folder(spool)
+        return _is_inside(spool)
     try:
         text = untrusted.read(spool / TOKEN, 100).decode("ascii", "replace").strip()
         return bool(pending.token) and text == pending.token and os.lstat(spool).st_uid == os.geteuid()
@@ -143,7 +143,7 @@ def read(path: Path) -> Pending | None:
         return Pending(
             id=name,
             # A report that was moved, or copied to another machine, takes the spool that lies in it along.
-            spool=str(beside if links.is_folder(beside.parent) and links.is_folder(beside) else data["spool"]),
+            spool=str(beside if _is_inside(beside) else data["spool"]),
             host=str(data["host"]),
             boot_id=str(data["boot_id"]),
             pid=int(data["pid"]),
@@ -308,6 +308,11 @@ def _may_be(path: str) -> bool:
     except ValueError:  # a NUL, or half a character
         return False
     return True
+
+
+def _is_inside(spool: Path) -> bool:
+    """Say whether the spool lies in the report that its path names: no link leads out of it."""
+    return links.is_folder(spool.parent) and links.is_folder(spool)
 
 
 def _mark(pending: Pending) -> Pending:

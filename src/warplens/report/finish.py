@@ -94,7 +94,10 @@ def snapshot(note: pendings.Pending, report: str | os.PathLike[str] | None = Non
 
 
 def _spool(note: pendings.Pending, report: Path, *, named: bool = False) -> Path:
-    """Return the spool of a recording, which is there; `named`: by whoever called, so it need not say that it is the report's."""
+    """Return the folder of a recording's spool. ReportError where it is missing, or another's.
+
+    `named`: the caller named this spool, so it need not hold the report's token.
+    """
     spool = Path(note.spool)
     if not spool.is_dir():
         raise ReportError(f"the spool {spool} of {report} is not there; remove {note.path} to give this recording up")
@@ -140,7 +143,7 @@ def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> Non
         if spool.parent.name == "spool" and spool.parent.parent.resolve() == report.resolve():
             _remove_empty(spool.parent)
     elif links.is_folder(spool) and spool.name.removeprefix("warplens-") == note.id:
-        _remove_empty(spool)  # left by whoever was killed between its last file and the folder
+        _remove_empty(spool)  # a finisher was killed after it removed the last file
     note.path.unlink(missing_ok=True)
     _remove_empty(note.path.parent)
 

@@ -56,10 +56,11 @@ def next_number(report: Path, host: str, part: int) -> int:
 
 def sweep(report: Path, manifests: Iterable[Manifest]) -> None:
     """Remove the files of snapshots that no manifest names and nobody reads; none through a link. Nobody may be writing one."""
-    if links.linked(report) is not None:
+    found = _found(report)
+    if not found or links.linked(report) is not None:
         return
     named = {str(table["file"]) for manifest in manifests for table in manifest.tables.values()}
-    for part, number, path in _found(report):
+    for part, number, path in found:
         if path.relative_to(report).as_posix() in named:
             continue
         try:
