@@ -10,12 +10,19 @@
 namespace fake {
 namespace {
 
+// Where the record of some work was begun when it was launched; no buffer: nobody wanted it, or it was dropped.
+struct Place {
+  Slot *slot = nullptr;
+  Buffer *buffer = nullptr;
+  size_t offset = 0;
+};
+
 struct Pending {
   Record record;
   uint64_t start, end;  // of the GPU's clock
   size_t times;
   bool callback_clock;
-  uint8_t sessions;  // who wanted it when it was launched
+  Place places[kSessions];
 };
 
 // Never destroyed: threads go on while the process exits.
@@ -30,29 +37,59 @@ std::atomic<uint64_t> g_kernels_delivered{0};
 std::atomic<uint64_t> g_records{0};
 thread_local Slot *t_slots[kSessions];
 
-void give_back(Session &owner, Slot &slot) {
-  if (slot.buffer == nullptr) {
-    return;
+void reverse(Buffer &buffer) {
+  std::vector<uint8_t> turned;
+  for (size_t at = 0; at < buffer.used;) {
+    uint32_t kind;
+    std::memcpy(&kind, buffer.memory + at, sizeof(kind));
+    turned.insert(turned.begin(), buffer.memory + at, buffer.memory + at + record_size(kind));
+    at += record_size(kind);
   }
-  uint8_t *buffer = slot.buffer;
-  size_t size = slot.size, used = slot.used;
-  slot.buffer = nullptr;
+  std::memcpy(buffer.memory, turned.data(), turned.size());
+}
+
+void give_back(Session &owner, Buffer *buffer) {
   {
     std::lock_guard hold(g_owned_lock);
-    g_owned.erase(buffer);
+    g_owned.erase(buffer->memory);
+  }
+  if (trap("out-of-order") != 0) {
+    reverse(*buffer);
   }
   bool abba = trap("abba") != 0;
   if (abba) {
     g_delivery.lock();
   }
   if (Complete2 complete2 = owner.complete2.load(); complete2 != nullptr) {
-    CompleteInfo info{sizeof(CompleteInfo), slot.thread, nullptr, 0};
-    complete2(buffer, size, used, &info);
+    CompleteInfo info{sizeof(CompleteInfo), buffer->thread, nullptr, 0};
+    complete2(buffer->memory, buffer->size, buffer->used, &info);
   } else if (Complete complete = owner.complete.load(); complete != nullptr) {
-    complete(nullptr, 0, buffer, size, used);
+    complete(nullptr, 0, buffer->memory, buffer->size, buffer->used);
   }
   if (abba) {
     g_delivery.unlock();
+  }
+  delete buffer;
+}
+
+// Full buffers whose work is finished; also the one that is written to, where `all`.
+void give_back_finished(Session &owner, Slot &slot, bool all, bool empty_ones) {
+  std::lock_guard hold(slot.lock);
+  std::vector<Buffer *> finished;
+  std::erase_if(slot.full, [&finished](Buffer *buffer) {
+    bool is_finished = buffer->unfinished == 0;
+    if (is_finished) {
+      finished.push_back(buffer);
+    }
+    return is_finished;
+  });
+  if (Buffer *open = slot.open;
+      all && open != nullptr && open->unfinished == 0 && (open->used != 0 || empty_ones)) {
+    slot.open = nullptr;
+    finished.push_back(open);
+  }
+  for (Buffer *buffer : finished) {
+    give_back(owner, buffer);
   }
 }
 
@@ -72,31 +109,26 @@ void check_buffer(const uint8_t *buffer, size_t size) {
   }
 }
 
-bool take_buffer(Session &owner, Slot &slot) {
-  uint8_t *buffer = nullptr;
+Buffer *take_buffer(Session &owner) {
+  uint8_t *memory = nullptr;
   size_t size = 0, most = 0;
   if (Request2 request2 = owner.request2.load(); request2 != nullptr) {
     RequestInfo info{sizeof(RequestInfo)};
-    request2(&buffer, &size, &most, &info);
+    request2(&memory, &size, &most, &info);
   } else if (Request request = owner.request.load(); request != nullptr) {
-    request(&buffer, &size, &most);
+    request(&memory, &size, &most);
   } else {
-    return false;
+    return nullptr;
   }
-  if (buffer == nullptr) {
+  if (memory == nullptr) {
     if (kVersion.cupti < 27) {
       note("violation null buffer: CUPTI %u crashes", kVersion.cupti);
       raise(SIGSEGV);
     }
-    return false;
+    return nullptr;
   }
-  check_buffer(buffer, size);
-  slot.buffer = buffer;
-  slot.size = size;
-  slot.used = slot.records = 0;
-  slot.most = most;
-  slot.thread = system_tid();
-  return true;
+  check_buffer(memory, size);
+  return new Buffer{memory, size, 0, 0, most, system_tid()};
 }
 
 Slot &slot_of(Session &owner) {
@@ -116,32 +148,56 @@ Slot &slot_of(Session &owner) {
   return *owner.slots.front();
 }
 
-void put(Session &owner, const Record &record) {
+// Writes a record into the buffer of this thread. Of unfinished work it is begun here, and written again when the work is done.
+Place put(Session &owner, const Record &record, bool unfinished = false) {
   if (!owner.buffered() || record.size == 0) {
-    return;
+    return {};
   }
-  uint64_t every = trap("drop");
-  if (every != 0 && g_records.fetch_add(1) % every == every - 1) {
+  uint64_t number = g_records.fetch_add(1);
+  if (uint64_t every = trap("drop"); every != 0 && number % every == every - 1) {
     owner.dropped.fetch_add(1);
-    return;
+    return {};
+  }
+  if (uint64_t every = trap("unknown-kinds");
+      every != 0 && record.kind() != kUnknown && number % every == 0) {
+    put(owner, Record(kUnknown));
   }
   Slot &slot = slot_of(owner);
   std::lock_guard hold(slot.lock);
-  if (slot.buffer != nullptr &&
-      (slot.used + record.size > slot.size || (slot.most != 0 && slot.records >= slot.most))) {
-    give_back(owner, slot);
+  if (Buffer *open = slot.open; open != nullptr && (open->used + record.size > open->size ||
+                                                    (open->most != 0 && open->records >= open->most))) {
+    slot.open = nullptr;
+    if (open->unfinished != 0) {
+      slot.full.push_back(open);
+    } else {
+      give_back(owner, open);
+    }
   }
-  if (slot.buffer == nullptr && !take_buffer(owner, slot)) {
+  if (slot.open == nullptr) {
+    slot.open = take_buffer(owner);
+  }
+  Buffer *buffer = slot.open;
+  if (buffer == nullptr || buffer->used + record.size > buffer->size) {
     owner.dropped.fetch_add(1);
-    return;
+    return {};
   }
-  if (slot.used + record.size > slot.size) {
-    owner.dropped.fetch_add(1);
-    return;
+  Place place{&slot, buffer, buffer->used};
+  std::memcpy(buffer->memory + buffer->used, record.bytes, record.size);
+  buffer->used += record.size;
+  ++buffer->records;
+  buffer->unfinished += unfinished ? 1 : 0;
+  return place;
+}
+
+void complete_record(Session &owner, const Place &place, const Record &record) {
+  if (place.buffer != nullptr) {
+    {
+      std::lock_guard hold(place.slot->lock);
+      std::memcpy(place.buffer->memory + place.offset, record.bytes, record.size);
+      --place.buffer->unfinished;
+    }
+    give_back_finished(owner, *place.slot, false, false);
   }
-  std::memcpy(slot.buffer + slot.used, record.bytes, record.size);
-  slot.used += record.size;
-  ++slot.records;
 }
 
 uint64_t offset_of(uint64_t (*clock)()) {
@@ -300,17 +356,20 @@ void deliver_api(const Record &record, uint32_t domain, uint32_t cbid) {
 }
 
 void deliver_later(const Record &record, uint64_t start, uint64_t end, Context *context, size_t times) {
-  uint8_t sessions = 0;
-  for (uint32_t index = 0; index < kSessions; ++index) {
-    sessions = static_cast<uint8_t>(sessions | (session(index).wants(record.kind()) ? 1u << index : 0u));
-  }
-  if (sessions == 0) {
-    return;
-  }
   // Older ones fix the clock of a context's records when it is made; 13.3U3 and later use what is registered now.
   bool callback = kVersion.cupti >= 130303 || context->clock_callback;
-  std::lock_guard hold(g_pending_lock);
-  g_pending.push_back({record, start, end, times, callback && trap("wrong-clock") == 0, sessions});
+  Pending work{record, start, end, times, callback && trap("wrong-clock") == 0, {}};
+  bool wanted = false;
+  for (uint32_t index = 0; index < kSessions; ++index) {
+    if (session(index).wants(record.kind())) {
+      work.places[index] = put(session(index), record, true);
+      wanted = wanted || work.places[index].buffer != nullptr;
+    }
+  }
+  if (wanted) {
+    std::lock_guard hold(g_pending_lock);
+    g_pending.push_back(work);
+  }
 }
 
 void retire(bool forced) {
@@ -334,34 +393,21 @@ void retire(bool forced) {
   if (done.empty()) {
     return;
   }
-  if (trap("out-of-order") != 0) {
-    std::reverse(done.begin(), done.end());
-  }
   uint64_t callback = offset_of(cupti_now), real = offset_of(realtime_ns);
   uint64_t shift = trap("clock-off");
-  static std::vector<std::pair<uint8_t, Record>> &again = *new std::vector<std::pair<uint8_t, Record>>;
-  static std::mutex &again_lock = *new std::mutex;
-  std::vector<std::pair<uint8_t, Record>> repeated;
-  if (trap("redeliver") != 0) {
-    std::lock_guard hold(again_lock);
-    repeated.swap(again);
-  }
-  auto give = [](uint8_t sessions, const Record &record) {
-    for (uint32_t index = 0; index < kSessions; ++index) {
-      if ((sessions >> index & 1) != 0) {
-        put(session(index), record);
-      }
-    }
-  };
-  for (auto &[sessions, record] : repeated) {
-    give(sessions, record);
+  static auto &again = *new std::vector<std::pair<Session *, Record>>;
+  std::vector<std::pair<Session *, Record>> repeated;
+  repeated.swap(again);
+  for (auto &[owner, record] : repeated) {
+    put(*owner, record);
   }
   for (Pending &work : done) {
     convert(work.record, work, (work.callback_clock ? callback : real) + shift, forced, now);
-    give(work.sessions, work.record);
-    if (trap("redeliver") != 0) {
-      std::lock_guard hold(again_lock);
-      again.emplace_back(work.sessions, work.record);
+    for (uint32_t index = 0; index < kSessions; ++index) {
+      complete_record(session(index), work.places[index], work.record);
+      if (work.places[index].buffer != nullptr && trap("redeliver") != 0) {
+        again.emplace_back(&session(index), work.record);
+      }
     }
   }
 }
@@ -412,17 +458,10 @@ int flush(Session &owner, uint32_t flag) {
     std::lock_guard hold(owner.slots_lock);
     slots = owner.slots;
   }
-  bool any = false;
   for (Slot *slot : slots) {
-    std::lock_guard hold(slot->lock);
-    if (slot->buffer != nullptr && (slot->used != 0 || (flag & 1) != 0)) {
-      any = any || slot->used != 0;
-      give_back(owner, *slot);
-    }
+    give_back_finished(owner, *slot, true, (flag & 1) != 0);
   }
-  if (any) {
-    flush_overhead(owner, start);
-  }
+  flush_overhead(owner, start);
   g_flushing.fetch_sub(1);
   return 0;
 }

@@ -68,6 +68,7 @@ enum Kind : uint32_t {
   kMemoryPool = 50,
   kGraphTrace = 51,
   kJit = 52,
+  kUnknown = 58,  // to everybody: trap `unknown-kinds`
   kKinds = 60,
 };
 

@@ -20,7 +20,7 @@ constexpr Size kSizes[] = {
     {kGraphTrace, {48, 56, 56, 56}}, {kCudaEvent, {24, 24, 56, 56}},
     {kUm, {64, 64, 104, 104}},       {kDevice, {176, 184, 184, 192}},
     {kContext, {16, 24, 32, 40}},    {kStream, {24, 24, 24, 24}},
-    {kJit, {64, 72, 72, 72}},
+    {kJit, {64, 72, 72, 72}},        {kUnknown, {48, 48, 48, 48}},
 };
 
 }  // namespace

@@ -21,11 +21,19 @@ using Request2 = void (*)(uint8_t **buffer, size_t *size, size_t *most, RequestI
 using Complete2 = void (*)(uint8_t *buffer, size_t size, size_t valid, CompleteInfo *info);
 using Callback = void (*)(void *user, uint32_t domain, uint32_t id, const void *data);
 
-struct Slot {
-  std::mutex lock;
-  uint8_t *buffer = nullptr;
+// Memory of the tool's. It goes back when all its work is finished.
+struct Buffer {
+  uint8_t *memory = nullptr;
   size_t size = 0, used = 0, records = 0, most = 0;
   uint64_t thread = 0;
+  size_t unfinished = 0;  // records of work that still runs
+};
+
+// The buffers of one thread, or of all of them.
+struct Slot {
+  std::mutex lock;
+  Buffer *open = nullptr;
+  std::vector<Buffer *> full;  // with unfinished records
 };
 
 struct Session {
