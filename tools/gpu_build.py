@@ -44,17 +44,23 @@ def _files(names: Iterable[str], root: Path) -> Iterator[Path]:
 
 def unpack(wheels: Iterable[Path], site: Path) -> list[str]:
     """Unpack wheels into a folder that only we see, and say which are not for this Python. That is much quicker than pip."""
-    tags = {"py3", "py2.py3", f"cp{sys.version_info[0]}{sys.version_info[1]}"}
     refused = []
     for wheel in wheels:
-        _, _, *_, python, abi, _ = wheel.stem.split("-")
-        if python not in tags and abi != "abi3":
+        python, abi = wheel.stem.split("-")[-3:-1]
+        if not any(_runs(tag, abi) for tag in python.split(".")):
             refused.append(f"{wheel.name} is not for Python {sysconfig.get_python_version()}")
         elif not (done := site / f"{wheel.name}.unpacked").exists():
             with zipfile.ZipFile(wheel) as packed:
                 packed.extractall(site)
             done.touch()
     return refused
+
+
+def _runs(python: str, abi: str) -> bool:
+    if python == "py3":
+        return True
+    own = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    return python == own or (abi == "abi3" and python.startswith("cp3") and int(python[3:]) <= sys.version_info[1])
 
 
 def install(out: Path, build: bool = True) -> str:
@@ -93,7 +99,7 @@ def _doubts() -> str:
     """Say it where the pack was made of other sources than lie here."""
     try:
         made_of = json.loads((PACK / "pack.json").read_text(encoding="utf-8"))["native"]
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         made_of = None
     return "" if made_of == digest(MADE_OF) else ", BUT THEY ARE OF OTHER SOURCES: make the pack again"
 

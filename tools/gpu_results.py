@@ -49,7 +49,8 @@ class Results:
         for name in names:
             ended = self.steps[name]
             old = "" if name in self.now else " (in an earlier call)"
-            lines.append(f"{name:28} {ended.how}, {ended.seconds:.0f} s{old}  {ended.said}"[:WIDTH].rstrip())
+            took = f", {ended.seconds:.0f} s" if ended.seconds else ""
+            lines.append(f"{name:28} {ended.how}{took}{old}  {ended.said}"[:WIDTH].rstrip())
             bad = failures(self.folder / f"{name}.xml") if ended.how not in ("ok", "skipped") else []
             lines += [f"    {test}: {what}"[:WIDTH] for test, what in bad[:room]]
             lines += [f"    and {len(bad) - room} more"] if len(bad) > room else []

@@ -198,7 +198,15 @@ def test_only_the_binding_needs_the_headers_of_python(machine: Machine, tmp_path
     headers = Path(sysconfig.get_path("include"))
     if not (headers / "Python.h").exists():
         pytest.skip(f"{headers} has no Python.h that could be hidden")
-    hide = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-m", "sh", "-c", 'mount -t tmpfs none "$1" && shift && exec "$@"', "sh"]
+    hide: list[str | Path] = [
+        "unshare",
+        *([] if os.geteuid() == 0 else ["-r"]),
+        "-m",
+        "sh",
+        "-c",
+        'mount -t tmpfs none "$1" && shift && exec "$@"',
+        "sh",
+    ]
     if subprocess.run([*hide, headers, "test", "!", "-e", headers / "Python.h"], capture_output=True, check=False).returncode != 0:
         pytest.skip("nothing can be mounted here")
 

@@ -108,6 +108,16 @@ def test_a_step_that_hangs_is_stopped_with_what_it_started(tool: ModuleType, tmp
         assert not child.exists() or "State:\tZ" in (child / "status").read_text()
 
 
+@pytest.mark.slow
+def test_tests_that_ended_before_a_step_was_stopped_are_kept(tool: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("import time\ndef test_this(): assert 1 == 2\ndef test_that(): time.sleep(600)\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={tmp_path / 'it.xml'}", str(tmp_path)]
+    step = tool.Step("it", "look", lambda out: command)
+    assert tool.run(step, tmp_path, dict(os.environ), 5).how == "stopped after 5 s"
+    if "test_it" in (tmp_path / "it.log").read_text():  # a machine may be too slow for it
+        assert importlib.import_module("gpu_results").failures(tmp_path / "it.xml") == [("test_this", "assert 1 == 2")]
+
+
 @pytest.fixture(name="device")
 def _device(tool: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The tool as if there were a GPU, with nothing to build and three steps of which one fails."""
