@@ -52,6 +52,7 @@ GROUP_OF = {
 MOST_S = 240  # of a step
 RESERVE_S = 30  # what stopping a step, packing the results and saying how it went may take
 PATIENCE_S = 5  # for each signal
+PACK_EACH_S = 60  # what was learned is safe also where a later step takes the machine with it
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,7 @@ def take(steps: list[Step], words: argparse.Namespace, results: Results, began: 
     out = results.folder
     environment = prepare(out, words.wheels)
     say(f"{time.monotonic() - began:.0f} s until here")
-    built = False
+    built, packed = False, began
     for step in steps:
         left = words.limit - (time.monotonic() - began) - RESERVE_S
         if step.name in results.before and step.name not in words.names:
@@ -249,6 +250,9 @@ def take(steps: list[Step], words: argparse.Namespace, results: Results, began: 
             if ended.how not in ("ok", "skipped"):
                 print(*ending(out / f"{step.name}.log", 20), sep="\n", flush=True)
         results.put(step.name, ended)
+        if words.archive and time.monotonic() - packed > PACK_EACH_S:
+            pack(out, Path(words.archive).resolve())
+            packed = time.monotonic()
 
 
 def main() -> int:

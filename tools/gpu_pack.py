@@ -23,7 +23,6 @@ import python_headers
 from gpu_build import MADE_OF, PACK, PACKAGE, ROOT, digest
 
 LIMIT = 60 << 20  # bytes of the pack
-PARTS = ("native", "wheels", "cubins")
 ONCE = f"{sys.executable};-S;-E;{ROOT / 'tools' / 'compile_once.py'}"
 # pip takes the numbers of manylinux by the letter.
 GLIBC = ("_2_28", "_2_27", "_2_24", "_2_17", "2014", "2010", "1")
@@ -100,7 +99,10 @@ def wheels(folder: Path, names: list[str], python: str) -> str:
 def cubins(architectures: list[str]) -> str:
     """Compile the kernels of CuTe DSL, where its compiler is here."""
     done = subprocess.run([sys.executable, "tools/cubins.py", *architectures], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else f"no kernels of CuTe DSL: {done.stderr.strip()[-2000:]}"
+    if done.returncode == 0:
+        return done.stdout.strip()
+    old = ", those of an earlier pack stay" if (PACK / "cubins").is_dir() else ""
+    return f"no kernels of CuTe DSL{old}: {done.stderr.strip()[-2000:]}"
 
 
 def size(folder: Path) -> dict[Path, int]:

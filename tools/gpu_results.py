@@ -91,7 +91,9 @@ def only_skipped(xml: Path) -> bool:
 
 def pack(folder: Path, archive: Path, limit: int = LIMIT) -> list[str]:
     """Pack a folder into a .tgz of at most `limit` bytes; the largest files are left out first, and these are returned."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink() and path.resolve() != archive.resolve()]
+    part = archive.with_name(f"{archive.name}.part")  # an archive is whole, also where we are killed while we write the next one
+    own = {archive.resolve(), part.resolve()}
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink() and path.resolve() not in own]
     sizes = {path: path.stat().st_size for path in files}
     by_size = sorted(files, key=lambda path: sizes[path])
     left: list[Path] = []
@@ -104,10 +106,11 @@ def pack(folder: Path, archive: Path, limit: int = LIMIT) -> list[str]:
             largest = max(packed, key=lambda path: packed[path])
             left.append(largest)
             del packed[largest]
-        with tarfile.open(archive, "w:gz", compresslevel=6) as file:
+        with tarfile.open(part, "w:gz", compresslevel=6) as file:
             for path in packed:
                 file.add(path, f"results/{path.relative_to(folder)}")
-        if archive.stat().st_size <= limit or not packed:
+        if part.stat().st_size <= limit or not packed:
+            part.replace(archive)
             return [f"{path.relative_to(folder)} ({sizes[path] / 2**20:.1f} MiB)" for path in left]
         largest = max(packed, key=lambda path: packed[path])
         left.append(largest)

@@ -196,6 +196,16 @@ def test_all_results_are_packed_into_one_file(tool: ModuleType, device: Path, mo
         assert {f"results/{name}" for name in ("ended.json", "facts.json", "summary.txt", "one.log", "two.log")} <= set(packed.getnames())
 
 
+def test_results_are_packed_before_the_last_step_too(
+    tool: ModuleType, device: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tool, "PACK_EACH_S", 0)
+    archive = tmp_path / "results.tgz"
+    seen = f"import tarfile; assert 'results/one.log' in tarfile.open({str(archive)!r}).getnames()"
+    monkeypatch.setattr(tool, "steps", lambda: [_step(tool, "one", "pass"), _step(tool, "two", seen)])
+    assert _call(tool, monkeypatch, device, "--archive", str(archive)) == 0
+
+
 def test_a_step_whose_file_is_missing_is_left_out(tool: ModuleType, device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = tool.Step("absent", "probe", lambda out: ["no-such-program"], file="tools/no_such_file.py")
     monkeypatch.setattr(tool, "steps", lambda: [step])
