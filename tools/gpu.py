@@ -52,6 +52,7 @@ GROUP_OF = {
 MOST_S = 240  # of a step
 RESERVE_S = 30  # what stopping a step, packing the results and saying how it went may take
 PATIENCE_S = 5  # for each signal
+NAMED = 8  # files that an archive lacks
 PACK_EACH_S = 60  # what was learned is safe also where a later step takes the machine with it
 
 
@@ -281,7 +282,8 @@ def main() -> int:
         (out / "summary.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
         if words.archive:
             left = pack(out, Path(words.archive).resolve())
-            say(f"{words.archive} has the results" + (f", without {', '.join(left)}" if left else ""))
+            more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
+            say(f"{words.archive} has the results" + (f", without {', '.join(left[:NAMED])}{more}" if left else ""))
         print("", *lines, f"{len(names) - len(bad)} of {len(names)} steps without fault; {out}", sep="\n", flush=True)
     return 1 if bad else 0
 
