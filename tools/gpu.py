@@ -45,10 +45,14 @@ GROUP_OF = {
     "gpu_launch": "cost",
     "test_cuda_exits": "programs",
     "test_cuda_frameworks": "programs",
+    "test_cuda_programs": "programs",
     "test_cuda_beside": "programs",
     "test_intrakernel_cuda": "inside",
     "test_intrakernel_merged": "inside",
 }
+# Tests that compare times have the machine to themselves; others run side by side, for most of their time PyTorch starts.
+ALONE = ("test_cuda_clock", "test_rules")
+SIDE_BY_SIDE = 8
 MOST_S = 240  # of a step
 RESERVE_S = 30  # what stopping a step, packing the results and saying how it went may take
 PATIENCE_S = 5  # for each signal
@@ -60,7 +64,7 @@ PACK_EACH_S = 60  # what was learned is safe also where a later step takes the m
 class Step:
     """One process: its name and group, how it is started, the seconds that it may take, and how many of them must be left to begin it.
 
-    It may need the native half, and a file: without that it is left out.
+    It may need the native half.
     """
 
     name: str
@@ -69,14 +73,13 @@ class Step:
     seconds: int = MOST_S
     least: int = 60
     native: bool = True
-    file: str = ""
 
 
 def steps() -> list[Step]:
     """All steps, in their order."""
     probe = [sys.executable, "tools/gpu_probe.py", "--out"]
     found = [
-        Step("probe", "probe", lambda out: [*probe, str(out / "probe")], 120, native=False, file="tools/gpu_probe.py"),
+        Step("probe", "probe", lambda out: [*probe, str(out / "probe")], 120, native=False),
         Step("nvidia-smi", "look", lambda out: ["nvidia-smi"], 30, native=False),
         Step("doctor", "look", lambda out: [sys.executable, "-m", "warplens", "doctor"], 60),
     ]
@@ -102,6 +105,8 @@ def _pytest(name: str, out: Path) -> list[str]:
     kept = out / "tests" / name
     kept.parent.mkdir(parents=True, exist_ok=True)
     words = [f"--basetemp={kept}", "-v", "-rfExXs", "-o", "tmp_path_retention_policy=failed", f"--junitxml={out / name}.xml"]
+    if find_spec("xdist") is not None and name not in ALONE:
+        words += ["-n", str(SIDE_BY_SIDE), "-p", "no:benchmark"]  # pytest-benchmark warns of xdist, and a warning is an error here
     if find_spec("pytest_timeout") is None:  # then its mark and its option are unknown words, which the project's settings refuse
         words += ["-o", "addopts=--import-mode=importlib -rfExXs"]
     return [sys.executable, "-m", "pytest", *words, f"tests/gpu/{name}.py"]
@@ -237,9 +242,7 @@ def take(steps: list[Step], words: argparse.Namespace, results: Results, began: 
         left = words.limit - (time.monotonic() - began) - RESERVE_S
         if step.name in results.before and step.name not in words.names:
             continue
-        if step.file and not (ROOT / step.file).exists():
-            ended = Ended(f"left out, {step.file} is not there")
-        elif left < min(step.least, step.seconds):
+        if left < min(step.least, step.seconds):
             ended = Ended("not run, no time left")
         else:
             if step.native and not built:

@@ -72,6 +72,12 @@ def test_steps_come_by_group_and_a_new_file_has_one(tool: ModuleType, monkeypatc
     assert "--quick" in next(step for step in tool.steps() if step.name == "gpu_launch").command(tmp_path)
 
 
+def test_tests_run_side_by_side_unless_they_compare_times(tool: ModuleType, tmp_path: Path) -> None:
+    commands = {step.name: step.command(tmp_path) for step in tool.steps()}
+    assert "-n" in commands["test_cuda_exits"]
+    assert "-n" not in commands["test_rules"]
+
+
 def test_a_step_says_how_it_ended_and_what_it_said_is_kept(tool: ModuleType, tmp_path: Path) -> None:
     good = tool.run(_step(tool, "good", "print('well')"), tmp_path, dict(os.environ), 60)
     assert (good.how, good.said) == ("ok", "well")
@@ -204,13 +210,6 @@ def test_results_are_packed_before_the_last_step_too(
     seen = f"import tarfile; assert 'results/one.log' in tarfile.open({str(archive)!r}).getnames()"
     monkeypatch.setattr(tool, "steps", lambda: [_step(tool, "one", "pass"), _step(tool, "two", seen)])
     assert _call(tool, monkeypatch, device, "--archive", str(archive)) == 0
-
-
-def test_a_step_whose_file_is_missing_is_left_out(tool: ModuleType, device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    step = tool.Step("absent", "probe", lambda out: ["no-such-program"], file="tools/no_such_file.py")
-    monkeypatch.setattr(tool, "steps", lambda: [step])
-    assert _call(tool, monkeypatch, device) == 0
-    assert _ended(device) == {"absent": "left out, tools/no_such_file.py is not there"}
 
 
 def test_a_name_that_is_none_is_refused(tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
