@@ -14,6 +14,20 @@ void must(cudaError_t error) {
   }
 }
 
+// An idle GPU has a low clock; it takes a while to rise.
+__global__ void spin(long long cycles) {
+  for (long long begin = clock64(); clock64() - begin < cycles;) {
+  }
+}
+
+void warm_up(double seconds) {
+  auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds) {
+    spin<<<1000, 128>>>(100'000);
+    must(cudaDeviceSynchronize());
+  }
+}
+
 // Nanoseconds per call of `work`, with a wait after every 1000: the best of `rounds`, so that what else the machine does counts least.
 template <typename Work>
 double best(int rounds, int calls, Work work) {
@@ -37,6 +51,7 @@ double best(int rounds, int calls, Work work) {
 
 int main(int count, char **words) {
   int rounds = count > 1 ? std::atoi(words[1]) : 5;
+  warm_up(1.0);
   cudaStream_t stream;
   must(cudaStreamCreate(&stream));
   double launch = best(rounds, 20'000, [&] { nothing<<<1, 32, 0, stream>>>(); });
