@@ -79,6 +79,10 @@ def cubins(program: str, arch: str) -> Path:
     return Path(os.environ.get("WARPLENS_CUBINS", ROOT / "build" / "gpu" / "cubins")) / arch / program
 
 
+def _oldest_packages() -> str | None:
+    return None if (ROOT / "build" / "oldest" / "made-of").exists() else "build/oldest is not there (python tools/oldest.py)"
+
+
 LIBRARIES = {
     "nccl": "nvidia/nccl/lib/libnccl.so.2",
     "cublas": "nvidia/*/lib/libcublas.so.*",
@@ -207,6 +211,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "cu11": _legacy_nvtx,
     "interop": _interop,
     "other-python": _other_python,
+    "oldest-packages": _oldest_packages,
     "openmpi": _program("mpirun.openmpi"),
     "mpich": _program("mpirun.mpich"),
     "native": _native,
