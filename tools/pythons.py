@@ -1,4 +1,7 @@
-"""Lists the CPythons 3.10-3.15 of this machine, one a line: version and path. `--others` leaves out the running version."""
+"""Lists the CPythons 3.10-3.15 of this machine, one a line: version and path. `--others` leaves out the running version.
+
+WARPLENS_PYTHONS=3.12,3.15 lists those alone.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,10 @@ def pythons() -> dict[tuple[int, int], Path]:
 
 def main() -> int:
     """Print what is there."""
+    only = os.environ.get("WARPLENS_PYTHONS", "").replace(",", " ").split()
     for version, path in pythons().items():
+        if only and path.name.removeprefix("python") not in only:
+            continue
         if "--others" not in sys.argv[1:] or version != sys.version_info[:2]:
             print(".".join(map(str, version)), path)
     return 0

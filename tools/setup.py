@@ -1,7 +1,7 @@
 """Makes the development environment `.venv`: the packages of tools/requirements.lock, and this checkout in place.
 
 usage: PYTHON tools/setup.py VENV. Only the standard library, for it runs before anything is installed. A pinned version without a wheel
-for this Python is replaced by the newest that pyproject.toml allows, with a warning; VENV/unpinned.txt names those.
+for this Python is replaced by another, built or left out, with a warning; VENV/unpinned.txt names what then is not as pinned.
 """
 
 from __future__ import annotations
@@ -80,6 +80,10 @@ def name_of(requirement: str) -> str:
     return plain(found[0]) if found else requirement
 
 
+def _got(*command: str) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
 def install(python: Path) -> dict[str, str]:
     """Install what the lock file pins; the names of what could not be had in that version, each with what was done instead."""
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--progress-bar", "off", "--no-compile"]
@@ -98,9 +102,12 @@ def install(python: Path) -> dict[str, str]:
     asked = {name_of(need): need for need in needs(python)} if lacking else {}
     instead: dict[str, str] = {}
     for name in lacking:
-        done = subprocess.run([*pip, "--prefer-binary", "-c", pins, asked.get(name, name)], capture_output=True, text=True, check=False)
-        instead[name] = "the newest version that fits" if done.returncode == 0 else "left out, as pip got none"
-        print(f"warning: the pinned version of {name} has no wheel for this Python: {instead[name]}", file=sys.stderr)
+        pin = next(line for line in lines if name_of(line) == name)
+        if _got(*pip, "--only-binary", ":all:", "-c", str(pins), asked.get(name, name)):
+            instead[name] = "the newest version that has one"
+        elif not _got(*pip, "-c", str(pins), pin):
+            instead[name] = "left out, as pip could not build it either"
+        print(f"warning: {pin} has no wheel for this Python: {instead.get(name, 'built from its source')}", file=sys.stderr)
     return instead
 
 
@@ -121,7 +128,8 @@ def main() -> None:
     if not same_version(python):
         print(f"making {folder} with Python {sys.version.split()[0]}", flush=True)
         venv.EnvBuilder(with_pip=True, clear=True).create(folder)
-        shutil.rmtree(ROOT / "build" / "dev", ignore_errors=True)  # configured for another interpreter
+        if folder.name == ".venv":
+            shutil.rmtree(ROOT / "build" / "dev", ignore_errors=True)  # configured for another interpreter
     print(f"installing the packages of {LOCK.relative_to(ROOT)} into {folder}", flush=True)
     instead = install(python)
     (folder / "unpinned.txt").write_text("".join(f"{name}: {what}\n" for name, what in instead.items()), encoding="utf-8")

@@ -66,10 +66,10 @@ def test_a_version_without_a_wheel_is_replaced_with_a_warning(
 ) -> None:
     setup.LOCK.write_text("gone==1.0\nheld==1.0\nmoved==9.0\n")
     monkeypatch.setattr(setup, "needs", lambda python: ["moved>=1", "gone>=1"])
-    assert setup.install(python) == {"gone": "left out, as pip got none", "moved": "the newest version that fits"}
+    assert setup.install(python) == {"gone": "left out, as pip could not build it either", "moved": "the newest version that has one"}
     assert setup.run(python, "-c", "import held, moved; print(held.VERSION, moved.VERSION)") == "1.0 1.5\n"
     warned = capfd.readouterr().err
-    assert "the pinned version of moved has no wheel for this Python: the newest version that fits" in warned
+    assert "moved==9.0 has no wheel for this Python: the newest version that has one" in warned
 
 
 def test_what_is_not_pinned_is_removed(setup: ModuleType, python: Path) -> None:
