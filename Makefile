@@ -15,7 +15,7 @@ WERROR ?= OFF
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 4
 
-.PHONY: help demo looks ready test test-all check torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check site bench gpu gpu-probe gpu-pack wheels release-check upgrade clean
+.PHONY: help demo looks ready test test-all check recording-tests compilers torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check site bench gpu gpu-probe gpu-pack wheels release-check upgrade clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -80,6 +80,13 @@ types: $(STAMP) ## mypy --strict
 
 unit: native ## unit and conformance tests, without slow ones
 	@$(PY) tools/run_tests.py check -- $(ARGS)
+
+recording-tests: ## tests of recording with the CPythons of Debian's unstable, in build/unstable (ARGS="here unstable --only 3.12,3.15")
+	@"$(PYTHON)" tools/recording_tests.py $(ARGS)
+
+compilers: native ## the native half with each compiler here, and with those of Debian's unstable
+	@$(PY) tools/compilers.py --werror $(ARGS)
+	@$(PY) tools/compilers.py --werror --unstable $(ARGS)
 
 torture: native ## kill, fill, signal and delete at random moments (ARGS="--rounds 500 --seed N")
 	@PYTHONPATH=src:. $(PY) -m tests.torture $(ARGS)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import importlib.util
 import os
 import shutil
@@ -81,6 +82,22 @@ def cubins(program: str, arch: str) -> Path:
 
 def _oldest_packages() -> str | None:
     return None if (ROOT / "build" / "oldest" / "made-of").exists() else "build/oldest is not there (python tools/oldest.py)"
+
+
+def _new_pythons() -> str | None:
+    folder = str(ROOT / "tools")
+    sys.path.insert(0, folder)
+    try:
+        found: dict[str, object] = importlib.import_module("recording_tests").results()
+    finally:
+        sys.path.remove(folder)
+    return None if found else "the tests of recording did not run with these sources (make recording-tests)"
+
+
+def _unstable() -> str | None:
+    if os.geteuid() != 0:
+        return "entering build/unstable needs root"
+    return None if (ROOT / "build" / "unstable" / "made-of").exists() else "build/unstable is not there (python tools/unstable.py make)"
 
 
 LIBRARIES = {
@@ -212,6 +229,8 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "interop": _interop,
     "other-python": _other_python,
     "oldest-packages": _oldest_packages,
+    "new-pythons": _new_pythons,
+    "unstable": _unstable,
     "openmpi": _program("mpirun.openmpi"),
     "mpich": _program("mpirun.mpich"),
     "native": _native,

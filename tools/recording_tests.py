@@ -4,8 +4,8 @@ usage: PYTHON tools/recording_tests.py [here] [unstable] [--only 3.12,3.15] [--k
 
 `here` are the CPythons of this machine, `unstable` those of Debian's unstable in build/unstable (tools/unstable.py). Each gets an
 environment and a build of its own. The results are in build/recorded/results.json, for as long as the sources are the same; `--keep`
-writes them into tests/tested_pythons.json, from which `make docs` makes the table of tested versions. Exits with 3 where nothing
-could run. Only the standard library.
+writes them into tests/tested_pythons.json, from which `make docs` makes the table of tested versions. Exits with 2 where tests failed,
+with 3 where nothing could run. Only the standard library.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ KEPT = ROOT / "tests" / "tested_pythons.json"
 AREAS = ("src/", "native/", "tests/", "tools/", "pyproject.toml", "CMakeLists.txt", "Makefile")
 NEEDED = "native,gcc,pip"  # pieces whose absence would turn the tests into skips
 LIMIT_S = 1800
+FAILED = 2  # exit status: tests failed; this tool did not
 
 
 @dataclass
@@ -187,7 +188,7 @@ def main() -> int:
         keep(found)
     if not ran:
         return unstable.LACKING
-    return 1 if any(result.failed for result in found.values()) else 0
+    return FAILED if any(result.failed for result in found.values()) else 0
 
 
 if __name__ == "__main__":

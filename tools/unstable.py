@@ -150,6 +150,12 @@ def _settings() -> None:
         config.write(file)
 
 
+def known(names: Iterable[str]) -> list[str]:
+    """Those of these packages that the archive has."""
+    there = set(inside(["apt-cache", "pkgnames"], quiet=True).stdout.split())
+    return [name for name in names if name in there]
+
+
 def offered() -> list[str]:
     """The minor versions of CPython that the archive has, as `3.15`."""
     names = inside(["apt-cache", "pkgnames", "python3."], quiet=True).stdout.split()
