@@ -181,10 +181,12 @@ def main() -> int:
             ran += 1
             kept = {"sources": sources, "pythons": {name: asdict(result) for name, result in found.items()}}
             RESULTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+            if words.keep:
+                keep(found)
             counts = f"{result.passed} passed, {len(result.failed)} failed, {result.skipped} skipped"
             print(f"CPython {result.version} on {result.system}: {counts}, {result.seconds} s", flush=True)
             print(*(f"  failed: {test}" for test in result.failed), *(f"  unsteady: {test}" for test in result.unsteady), sep="\n", end="")
-    if words.keep:
+    if words.keep and not ran:
         keep(found)
     if not ran:
         return unstable.LACKING

@@ -46,6 +46,8 @@ mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 chroot "$root" /bin/sh -c 'cd "$0" && exec "$@"' "$folder" "$@" && status=0 || status=$?
 exit $status
 """
+_APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private")
+_BOUND = ("setpriv", "--pdeathsig", "KILL")  # who is killed takes along what it started
 # Settings of pip that lead to packages. Others, as folders of this machine, mean nothing there.
 _PIP = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "retries")
 
@@ -73,7 +75,13 @@ def check() -> None:
     """Lacking where no root file system can be made or entered here."""
     if os.geteuid() != 0:
         raise Lacking("it needs root")
-    for program, package in (("debootstrap", "debootstrap"), ("unshare", "util-linux"), ("chroot", "coreutils"), ("apt-get", "apt")):
+    for program, package in (
+        ("debootstrap", "debootstrap"),
+        ("unshare", "util-linux"),
+        ("setpriv", "util-linux"),
+        ("chroot", "coreutils"),
+        ("apt-get", "apt"),
+    ):
         if shutil.which(program) is None:
             raise Lacking(f"there is no {program} (Debian: apt-get install {package})")
     if subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, check=False).returncode:
@@ -81,7 +89,7 @@ def check() -> None:
 
 
 def _namespace(*command: str) -> list[str]:
-    return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private", "--", *command]
+    return [*_BOUND, *_APART, "--", *command]
 
 
 def _environment(extra: dict[str, str]) -> dict[str, str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -36,10 +39,16 @@ def test_its_mounts_are_seen_only_there(tool: ModuleType) -> None:
 def test_a_process_that_is_left_ends(tool: ModuleType) -> None:
     word = f"3600.{time.monotonic_ns()}"
     assert tool.inside(["sh", "-c", f"setsid sleep {word} >/dev/null 2>&1 & echo started"], quiet=True).stdout == "started\n"
-    deadline = time.monotonic() + 30
-    while any(word.encode() in line for line in _command_lines()):
-        assert time.monotonic() < deadline, "a process outlived the command that it was started by"
-        time.sleep(0.05)
+    _wait_for(lambda: not any(word.encode() in line for line in _command_lines()), "it outlived the command that started it")
+
+
+def test_who_is_killed_takes_along_what_it_started(tool: ModuleType) -> None:
+    word = f"3600.{time.monotonic_ns()}"
+    text = f"import sys; sys.path.insert(0, {str(ROOT / 'tools')!r}); import unstable; unstable.inside(['sleep', {word!r}])"
+    with subprocess.Popen([sys.executable, "-c", text]) as started:
+        _wait_for(lambda: any(line.startswith(b"sleep") and word.encode() in line for line in _command_lines()), "nothing started")
+        started.kill()
+    _wait_for(lambda: not any(word.encode() in line for line in _command_lines()), "it outlived who started it")
 
 
 def test_it_has_a_python_that_is_newer_than_the_oldest(tool: ModuleType) -> None:
@@ -47,6 +56,13 @@ def test_it_has_a_python_that_is_newer_than_the_oldest(tool: ModuleType) -> None
     found = tool.pythons()
     assert found
     assert all(int(name.rstrip("t")[2:]) >= tool.OLDEST for name in found)
+
+
+def _wait_for(true: Callable[[], bool], otherwise: str) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.05)
 
 
 def _command_lines() -> list[bytes]:
