@@ -156,7 +156,7 @@ def places(names: list[str]) -> list[Place]:
             unstable.make(())
             unstable.copy_checkout()
             found.append(Place(inside=True))
-        except unstable.Lacking as reason:
+        except (unstable.Lacking, subprocess.TimeoutExpired) as reason:
             print(f"recording tests: no root file system of Debian's unstable: {reason}", file=sys.stderr)
     return found
 
@@ -176,7 +176,10 @@ def main() -> int:
         for name, python in place.pythons().items():
             if only and name not in only:
                 continue
-            result = place.test(name, python)
+            try:
+                result = place.test(name, python)
+            except subprocess.TimeoutExpired as late:
+                result = Result(name, place.system, 0, 0, [str(late)[-200:]], [], LIMIT_S)
             found[name] = result
             ran += 1
             kept = {"sources": sources, "pythons": {name: asdict(result) for name, result in found.items()}}
