@@ -106,7 +106,12 @@ def _environment(extra: dict[str, str]) -> dict[str, str]:
 
 
 def inside(
-    command: Sequence[str], *, folder: str = "/", environment: dict[str, str] | None = None, timeout: float = LONGEST, quiet: bool = False
+    command: Sequence[str],
+    *,
+    folder: str = "/",
+    environment: dict[str, str] | None = None,
+    timeout: float | None = LONGEST,
+    quiet: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in the root file system, in namespaces that end with it."""
     words = _namespace("sh", "-c", _ENTER, "enter", str(SYSTEM), folder, *command)
@@ -270,7 +275,7 @@ def main() -> int:
     if words.what == "pythons":
         print(*(f"{name} {path}" for name, path in pythons().items()), sep="\n")
         return 0
-    return inside(words.command, folder=CHECKOUT).returncode
+    return inside(words.command, folder=CHECKOUT, timeout=None).returncode
 
 
 if __name__ == "__main__":
