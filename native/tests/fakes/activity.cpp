@@ -241,6 +241,9 @@ int flush(Session &owner, uint32_t flag) {
       pause();
     }
   }
+  if (trap("tell-flushes") != 0) {
+    note("flush %u", flag);
+  }
   if (g_initializing.load()) {
     note("violation flush while cuInit runs");
   }

@@ -103,6 +103,8 @@ int flush(Session &session, uint32_t flag);
 void retire(bool forced);
 uint64_t session_now(const Session &session);
 
+int subscribe_as_kineto();  // as another tool that stands back where it is refused
+
 // External correlation: each thread's stacks.
 int push_external(uint32_t kind, uint64_t id);
 int pop_external(uint32_t kind, uint64_t *id);
