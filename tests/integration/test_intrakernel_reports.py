@@ -42,10 +42,10 @@ class Run:
         self.tables: dict[str, Rows] = {}
         self.code = 0
 
-    def __call__(self, *steps: str, options: tuple[str, ...] = (), cuda: str = "cuda,nvtx") -> Run:
+    def __call__(self, *steps: str, options: tuple[str, ...] = (), cuda: str = "cuda,nvtx", traps: str = "") -> Run:
         fake = FakeCuda()
         log = self.folder / "log"
-        variables = fake.environment(log=log, truth=self.folder / "truth")
+        variables = fake.environment(traps=traps, log=log, truth=self.folder / "truth")
         env = environment(**variables, FAKE_CUDA_BACKED="1", WARPLENS_CUPTI=str(fake.cupti))
         words = ("-q", "-f", "-o", "x", f"--trace={cuda}", "--stats=false", *options, sys.executable, str(PROGRAM), *steps)
         done = warplens("profile", *words, cwd=self.folder, env=env)
@@ -213,6 +213,12 @@ def test_a_fork_child_leaves_device_memory_alone(run: Run) -> None:
 def test_a_capture_range_chooses_launches(run: Run) -> None:
     run("launch:before", "start", "launch:inside", "stop", "launch:after", options=("-c", "cudaProfilerApi"))
     assert set(run.launches) == {"inside"}
+    run.assert_inside(1)
+
+
+def test_memory_that_belongs_to_no_context(run: Run) -> None:
+    """As in pools: our own thread, which reads it when the window closes, has no context of its own."""
+    run("launch:before", "start", "launch:inside", "stop", "launch:after", options=("-c", "cudaProfilerApi"), traps="pooled")
     run.assert_inside(1)
 
 
