@@ -217,8 +217,8 @@ def test_a_capture_range_chooses_launches(run: Run) -> None:
 
 
 def test_memory_that_belongs_to_no_context(run: Run) -> None:
-    """As in pools: our own thread, which reads it when the window closes, has no context of its own."""
-    run("launch:before", "start", "launch:inside", "stop", "launch:after", options=("-c", "cudaProfilerApi"), traps="pooled")
+    """As in pools: where the thread that reads it when the window closes, often our own, has no context either."""
+    run("launch:before", "start", "launch:inside", "stop_elsewhere", "launch:after", options=("-c", "cudaProfilerApi"), traps="pooled")
     run.assert_inside(1)
 
 
