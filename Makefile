@@ -15,7 +15,7 @@ WERROR ?= OFF
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 4
 
-.PHONY: help demo looks ready test test-all check torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check site bench gpu wheels release-check clean
+.PHONY: help demo looks ready test test-all check torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check site bench gpu gpu-probe gpu-pack wheels release-check clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -111,6 +111,12 @@ bench: native ## measure, write docs/performance.md; fails when a budget is miss
 
 gpu: ## what needs a CUDA device, with this machine's own Python packages and no network (ARGS=--list, WHEELS=folder for more)
 	@"$(PYTHON)" tools/gpu.py --wheels "$(WHEELS)" $(ARGS)
+
+gpu-probe: ## how the CUPTI of this machine behaves, before warplens runs on it: half a minute, one screen
+	@"$(PYTHON)" tools/gpu_probe.py $(ARGS)
+
+gpu-pack: native ## what a machine with a GPU lacks, into build/gpu: libraries, wheels, kernels, a script (ARGS="--python 3.12")
+	@$(PY) tools/gpu_pack.py $(ARGS)
 
 wheels: $(STAMP) ## sdist and wheels into dist/, tried (ARGS="--headers 3.14=FOLDER" adds a Python)
 	@$(PY) tools/wheels.py $(ARGS)

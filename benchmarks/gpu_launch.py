@@ -1,4 +1,7 @@
-"""What recording CUDA adds to each launch, and to a training step, on a real GPU: the same program with and without us, in turn."""
+"""What recording CUDA adds to a launch, to a graph and to a training step on a real GPU, beside raw CUPTI and torch.profiler.
+
+All modes take turns. Raw CUPTI is an injection library that enables kinds of records and throws the records away: less cannot be had.
+"""
 
 from __future__ import annotations
 
@@ -8,121 +11,142 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import Row
 
-_Found = dict[str, float]
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tools"))
+
+from gpu_probe import compile_probe, find_cupti  # noqa: E402 - tools are scripts, not a package
+
 NEEDS = "gpu"  # a piece of tests/pieces.py
-LAUNCH_BUDGET_US = 2.0
+RAW_BUDGET = 1.15
 STEP_BUDGET = 1.05
 
-# Starting PyTorch and CUDA takes longer than what is measured, so each process measures all.
-_HEAD = """
-import json, time, torch
-found = {}
-def measured(what, work, count):
-    work(count // 10 + 1); torch.cuda.synchronize()
-    begin = time.perf_counter()
-    work(count); torch.cuda.synchronize()
-    found[what] = (time.perf_counter() - begin) / count * 1e6
-"""
-# µs per operation: a launch, or a replay.
-PROGRAMS = {
-    "launch of a tiny kernel": """
-x = torch.zeros(32, device="cuda")
-def work(count):
-    for _ in range(count): x.add_(1)
-measured(WHAT, work, 100_000)
-""",
-    "launch in an eager model": """
-def block(): return torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU(), torch.nn.LayerNorm(256))
-model = torch.nn.Sequential(*[block() for _ in range(12)]).cuda()
-x = torch.randn(64, 256, device="cuda")
-launches = 36
-def work(count):
-    with torch.no_grad():
-        for _ in range(count // launches): model(x)
-measured(WHAT, work, 36_000)
-""",
-    "replay of a graph of 100 kernels": """
-x = torch.zeros(32, device="cuda")
-side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
-with torch.cuda.stream(side): x.add_(1)
-torch.cuda.synchronize()
-with torch.cuda.graph(graph):
-    for _ in range(100): x.add_(1)
-def work(count):
-    for _ in range(count): graph.replay()
-measured(WHAT, work, 5_000)
-""",
+_Found = dict[str, float]  # a name from a program's line of JSON to its figure
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How a program is recorded: options of `warplens profile`, kinds for raw CUPTI, or words for the program itself."""
+
+    options: tuple[str, ...] | None = None
+    kinds: str | None = None
+    words: tuple[str, ...] = field(default=())
+
+
+# The kinds that warplens enables by default: devices, contexts, streams, kernels, copies, memsets, waits, overhead, correlation, API.
+_SAME_KINDS = "8,9,37,10,1,2,22,38,17,39,5"
+_DEFAULT = Mode(("-t", "cuda,nvtx"))
+_EVERYTHING = ("-t", "cuda,nvtx", "--cuda-trace-all-apis=true", "--cuda-memory-usage=true", "--cuda-event-trace=true")
+LAUNCH_MODES = {
+    "bare": Mode(),
+    "warplens, NVTX alone": Mode(("-t", "nvtx")),
+    "raw CUPTI, kernels": Mode(kinds="10"),
+    "raw CUPTI, the same kinds": Mode(kinds=_SAME_KINDS),
+    "warplens": _DEFAULT,
+    "warplens, whole graphs": Mode(("-t", "cuda,nvtx", "--cuda-graph-trace=graph")),
+    "warplens, everything": Mode(_EVERYTHING),
 }
-_STEP = "training step"
-PROGRAMS[_STEP] = """
+TORCH_MODES = {
+    "bare": Mode(),
+    "warplens": _DEFAULT,
+    "torch.profiler, CUDA": Mode(words=("CUDA",)),
+    "torch.profiler, CPU and CUDA": Mode(words=("CPU", "CUDA")),
+}
+# Prints a line of JSON: microseconds of a launch in an eager model, and of a training step.
+TORCH = """
+import contextlib, json, sys, time, torch
+def block(): return torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU(), torch.nn.LayerNorm(256))
+eager = torch.nn.Sequential(*[block() for _ in range(12)]).cuda()
+small = torch.randn(64, 256, device="cuda")
 layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, batch_first=True, norm_first=True)
 model = torch.nn.TransformerEncoder(layer, 8, enable_nested_tensor=False).cuda().bfloat16()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-x = torch.randn(16, 512, 1024, device="cuda", dtype=torch.bfloat16)
-def work(count):
-    for _ in range(count):
-        optimizer.zero_grad(set_to_none=True)
-        model(x).float().square().mean().backward()
-        optimizer.step()
-measured(WHAT, work, 60)
+large = torch.randn(16, 512, 1024, device="cuda", dtype=torch.bfloat16)
+def inference():
+    with torch.no_grad(): eager(small)
+def step():
+    optimizer.zero_grad(set_to_none=True)
+    model(large).float().square().mean().backward()
+    optimizer.step()
+found, wanted = {}, [getattr(torch.profiler.ProfilerActivity, name) for name in sys.argv[1:]]
+for name, work, count, per in (("launch", inference, 500, 36), ("step", step, 25, 1)):
+    warm = time.perf_counter()
+    while time.perf_counter() < warm + 1:  # an idle GPU has a low clock
+        work(); torch.cuda.synchronize()
+    best = float("inf")
+    for _ in range(3):
+        with torch.profiler.profile(activities=wanted) if wanted else contextlib.nullcontext():
+            begin = time.perf_counter()
+            for _ in range(count): work()
+            torch.cuda.synchronize()
+            best = min(best, (time.perf_counter() - begin) / count / per * 1e6)
+    found[name] = best
+print(json.dumps(found))
 """
-MODES = {
-    "NVTX alone": ("-t", "nvtx"),
-    "kernels and API": ("-t", "cuda,nvtx"),
-    "kernels and API, graphs node by node": ("-t", "cuda,nvtx", "--cuda-graph-trace=node"),
-    "every API call, memory and events": (
-        "-t",
-        "cuda,nvtx",
-        "--cuda-trace-all-apis=true",
-        "--cuda-memory-usage=true",
-        "--cuda-event-trace=true",
-    ),
-}
 
 
 def run(quick: bool) -> Iterator[Row]:
-    """Time the programs bare and in each mode, in turn."""
+    """Time both programs in all their modes, in turn."""
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
-        bare, timed = _timed(Path(name), 2 if quick else 5)
-    for what in PROGRAMS:
-        alone = [one[what] for one in bare]
-        for mode, found in timed.items():
-            values = [one[what] for one in found]
-            kept = mode == "kernels and API"
-            if what == _STEP:
-                budget = STEP_BUDGET if kept else None
-                yield Row(f"{what}, {mode}", statistics.median(values), "µs", "bare", statistics.median(alone), budget)
-                continue
-            added = statistics.median(value - other for value, other in zip(values, alone, strict=True))
-            note = f"bare {statistics.median(alone):.2f} µs"
-            yield Row(f"{what}, {mode}: added", added, "µs", budget=LAUNCH_BUDGET_US if kept else None, budget_on="value", note=note)
+        folder = Path(name)
+        probe = compile_probe(folder)
+        launches = _timed([compile_launches(folder)], LAUNCH_MODES, folder, probe, 3 if quick else 8)
+        text = folder / "training.py"
+        text.write_text(TORCH, encoding="utf-8")
+        training = _timed([sys.executable, str(text)], TORCH_MODES, folder, probe, 1 if quick else 4)
+    for key, what, scale in (("launch", "launch of an empty kernel", 1e3), ("replay", "replay of a graph of 100 kernels", 1e3)):
+        yield from _launch_rows(what, {mode: [one[key] / scale for one in found] for mode, found in launches.items()})
+    for key, what in (("launch", "launch in an eager model"), ("step", "training step")):
+        bare = min(one[key] for one in training["bare"])
+        for mode, found in training.items():
+            if mode != "bare":
+                budget = STEP_BUDGET if (key, mode) == ("step", "warplens") else None
+                yield Row(f"{what}, {mode}", min(one[key] for one in found), "µs", "bare", bare, budget)
 
 
-def _timed(folder: Path, rounds: int) -> tuple[list[_Found], dict[str, list[_Found]]]:
-    """Return µs per operation of each program and round: bare, and by mode."""
-    program = folder / "program.py"
-    texts = [text.replace("WHAT", repr(what)) for what, text in PROGRAMS.items()]
-    program.write_text("".join([_HEAD, *texts, "print(json.dumps(found))\n"]), encoding="utf-8")
-    bare: list[_Found] = []
-    timed: dict[str, list[_Found]] = {mode: [] for mode in MODES}
+def compile_launches(folder: Path) -> str:
+    """Compile gpu_launch.cu for the GPU of this machine; the program."""
+    program = str(folder / "launches")
+    source = str(ROOT / "benchmarks" / "gpu_launch.cu")
+    subprocess.run(["nvcc", "-std=c++17", "-O2", "-arch=native", source, "-o", program], check=True)
+    return program
+
+
+def _launch_rows(what: str, found: Mapping[str, list[float]]) -> Iterator[Row]:
+    """The best of all rounds in each mode: in some rounds all modes are slower by half, by where the system runs the program."""
+    best = {mode: min(values) for mode, values in found.items()}
+    for mode, value in best.items():
+        note = f"bare {best['bare']:.2f} µs, median {statistics.median(found[mode]):.2f} µs"
+        if mode == "warplens":
+            peer = "raw CUPTI, the same kinds"
+            yield Row(f"{what}, {mode}", value, "µs", peer, best[peer], RAW_BUDGET, note=note)
+        elif mode != "bare":
+            yield Row(f"{what}, {mode}", value, "µs", "bare", best["bare"], note=note)
+
+
+def _timed(program: list[str], modes: Mapping[str, Mode], folder: Path, probe: Path, rounds: int) -> dict[str, list[_Found]]:
+    found: dict[str, list[_Found]] = {mode: [] for mode in modes}
     for _ in range(rounds):
-        bare.append(_output([sys.executable, str(program)], folder))
-        for mode, options in MODES.items():
-            command = [sys.executable, "-m", "warplens", "profile", "-q", "-f", "-o", str(folder / "run"), *options, "--"]
-            timed[mode].append(_output([*command, sys.executable, str(program)], folder))
-    return bare, timed
+        for name, mode in modes.items():
+            found[name].append(_run(program, mode, folder, probe))
+    return found
 
 
-def _output(command: list[str], folder: Path) -> _Found:
+def _run(program: list[str], mode: Mode, folder: Path, probe: Path) -> _Found:
+    """Run a program in a mode; what its line of JSON says."""
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
     environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, text=True, timeout=300)
-    found: _Found = json.loads(done.stdout.splitlines()[0])
+    command = [*program, *mode.words]
+    if mode.options is not None:
+        command = [sys.executable, "-m", "warplens", "profile", "-q", "-f", "-o", str(folder / "run"), *mode.options, "--", *command]
+    if mode.kinds is not None:
+        injected = {"CUDA_INJECTION64_PATH": str(probe), "PROBE_CUPTI": find_cupti(), "PROBE_OUT": str(folder / "probe")}
+        environment |= {**injected, "PROBE_KINDS": mode.kinds, "PROBE_KB": "256"}
+    done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True, timeout=120)
+    found: _Found = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
     return found

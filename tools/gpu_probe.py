@@ -24,7 +24,7 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 60
 # Of each run: its name, the argument of the program, what is set for the probe.
-RUNS = (
+RUNS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("1 MiB", "phases", {"PROBE_KB": "1024"}),
     ("256 KiB, nodes", "phases", {"PROBE_KB": "256", "PROBE_NODES": "1"}),
     ("flush in cuInit", "short", {"PROBE_EARLY": "1"}),
@@ -131,9 +131,7 @@ def _profiler(lines: list[Line]) -> Iterator[str]:
     got = [line.fields["name"] for line in lines if line.event == "PHASE" and line.fields["name"].startswith("torch.profiler-got")]
     spans = {name: within(lines, name) for name in ("before", "within", "after")}
     kernels = [line.number("start") for line in lines if line.event == "RECORD" and line.fields["what"] == "kernel"]
-    counts = {
-        name: sum(span[0].time <= start <= span[-1].time for start in kernels) if span else 0 for name, span in spans.items()
-    }
+    counts = {name: sum(span[0].time <= start <= span[-1].time for start in kernels) if span else 0 for name, span in spans.items()}
     canaries = {name: [int(line.number("canaries")) for line in span if line.event == "FLUSH"] for name, span in spans.items()}
     yield f"kernels that the probe received of 20 each: {counts}; {', '.join(got)}; canaries back: {canaries}"
 

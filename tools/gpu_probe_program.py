@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 
-import torch
+import torch  # noqa: TID253 - it is a program of PyTorch
 
 
 def phase(name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -52,11 +53,13 @@ def record(
     return Recorded(folder / "run.warplens", _run(command, folder, status, timeout))
 
 
+def environment() -> dict[str, str]:
+    """Our variables, with the package of this checkout first."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))}
+
+
 def _run(command: Sequence[str], folder: Path, status: int | None, timeout: float) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
-    done = subprocess.run(
-        list(command), cwd=folder, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=timeout
-    )
+    done = subprocess.run(list(command), cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=timeout)
     if status is not None:
         assert done.returncode == status, f"{done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     return done
@@ -66,3 +69,12 @@ def launched(recorded: Recorded) -> list[tuple[Row, Row]]:
     """Kernels with the API calls that launched them; a kernel without one fails the test."""
     calls = {row["id"]: row for row in recorded.table("cuda_api")}
     return [(row, calls[row["api"]]) for row in recorded.table("kernels")]
+
+
+def broken_numba() -> str | None:
+    """Why Numba-CUDA cannot compile here; None where it can. Its 0.30 fails with NumPy 2.5, which has no row_stack."""
+    try:
+        importlib.import_module("numba.cuda.np.arrayobj")
+    except (ImportError, AttributeError) as error:
+        return f"Numba-CUDA does not work here: {error}"
+    return None

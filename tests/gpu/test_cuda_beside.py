@@ -53,9 +53,13 @@ def test_kernels_agree_with_torch_profiler(tmp_path: Path) -> None:
 
 
 def test_torch_profiler_beside_us(tmp_path: Path) -> None:
+    """CUPTI has one subscriber up to 13.2: torch.profiler is refused, or takes the records, which the report then says."""
     recorded = record(_PROFILED, tmp_path, "-t", "cuda,nvtx")
-    theirs = json.loads(recorded.done.stdout.splitlines()[0])
-    kernels = recorded.table("kernels")
-    told = recorded.diagnostics()
-    # Either both of us got all of it, or the report says in a line that somebody took CUPTI.
-    assert (theirs["count"] > 0 and len(kernels) >= theirs["count"]) or told, (theirs, len(kernels))
+    theirs: int = json.loads(recorded.done.stdout.splitlines()[0])["count"]
+    of_a_step = json.loads(run(_PROFILED, tmp_path).stdout.splitlines()[-1])["count"] // 20
+    ours = len(recorded.table("kernels"))
+    complete = ours >= 25 * of_a_step
+    assert complete or recorded.diagnostics("cupti-stolen"), (theirs, ours, recorded.diagnostics())
+    if theirs == 0:
+        assert complete
+        assert "MULTIPLE_SUBSCRIBERS" in recorded.done.stderr  # torch.profiler says why it has nothing

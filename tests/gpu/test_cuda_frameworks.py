@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu.recording import launched, record
+from tests.gpu.recording import broken_numba, launched, record
 
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "native"), pytest.mark.timeout(300)]
 
@@ -62,6 +62,8 @@ cuda.synchronize()
 def test_every_launch_is_there(tmp_path: Path, framework: str) -> None:
     if find_spec(framework) is None:
         pytest.skip(f"needs {framework}, which is not installed")
+    if framework == "numba" and (reason := broken_numba()):
+        pytest.skip(reason)
     recorded = record(PROGRAMS[framework], tmp_path, "-t", "cuda,nvtx")
     pairs = launched(recorded)
     named = [kernel for kernel, _ in pairs if framework in ("torch", "jax") or "add_one" in kernel["demangled"]]

@@ -17,7 +17,7 @@ _STEPS = f"""
 import json, torch
 x = torch.randn(4096, 4096, device="cuda")
 for _ in range(3):
-    (x @ x).relu_()
+    x.add_(1.0)
 torch.cuda.synchronize()
 begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
 with torch.cuda.nvtx.range("measured"):

@@ -1,4 +1,4 @@
-"""Regions lie inside their kernel's slice on the common timeline, and the stated uncertainty is small. Not yet run on a GPU."""
+"""Regions lie inside their kernel's slice on the common timeline, and the stated uncertainty is small."""
 
 from __future__ import annotations
 

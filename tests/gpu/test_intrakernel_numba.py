@@ -1,10 +1,12 @@
-"""Kernels in Numba-CUDA record on a GPU what they record in the simulator, and their own clocks agree. Not yet run on a GPU."""
+"""Kernels in Numba-CUDA record on a GPU what they record in the simulator, and their own clocks agree."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+
+from tests.gpu.recording import broken_numba
 
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "numpy"), pytest.mark.timeout(600)]
 
@@ -16,6 +18,8 @@ TAGS = ("load", "store", "inner", "outer", "even", "odd", "while", "first", "sec
 @pytest.fixture(name="run")
 def _run() -> Any:
     pytest.importorskip("numba_cuda")
+    if reason := broken_numba():
+        pytest.skip(reason)
     from numba import cuda
 
     from tests.dsl import numba_kernels

@@ -1,4 +1,4 @@
-"""CUDA C++ regions in kernels of CuPy and of PyTorch's inline extensions, in memory of theirs. Not yet run on a GPU."""
+"""CUDA C++ regions in kernels of CuPy and of PyTorch's inline extensions, in memory of theirs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches in several streams and in CUDA graphs are told apart; one small recording may be kept. Not yet run on a GPU."""
+"""Launches in several streams and in CUDA graphs are told apart; one small recording may be kept."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_streams_do_not_meet(device: Device) -> None:
 
 @pytest.mark.parametrize("mode", ["slices", "claim"])
 def test_a_graph_shows_its_latest_replay(device: Device, mode: str) -> None:
-    shape = {"grid": 16, "warps": 2} if mode == "slices" else {"units": 32}
+    shape = {"grid": 16, "warps": 2} if mode == "slices" else {"units": 32, "warps": 2}
     buffer, stream = device.buffer(slots=16, mode=mode, **shape), device.stream()
     kernels = device.kernels(buffer)
     # Before the capture: a second launch is what writes generation and counter, and so makes nodes of the graph for them.

@@ -1,4 +1,4 @@
-"""Kernels in Triton record on a GPU what they record in the interpreter, and their own clocks agree. Not yet run on a GPU."""
+"""Kernels in Triton record on a GPU what they record in the interpreter, and their own clocks agree."""
 
 from __future__ import annotations
 

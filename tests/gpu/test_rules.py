@@ -41,6 +41,16 @@ def step():
 run(step)
 """,
     "cuda_memcpy_async": """
+data = torch.randn(1 << 20)
+if not planted: data = data.pin_memory()
+target = torch.empty_like(data, device="cuda")
+def step():
+    target.copy_(data, non_blocking=True)
+    busy(4)
+    (x @ x).sum()
+run(step)
+""",
+    "pageable_memory": """
 data = torch.randn(16 << 20)
 if not planted: data = data.pin_memory()
 target = torch.empty_like(data, device="cuda")
