@@ -74,7 +74,8 @@ CuptiCanary::CuptiCanary()
     : call_(find_device_count()),
       first_news_(g_cupti.news.load()),
       first_canaries_(g_cupti.canaries.load()),
-      quiet_since_(monotonic_ms()) {}
+      quiet_since_(monotonic_ms()),
+      is_readable_(memory_denied() == 0) {}
 
 bool CuptiCanary::is_due() {
   const CuptiState &state = g_cupti;
@@ -114,6 +115,9 @@ bool CuptiCanary::was_disturbed() const {
 
 bool CuptiCanary::is_in_a_buffer() const {
   const CuptiState &state = g_cupti;
+  if (!is_readable_) {
+    return state.cupti.version < kCupti130;  // it may be
+  }
   auto offset = static_cast<uint64_t>(state.offset.load());
   uint32_t thread = state.thread_id.load();
   return g_cupti.buffers.any_taken([&](const uint8_t *buffer) {

@@ -37,6 +37,7 @@ class CuptiCanary {
   uint64_t first_canaries_;
   uint64_t seen_ = 0;  // news
   uint64_t quiet_since_;
+  bool is_readable_;     // our own memory
   unsigned misses_ = 0;  // in a row
   bool told_ = false;
 };
