@@ -70,7 +70,7 @@ class TestNobodyElse:
         assert run.notices() == {}
         assert run.names("kernel") == {"first": 40, "second": 40, "long": 1, "short": 200}
 
-    @pytest.mark.parametrize("version", VERSIONS)
+    @pytest.mark.parametrize("version", few(VERSIONS))
     def test_a_queue_that_is_never_empty(self, cuda: CudaPrograms, version: str) -> None:
         words = f"{WORK} {'kernel:next:30000000:2:2 kernel:short:1000:1:4 sync:1 sleep:50 ' * 50} sync:2"
         run = cuda.run(words, version)
@@ -80,7 +80,7 @@ class TestNobodyElse:
     @pytest.mark.parametrize("version", VERSIONS)
     def test_work_that_holds_every_buffer_back(self, cuda: CudaPrograms, version: str) -> None:
         """Nothing comes for seconds. Before CUDA 13 the record of our own call is held back with the others."""
-        run = cuda.run(f"{WORK} {'kernel:next:1000000000:2 sleep:10 ' * 400} kill:{signal.SIGKILL}", version, code=-9)
+        run = cuda.run(f"{WORK} sleep:150 {'kernel:next:1000000000:2 sleep:10 ' * 400} kill:{signal.SIGKILL}", version, code=-9)
         assert run.notices() == {}
         assert run.names("kernel")["next"] < 10
 
