@@ -40,7 +40,7 @@ class TestAnotherTool:
         capture = cuda.capture()
         words = ["kernel:later:1000:1", "sync:1", "sleep:20"] * 1000
         run = cuda.until(lambda run: STOLEN in run.notices(), [cuda.program(), *words], capture, traps="steal=1")
-        assert run.notices()[STOLEN]["value"] >= 5_000_000_000
+        assert run.notices()[STOLEN]["value"] >= 4_000_000_000
         assert run.of("kernel") == []
 
     @pytest.mark.parametrize("flush_ms", [50, 0])
@@ -70,7 +70,7 @@ class TestNobodyElse:
         assert run.notices() == {}
         assert run.names("kernel") == {"first": 40, "second": 40, "long": 1, "short": 200}
 
-    @pytest.mark.parametrize("version", VERSIONS)
+    @pytest.mark.parametrize("version", few(VERSIONS))
     def test_a_queue_that_is_never_empty(self, cuda: CudaPrograms, version: str) -> None:
         words = f"{WORK} {'kernel:next:30000000:2:2 kernel:short:1000:1:4 sync:1 sleep:50 ' * 50} sync:2"
         run = cuda.run(words, version)
@@ -80,7 +80,7 @@ class TestNobodyElse:
     @pytest.mark.parametrize("version", VERSIONS)
     def test_work_that_holds_every_buffer_back(self, cuda: CudaPrograms, version: str) -> None:
         """Nothing comes for seconds. Before CUDA 13 the record of our own call is held back with the others."""
-        run = cuda.run(f"{WORK} {'kernel:next:1000000000:2 sleep:10 ' * 400} kill:{signal.SIGKILL}", version, code=-9)
+        run = cuda.run(f"{WORK} sleep:150 {'kernel:next:1000000000:2 sleep:10 ' * 400} kill:{signal.SIGKILL}", version, code=-9)
         assert run.notices() == {}
         assert run.names("kernel")["next"] < 10
 
@@ -90,6 +90,10 @@ class TestNobodyElse:
         run = cuda.run(words, capture=cuda.capture(flags=flags, flush_ms=0))
         assert run.notices() == {}
         assert run.names("kernel") == {"short": 200}
+
+    def test_a_cupti_that_does_not_record_the_call(self, cuda: CudaPrograms) -> None:
+        run = cuda.run(f"{WORK} sleep:3500", traps="no-choice")
+        assert run.notices() == {}
 
     @pytest.mark.parametrize("version", few(["12.4", "13.0", "13.4"], 2))
     def test_a_program_that_does_nothing(self, cuda: CudaPrograms, version: str) -> None:
@@ -112,9 +116,10 @@ class TestNobodyElse:
 class TestIdle:
     """A process that does nothing is left alone, and one that begins again is looked after at once."""
 
-    def test_few_flushes(self, cuda: CudaPrograms) -> None:
+    @pytest.mark.parametrize("version", ["11.8", *VERSIONS])
+    def test_few_flushes(self, cuda: CudaPrograms, version: str) -> None:
         """One a second sees whether records still come; the interval is 50 ms."""
-        run = cuda.run(f"{WORK} sleep:3000", traps="tell-flushes")
+        run = cuda.run(f"{WORK} sleep:3000", version, traps="tell-flushes")
         assert 3 <= len([line for line in run.log if line.startswith("flush")]) <= 10
 
     @pytest.mark.parametrize("version", VERSIONS)

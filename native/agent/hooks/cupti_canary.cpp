@@ -4,6 +4,7 @@
 #include "cupti_canary.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 
 #include "agent/python/memory.h"
@@ -16,8 +17,8 @@ namespace {
 
 constexpr uint64_t kQuietMs = 1000;
 constexpr unsigned kMisses = 2;
-constexpr unsigned kMissesFromTheStart =
-    5;  // where nothing has ever come: it may be no canary that this CUPTI knows
+constexpr unsigned kMissesFromTheStart = 5;
+constexpr unsigned kNever = UINT_MAX;
 constexpr uint64_t kInexact = 1'000'000;
 constexpr size_t kPeek = 1024;
 
@@ -73,7 +74,6 @@ bool has_cupti_records() {
 CuptiCanary::CuptiCanary()
     : call_(find_device_count()),
       first_news_(g_cupti.news.load()),
-      first_canaries_(g_cupti.canaries.load()),
       quiet_since_(monotonic_ms()),
       is_readable_(memory_denied() == 0) {}
 
@@ -87,7 +87,8 @@ bool CuptiCanary::is_due() {
     told_ = false;
   }
   uint64_t usual = state.settings.flush_ms;
-  return usual != 0 && !told_ && now - std::max(quiet_since_, sung_at_) >= std::max(kQuietMs, usual);
+  bool quiet = now - std::max(quiet_since_, sung_at_) >= std::max(kQuietMs, usual);
+  return usual != 0 && !told_ && state.canary_is_on && (quiet || !tried_);
 }
 
 void CuptiCanary::sing() {
@@ -104,6 +105,7 @@ void CuptiCanary::sing() {
   int count = 0;
   begin_ns_ = now_ns(process_clock());
   sung_ = call_(&count) == kCudaSuccess;
+  tried_ = true;
   end_ns_ = now_ns(process_clock());
 }
 
@@ -138,19 +140,30 @@ bool CuptiCanary::is_in_a_buffer() const {
   });
 }
 
+// How often in a row it must be missing. Where other records come but it never has, this CUPTI does not know such a call.
+unsigned CuptiCanary::enough(bool last) const {
+  if (was_heard_) {
+    return last ? 1 : kMisses;
+  }
+  if (g_cupti.news.load() == first_news_) {
+    return kMissesFromTheStart;
+  }
+  return last && g_cupti.settings.flush_ms == 0 ? 1 : kNever;  // nobody has looked before
+}
+
 void CuptiCanary::listen(bool last) {
   CuptiState &state = g_cupti;
   if (!sung_) {
     return;
   }
   sung_ = false;
+  was_heard_ = was_heard_ || state.canaries.load() != canaries_;
   bool heard = state.canaries.load() != canaries_ || state.news.load() != news_;
   if (heard || was_disturbed() || is_in_a_buffer()) {
     misses_ = heard ? 0 : misses_;
     return;
   }
-  bool ever = state.news.load() != first_news_ || state.canaries.load() != first_canaries_;
-  if (++misses_ >= (!ever ? kMissesFromTheStart : last ? 1 : kMisses)) {
+  if (++misses_ >= enough(last)) {
     told_ = true;
     cupti_notice(CudaNotice::stolen, static_cast<int64_t>((monotonic_ms() - quiet_since_) * 1'000'000), "");
   }

@@ -11,7 +11,7 @@ class CuptiCanary {
  public:
   CuptiCanary();
 
-  //! Whether it is time to look: nothing has come for a while.
+  //! Whether it is time to look: nothing has come for a while, or it is the first time.
   bool is_due();
 
   //! Makes one traced call on this thread, the canary. Its record must come with the flush that follows, whatever the GPU is doing.
@@ -21,11 +21,14 @@ class CuptiCanary {
   void listen(bool last);
 
  private:
+  unsigned enough(bool last) const;
   bool was_disturbed() const;
   bool is_in_a_buffer() const;
 
   CudaResult (*call_)(int *);
   bool sung_ = false;
+  bool tried_ = false;
+  bool was_heard_ = false;  // once: this CUPTI records such a call
   uint32_t gate_ = 0;
   uint64_t begin_ns_ = 0;  // of the call
   uint64_t end_ns_ = 0;
@@ -34,7 +37,6 @@ class CuptiCanary {
   uint64_t news_ = 0;
   uint64_t dropped_ = 0;
   uint64_t first_news_;
-  uint64_t first_canaries_;
   uint64_t seen_ = 0;  // news
   uint64_t quiet_since_;
   bool is_readable_;     // our own memory

@@ -111,11 +111,16 @@ class Flushes {
       store_intrakernel_buffers(kAfterWindowMs, false);
     }
     uint64_t every = state.has_context.load() || now - began_ > kStartsWithinMs ? wait_ms() : 0;
+    if (every != 0 && !started_) {
+      started_ = true;
+      flushed_ = now;  // the first context is just being made
+    }
+    bool tick = every != 0 && now - flushed_ >= every;
     uint32_t wanted = state.fetches_wanted.load(std::memory_order_acquire);
     bool asked = wanted != state.fetches_done.load(std::memory_order_relaxed);
     // Each flush makes a record: a process that does nothing would be flushed for ever for the sake of the last flush.
-    bool due = every != 0 && now - flushed_ >= every && has_cupti_records();
-    bool doubted = every != 0 && canary.is_due();
+    bool due = tick && has_cupti_records();
+    bool doubted = tick && canary.is_due();
     if (doubted) {
       canary.sing();
     }
@@ -143,6 +148,7 @@ class Flushes {
   uint64_t began_ = monotonic_ms();
   uint64_t flushed_ = began_;
   uint64_t closed_at_ = 0;
+  bool started_ = false;
   uint32_t windows_ = 0;  // that have closed
 };
 

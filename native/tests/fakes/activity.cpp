@@ -147,7 +147,7 @@ void deliver(const Record &record) {
 void deliver_api(const Record &record, uint32_t domain, uint32_t cbid) {
   for (uint32_t index = 0; index < kSessions; ++index) {
     Session &owner = session(index);
-    uint8_t own = owner.apis[domain][cbid].load(std::memory_order_relaxed);
+    uint8_t own = trap("no-choice") != 0 ? 0 : owner.apis[domain][cbid].load(std::memory_order_relaxed);
     if (own == 1 || (own == 0 && owner.wants(record.kind()))) {
       put(owner, record);
     }
