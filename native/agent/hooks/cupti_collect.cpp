@@ -57,6 +57,7 @@ void complete(uint8_t *buffer, size_t size, size_t valid) {
       pass_on(buffer, std::min(used, CuptiBuffers::kDiscardSize), true);
     } else if (ProcessLog *log = state.log.load(std::memory_order_acquire)) {
       log->file().count(kCuptiDropped);  // several threads wrote into it: there is no telling how many
+      state.dropped.fetch_add(1, std::memory_order_relaxed);
     }
     state.buffers.give_back_discard(buffer);
   } else if (state.buffers.claim(buffer)) {

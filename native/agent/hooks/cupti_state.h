@@ -88,7 +88,7 @@ uint64_t monotonic_ms();
 void register_cupti_buffers();
 //! [CUPTI thread] Only there: two flushes at a time could wait for each other, and one may never return.
 void flush_cupti(uint32_t flags);
-//! Whether a buffer that CUPTI has holds more than what our own thread causes, as far as can be seen.
+//! [CUPTI thread] Whether a buffer that CUPTI has holds more than what our own thread causes, as far as can be seen.
 bool has_cupti_records();
 
 // cupti_clock.cpp

@@ -124,7 +124,7 @@ class Flushes {
     if (doubted) {
       canary.sing();
     }
-    if ((closed || asked || due || doubted) && state.buffers.taken() != 0) {
+    if (doubted || ((closed || asked || due) && state.buffers.taken() != 0)) {
       flush_cupti(0);
       flushed_ = monotonic_ms();
     }
