@@ -266,7 +266,11 @@ class TestWindows:
     def test_ranges_that_may_come_again(self, cuda: CudaPrograms) -> None:
         """Early versions get launches of graphs wrong after a pause, so they stay on once they are."""
         assert self.kernels(cuda, "13.4", TRACE | TOGGLE, 0) == ({"inside": 4, "again": 6}, False)
-        assert self.kernels(cuda, "13.0", TRACE | TOGGLE, 0) == ({"inside": 4, "again": 6}, True)
+        kernels, gated = self.kernels(cuda, "13.0", TRACE | TOGGLE, 0)
+        assert gated
+        # A flush may come between the record of a kernel and that of its call. The kernel is kept then, and the report leaves it out.
+        assert kernels.pop("after", 0) <= 1
+        assert kernels == {"inside": 4, "again": 6}
 
     def test_kinds_that_stay_on(self, cuda: CudaPrograms) -> None:
         kernels, gated = self.kernels(cuda, "13.0", TRACE, 0)
