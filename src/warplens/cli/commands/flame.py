@@ -8,8 +8,8 @@ import click
 
 from warplens.cli import tables
 from warplens.cli.colors import colored, has_unicode, palette
+from warplens.cli.flame.options import selection_options
 from warplens.cli.opening import opened as open_report
-from warplens.cli.opening import window_option
 from warplens.cli.report_path import ReportPath
 
 
@@ -38,11 +38,7 @@ Examples:
 @click.option("--wall", is_flag=True, help="Python samples of threads that waited, too.")
 @click.option("--baseline", type=ReportPath(), metavar="REPORT", help="Colour by the change against this report: red grew, blue shrank.")
 @click.option("--per-thread", is_flag=True, help="Each thread by itself.")
-@click.option("--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated.")
-@click.option("--thread", "threads", multiple=True, metavar="TID|NAME", help="Only threads with this id, or this in their name.")
-@click.option("--filter-time", metavar="A/B", help="Only this time of the report, e.g. 1s/1s500ms.")
-@click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Only what threads did in their ranges of this name.")
-@window_option
+@selection_options
 @click.option("--depth", type=click.IntRange(1, 1000), default=40, show_default=True, metavar="N", help="Levels.")
 @click.option(
     "--min", "least", type=click.FloatRange(0, 100), default=1.0, show_default=True, metavar="PERCENT", help="Of --tree: at least so much."
