@@ -32,7 +32,7 @@ def _versions() -> dict[str, tuple[int, int]]:
     tool = ROOT / "tools" / "pythons.py"
     listed = subprocess.run([sys.executable, str(tool)], capture_output=True, text=True, check=True).stdout
     found = [(version, path) for version, _, path in (line.partition(" ") for line in listed.splitlines())]
-    numbers = {path: tuple(map(int, version.split(".")[:2])) for version, path in found}
+    numbers = {path: tuple(map(int, version.rstrip("t").split(".")[:2])) for version, path in found}
     return {path: (major, minor) for path, (major, minor) in numbers.items()}
 
 

@@ -36,6 +36,7 @@ struct PythonLayout {
   uint32_t frame_owner = kNoOffset;  // uint8
   uint32_t frame_entry = kNoOffset;  // 3.11: bool, the evaluation began with it
   uint32_t frame_locals = kNoOffset;
+  uint32_t frame_copy = kNoOffset;  // free-threaded: int, the number of the copy of its code that it runs
   uint32_t generator_frame = kNoOffset;
   uint32_t gil_locked = kNoOffset;  // int
   uint32_t gil_holder = kNoOffset;  // pointer to a thread state
@@ -48,6 +49,7 @@ struct PythonLayout {
   uint32_t code_lines = kNoOffset;
   uint32_t code_instructions = kNoOffset;
   uint32_t code_bytes = kNoOffset;
+  uint32_t code_copies = kNoOffset;  // free-threaded: pointer to how many copies there are, and to each
   uint32_t object_type = kNoOffset;
   uint32_t bytes_size = kNoOffset;
   uint32_t bytes_data = kNoOffset;
@@ -67,7 +69,7 @@ struct PythonRuntime {
   bool free_threaded;
   bool is_known;     // its layout is; false: nothing else may be read
   PythonLayout at;   // offsets
-  char version[16];  // "3.11.7"
+  char version[16];  // "3.11.7", free-threaded "3.14.2t"
 };
 
 //! [MT] The CPython of this process, whether or not it is initialized; null: there is none so far. Takes the loader's lock, but where

@@ -27,10 +27,6 @@ void install(void *state, int64_t number) {
   if (number < kMost) {
     g_interpreters[number].store(interpreter);
   }
-  if (g_python.free_threaded) {
-    cpu_notice(CpuNotice::bootstrap, 0, "Python without a GIL is not known here");
-    return;
-  }
   uint32_t flags = cpu_settings().flags;
   if ((flags & kCpuGil) != 0) {
     install_gil(*interpreter);
@@ -91,6 +87,18 @@ void end() {
 }
 
 }  // namespace
+
+Object *own_type(std::atomic<Object *> &type, Object *(*make)()) {
+  Object *there = type.load(std::memory_order_acquire);
+  if (there == nullptr) {
+    Object *made = make();
+    if (made != nullptr && type.compare_exchange_strong(there, made, std::memory_order_acq_rel)) {
+      return made;
+    }
+    Held given_up(made);
+  }
+  return there;
+}
 
 uint32_t gate_now() {
   return g_gate->load(std::memory_order_relaxed);
