@@ -99,6 +99,9 @@ struct CApi {
   int (*set_code_extra)(Object *code, Size index, void *extra);
   void (*lock_mutex)(uint8_t *mutex);  // PyMutex_Lock; null before 3.13
   void (*unlock_mutex)(uint8_t *mutex);
+  // _PyParkingLot_Park: waits while *address is what is expected; null before 3.13
+  int (*park)(const void *address, const void *expected, size_t size, int64_t timeout_ns, void *argument,
+              int detach);
   Object *none;
   Object *code_type;
   Object *function_type;

@@ -30,6 +30,9 @@ void install(void *state, int64_t number) {
   uint32_t flags = cpu_settings().flags;
   if ((flags & kCpuGil) != 0) {
     install_gil(*interpreter);
+    if (g_python.free_threaded) {
+      install_parks(*interpreter);
+    }
   }
   if ((flags & kCpuGc) != 0) {
     install_gc(*interpreter);
@@ -60,6 +63,7 @@ void begin(const CpuSettings &settings, WarplensTap &tap) {
   begin_threads(leave_gil);
   if ((settings.flags & kCpuGil) != 0) {
     begin_gil(tap, settings.gil_threshold_ns);
+    begin_parks(tap, settings.gil_threshold_ns);
   }
   if ((settings.flags & kCpuFunctions) != 0) {
     wanted_functions();

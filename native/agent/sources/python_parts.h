@@ -29,6 +29,7 @@ Object *own_type(std::atomic<Object *> &type, Object *(*make)());
 
 //! Each is called with the GIL of the interpreter, and no exception set. False where it cannot be, with a notice.
 bool install_gil(Interpreter &interpreter);
+bool install_parks(Interpreter &interpreter);
 bool install_gc(Interpreter &interpreter);
 bool install_imports(Interpreter &interpreter);
 bool install_functions(Interpreter &interpreter);
@@ -36,6 +37,7 @@ bool install_calls(Interpreter &interpreter);
 bool install_events(Interpreter &interpreter);
 
 void begin_gil(WarplensTap &tap, uint32_t threshold_ns);
+void begin_parks(WarplensTap &tap, uint32_t threshold_ns);
 void begin_gil_child();
 void leave_gil(Thread &thread);  // it ends
 void end_gil();
