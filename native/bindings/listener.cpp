@@ -2,9 +2,9 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <string>
 
+#include "compat.h"
 #include "tasks.h"
 
 namespace warplens::binding {
@@ -14,7 +14,7 @@ std::atomic<void (*)()> g_when_attached{nullptr};
 
 namespace {
 
-std::mutex g_mutex;
+SlowMutex g_mutex;
 std::atomic<bool> g_muted{false};
 int32_t g_attachments = 0;
 std::string g_announced;  // the announcement that the last look saw
@@ -75,13 +75,13 @@ int32_t look_again_locked() {
 }  // namespace
 
 int32_t ask_for_listener() {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::lock_guard<SlowMutex> lock(g_mutex);
   const int32_t state = g_listener.load(std::memory_order_acquire);
   return state < 0 ? look() : state;
 }
 
 void mute() {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::lock_guard<SlowMutex> lock(g_mutex);
   g_muted.store(true);
   g_listener.store(0, std::memory_order_release);
 }
@@ -91,7 +91,7 @@ bool is_muted() {
 }
 
 int32_t look_again() {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::lock_guard<SlowMutex> lock(g_mutex);
   return look_again_locked();
 }
 
@@ -100,7 +100,7 @@ bool attached() {
   if (state > 0) {
     return true;
   }
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::lock_guard<SlowMutex> lock(g_mutex);
   const std::string now = announcement();
   if (g_muted.load() || now.empty() || (state == 0 && now == g_announced)) {
     return g_listener.load(std::memory_order_acquire) > 0;

@@ -267,7 +267,8 @@ bool pack_times(PyObject *times, Packed *out) {
   Sample sample;
   sample.size = 8;
   sample.count = 1;
-  static PyObject *nameless = PyUnicode_InternFromString("");
+  static Lazy empty;
+  PyObject *nameless = empty.get([] { return PyUnicode_InternFromString(""); });
   Sample::Field field = {nameless, Kind::int64, 0};
   sample.fields = &field;
   const bool done = borrow_array(sample, times, out) || store_each(sample, times, out);
