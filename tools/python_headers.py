@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from pythons import FREE_THREADED, SUPPORTED, Version, candidates, look, named
+from pythons import ALL, FREE_THREADED, Version, candidates, look, named
+
+__all__ = ["BadHeaders", "Headers", "Version", "find", "handed_over", "named", "of_interpreters", "read"]
 
 _ASK = "import sysconfig; print(sysconfig.get_path('include'))"
 
@@ -91,8 +93,9 @@ def find(
     """
     headers: list[Headers] = []
     missing: dict[Version, str] = {}
-    free_threaded = (version for version in FREE_THREADED if version in own or version in installed)
-    for version in (*SUPPORTED, *free_threaded):
+    for version in ALL:
+        if version in FREE_THREADED and version not in own and version not in installed:
+            continue
         why = "no such CPython was found here"
         for folder in [own[version]] if version in own else installed.get(version, []):
             try:

@@ -25,7 +25,8 @@ FOOT = "// clang-format on\n"
 RUNTIME, INTERPRETER, THREAD, GIL = "_PyRuntimeState", "PyInterpreterState", "PyThreadState", "struct _gil_runtime_state"
 CHUNK, CODE = "_PyStackChunk", "PyCodeObject"
 
-# Field, the versions that have it (t: free-threaded builds alone), and what it is: an offset (type, member), a size (type,), or a function of PROGRAM.
+# Field, the versions that have it (t: free-threaded builds alone), and what it is: an offset (type, member), a size (type,), or a
+# function of PROGRAM.
 FIELDS: list[tuple[str, str, tuple[str, ...] | str]] = [
     ("runtime_initialized", "3.10-", (RUNTIME, "initialized")),
     ("runtime_finalizing", "3.10-", (RUNTIME, "_finalizing")),

@@ -11,12 +11,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
-Version = tuple[int, int] | tuple[int, int, str]  # the third is "t": free-threaded
+Version: TypeAlias = tuple[int, int] | tuple[int, int, str]  # the third is "t": free-threaded
 
 ROOT = Path(__file__).resolve().parent.parent
 SUPPORTED: tuple[tuple[int, int], ...] = tuple((3, minor) for minor in range(10, 16))
 FREE_THREADED: tuple[tuple[int, int, str], ...] = ((3, 14, "t"), (3, 15, "t"))
+ALL: tuple[Version, ...] = (*SUPPORTED, *FREE_THREADED)
 _ASK = (
     "import json, platform, sys; print(json.dumps([platform.python_implementation(), sys.version_info[:2],"
     " 't' if 't' in sys.abiflags else '', sys.base_prefix, sys.prefix]))"
@@ -30,7 +32,7 @@ def named(version: Version) -> str:
 
 def candidates() -> Iterator[Path]:
     """List where interpreters live: PATH, pyenv, uv, and the system's folders."""
-    names = [f"python{named(version)}" for version in (*SUPPORTED, *FREE_THREADED)]
+    names = [f"python{named(version)}" for version in ALL]
     folders = [Path(part) for part in os.environ.get("PATH", "").split(os.pathsep) if part]
     folders += [Path("/usr/bin"), Path("/usr/local/bin")]
     home = Path.home()
@@ -53,7 +55,7 @@ def look(path: Path) -> tuple[Version, Path] | None:
         return None
     minor = (int(version[0]), int(version[1]))
     found: Version = (*minor, suffix) if suffix else minor
-    usable = implementation == "CPython" and base == prefix and found in (*SUPPORTED, *FREE_THREADED)
+    usable = implementation == "CPython" and base == prefix and found in ALL
     return (found, path) if usable else None
 
 

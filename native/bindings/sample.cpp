@@ -166,7 +166,9 @@ bool borrow_array(const Sample &sample, PyObject *values, Packed *out) {
 }
 
 bool store_each(const Sample &sample, PyObject *values, Packed *out) {
-  PyObject *items = PySequence_Tuple(values);
+  constexpr Py_ssize_t kMost = Py_ssize_t{1} << 28;  // range(2**70) would fill all memory
+  const Py_ssize_t told = PyObject_LengthHint(values, 0);
+  PyObject *items = told >= 0 && told <= kMost ? PySequence_Tuple(values) : nullptr;
   if (items == nullptr) {
     swallow_error();
     return false;

@@ -156,7 +156,7 @@ GIL = Table(
 )
 PYTHON_CALLS = Table(
     "python_calls",
-    "Calls of Python functions that were traced; exceptions, warnings, tasks of executors; in a Python without a GIL, what threads waited for.",
+    "Calls of Python functions that were traced; exceptions, warnings, tasks of executors; without a GIL, what threads waited for.",
     (
         _ID,
         PROCESS,
@@ -164,7 +164,9 @@ PYTHON_CALLS = Table(
         _START,
         _END,
         Column("kind", "dict", "`function`, `exception`, `warning`, `task`, `lock` or `pause`."),
-        Column("name", "dict", "Qualified name of the function, or the type of the exception, warning or object whose lock was waited for."),
+        Column(
+            "name", "dict", "Qualified name of the function, or the type of the exception, warning or object whose lock was waited for."
+        ),
         Column("file", "dict", "Source file.", nullable=True),
         Column("line", "int32", "Line in it.", nullable=True),
         Column("color", "uint32", "ARGB, where one was asked for.", nullable=True),
