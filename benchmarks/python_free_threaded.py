@@ -66,5 +66,12 @@ def _rows(folder: Path, label: str, python: str, seconds: float, count: int) -> 
     truth = json.loads(out.read_text())
     apart = sum(abs(parts[name] / max(1, parts.total()) - truth[name] / sum(truth.values())) for name in PARTS) / 2
     note = "total variation distance of the shares of five functions"
-    yield Row(f"{label}: shares beside the program's own clock", 100 * apart, "%", budget=4.0 if count <= 2 else None, budget_on="value", note=note)
+    yield Row(
+        f"{label}: shares beside the program's own clock",
+        100 * apart,
+        "%",
+        budget=4.0 if count <= 2 else None,
+        budget_on="value",
+        note=note,
+    )
     yield Row(f"{label}: one look", used / 1e3 / max(1, taken), "µs of CPU", note=f"{taken} of {notices[DUE]} looks at {HZ} Hz taken")
