@@ -1,7 +1,10 @@
 #include "listener.h"
 
+#include <pthread.h>
+
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "compat.h"
@@ -73,6 +76,16 @@ int32_t look_again_locked() {
 }
 
 }  // namespace
+
+bool init_listener() {
+#if defined(Py_GIL_DISABLED)
+  // In the child of a fork: a thread that looked for a tool, and had to wait within, is not here.
+  static std::atomic<bool> done{false};
+  return done.exchange(true) || pthread_atfork(nullptr, nullptr, [] { new (&g_mutex) SlowMutex; }) == 0;
+#else
+  return true;
+#endif
+}
 
 int32_t ask_for_listener() {
   const std::lock_guard<SlowMutex> lock(g_mutex);

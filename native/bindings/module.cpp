@@ -29,8 +29,8 @@ int execute(PyObject *module) {
     }
   }
   const bool done =
-      init_road() && init_profile() && init_annotate() && Signature::intern_all() && init_domains() &&
-      add_scalar_types(module) && ready_counters() && ready_objects() && init_naming() &&
+      init_listener() && init_road() && init_profile() && init_annotate() && Signature::intern_all() &&
+      init_domains() && add_scalar_types(module) && ready_counters() && ready_objects() && init_naming() &&
       add_type(module, "annotate", &AnnotateType) && add_type(module, "Profile", &ProfileType) &&
       add_type(module, "Domain", &DomainType) && add_type(module, "Counter", &CounterType) &&
       add_type(module, "Int64Counter", &Int64CounterType) &&

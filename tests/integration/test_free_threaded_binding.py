@@ -79,3 +79,36 @@ def test_anything_goes_from_many_threads(python: str, package: Package, tmp_path
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=200, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("done ")
+
+
+_FORKS = """
+import os, threading, warnings
+import warplens.nvtx as nvtx
+warnings.simplefilter("ignore")
+over = False
+def annotate(number):
+    i = 0
+    while not over:
+        i += 1
+        with nvtx.annotate(f"in thread {i % 90}", domain=f"d{i % 9}", payload={"i": i}): pass
+threads = [threading.Thread(target=annotate, args=(number,)) for number in range(4)]
+for thread in threads: thread.start()
+for number in range(20):
+    child = os.fork()
+    if child == 0:
+        with nvtx.annotate("in child", domain="d1", payload={"i": number}, category="c"): pass
+        os._exit(7)
+    assert os.waitpid(child, 0)[1] == 7 << 8
+over = True
+for thread in threads: thread.join()
+print("done")
+"""
+
+
+@each_python
+def test_children_annotate_whatever_their_parents_threads_were_at(python: str, package: Package, tmp_path: Path) -> None:
+    words = ("env", f"PYTHONPATH={package(python)}", python, "-c", _FORKS)
+    done = warplens("profile", "-o", "x", "-t", "nvtx", *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "done"), done.stderr
+    with open_report(tmp_path / "x.warplens") as report:
+        assert report.sql("SELECT count(*) AS n FROM nvtx_ranges WHERE message = 'in child'").to_pylist() == [{"n": 20}]

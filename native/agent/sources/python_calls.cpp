@@ -163,6 +163,10 @@ void end_calls() {
   });
 }
 
+void begin_calls_child() {
+  g_meeting = 0;  // who held it may not be here
+}
+
 void forget_calls(Thread &thread) {
   if (thread.calls != nullptr) {
     thread.calls->depth.store(0, std::memory_order_relaxed);

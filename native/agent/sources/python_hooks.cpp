@@ -74,6 +74,7 @@ void begin(const CpuSettings &settings, WarplensTap &tap) {
 
 void begin_child() {
   begin_threads_child();
+  begin_calls_child();
   if ((cpu_settings().flags & kCpuGil) != 0) {
     begin_gil_child();
   }

@@ -41,6 +41,7 @@ void begin_parks(WarplensTap &tap, uint32_t threshold_ns);
 void begin_gil_child();
 void leave_gil(Thread &thread);  // it ends
 void end_gil();
+void begin_calls_child();
 void end_functions();
 void end_calls();
 void end_gc();
