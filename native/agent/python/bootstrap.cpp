@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <string_view>
 
 #include "agent/hooks/cpu.h"
 #include "capi.h"
@@ -56,9 +57,25 @@ void tell(void (*each)(int64_t, Object *), Object *arguments) {
   }
 }
 
+// 3.15 calls itself initialized only once `site` has run.
+bool is_site(Object *arguments) {
+  Object *code = g_python.PyTuple_Size(arguments) == 1 ? g_python.PyTuple_GetItem(arguments, 0) : nullptr;
+  Held file(code != nullptr ? attribute(code, "co_filename") : nullptr);
+  Size size = 0;
+  const char *text = file ? g_python.PyUnicode_AsUTF8AndSize(file.get(), &size) : nullptr;
+  g_python.PyErr_Clear();
+  std::string_view path = text != nullptr ? std::string_view(text, static_cast<size_t>(size)) : "";
+  return path == "<frozen site>" || path.ends_with("/site.py");
+}
+
+bool is_whole(bool code, Object *arguments) {
+  return g_python.Py_IsInitialized() != 0 ||
+         (code && g_python.version >= 0x030f && g_python.unchecked_thread() != nullptr && is_site(arguments));
+}
+
 int on_audit(const char *event, Object *arguments, void *) {
   bool code = is_code(event);
-  if ((code || is_run(event)) && g_python.Py_IsInitialized() != 0) {
+  if ((code || is_run(event)) && is_whole(code, arguments)) {
     enter_interpreter();
     if (auto *each = code ? g_tell.load(std::memory_order_acquire) : nullptr) {
       tell(each, arguments);
