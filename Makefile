@@ -15,14 +15,14 @@ WERROR ?= OFF
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 4
 
-.PHONY: help demo looks ready test test-all check torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check site bench gpu gpu-probe gpu-pack wheels release-check clean
+.PHONY: help demo looks ready test test-all check recording-tests compilers torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check site bench gpu gpu-probe gpu-pack wheels release-check upgrade clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 	@echo "  PYTHON=python3.12 selects the interpreter; ARGS='-k name' goes to pytest or the benchmarks."
 
-$(STAMP): pyproject.toml tools/preflight.sh tools/setup.py
+$(STAMP): pyproject.toml tools/requirements.lock tools/preflight.sh tools/setup.py
 	@sh tools/preflight.sh "$(PYTHON)"
 	@"$(PYTHON)" tools/setup.py $(VENV)
 	@rm -f $(VENV)/ready-* && touch $@
@@ -81,6 +81,13 @@ types: $(STAMP) ## mypy --strict
 unit: native ## unit and conformance tests, without slow ones
 	@$(PY) tools/run_tests.py check -- $(ARGS)
 
+recording-tests: ## tests of recording with the CPythons of Debian's unstable, in build/unstable (ARGS="here unstable --only 3.12,3.15")
+	@"$(PYTHON)" tools/recording_tests.py $(ARGS)
+
+compilers: native ## the native half with each compiler here, and with those of Debian's unstable
+	@$(PY) tools/compilers.py --werror $(ARGS)
+	@$(PY) tools/compilers.py --werror --unstable $(ARGS)
+
 torture: native ## kill, fill, signal and delete at random moments (ARGS="--rounds 500 --seed N")
 	@PYTHONPATH=src:. $(PY) -m tests.torture $(ARGS)
 
@@ -123,6 +130,9 @@ wheels: $(STAMP) ## sdist and wheels into dist/, tried (ARGS="--headers 3.14=FOL
 
 release-check: $(STAMP) ## what keeps dist/ from being a release, offline (docs/dev/releasing.md)
 	@$(PY) tools/release_check.py
+
+upgrade: $(STAMP) ## the newest versions of all packages of .venv into tools/requirements.lock (then: make test)
+	@$(PY) tools/upgrade.py
 
 clean: ## remove what was built (not .venv)
 	rm -rf build dist site src/warplens/viewer/_bundle src/warplens/_lib src/warplens/nvtx/_binding*.so

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import importlib.util
 import os
 import shutil
@@ -77,6 +78,26 @@ def find_nvcc() -> str | None:
 def cubins(program: str, arch: str) -> Path:
     """Where kernels of CuTe DSL lie that a program compiled for a GPU elsewhere (tools/cubins.py); there may be none."""
     return Path(os.environ.get("WARPLENS_CUBINS", ROOT / "build" / "gpu" / "cubins")) / arch / program
+
+
+def _oldest_packages() -> str | None:
+    return None if (ROOT / "build" / "oldest" / "made-of").exists() else "build/oldest is not there (python tools/oldest.py)"
+
+
+def _new_pythons() -> str | None:
+    folder = str(ROOT / "tools")
+    sys.path.insert(0, folder)
+    try:
+        found: dict[str, object] = importlib.import_module("recording_tests").results()
+    finally:
+        sys.path.remove(folder)
+    return None if found else "the tests of recording did not run with these sources (make recording-tests)"
+
+
+def _unstable() -> str | None:
+    if os.geteuid() != 0:
+        return "entering build/unstable needs root"
+    return None if (ROOT / "build" / "unstable" / "made-of").exists() else "build/unstable is not there (python tools/unstable.py make)"
 
 
 LIBRARIES = {
@@ -214,6 +235,9 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "interop": _interop,
     "other-python": _other_python,
     "free-threaded-python": _free_threaded,
+    "oldest-packages": _oldest_packages,
+    "new-pythons": _new_pythons,
+    "unstable": _unstable,
     "openmpi": _program("mpirun.openmpi"),
     "mpich": _program("mpirun.mpich"),
     "native": _native,

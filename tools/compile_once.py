@@ -214,6 +214,8 @@ def _common(asked: Compilation) -> list[str]:
     compiler = _compiler(asked.words[0])
     # Where headers of ours lie and what the command defines for them is nothing to the standard library.
     alike = [word for word in asked.rest if word not in PLACES and (word.startswith("-D_") or not word.startswith("-D"))]
+    # clang does not know this word, without which a listing lacks the headers that were compiled once: it compiles each file whole.
+    alike.append("-fpch-deps")
     key = hashlib.sha256("\0".join([compiler, _state(compiler), *alike, *COMMON]).encode()).hexdigest()
     folder = os.path.join(KEPT, f"common-{key}")
     header = os.path.join(folder, "common.h")

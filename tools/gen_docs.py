@@ -1,10 +1,13 @@
 """Writes docs/reference/ from the code: the table definitions, the units of each family and the commands.
 
+In other pages it writes what stands between `<!-- begin NAME: … -->` and `<!-- end NAME -->`: the table of tested Pythons.
+
 `--check` writes nothing and fails when a page is not what the code says.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +21,8 @@ from warplens import catalog
 from warplens.catalog import Unit
 from warplens.model.tables import TABLES, Column
 
-PAGES = Path(__file__).resolve().parent.parent / "docs" / "reference"
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs" / "reference"
 NOTE = "*Written by `make docs` from the code; do not edit.*"
 
 
@@ -164,6 +168,28 @@ def page(write: Callable[[], Iterator[str]]) -> str:
     return "\n\n".join([title, NOTE, *filter(None, parts)]) + "\n"
 
 
+def tested_pythons() -> str:
+    """Say with which Pythons recording was tested, from what tools/recording_tests.py kept."""
+    kept = json.loads((ROOT / "tests" / "tested_pythons.json").read_text(encoding="utf-8"))
+    facts = [
+        (f"CPython {name}", one["version"], one["system"], f"{one['passed']} passed, {one['skipped']} skipped")
+        for name, one in kept.items()
+    ]
+    return rows(("Python", "tested release", "on", "tests of recording"), facts)
+
+
+# Parts of pages that are written by hand.
+BLOCKS: dict[str, tuple[str, Callable[[], str]]] = {"tested-pythons": ("docs/guide/python.md", tested_pythons)}
+
+
+def with_block(text: str, name: str, block: str) -> str:
+    """The page with its block written anew; a page without the marks is an error."""
+    found = re.search(rf"(<!-- begin {name}: [^>]*-->\n).*?(<!-- end {name} -->)", text, flags=re.DOTALL)
+    if found is None:
+        raise SystemExit(f"a page lacks the marks of its block {name}: <!-- begin {name}: … --> and <!-- end {name} -->")
+    return f"{text[: found.start()]}{found[1]}\n{block}\n\n{found[2]}{text[found.end() :]}"
+
+
 def main() -> int:
     """Write or check every page."""
     check = "--check" in sys.argv[1:]
@@ -176,6 +202,13 @@ def main() -> int:
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+    for name, (page_of, block) in BLOCKS.items():
+        path = ROOT / page_of
+        text = path.read_text(encoding="utf-8")
+        if (written := with_block(text, name, block())) != text:
+            stale.append(page_of)
+            if not check:
+                path.write_text(written, encoding="utf-8")
     if stale:
         print("\n".join(f"{'not what the code says' if check else 'wrote'}: {path}" for path in stale))
     if check and stale:

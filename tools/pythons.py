@@ -1,6 +1,7 @@
 """Lists the CPythons 3.10-3.15 of this machine, one a line: version and path. `--others` leaves out the running version.
 
 Free-threaded builds are named 3.14t and 3.15t. Interpreters that were built for the tests lie in `build/pythons`, a folder for each.
+WARPLENS_PYTHONS=3.12,3.15 lists those alone.
 """
 
 from __future__ import annotations
@@ -70,7 +71,10 @@ def pythons() -> dict[Version, Path]:
 
 def main() -> int:
     """Print what is there."""
+    only = os.environ.get("WARPLENS_PYTHONS", "").replace(",", " ").split()
     for version, path in pythons().items():
+        if only and named(version) not in only:
+            continue
         if "--others" not in sys.argv[1:] or version != sys.version_info[:2]:
             print(named(version), path)
     return 0

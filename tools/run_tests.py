@@ -29,10 +29,42 @@ _UNIT = ["-n", "auto", "--maxprocesses=4", "--dist", "worksteal", *_FORGET, "tes
 _INTEGRATION = (
     f"-n {os.environ.get('JOBS', '4')} --dist loadfile --no-loadscope-reorder tests --ignore=tests/unit --ignore=tests/conformance".split()
 )
+# What depends on which CPython is recorded: how its stacks, locks, collections, imports, tasks and exceptions are read, the binding
+# behind `warplens.nvtx`, and recording itself. Not what reads reports, nor what records programs without Python.
+_RECORDING = [
+    "tests/unit/nvtx",
+    "tests/unit/capture",
+    *(
+        f"tests/integration/test_{name}.py"
+        for name in (
+            "python_sampling",
+            "python_traces",
+            "python_hooks",
+            "record",
+            "cpu_odd_programs",
+            "cpu_real_programs",
+            "profile",
+            "record_survival",
+            "cpu_servers",
+            "capture_windows_python",
+            "os_calls",
+            "python_layouts",
+            "cpu_stats",
+            "cpu_examples",
+            "cpu_findings",
+            "cpu_symbols",
+            "nvtx_chain",
+            "perf",
+            "tasks",
+            "example",
+        )
+    ),
+]
 PARTS = {
     "check": [*_UNIT, "-m", "not slow and not exhaustive"],
     "unit": [*_UNIT, "-m", "not exhaustive"],
     "integration": [*_INTEGRATION, "-m", "not exhaustive"],
+    "recording": [*["-n", "3", "--dist", "loadfile"], *_FORGET, *_RECORDING, "-m", "not exhaustive"],
     "all-unit": _UNIT,
     "all-integration": _INTEGRATION,
 }

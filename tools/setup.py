@@ -1,10 +1,12 @@
-"""Makes the development environment `.venv`: what pyproject.toml names for building and developing, and this checkout in place.
+"""Makes the development environment `.venv`: the packages of tools/requirements.lock, and this checkout in place.
 
-usage: PYTHON tools/setup.py VENV. Only the standard library, for it runs before anything is installed.
+usage: PYTHON tools/setup.py VENV. Only the standard library, for it runs before anything is installed. A pinned version without a wheel
+for this Python is replaced by another, built or left out, with a warning; VENV/unpinned.txt names what then is not as pinned.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+LOCK = ROOT / "tools" / "requirements.lock"
 
 _LIST = """
 import sys
@@ -22,7 +25,8 @@ except ModuleNotFoundError:  # Python 3.10: pip brings the same parser
 with open(sys.argv[1], "rb") as file:
     project = tomllib.load(file)
 package = project["project"]
-print(*project["build-system"]["requires"], *package["dependencies"], *package["optional-dependencies"]["dev"], sep="\\n")
+others = [*project["build-system"]["requires"], *package["optional-dependencies"]["dev"]]
+print(*package["dependencies"], *(others if sys.argv[2] == "all" else ()), sep="\\n")
 """
 
 # Of the packages: what is left to Python, which compiles it when it is imported.
@@ -55,6 +59,68 @@ def same_version(python: Path) -> bool:
         return False
 
 
+def needs(python: Path) -> list[str]:
+    """What pyproject.toml names for building, running and developing."""
+    return run(python, "-c", _LIST, ROOT / "pyproject.toml", "all").split("\n")[:-1]
+
+
+def dependencies(python: Path) -> list[str]:
+    """What pyproject.toml names for running: what a user gets."""
+    return run(python, "-c", _LIST, ROOT / "pyproject.toml", "runtime").split("\n")[:-1]
+
+
+def plain(name: str) -> str:
+    """The one spelling of a package's name."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def name_of(requirement: str) -> str:
+    """The package that a requirement asks for."""
+    found = re.match(r"[\w.-]+", requirement)
+    return plain(found[0]) if found else requirement
+
+
+def _got(*command: str) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def install(python: Path) -> dict[str, str]:
+    """Install what the lock file pins; the names of what could not be had in that version, each with what was done instead."""
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--progress-bar", "off", "--no-compile"]
+    lines = [line for line in LOCK.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    pins = python.parents[1] / "pins.txt"
+    lacking: list[str] = []
+    while True:
+        pins.write_text("\n".join(line for line in lines if name_of(line) not in lacking), encoding="utf-8")
+        done = subprocess.run([*pip, "--only-binary", ":all:", "--no-deps", "-r", pins], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            break
+        found = re.search(r"No matching distribution found for ([\w.-]+?)==", done.stderr)
+        if found is None or plain(found[1]) in lacking:
+            sys.exit(f"{done.stdout}{done.stderr}\nset-up failed: pip did not install the packages of {LOCK.relative_to(ROOT)}")
+        lacking.append(plain(found[1]))
+    asked = {name_of(need): need for need in needs(python)} if lacking else {}
+    instead: dict[str, str] = {}
+    for name in lacking:
+        pin = next(line for line in lines if name_of(line) == name)
+        if _got(*pip, "--only-binary", ":all:", "-c", str(pins), asked.get(name, name)):
+            instead[name] = "the newest version that has one"
+        elif not _got(*pip, "-c", str(pins), pin):
+            instead[name] = "left out, as pip could not build it either"
+        print(f"warning: {pin} has no wheel for this Python: {instead.get(name, 'built from its source')}", file=sys.stderr)
+    return instead
+
+
+def remove_others(python: Path, instead: dict[str, str]) -> None:
+    """Remove what an earlier lock file or the making of the environment brought, so that all machines have the same."""
+    pip = [python, "-m", "pip", "--disable-pip-version-check"]
+    there = [plain(line.partition("==")[0]) for line in run(*pip, "list", "--format=freeze").splitlines()]
+    pinned = {name_of(line) for line in LOCK.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
+    # What a replaced package asks for beyond the lock file stays.
+    if (others := [name for name in there if name not in pinned]) and not instead:
+        run(*pip, "uninstall", "--quiet", "--yes", *others)
+
+
 def main() -> None:
     """Make or refresh the environment named on the command line."""
     folder = Path(sys.argv[1])
@@ -62,11 +128,12 @@ def main() -> None:
     if not same_version(python):
         print(f"making {folder} with Python {sys.version.split()[0]}", flush=True)
         venv.EnvBuilder(with_pip=True, clear=True).create(folder)
-        shutil.rmtree(ROOT / "build" / "dev", ignore_errors=True)  # configured for another interpreter
-    needs = run(python, "-c", _LIST, ROOT / "pyproject.toml").split("\n")
-    print(f"installing {len(needs) - 1} packages into {folder}", flush=True)
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--progress-bar", "off", "--no-compile"]
-    run(*pip, *filter(None, needs))
+        if folder.name == ".venv":
+            shutil.rmtree(ROOT / "build" / "dev", ignore_errors=True)  # configured for another interpreter
+    print(f"installing the packages of {LOCK.relative_to(ROOT)} into {folder}", flush=True)
+    instead = install(python)
+    (folder / "unpinned.txt").write_text("".join(f"{name}: {what}\n" for name, what in instead.items()), encoding="utf-8")
+    remove_others(python, instead)
     site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
     # On all CPUs, as pip does not, and without what is large and rarely imported; some files are not meant to compile.
     subprocess.run([python, "-m", "compileall", "-qq", "-j", "0", "-x", SELDOM, site], check=False)

@@ -1,6 +1,7 @@
 // Finds the begin of what ends: duration events of a thread, asynchronous events of an id.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>

@@ -3,6 +3,7 @@
 #define WARPLENS_PRELOAD_OSRT_FILES_H
 
 #include <fcntl.h>
+#include <stdint.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>

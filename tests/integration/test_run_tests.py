@@ -136,4 +136,4 @@ def test_the_status_of_two_parts(
 def test_the_words_are_checked() -> None:
     done = subprocess.run([sys.executable, ROOT / "tools" / "run_tests.py", "units"], capture_output=True, text=True)
     assert done.returncode != 0
-    assert done.stderr.startswith("usage: run_tests.py check | unit | integration | all-unit | all-integration ...")
+    assert done.stderr.startswith("usage: run_tests.py check | unit | integration | recording | all-unit | all-integration ...")

@@ -167,6 +167,19 @@ def test_headers_of_the_library_are_compiled_once(calls: Path, compile_in: Compi
     assert len(calls.read_text().splitlines()) == before + 1
 
 
+def test_a_compiler_that_lists_no_precompiled_headers_compiles_each_file_whole(compile_in: Compile, calls: Path, tmp_path: Path) -> None:
+    """As clang does: it refuses GCC's word for it."""
+    compile_in("one")  # puts the tool there
+    compiler = tmp_path / "count-clang++"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *-fpch-deps*) exit 1;; esac\nexec g++ "$@"\n')
+    compiler.chmod(0o755)
+    program = [sys.executable, "-S", "-E", str(tmp_path / "tools" / "compile_once.py"), str(compiler)]
+    for number in range(6):
+        source = tmp_path / f"f{number}.cpp"
+        source.write_text(f"int f{number}() {{ return {number}; }}\n")
+        assert subprocess.run([*program, "-c", str(source), "-o", f"{source}.o"], check=False).returncode == 0, number
+
+
 def test_what_nobody_used_for_a_week_goes(compile_in: Compile, calls: Path, tmp_path: Path) -> None:
     compile_in("one")
     objects = tmp_path / "build" / "objects"

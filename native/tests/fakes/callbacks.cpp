@@ -45,10 +45,10 @@ bool launches(uint32_t domain, uint32_t cbid) {
 }
 
 // Another profiler in the process: it takes the buffers for itself, and switches kinds off when it is done.
-uint8_t g_stolen[1 << 16];
+constexpr size_t kStolen = 1 << 16;
 void steal_request(uint8_t **buffer, size_t *size, size_t *most) {
-  *buffer = new uint8_t[sizeof(g_stolen)]();
-  *size = sizeof(g_stolen);
+  *buffer = new uint8_t[kStolen]();
+  *size = kStolen;
   *most = 0;
 }
 void steal_complete(void *, uint32_t, uint8_t *buffer, size_t, size_t) {

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.held_packages import runtime
 from warplens.cli import packages
-
-PROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"
 
 
 def test_the_packages_are_the_dependencies_of_the_distribution() -> None:
-    line = next(line for line in PROJECT.read_text(encoding="utf-8").splitlines() if line.startswith("dependencies = "))
-    names = [name.replace("-", "_") for name in re.findall(r'"([\w-]+)', line)]
+    names = [need.name.replace("-", "_") for need in runtime()]
     assert sorted(names) == sorted(packages.DESK)
 
 
