@@ -188,7 +188,8 @@ def main() -> int:
                 keep(found)
             counts = f"{result.passed} passed, {len(result.failed)} failed, {result.skipped} skipped"
             print(f"CPython {result.version} on {result.system}: {counts}, {result.seconds} s", flush=True)
-            print(*(f"  failed: {test}" for test in result.failed), *(f"  unsteady: {test}" for test in result.unsteady), sep="\n", end="")
+            for said in (*(f"failed: {test}" for test in result.failed), *(f"unsteady: {test}" for test in result.unsteady)):
+                print(f"  {said}", flush=True)
     if words.keep and not ran:
         keep(found)
     if not ran:
