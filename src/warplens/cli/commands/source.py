@@ -51,9 +51,9 @@ def command(
     color: str,
     plain: bool,
 ) -> None:
-    """Show the lines of Python files with the share of the samples in each, the hotter the redder.
+    """Show the lines of Python files with the share of the samples in each.
 
-    Total is the share of samples in which the line was active, itself or in what it called; Self that of samples which ended in it.
+    The hotter a line, the redder it is.     Total is the share of samples in which the line was active, itself or in what it called; Self that of samples which ended in it.
     FILE is a path or the end of one; without it, the hottest files are shown, those of the program itself first. The text of the
     lines is read from the file on this machine, where it is there.
     """
