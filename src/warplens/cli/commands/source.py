@@ -53,9 +53,9 @@ def command(
 ) -> None:
     """Show the lines of Python files with the share of the samples in each.
 
-    The hotter a line, the redder it is.     Total is the share of samples in which the line was active, itself or in what it called; Self that of samples which ended in it.
-    FILE is a path or the end of one; without it, the hottest files are shown, those of the program itself first. The text of the
-    lines is read from the file on this machine, where it is there.
+    The hotter a line, the redder it is. Total is the share of samples in which the line was active, itself or in what it called;
+    Self that of samples which ended in it. FILE is a path or the end of one; without it, the hottest files are shown, those of the
+    program itself first. The text of the lines is read from the file on this machine, where it is there.
     """
     from warplens.cli.flame.load import Wish, load
     from warplens.cli.flame.source import hot_files, shown
