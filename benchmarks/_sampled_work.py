@@ -1,24 +1,28 @@
-"""What benchmarks of the samplers run: `py|np|truth|threads SECONDS OUT [COUNT]`.
+"""What benchmarks of the samplers run: `py|np|truth|timed|threads SECONDS OUT [COUNT]`.
 
 `py` and `np` write what each step took; with `toggle` as COUNT they switch the perf events that their thread began off and on every 200 ms.
-The call graph of `truth` is known: below `known` there is nothing but what `CALLS` says.
+The call graph of `truth` and `timed` is known: below `known` there is nothing but what `CALLS` says. `timed` does it in COUNT threads at
+once, and writes how long each function of `step` took by the clock of its thread, ns.
 """
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import struct
 import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 PERF_EVENTS_DISABLE, PERF_EVENTS_ENABLE = 31, 32  # of prctl
 TOGGLE_NS = 200_000_000
 CALLS = {
-    "known": {"step"},
+    "known": {"step", "timed_step"},
     "step": {"walk", "build", "fib", "loop", "words"},
+    "timed_step": {"walk", "build", "fib", "loop", "words"},
     "walk": {"walk"},
     "fib": {"fib"},
     "build": {"build", "__init__"},
@@ -125,6 +129,41 @@ def known(seconds: float) -> None:
         step()
 
 
+def timed(seconds: float, out: str, count: int) -> None:
+    """Run the parts of steps in threads, and write what each took of their processors."""
+    totals = [dict.fromkeys(CALLS["step"], 0) for _ in range(count)]
+
+    def known(spent: dict[str, int]) -> None:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            timed_step(spent)
+
+    threads = [threading.Thread(target=known, args=(spent,)) for spent in totals]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    Path(out).write_text(json.dumps({name: sum(spent[name] for spent in totals) for name in totals[0]}))
+
+
+def timed_step(spent: dict[str, int]) -> None:
+    """A step that looks at the clock between its parts."""
+    clock = time.thread_time_ns
+    times = [clock()]
+    tree = build(9)
+    times.append(clock())
+    walk(tree)
+    times.append(clock())
+    fib(15)
+    times.append(clock())
+    loop(10000)
+    times.append(clock())
+    words(4000)
+    times.append(clock())
+    for name, start, end in zip(("build", "walk", "fib", "loop", "words"), times, times[1:], strict=False):
+        spent[name] += end - start
+
+
 def blocked(count: int, seconds: float) -> None:
     """Have threads wait, 20 frames deep, beside one that works."""
     event = threading.Event()
@@ -150,5 +189,7 @@ if __name__ == "__main__":
         blocked(int(sys.argv[4]), seconds)
     elif kind == "truth":
         known(seconds)
+    elif kind == "timed":
+        timed(seconds, out, int(sys.argv[4]))
     else:
         main(step if kind == "py" else numpy_step(), seconds, out, toggle=sys.argv[4:] == ["toggle"])

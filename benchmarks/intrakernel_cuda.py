@@ -1,6 +1,6 @@
 """What a region inside a CUDA C++ kernel costs on a GPU: ns beside the reference design, how much a matrix product and a huge grid slow.
 
-Not yet run on a GPU: the kernels are tested on the CPU and compiled for GPUs (tests/dsl/test_cuda_benchmark.py).
+The kernels are tested on the CPU as well (tests/dsl/test_cuda_benchmark.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a region inside a Triton kernel costs on a GPU: ns beside the reference design and Proton, and how much attention slows.
 
-Not yet run on a GPU: the kernels are compiled for GPUs, and all of it runs in Triton's interpreter (tests/dsl/test_triton_benchmark.py).
+All of it runs in Triton's interpreter as well (tests/dsl/test_triton_benchmark.py).
 """
 
 from __future__ import annotations

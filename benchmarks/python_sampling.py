@@ -41,9 +41,10 @@ def run(quick: bool) -> list[Row]:
         return [*_costs(Path(name), seconds), *_threads(Path(name), 2.0 if quick else 5.0), *_truth(Path(name), seconds / 2)]
 
 
-def _start(
+def started(
     folder: Path, words: Sequence[str | Path], *, sampled: bool = True, is_open: bool = False
 ) -> tuple[Capture, subprocess.Popen[bytes]]:
+    """Start a program with the sampler in it."""
     spool = Path(tempfile.mkdtemp(dir=folder))
     cpu = CpuSettings(flags=PYTHON_SAMPLES if sampled else 0, python_hz=HZ)
     capture = Capture(spool, cpu=cpu, open=is_open)
@@ -62,7 +63,7 @@ def _costs(folder: Path, seconds: float) -> Iterator[Row]:
     ):
         out = folder / "steps"
         prefix = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if pinned else []
-        capture, process = _start(folder, [*prefix, sys.executable, WORK, kind, str(seconds), out], sampled=sampled)
+        capture, process = started(folder, [*prefix, sys.executable, WORK, kind, str(seconds), out], sampled=sampled)
         while process.poll() is None:
             capture.open()
             time.sleep(TOGGLE_S)
@@ -83,10 +84,10 @@ def _costs(folder: Path, seconds: float) -> Iterator[Row]:
 def _threads(folder: Path, seconds: float) -> Iterator[Row]:
     """The sampler's own time for one look at all threads, and how many looks it could do."""
     for count, budget in ((1, None), (9, None), (33, 60.0), (65, None)):
-        capture, process = _start(folder, [sys.executable, WORK, "threads", str(seconds), "-", str(count)], is_open=True)
+        capture, process = started(folder, [sys.executable, WORK, "threads", str(seconds), "-", str(count)], is_open=True)
         used = 0
         while process.poll() is None:
-            used = _own_time(process.pid) or used
+            used = own_time(process.pid) or used
             time.sleep(0.05)
         notices = Counter[int]()
         for record in capture.records("cpu_notice"):
@@ -96,7 +97,7 @@ def _threads(folder: Path, seconds: float) -> Iterator[Row]:
         yield Row(f"one look at {count} threads", cost, "µs of CPU", budget=budget, budget_on="value", note=f"{taken} of {due} looks taken")
 
 
-def _own_time(pid: int) -> int:
+def own_time(pid: int) -> int:
     """Return the ns that the sampler's thread ran; 0 where it is not there."""
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -129,7 +130,7 @@ def _truth(folder: Path, seconds: float, rounds: int = 4) -> Iterator[Row]:
 
 def _ours(folder: Path, seconds: float) -> Counter[tuple[str, ...]]:
     """What we saw below `known`."""
-    capture, process = _start(folder, [sys.executable, WORK, "truth", str(seconds), "-"], is_open=True)
+    capture, process = started(folder, [sys.executable, WORK, "truth", str(seconds), "-"], is_open=True)
     process.wait()
     stacks = Counter[tuple[str, ...]]()
     for spool in read_spools(capture.spool):

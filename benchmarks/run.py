@@ -114,7 +114,7 @@ def measured(module: Any, quick: bool) -> dict[str, Any]:
     try:
         for row in module.run(quick):
             rows.append(record(row))  # noqa: PERF401  (one by one: those before a failure stay)
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:  # a GPU is lent for minutes: what was measured until then counts
         traceback.print_exc()
         result["stopped"] = f"{type(error).__name__}: {error}"
     print(table(rows), f"\n({time.perf_counter() - started:.0f} s)\n", sep="\n", flush=True)
@@ -186,6 +186,8 @@ def main() -> int:
         if options.keep or not (options.quick or "stopped" in result):
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{name}.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        if result.get("stopped", "").startswith("KeyboardInterrupt"):
+            break
     if not (options.quick or options.keep):
         write_page()
     for name in failed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -49,6 +50,25 @@ def build_agent(out: Path, compiler: str = "g++", words: Sequence[str] = (), fol
     made = objects(folder or out.with_suffix(".objects"), sources(*AGENT), compiler, words)
     subprocess.run([compiler, *_LINK, *words, *made, "-o", out], check=True)
     return out
+
+
+def build_binding(folder: Path, words: Sequence[str], python: str = sys.executable) -> None:
+    """Build the binding for an interpreter as `folder/warplens/nvtx/_binding.*.so`, beside the package's Python files."""
+    package = folder / "warplens"
+    shutil.copytree(ROOT / "src" / "warplens", package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    code = "import sysconfig; print(sysconfig.get_path('include')); print(sysconfig.get_config_var('EXT_SUFFIX'))"
+    headers, suffix = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    include = ("-isystem", nvtx_headers(), "-isystem", headers, f"-I{NATIVE / 'include'}")
+    flags = ("-std=c++20", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", *words)
+
+    def compile_one(source: Path) -> Path:
+        made = folder / f"{source.stem}.o"
+        subprocess.run([*ONCE, "g++", *flags, *include, "-c", source, "-o", made], check=True)
+        return made
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        made = list(pool.map(compile_one, sources("bindings")))
+    subprocess.run(["g++", "-shared", *words, *made, "-o", package / "nvtx" / f"_binding{suffix}", "-ldl"], check=True)
 
 
 def build_stub(out: Path, compiler: str = "gcc", words: Sequence[str] = (), *, cpu: bool = False) -> Path:

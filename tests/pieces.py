@@ -164,6 +164,12 @@ def _other_python() -> str | None:
     return None if found.stdout.strip() else "no other CPython 3.10-3.15 was found on this machine"
 
 
+def _free_threaded() -> str | None:
+    found = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py")], capture_output=True, text=True, check=True)
+    names = [line.partition(" ")[0] for line in found.stdout.splitlines()]
+    return None if any(name.endswith("t") for name in names) else "no free-threaded CPython (3.14t, 3.15t) was found on this machine"
+
+
 def _native() -> str | None:
     return None if any(LIB.glob("libwarplens*")) else "the native half is not built (make native)"
 
@@ -228,6 +234,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "cu11": _legacy_nvtx,
     "interop": _interop,
     "other-python": _other_python,
+    "free-threaded-python": _free_threaded,
     "oldest-packages": _oldest_packages,
     "new-pythons": _new_pythons,
     "unstable": _unstable,

@@ -20,7 +20,7 @@ from warplens.capture.agent import CpuSettings
 
 GIL, GC, IMPORTS, FUNCTIONS, PYTHON_CALLS, PYTHON_EVENTS = (1 << bit for bit in range(5, 11))
 HOLD, WAIT, BRIEF = 1, 2, 3  # GilAction
-FUNCTION, COLLECTION, IMPORT, EXCEPTION, WARNING, TASK = range(1, 7)  # SpanKind
+FUNCTION, COLLECTION, IMPORT, EXCEPTION, WARNING, TASK, LOCK, PAUSE = range(1, 9)  # SpanKind
 GIL_UNKNOWN, BOOTSTRAP, NOT_FOUND, OLDER = 14, 15, 16, 19  # CpuNotice
 ROOT = Path(__file__).resolve().parents[1]
 CPU_STUB = STUB.with_name("libwarplens_preload_cpu.so")
@@ -28,27 +28,47 @@ PATIENCE_S = 100
 
 
 @cache
-def _versions() -> dict[str, tuple[int, int]]:
+def _names() -> dict[str, str]:
+    """Paths, each with the name of its version: `3.14`, free-threaded `3.14t`."""
     tool = ROOT / "tools" / "pythons.py"
     listed = subprocess.run([sys.executable, str(tool)], capture_output=True, text=True, check=True).stdout
-    found = [(version, path) for version, _, path in (line.partition(" ") for line in listed.splitlines())]
-    numbers = {path: tuple(map(int, version.split(".")[:2])) for version, path in found}
+    return {path: name for name, _, path in (line.partition(" ") for line in listed.splitlines())}
+
+
+@cache
+def _versions() -> dict[str, tuple[int, int]]:
+    numbers = {path: tuple(map(int, name.rstrip("t").split(".")[:2])) for path, name in _names().items()}
     return {path: (major, minor) for path, (major, minor) in numbers.items()}
 
 
 @cache
 def interpreters() -> list[str]:
-    """The CPythons of this machine, one of each minor version, and the one that Debian links into one file."""
+    """The CPythons of this machine, one of each minor version, with and without a GIL, and the one that Debian links into one file."""
     system = Path("/usr/bin/python3")
     own = [str(system)] if _is_static(system) and system.resolve() not in map(Path.resolve, map(Path, _versions())) else []
     return [*_versions(), *own]
 
 
-def representatives() -> list[Any]:
-    """The same as parameters of a test, of which the newest and our own run each time: the others are exhaustive."""
-    newest = max(_versions().values(), default=None)
-    kept = {path for path, version in _versions().items() if version in (newest, sys.version_info[:2])}
-    return [pytest.param(path, marks=() if path in kept or not kept else pytest.mark.exhaustive) for path in interpreters()]
+def is_free_threaded(python: str) -> bool:
+    """Whether it was built to run without a GIL."""
+    return _names().get(python, "").endswith("t")
+
+
+def free_threaded() -> list[str]:
+    """Those of them."""
+    return [path for path in interpreters() if is_free_threaded(path)]
+
+
+def representatives(*, gil: bool = False) -> list[Any]:
+    """The same as parameters of a test, of which the newest and our own run each time: the others are exhaustive.
+
+    `gil`: only those with a GIL, for what it does. Of those without one the newest release runs each time, too.
+    """
+    chosen = [path for path in interpreters() if not (gil and is_free_threaded(path))]
+    newest = max((version for path, version in _versions().items() if not is_free_threaded(path)), default=None)
+    kept = {path for path in chosen if _versions().get(path) in (newest, sys.version_info[:2]) and not is_free_threaded(path)}
+    kept |= {path for path in free_threaded()[:1] if path in chosen}
+    return [pytest.param(path, marks=() if path in kept or not kept else pytest.mark.exhaustive) for path in chosen]
 
 
 def _is_static(python: Path) -> bool:

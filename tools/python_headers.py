@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from pythons import SUPPORTED, candidates, look
+from pythons import ALL, FREE_THREADED, Version, candidates, look, named
 
-Version = tuple[int, int]
+__all__ = ["BadHeaders", "Headers", "Version", "find", "handed_over", "named", "of_interpreters", "read"]
+
 _ASK = "import sysconfig; print(sysconfig.get_path('include'))"
 
 
@@ -30,13 +31,7 @@ class Headers:
 
     def definition(self, machine: str) -> str:
         """One entry of CMake's WARPLENS_PYTHONS."""
-        major, minor = self.version
-        return f"cpython-{major}{minor}-{machine}-linux-gnu={','.join(map(str, self.folders))}"
-
-
-def named(version: Version) -> str:
-    """`3.12` for (3, 12)."""
-    return ".".join(map(str, version))
+        return f"cpython-{named(self.version).replace('.', '')}-{machine}-linux-gnu={','.join(map(str, self.folders))}"
 
 
 def read(folder: Path, machine: str, host: str) -> Headers:
@@ -55,7 +50,8 @@ def read(folder: Path, machine: str, host: str) -> Headers:
         raise BadHeaders(f"{folder} lacks Python.h, or its patchlevel.h names no version")
     major, minor = (int(number[1]) for number in numbers if number)
     if "-linux-gnu" not in config:
-        return Headers((major, minor), (folder,), host)
+        is_free = re.search(r"^\s*#define\s+Py_GIL_DISABLED\s+1", config, re.MULTILINE) is not None
+        return Headers((major, minor, "t") if is_free else (major, minor), (folder,), host)
     own = folder.parent / f"{machine}-linux-gnu" / folder.name / "pyconfig.h"
     if not own.exists():
         raise BadHeaders(f"{folder} lacks the part for {machine}: {own} is not there (Debian's libpython{major}.{minor}-dev has it)")
@@ -64,11 +60,12 @@ def read(folder: Path, machine: str, host: str) -> Headers:
 
 def handed_over(words: Iterable[str]) -> dict[Version, Path]:
     """The folders of `--headers 3.14=FOLDER`; BadHeaders for other words."""
-    folders = {}
+    folders: dict[Version, Path] = {}
     for word in words:
-        if (match := re.fullmatch(r"(\d+)\.(\d+)=(.+)", word)) is None:
+        if (match := re.fullmatch(r"(\d+)\.(\d+)(t?)=(.+)", word)) is None:
             raise BadHeaders(f"--headers {word}: write it as 3.14=/folder/with/Python.h")
-        folders[int(match[1]), int(match[2])] = Path(match[3]).resolve()
+        minor = (int(match[1]), int(match[2]))
+        folders[(*minor, match[3]) if match[3] else minor] = Path(match[4]).resolve()
     return folders
 
 
@@ -92,10 +89,13 @@ def find(
     """The headers for each supported version, and why a version has none.
 
     `own` are folders that were handed over: one that is no good for the host is an error (BadHeaders). `installed` are those
-    of interpreters.
+    of interpreters. A free-threaded version is not missed where nobody has named it.
     """
-    headers, missing = [], {}
-    for version in SUPPORTED:
+    headers: list[Headers] = []
+    missing: dict[Version, str] = {}
+    for version in ALL:
+        if version in FREE_THREADED and version not in own and version not in installed:
+            continue
         why = "no such CPython was found here"
         for folder in [own[version]] if version in own else installed.get(version, []):
             try:

@@ -3,6 +3,8 @@
 ``python tools/python_offsets.py PYTHON...`` asks each interpreter for its headers and replaces the row of its minor version;
 ``--print`` prints the row of one interpreter instead. Layouts stay as they are within a minor version.
 
+A free-threaded build (3.14t) has other offsets, and so a row of its own.
+
 From 3.13 on, CPython publishes most offsets at the beginning of `_PyRuntime`. A row has a second half for these versions: where
 there to read each of them. What is published is believed rather than the row's first half.
 """
@@ -13,6 +15,7 @@ import argparse
 import re
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 TABLES = Path(__file__).resolve().parent.parent / "native/agent/python/layout_tables.inc"
@@ -22,22 +25,26 @@ FOOT = "// clang-format on\n"
 RUNTIME, INTERPRETER, THREAD, GIL = "_PyRuntimeState", "PyInterpreterState", "PyThreadState", "struct _gil_runtime_state"
 CHUNK, CODE = "_PyStackChunk", "PyCodeObject"
 
-# Field, the versions that have it, and what it is: an offset (type, member), a size (type,), or a function of PROGRAM.
+# Field, the versions that have it (t: free-threaded builds alone), and what it is: an offset (type, member), a size (type,), or a
+# function of PROGRAM.
 FIELDS: list[tuple[str, str, tuple[str, ...] | str]] = [
     ("runtime_initialized", "3.10-", (RUNTIME, "initialized")),
     ("runtime_finalizing", "3.10-", (RUNTIME, "_finalizing")),
     ("runtime_interpreters", "3.10-", (RUNTIME, "interpreters.head")),
     ("runtime_main", "3.10-", (RUNTIME, "interpreters.main")),
+    ("runtime_stop", "3.14t-", (RUNTIME, "stoptheworld")),
     ("runtime_gil", "3.10-3.11", (RUNTIME, "ceval.gil")),
     ("interpreter_gil", "3.12-", (INTERPRETER, "ceval.gil")),
     ("interpreter_id", "3.10-", (INTERPRETER, "id")),
     ("interpreter_next", "3.10-", (INTERPRETER, "next")),
     ("interpreter_threads", "3.10-3.10", (INTERPRETER, "tstate_head")),
     ("interpreter_threads", "3.11-", (INTERPRETER, "threads.head")),
+    ("interpreter_stop", "3.14t-", (INTERPRETER, "stoptheworld")),
     ("thread_next", "3.10-", (THREAD, "next")),
     ("thread_interpreter", "3.10-", (THREAD, "interp")),
     ("thread_handle", "3.10-", (THREAD, "thread_id")),
     ("thread_native", "3.11-", (THREAD, "native_thread_id")),
+    ("thread_state", "3.14t-", (THREAD, "state")),
     ("thread_chunk", "3.11-", (THREAD, "datastack_chunk")),
     ("thread_top", "3.11-", (THREAD, "datastack_top")),
     ("thread_frame", "3.10-3.10", (THREAD, "frame")),
@@ -58,6 +65,7 @@ FIELDS: list[tuple[str, str, tuple[str, ...] | str]] = [
     ("frame_owner", "3.11-", ("_PyInterpreterFrame", "owner")),
     ("frame_entry", "3.11-3.11", ("_PyInterpreterFrame", "is_entry")),
     ("frame_locals", "3.11-", ("_PyInterpreterFrame", "localsplus")),
+    ("frame_copy", "3.14t-", ("_PyInterpreterFrame", "tlbc_index")),
     ("generator_frame", "3.11-", ("PyGenObject", "gi_iframe")),
     ("gil_locked", "3.10-", (GIL, "locked")),
     ("gil_holder", "3.10-", (GIL, "last_holder")),
@@ -70,6 +78,7 @@ FIELDS: list[tuple[str, str, tuple[str, ...] | str]] = [
     ("code_lines", "3.10-", (CODE, "co_linetable")),
     ("code_instructions", "3.11-", (CODE, "co_code_adaptive")),
     ("code_bytes", "3.10-3.10", (CODE, "co_code")),
+    ("code_copies", "3.14t-", (CODE, "co_tlbc")),
     ("object_type", "3.10-", ("PyObject", "ob_type")),
     ("bytes_size", "3.10-", ("PyVarObject", "ob_size")),
     ("bytes_data", "3.10-", ("PyBytesObject", "ob_sval")),
@@ -99,6 +108,7 @@ PUBLISHED: list[tuple[str, str, str]] = [
     ("frame_previous", "3.13-", "interpreter_frame.previous"),
     ("frame_owner", "3.13-", "interpreter_frame.owner"),
     ("frame_locals", "3.13-", "interpreter_frame.localsplus"),
+    ("frame_copy", "3.14t-", "interpreter_frame.tlbc_index"),
     ("generator_frame", "3.14-", "gen_object.gi_iframe"),
     ("code_name", "3.13-", "code_object.name"),
     ("code_qualified_name", "3.13-", "code_object.qualname"),
@@ -106,6 +116,7 @@ PUBLISHED: list[tuple[str, str, str]] = [
     ("code_first_line", "3.13-", "code_object.firstlineno"),
     ("code_lines", "3.13-", "code_object.linetable"),
     ("code_instructions", "3.13-", "code_object.co_code_adaptive"),
+    ("code_copies", "3.14t-", "code_object.co_tlbc"),
     ("object_type", "3.13-", "pyobject.ob_type"),
     ("bytes_size", "3.13-", "bytes_object.ob_size"),
     ("bytes_data", "3.13-", "bytes_object.ob_sval"),
@@ -149,15 +160,27 @@ int main(void) {
 """
 
 
+@dataclass(frozen=True, order=True)
+class Version:
+    """A minor version of CPython 3, free-threaded or not."""
+
+    minor: int
+    free_threaded: bool
+
+    def head(self) -> str:
+        """The first field of its layout."""
+        return f".version = 0x03{self.minor:02x}"
+
+
 def minor(version: str) -> int:
     """Return the 11 of 3.11."""
-    return int(version.split(".")[1])
+    return int(version.split(".")[1].rstrip("t"))
 
 
-def holds(versions: str, of: int) -> bool:
-    """Tell whether a range of versions, 3.11-3.12 or 3.11-, has a minor version in it."""
+def holds(versions: str, of: Version) -> bool:
+    """Tell whether a range of versions, 3.11-3.12 or 3.11- or 3.14t-, has a version in it."""
     first, last = versions.split("-")
-    return minor(first) <= of <= (minor(last) if last else of)
+    return minor(first) <= of.minor <= (minor(last) if last else of.minor) and (of.free_threaded or not first.endswith("t"))
 
 
 def ask(python: str, code: str) -> str:
@@ -182,22 +205,25 @@ def offsets(fields: list[tuple[str, str]], include: str) -> str:
         return subprocess.run([program], check=True, capture_output=True, text=True).stdout.rstrip().removesuffix(",")
 
 
-def row(python: str) -> tuple[int, str]:
-    """Return the minor version of an interpreter, and its row; raises CalledProcessError where its headers do not compile."""
-    include, version = ask(python, "import sysconfig, sys; print(sysconfig.get_path('include')); print(sys.version_info[1])").splitlines()
-    its = int(version)
+def row(python: str) -> tuple[Version, str]:
+    """Return the version of an interpreter, and its row; raises CalledProcessError where its headers do not compile."""
+    code = "import sysconfig, sys; print(sysconfig.get_path('include')); print(sys.version_info[1]); print('t' in sys.abiflags)"
+    include, number, free_threaded = ask(python, code).splitlines()
+    its = Version(int(number), free_threaded == "True")
     layout = [(name, expression(what)) for name, versions, what in FIELDS if holds(versions, its)]
     published = [(name, f"offsetof(_Py_DebugOffsets, {member})") for name, versions, member in PUBLISHED if holds(versions, its)]
-    halves = [f"{{.version = 0x03{its:02x},\n{offsets(layout, include)}}}"]
+    parts = [f"{{{its.head()},\n{offsets(layout, include)}}}"]
     if published:
-        halves.append(f"{{.version = 0x03{its:02x},\n{offsets(published, include)}}}")
-    return its, f"    {{{(',' + chr(10) + '     ').join(halves)}}},\n"
+        parts.append(f"{{{its.head()},\n{offsets(published, include)}}}")
+    if its.free_threaded:
+        parts.append("true")
+    return its, f"    {{{(',' + chr(10) + '     ').join(parts)}}},\n"
 
 
-def rows_there() -> dict[int, str]:
-    """Return the rows that were written before, by minor version."""
+def rows_there() -> dict[Version, str]:
+    """Return the rows that were written before, by version."""
     rows = re.split(r"(?m)^(?=    \{\{)", TABLES.read_text().removesuffix(FOOT))[1:]
-    return {int(text.split("0x03", 1)[1][:2], 16): text for text in rows}
+    return {Version(int(text.split("0x03", 1)[1][:2], 16), text.endswith("true},\n")): text for text in rows}
 
 
 def main() -> None:

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import re
+import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from pythons import FREE_THREADED, Version, named
 
 OLD_NAME = b"warp" + b"line"  # the former name of the product, in two parts: no file may hold it
 MACHINES = {"x86_64": 62, "aarch64": 183}  # e_machine of ELF
 LIBRARIES = ("agent", "desk", "preload", "preload_cpu")
 
 
-def complaints(wheel: Path, source: Path, machine: str, versions: Sequence[tuple[int, int]]) -> list[str]:
-    """Say what is wrong with the contents of a wheel that was built from `source`; empty where nothing is."""
-    bindings = [f"warplens/nvtx/_binding.cpython-{major}{minor}-{machine}-linux-gnu.so" for major, minor in versions]
+def _binding(version: Version, machine: str) -> str:
+    return f"warplens/nvtx/_binding.cpython-{named(version).replace('.', '')}-{machine}-linux-gnu.so"
+
+
+def complaints(wheel: Path, source: Path, machine: str, versions: Sequence[Version]) -> list[str]:
+    """Say what is wrong with the contents of a wheel that was built from `source`; empty where nothing is.
+
+    Bindings of free-threaded versions may be there, too.
+    """
+    bindings, also = ([_binding(version, machine) for version in some] for some in (versions, FREE_THREADED))
     wanted = {f"warplens/_lib/libwarplens_{name}.so" for name in LIBRARIES} | {*bindings, "warplens/viewer/_bundle/index.html"}
     wanted |= {f"warplens/_lib/include/{path.name}" for path in (source / "native" / "device").iterdir() if path.suffix in (".cuh", ".h")}
     package = source / "src"
@@ -33,6 +44,6 @@ def complaints(wheel: Path, source: Path, machine: str, versions: Sequence[tuple
         if name.endswith(".so"):
             if int.from_bytes(contents[name][18:20], "little") != MACHINES[machine]:
                 said.append(f"{name} is not made for {machine}")
-            if name.startswith("warplens/nvtx/_binding") and name not in bindings:
+            if name.startswith("warplens/nvtx/_binding") and name not in (*bindings, *also):
                 said.append(f"{name} is a binding that was not asked for")
     return [f"{wheel.name}: {line}" for line in said]

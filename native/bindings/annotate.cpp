@@ -1,6 +1,7 @@
 #include "annotate.h"
 
 #include <new>
+#include <utility>
 
 #include "arguments.h"
 #include "attributes.h"
@@ -51,7 +52,7 @@ PyObject *annotate_vectorcall(PyObject *, PyObject *const *args, size_t nargsf, 
     Py_DECREF(self);
     return nullptr;
   }
-  track_payload(reinterpret_cast<PyObject *>(self), self->event);
+  track_payload(reinterpret_cast<PyObject *>(self), &self->event);
   return reinterpret_cast<PyObject *>(self);
 }
 
@@ -69,7 +70,7 @@ PyObject *make_annotate(Domain *domain, const Arguments &arguments) {
     Py_DECREF(self);
     return nullptr;
   }
-  track_payload(reinterpret_cast<PyObject *>(self), self->event);
+  track_payload(reinterpret_cast<PyObject *>(self), &self->event);
   return reinterpret_cast<PyObject *>(self);
 }
 
@@ -96,7 +97,7 @@ int annotate_init(PyObject *self, PyObject *args, PyObject *kwargs) {
   if (!set_arguments(&as_annotate(self)->event, {message, color, domain, category, payload})) {
     return -1;
   }
-  track_payload(self, as_annotate(self)->event);
+  track_payload(self, &as_annotate(self)->event);
   return 0;
 }
 
@@ -140,7 +141,7 @@ PyObject *take_late(Annotate *self) {
 [[gnu::noinline]] void begin_with_late(Annotate *self) {
   PyObject *late = take_late(self);
   set_payload(&self->event, late);
-  track_payload(reinterpret_cast<PyObject *>(self), self->event);
+  track_payload(reinterpret_cast<PyObject *>(self), &self->event);
   Py_XDECREF(late);
 }
 
@@ -155,20 +156,25 @@ PyObject *take_late(Annotate *self) {
 }
 
 PyObject *get_payload(PyObject *o, void *) {
-  const Annotate *self = as_annotate(o);
-  return none_if_null(self->late != nullptr ? self->late : self->event.payload);
+  Annotate *self = as_annotate(o);
+  PyObject *late = nullptr;
+  WARPLENS_LOCK(o);
+  late = Py_XNewRef(self->late);
+  WARPLENS_UNLOCK();
+  return late != nullptr ? late : none_if_null(Said(&self->event).payload);
 }
 
 int assign_payload(PyObject *o, PyObject *value, void *) {
   Annotate *self = as_annotate(o);
-  PyObject *old = take_late(self);
-  Py_XDECREF(old);
+  PyObject *late = value != nullptr ? value : Py_None;
+  PyObject *old = Py_NewRef(late);
   WARPLENS_LOCK(o);
-  self->late = Py_NewRef(value != nullptr ? value : Py_None);
-  WARPLENS_UNLOCK();
-  if (PyObject_IS_GC(self->late) && !PyObject_GC_IsTracked(o)) {
+  std::swap(self->late, old);
+  if (PyObject_IS_GC(late) && !PyObject_GC_IsTracked(o)) {
     PyObject_GC_Track(o);
   }
+  WARPLENS_UNLOCK();
+  Py_XDECREF(old);
   return 0;
 }
 
@@ -239,7 +245,7 @@ PyObject *annotate_call(PyObject *self, PyObject *args, PyObject *kwargs) {
 }
 
 PyObject *init_arguments(Annotate *self) {
-  Event &e = self->event;
+  const Said e(&self->event);
   return Py_BuildValue("(NNNNN)", none_if_null(e.message), none_if_null(e.color),
                        none_if_null(e.domain->name), none_if_null(e.category), none_if_null(e.payload));
 }

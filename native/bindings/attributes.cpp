@@ -47,7 +47,7 @@ int attributes_clear(PyObject *o) {
 }
 
 PyObject *get_message(PyObject *o, void *) {
-  Event &e = event_of(o);
+  const Said e(&event_of(o));
   if (e.message == nullptr) {
     Py_RETURN_NONE;
   }
@@ -55,11 +55,11 @@ PyObject *get_message(PyObject *o, void *) {
 }
 
 PyObject *get_color(PyObject *o, void *) {
-  return none_if_null(event_of(o).color);
+  return none_if_null(Said(&event_of(o)).color);
 }
 
 PyObject *get_category(PyObject *o, void *) {
-  Event &e = event_of(o);
+  const Said e(&event_of(o));
   if (e.category == nullptr) {
     return PyLong_FromLong(0);
   }
@@ -70,7 +70,7 @@ PyObject *get_category(PyObject *o, void *) {
 }
 
 PyObject *get_payload(PyObject *o, void *) {
-  return none_if_null(event_of(o).payload);
+  return none_if_null(Said(&event_of(o)).payload);
 }
 
 template <bool (*Set)(Event *, PyObject *)>
@@ -79,7 +79,7 @@ int set(PyObject *o, PyObject *value, void *) {
   WARPLENS_LOCK(guard_of(o));
   done = Set(&event_of(o), value);
   WARPLENS_UNLOCK();
-  track_payload(guard_of(o), event_of(o));
+  track_payload(guard_of(o), &event_of(o));
   return done ? 0 : -1;
 }
 
@@ -179,11 +179,9 @@ PyTypeObject RegisteredStringType = {
 };
 
 HeldArguments::HeldArguments(PyObject *attributes) {
-  WARPLENS_LOCK(guard_of(attributes));
-  const Event &e = event_of(attributes);
-  arguments = {Py_XNewRef(e.message), Py_XNewRef(e.color), nullptr, Py_XNewRef(e.category),
-               Py_XNewRef(e.payload)};
-  WARPLENS_UNLOCK();
+  const Said said(&event_of(attributes));
+  arguments = {Py_XNewRef(said.message), Py_XNewRef(said.color), nullptr, Py_XNewRef(said.category),
+               Py_XNewRef(said.payload)};
 }
 
 HeldArguments::~HeldArguments() {
@@ -207,7 +205,7 @@ PyObject *make_attributes(Domain *domain, const Arguments &arguments) {
     Py_DECREF(self);
     return nullptr;
   }
-  track_payload(reinterpret_cast<PyObject *>(self), self->event);
+  track_payload(reinterpret_cast<PyObject *>(self), &self->event);
   return reinterpret_cast<PyObject *>(self);
 }
 

@@ -5,7 +5,7 @@ namespace warplens::binding {
 namespace {
 
 constexpr Py_ssize_t kMaxKnown = 4096;
-PyObject *g_known = nullptr;  // str -> int
+Lazy g_known;  // str -> int
 
 PyObject *ask_python(PyObject *color) {
   PyObject *module = PyImport_ImportModule("warplens.nvtx.colors");
@@ -24,27 +24,21 @@ uint32_t find_color(PyObject *color, bool *bad) {
     return static_cast<uint32_t>(PyLong_AsUnsignedLongMask(color));
   }
   const bool named = PyUnicode_CheckExact(color);
-  if (named && g_known != nullptr) {
-    PyObject *known = PyDict_GetItemWithError(g_known, color);
-    if (known != nullptr) {
-      return static_cast<uint32_t>(PyLong_AsUnsignedLongMask(known));
-    }
-    PyErr_Clear();
+  PyObject *all = named ? g_known.get(PyDict_New) : nullptr;
+  if (PyObject *known = all != nullptr ? find_in(all, color) : nullptr; known != nullptr) {
+    const uint32_t argb = static_cast<uint32_t>(PyLong_AsUnsignedLongMask(known));
+    Py_DECREF(known);
+    return argb;
   }
+  PyErr_Clear();
   PyObject *number = ask_python(color);
   if (number == nullptr) {
     *bad = true;
     return kBlue;
   }
   const uint32_t argb = static_cast<uint32_t>(PyLong_AsUnsignedLongMask(number));
-  if (named) {
-    if (g_known == nullptr) {
-      g_known = PyDict_New();
-    }
-    if (g_known == nullptr ||
-        (PyDict_GET_SIZE(g_known) < kMaxKnown && PyDict_SetItem(g_known, color, number) < 0)) {
-      PyErr_Clear();
-    }
+  if (all != nullptr && PyDict_GET_SIZE(all) < kMaxKnown && PyDict_SetItem(all, color, number) < 0) {
+    PyErr_Clear();
   }
   Py_DECREF(number);
   return argb;

@@ -1,4 +1,4 @@
-// Python.h, and what differs between CPython 3.10 and 3.14, with and without the GIL.
+// Python.h, and what differs between CPython 3.10 and 3.15, with and without the GIL.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -19,16 +19,62 @@
 
 namespace warplens::binding {
 
-// For what is reached only by threads that hold the GIL, where there is one, and never while Python runs.
+// For what is reached only by threads that hold the GIL, where there is one, and never while Python runs. A thread that waits for
+// CPython's own mutex is detached: one that wants all threads to stand still does not wait for it.
 #if defined(Py_GIL_DISABLED)
-using Mutex = std::mutex;
+class Mutex {
+ public:
+  void lock() { PyMutex_Lock(&mutex_); }
+  void unlock() { PyMutex_Unlock(&mutex_); }
+
+ private:
+  PyMutex mutex_ = {};
+};
+using SlowMutex = Mutex;
 #else
 struct Mutex {
   void lock() {}
   void unlock() {}
 };
+using SlowMutex = std::mutex;
 #endif
 using Guard = std::lock_guard<Mutex>;
+
+// An object that is made when it is first needed, by several threads at once if need be, and then kept for good. A `static` in a
+// function would have threads wait for one that CPython may have stopped.
+class Lazy {
+ public:
+  template <typename Make>
+  PyObject *get(Make make) {
+    PyObject *object = object_.load(std::memory_order_acquire);
+    if (object == nullptr) [[unlikely]] {
+      PyObject *made = make();
+      if (made == nullptr || object_.compare_exchange_strong(object, made, std::memory_order_acq_rel)) {
+        return made;
+      }
+      Py_DECREF(made);
+    }
+    return object;
+  }
+
+ private:
+  std::atomic<PyObject *> object_{nullptr};
+};
+
+// The value of a key, or null; no exception either way. New reference: another thread may replace it at once.
+inline PyObject *find_in(PyObject *dict, PyObject *key) {
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject *found = nullptr;
+  const bool failed = PyDict_GetItemRef(dict, key, &found) < 0;
+#else
+  PyObject *found = Py_XNewRef(PyDict_GetItemWithError(dict, key));
+  const bool failed = found == nullptr;
+#endif
+  if (failed) {
+    PyErr_Clear();
+  }
+  return found;
+}
 
 // METH_FASTCALL functions do not have PyCFunction's signature; CPython asks for this cast.
 template <typename F>

@@ -85,7 +85,9 @@ void register_locked(Counter *self, int32_t state) {
     semantics.header.next = &time.header;
     attributes.semantics = &semantics.header;
   }
-  self->id = nvtxCounterRegister(handle, &attributes);
+  if (self->state.load(std::memory_order_relaxed) != state) {  // asking Python may have let another thread in
+    self->id = nvtxCounterRegister(handle, &attributes);
+  }
   Py_XDECREF(meaning);
   Py_XDECREF(holders[0]);
   Py_XDECREF(holders[1]);

@@ -46,7 +46,7 @@ bool update(PyObject *attributes, PyObject *const *values) {
                     (values[2] == nullptr || set_category(event, values[2]));
   if (done && values[3] != nullptr) {
     set_payload(event, values[3]);
-    track_payload(guard_of(attributes), *event);
+    track_payload(guard_of(attributes), event);
   }
   return done;
 }

@@ -11,86 +11,118 @@ namespace warplens::binding {
 
 namespace {
 
-void replace(PyObject **field, PyObject *value) {
-  PyObject *old = *field;
-  *field = value;
-  Py_XDECREF(old);
+#if defined(Py_GIL_DISABLED)
+// What an event says changes under its lock; what was made of it before is void.
+class Changing {
+ public:
+  explicit Changing(Event *event) : event_(event) {
+    event->mutex.lock();
+    ++event->changes;
+    __atomic_store_n(&event->live, false, __ATOMIC_RELAXED);
+    event->state.store(0, std::memory_order_release);
+  }
+  ~Changing() { event_->mutex.unlock(); }
+  Changing(const Changing &) = delete;
+  Changing &operator=(const Changing &) = delete;
+
+ private:
+  Event *event_;
+};
+#else
+class Changing {
+ public:
+  explicit Changing(Event *event) {
+    event->state.store(0, std::memory_order_release);
+    event->live = false;
+  }
+};
+#endif
+
+void replace(Event *event, PyObject **field, PyObject *value) {
+  {
+    const Changing changing(event);
+    std::swap(*field, value);
+  }
+  Py_XDECREF(value);
 }
 
+// Keeps what was made, unless another thread was quicker: a tool may be reading that one. False where it is not what the event says any
+// more.
+bool publish(Event *event, int32_t state, const nvtxEventAttributes_t &made, bool live, PyObject *holder,
+             [[maybe_unused]] uint32_t changes) {
+  bool good = true;
 #if defined(Py_GIL_DISABLED)
-PyMutex g_mutex;
-#endif
-
-// Keeps what was made, unless another thread was quicker: a tool may be reading that one.
-void publish(Event *event, int32_t state, const nvtxEventAttributes_t &made, bool live, PyObject *holder) {
-#if defined(Py_GIL_DISABLED)
-  PyMutex_Lock(&g_mutex);
-#endif
+  using Word [[gnu::may_alias]] = uint64_t;
+  {
+    const Guard lock(event->mutex);
+    good = event->changes == changes;
+    if (good && event->state.load(std::memory_order_relaxed) != state) {
+      const uint32_t serial = event->serial.load(std::memory_order_relaxed);
+      event->serial.store(serial + 1, std::memory_order_relaxed);
+      for (size_t i = 0; i < sizeof(made) / sizeof(Word); ++i) {
+        __atomic_store_n(&reinterpret_cast<Word *>(&event->attributes)[i],
+                         reinterpret_cast<const Word *>(&made)[i], __ATOMIC_RELEASE);
+      }
+      __atomic_store_n(&event->live, live || made.messageType == NVTX_MESSAGE_TYPE_ASCII, __ATOMIC_RELAXED);
+      std::swap(event->holder, holder);
+      event->serial.store(serial + 2, std::memory_order_release);
+      event->state.store(state, std::memory_order_release);
+    }
+  }
+#else
   if (event->state.load(std::memory_order_relaxed) != state) {
     std::swap(event->holder, holder);
     event->attributes = made;
     event->live = live;
     event->state.store(state, std::memory_order_release);
   }
-#if defined(Py_GIL_DISABLED)
-  PyMutex_Unlock(&g_mutex);
 #endif
   Py_XDECREF(holder);
+  return good;
 }
 
-// The payload, which another thread may be about to replace. New reference.
-PyObject *payload_now(Event *event) {
-#if defined(Py_GIL_DISABLED)
-  PyMutex_Lock(&g_mutex);
-#endif
-  PyObject *payload = Py_XNewRef(event->payload);
-#if defined(Py_GIL_DISABLED)
-  PyMutex_Unlock(&g_mutex);
-#endif
-  return payload;
+uint32_t number_of_category(Domain *domain, PyObject *category, int32_t state) {
+  if (category == nullptr) {
+    return 0;
+  }
+  if (PyUnicode_Check(category)) {
+    return category_named(domain, category, state);
+  }
+  return static_cast<uint32_t>(PyLong_AsUnsignedLongMask(category));
 }
 
-void make(Event *event, int32_t state) {
-  handle_for(event->domain, state);
+bool make(Event *event, int32_t state) {
+  const Said said(event);
+  handle_for(said.domain, state);
   nvtxEventAttributes_t made = {};
   PyObject *holder = nullptr;
   made.version = NVTX_VERSION;
   made.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
   made.colorType = NVTX_COLOR_ARGB;
-  made.color = event->argb;
-  if (event->category != nullptr) {
-    made.category = category_number(event, state);
-  }
+  made.color = said.argb;
+  made.category = number_of_category(said.domain, said.category, state);
   bool live = false;
-  PyObject *payload = payload_now(event);
-  if (payload != nullptr) {
+  if (said.payload != nullptr) {
     Reading constant;
-    live = !constant_payload(payload, &constant);
+    live = !constant_payload(said.payload, &constant);
     constant.put_into(&made);
-    Py_DECREF(payload);
   }
-  if (event->message != nullptr) {
-    made.message.registered = registered(event->domain, event->message);
+  if (said.message != nullptr) {
+    made.message.registered = registered(said.domain, said.message);
     if (made.message.registered != nullptr) {
       made.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
     } else {
       made.messageType = NVTX_MESSAGE_TYPE_ASCII;
-      made.message.ascii = utf8(event->message, &holder);
+      made.message.ascii = utf8(said.message, &holder);
     }
   }
-  publish(event, state, made, live, holder);
+  return publish(event, state, made, live, holder, said.changes);
 }
 
 }  // namespace
 
 uint32_t category_number(Event *event, int32_t state) {
-  if (event->category == nullptr) {
-    return 0;
-  }
-  if (PyUnicode_Check(event->category)) {
-    return category_named(event->domain, event->category, state);
-  }
-  return static_cast<uint32_t>(PyLong_AsUnsignedLongMask(event->category));
+  return number_of_category(event->domain, event->category, state);
 }
 
 bool set_message(Event *event, PyObject *message) {
@@ -98,8 +130,7 @@ bool set_message(Event *event, PyObject *message) {
   if (given(message) != nullptr && (text = text_argument(message, "message")) == nullptr) {
     return false;
   }
-  event->state.store(0, std::memory_order_release);
-  replace(&event->message, text);
+  replace(event, &event->message, text);
   return true;
 }
 
@@ -109,9 +140,13 @@ bool set_color(Event *event, PyObject *color) {
   if (bad) {
     return false;
   }
-  event->state.store(0, std::memory_order_release);
-  event->argb = argb;
-  replace(&event->color, Py_XNewRef(given(color)));
+  PyObject *kept = Py_XNewRef(given(color));
+  {
+    const Changing changing(event);
+    event->argb = argb;
+    std::swap(event->color, kept);
+  }
+  Py_XDECREF(kept);
   return true;
 }
 
@@ -133,30 +168,21 @@ bool set_category(Event *event, PyObject *category) {
       return false;
     }
   }
-  event->state.store(0, std::memory_order_release);
-  replace(&event->category, kept);
+  replace(event, &event->category, kept);
   return true;
 }
 
 void set_payload(Event *event, PyObject *payload) {
-  PyObject *kept = Py_XNewRef(given(payload));
-#if defined(Py_GIL_DISABLED)
-  PyMutex_Lock(&g_mutex);
-#endif
-  event->state.store(0, std::memory_order_release);
-  event->live = false;
-  std::swap(event->payload, kept);
-#if defined(Py_GIL_DISABLED)
-  PyMutex_Unlock(&g_mutex);
-#endif
-  Py_XDECREF(kept);
+  replace(event, &event->payload, Py_XNewRef(given(payload)));
 }
 
 void move_event(Event *event, Domain *domain) {
-  event->state.store(0, std::memory_order_release);
   use(domain, 1);
-  use(event->domain, -1);
-  event->domain = domain;
+  {
+    const Changing changing(event);
+    std::swap(event->domain, domain);
+  }
+  use(domain, -1);
 }
 
 bool set_domain(Event *event, PyObject *domain) {
@@ -198,11 +224,32 @@ void clear_event(Event *event) {
 
 void prepare(Event *event, int32_t state) {
   const KeptError error;
-  make(event, state);
+  for (int i = 0; i < 100 && !make(event, state); ++i) {
+  }
 }
 
 void load(Event *event, int32_t state, nvtxEventAttributes_t *attributes, Reading *reading) {
-  PyObject *payload = payload_now(event);
+#if defined(Py_GIL_DISABLED)
+  const Said said(event);
+  if (said.payload != nullptr) {
+    read_payload(said.domain, state, said.payload, reading);
+  }
+  *attributes = {};
+  for (int i = 0; i < 100; ++i) {  // other threads may change it all the while
+    ensure_prepared(event, state);
+    const Guard lock(event->mutex);
+    if (event->state.load(std::memory_order_relaxed) == state) {
+      *attributes = event->attributes;
+      if (attributes->messageType ==
+          NVTX_MESSAGE_TYPE_ASCII) {  // it points into the text, or into the holder
+        reading->hold(Py_XNewRef(event->message));
+        reading->hold(Py_XNewRef(event->holder));
+      }
+      break;
+    }
+  }
+#else
+  PyObject *payload = Py_XNewRef(event->payload);
   if (payload != nullptr) {
     read_payload(event->domain, state, payload, reading);
     Py_DECREF(payload);
@@ -210,6 +257,7 @@ void load(Event *event, int32_t state, nvtxEventAttributes_t *attributes, Readin
   // Only now: Python that ran meanwhile may have changed the event, and what its attributes point to is gone.
   ensure_prepared(event, state);
   *attributes = event->attributes;
+#endif
   reading->put_into(attributes);
 }
 

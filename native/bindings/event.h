@@ -14,7 +14,13 @@ struct Event {
   nvtxEventAttributes_t attributes;  // valid while `state` is the listener's
   std::atomic<int32_t> state;        // 0: not prepared
   uint32_t argb;
-  bool live;           // the payload is read anew at each event
+  bool
+      live;  // read anew at each event: the payload; without the GIL also a text, which may be freed meanwhile
+#if defined(Py_GIL_DISABLED)
+  Mutex mutex;       // of what follows, `state`, `live` and `attributes`, for those who change them
+  uint32_t changes;  // how often what it says was changed
+  std::atomic<uint32_t> serial;  // of `attributes`: odd while they are written
+#endif
   Domain *domain;      // immortal
   PyObject *message;   // exact str, or null
   PyObject *color;     // as given, or null
@@ -37,6 +43,11 @@ inline void init_event(Event *event, Domain *domain, PyObject *message) {
   new (&event->state) std::atomic<int32_t>(0);
   event->argb = 0x0000FF;
   event->live = false;
+#if defined(Py_GIL_DISABLED)
+  new (&event->mutex) Mutex;
+  event->changes = 0;
+  new (&event->serial) std::atomic<uint32_t>(0);
+#endif
   event->domain = domain;
   use(domain, 1);
   event->message = Py_XNewRef(message);
@@ -52,6 +63,35 @@ bool set_domain(Event *event, PyObject *domain);
 void move_event(Event *event, Domain *domain);
 bool set_arguments(Event *event, const Arguments &arguments);
 
+// What an event says now, held.
+struct Said {
+  explicit Said(Event *event) {
+#if defined(Py_GIL_DISABLED)
+    const Guard lock(event->mutex);
+    changes = event->changes;
+#endif
+    domain = event->domain;
+    argb = event->argb;
+    message = Py_XNewRef(event->message);
+    color = Py_XNewRef(event->color);
+    category = Py_XNewRef(event->category);
+    payload = Py_XNewRef(event->payload);
+  }
+  ~Said() {
+    Py_XDECREF(message);
+    Py_XDECREF(color);
+    Py_XDECREF(category);
+    Py_XDECREF(payload);
+  }
+  Said(const Said &) = delete;
+  Said &operator=(const Said &) = delete;
+
+  Domain *domain;
+  PyObject *message, *color, *category, *payload;
+  uint32_t argb;
+  uint32_t changes = 0;
+};
+
 void clear_event(Event *event);
 
 // The number of its category, 0 where it has none.
@@ -60,11 +100,23 @@ uint32_t category_number(Event *event, int32_t state);
 // For tp_traverse and tp_clear: payloads are the only thing of an event that can be part of a cycle.
 #define WARPLENS_VISIT_EVENT(event) Py_VISIT((event).payload)
 
-// An object whose event holds one is told to the collector only then: most never are.
-inline void track_payload(PyObject *owner, const Event &event) {
-  if (event.payload != nullptr && PyObject_IS_GC(event.payload) && !PyObject_GC_IsTracked(owner)) {
+// An object whose event holds one is told to the collector only then: most never are. Once: two threads may come here.
+inline void track_payload(PyObject *owner, Event *event) {
+  if (event->payload == nullptr || PyObject_GC_IsTracked(owner)) {
+    return;
+  }
+  bool in_cycles = false;
+  {
+#if defined(Py_GIL_DISABLED)
+    const Guard lock(event->mutex);
+#endif
+    in_cycles = event->payload != nullptr && PyObject_IS_GC(event->payload);
+  }
+  WARPLENS_LOCK(owner);
+  if (in_cycles && !PyObject_GC_IsTracked(owner)) {
     PyObject_GC_Track(owner);
   }
+  WARPLENS_UNLOCK();
 }
 
 // One event for the length of a call.
@@ -128,14 +180,41 @@ template <typename Call>
   return call(event->domain->handle, &attributes);
 }
 
+#if defined(Py_GIL_DISABLED)
+// A copy of the attributes, where they are ready for `state` and stay so meanwhile, and nothing has to be read anew: other threads may
+// change the event while a tool reads what it was given.
+inline bool copy_ready(Event *event, int32_t state, nvtxEventAttributes_t *out) {
+  using Word [[gnu::may_alias]] = uint64_t;
+  static_assert(sizeof(*out) % sizeof(Word) == 0);
+  const uint32_t serial = event->serial.load(std::memory_order_acquire);
+  if (serial % 2 != 0 || __atomic_load_n(&event->live, __ATOMIC_RELAXED) ||
+      event->state.load(std::memory_order_acquire) != state) {
+    return false;
+  }
+  for (size_t i = 0; i < sizeof(*out) / sizeof(Word); ++i) {
+    reinterpret_cast<Word *>(out)[i] =
+        __atomic_load_n(&reinterpret_cast<const Word *>(&event->attributes)[i], __ATOMIC_ACQUIRE);
+  }
+  return event->serial.load(std::memory_order_relaxed) == serial;
+}
+#endif
+
 // The one place where events begin: `call` gets NVTX's domain and attributes. `state` is what listener() said, and > 0.
 template <typename Call>
 inline auto send(Event *event, int32_t state, Call call) {
   ensure_prepared(event, state);
+#if defined(Py_GIL_DISABLED)
+  nvtxEventAttributes_t ready;
+  if (!copy_ready(event, state, &ready)) [[unlikely]] {
+    return call_loaded(event, state, call);
+  }
+  return call(event->domain->handle, &ready);
+#else
   if (event->live) [[unlikely]] {
     return call_loaded(event, state, call);
   }
   return call(event->domain->handle, &event->attributes);
+#endif
 }
 
 inline int push(Event *event, int32_t state, PyThreadState *thread = thread_state()) {

@@ -1,10 +1,13 @@
 #include "listener.h"
 
+#include <pthread.h>
+
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
+#include <new>
 #include <string>
 
+#include "compat.h"
 #include "tasks.h"
 
 namespace warplens::binding {
@@ -14,7 +17,7 @@ std::atomic<void (*)()> g_when_attached{nullptr};
 
 namespace {
 
-std::mutex g_mutex;
+SlowMutex g_mutex;
 std::atomic<bool> g_muted{false};
 int32_t g_attachments = 0;
 std::string g_announced;  // the announcement that the last look saw
@@ -74,14 +77,24 @@ int32_t look_again_locked() {
 
 }  // namespace
 
+bool init_listener() {
+#if defined(Py_GIL_DISABLED)
+  // In the child of a fork: a thread that looked for a tool, and had to wait within, is not here.
+  static std::atomic<bool> done{false};
+  return done.exchange(true) || pthread_atfork(nullptr, nullptr, [] { new (&g_mutex) SlowMutex; }) == 0;
+#else
+  return true;
+#endif
+}
+
 int32_t ask_for_listener() {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::lock_guard<SlowMutex> lock(g_mutex);
   const int32_t state = g_listener.load(std::memory_order_acquire);
   return state < 0 ? look() : state;
 }
 
 void mute() {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::lock_guard<SlowMutex> lock(g_mutex);
   g_muted.store(true);
   g_listener.store(0, std::memory_order_release);
 }
@@ -91,7 +104,7 @@ bool is_muted() {
 }
 
 int32_t look_again() {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::lock_guard<SlowMutex> lock(g_mutex);
   return look_again_locked();
 }
 
@@ -100,7 +113,7 @@ bool attached() {
   if (state > 0) {
     return true;
   }
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::lock_guard<SlowMutex> lock(g_mutex);
   const std::string now = announcement();
   if (g_muted.load() || now.empty() || (state == 0 && now == g_announced)) {
     return g_listener.load(std::memory_order_acquire) > 0;

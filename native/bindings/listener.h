@@ -28,6 +28,9 @@ inline int32_t listener() {
 // tool has been announced (NVTX_INJECTION64_PATH) since the last look.
 bool attached();
 
+// Once, by the import.
+bool init_listener();
+
 // From now on no tool is looked for, and none is heard.
 void mute();
 bool is_muted();

@@ -29,8 +29,8 @@ int execute(PyObject *module) {
     }
   }
   const bool done =
-      init_road() && init_profile() && init_annotate() && Signature::intern_all() && init_domains() &&
-      add_scalar_types(module) && ready_counters() && ready_objects() && init_naming() &&
+      init_listener() && init_road() && init_profile() && init_annotate() && Signature::intern_all() &&
+      init_domains() && add_scalar_types(module) && ready_counters() && ready_objects() && init_naming() &&
       add_type(module, "annotate", &AnnotateType) && add_type(module, "Profile", &ProfileType) &&
       add_type(module, "Domain", &DomainType) && add_type(module, "Counter", &CounterType) &&
       add_type(module, "Int64Counter", &Int64CounterType) &&
@@ -43,10 +43,11 @@ int execute(PyObject *module) {
   return done ? 0 : -1;
 }
 
-// No Py_mod_gil: without the slot a free-threaded CPython turns its GIL on for us, which is safe. The locks for running without
-// it are there, but nothing has been run that way yet.
 PyModuleDef_Slot slots[] = {
     {Py_mod_exec, reinterpret_cast<void *>(execute)},
+#if defined(Py_GIL_DISABLED)
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
     {0, nullptr},
 };
 

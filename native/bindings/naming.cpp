@@ -55,10 +55,15 @@ void tell_all() {
   PyObject *key = nullptr;
   PyObject *name = nullptr;
   Py_ssize_t at = 0;
-  while (g_names != nullptr && PyDict_Next(g_names, &at, &key, &name)) {
+  if (g_names == nullptr) {
+    return;
+  }
+  WARPLENS_LOCK(g_names);
+  while (PyDict_Next(g_names, &at, &key, &name)) {
     tell(static_cast<int>(PyLong_AsLong(PyTuple_GET_ITEM(key, 0))),
          PyLong_AsUnsignedLongLongMask(PyTuple_GET_ITEM(key, 1)), name);
   }
+  WARPLENS_UNLOCK();
 }
 
 void keep(int what, uint64_t identifier, PyObject *name) {

@@ -91,11 +91,9 @@ bool read_other(Domain *domain, int32_t state, PyObject *payload, Reading *out) 
 }  // namespace
 
 void warn_once(const char *format, PyObject *payload) {
-  static PyObject *told = nullptr;
+  static Lazy sets;
+  PyObject *told = sets.get([] { return PySet_New(nullptr); });
   PyObject *key = PyUnicode_FromFormat("%s %.200s", format, Py_TYPE(payload)->tp_name);
-  if (told == nullptr) {
-    told = PySet_New(nullptr);
-  }
   const bool before = key == nullptr || told == nullptr || PySet_Contains(told, key) != 0;
   if (!before && PySet_GET_SIZE(told) < kMaxWarned && PySet_Add(told, key) == 0) {
     PyObject *module = PyImport_ImportModule("warplens.nvtx._warnings");

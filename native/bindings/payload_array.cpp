@@ -171,8 +171,9 @@ int rank_of(const Py_buffer *view) {
 
 // The dtype of a NumPy array or scalar, or of what looks like one; null where there is none.
 PyObject *dtype_of(PyObject *payload) {
-  static PyObject *name = PyUnicode_InternFromString("dtype");  // asked at each event
-  PyObject *dtype = PyObject_GetAttr(payload, name);
+  static Lazy text;  // asked at each event
+  PyObject *name = text.get([] { return PyUnicode_InternFromString("dtype"); });
+  PyObject *dtype = name != nullptr ? PyObject_GetAttr(payload, name) : nullptr;
   swallow_error();
   return dtype;
 }

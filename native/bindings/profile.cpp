@@ -186,8 +186,9 @@ PyObject *profile_enable(PyObject *o, PyObject *) {
     use(g_profile_domain, 1);
   }
   learn_opcodes();
-  self->active.store(true);
-  install_everywhere(self);
+  if (!self->active.exchange(true)) {  // another thread may have been quicker
+    install_everywhere(self);
+  }
   Py_RETURN_NONE;
 }
 

@@ -53,14 +53,14 @@ void make_label(Profile *self, CallLabel *label, PyCodeObject *code, const PyMet
 
 // Labels of all threads: a thread's own table is small, and a tool need not hear the same text twice.
 bool recall_label(Profile *self, CallLabel *label, PyObject *key, int32_t state) {
-  PyObject *known = PyDict_GetItemWithError(self->labels, key);
-  if (known == nullptr || PyLong_AsLong(PyTuple_GET_ITEM(known, 3)) != state) {
-    PyErr_Clear();
-    return false;
+  PyObject *known = find_in(self->labels, key);
+  const bool good = known != nullptr && PyLong_AsLong(PyTuple_GET_ITEM(known, 3)) == state;
+  if (good) {
+    label->called = static_cast<nvtxStringHandle_t>(PyLong_AsVoidPtr(PyTuple_GET_ITEM(known, 1)));
+    label->resumed = static_cast<nvtxStringHandle_t>(PyLong_AsVoidPtr(PyTuple_GET_ITEM(known, 2)));
   }
-  label->called = static_cast<nvtxStringHandle_t>(PyLong_AsVoidPtr(PyTuple_GET_ITEM(known, 1)));
-  label->resumed = static_cast<nvtxStringHandle_t>(PyLong_AsVoidPtr(PyTuple_GET_ITEM(known, 2)));
-  return true;
+  Py_XDECREF(known);
+  return good;
 }
 
 void find_label(Profile *self, CallLabel *label, PyCodeObject *code, const PyMethodDef *definition,

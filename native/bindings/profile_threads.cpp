@@ -116,7 +116,7 @@ void restore_here(Profile *self) {
     return;
   }
   PyObject *key = thread_key(state);
-  PyObject *capsule = key != nullptr ? Py_XNewRef(PyDict_GetItemWithError(self->before, key)) : nullptr;
+  PyObject *capsule = key != nullptr ? find_in(self->before, key) : nullptr;
   PyErr_Clear();
   const Before *before =
       capsule != nullptr ? static_cast<Before *>(PyCapsule_GetPointer(capsule, nullptr)) : nullptr;

@@ -21,7 +21,7 @@ void Reading::hold(PyObject *object) {
       return;
     }
   }
-  // Nobody holds more than an array, what it was converted to, and a text. Lost rather than freed too early.
+  // Nobody holds more than an array, what it was converted to, a text, and the message. Lost rather than freed too early.
 }
 
 void Reading::add(uint64_t schema, const void *bytes, size_t size) {

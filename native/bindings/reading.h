@@ -45,7 +45,7 @@ class Reading {
   alignas(16) char inline_[kInline];
   size_t used_ = 0;
   void *heap_[2] = {};
-  PyObject *holders_[4] = {};
+  PyObject *holders_[6] = {};
   Py_buffer view_;
   bool has_view_ = false;
 };

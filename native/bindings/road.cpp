@@ -12,8 +12,8 @@ PyObject *g_enter_names[4] = {};
 
 namespace {
 
-PyObject *g_driving_file = nullptr;  // kept for good
-Mutex g_mutex;                       // the lists of open ranges; no Python runs while it is held
+std::atomic<PyObject *> g_driving_file{nullptr};  // kept for good
+Mutex g_mutex;                                    // the lists of open ranges; no Python runs while it is held
 
 PyObject *as_object(Open *open) {
   return reinterpret_cast<PyObject *>(open);

@@ -166,7 +166,9 @@ bool borrow_array(const Sample &sample, PyObject *values, Packed *out) {
 }
 
 bool store_each(const Sample &sample, PyObject *values, Packed *out) {
-  PyObject *items = PySequence_Tuple(values);
+  constexpr Py_ssize_t kMost = Py_ssize_t{1} << 28;  // range(2**70) would fill all memory
+  const Py_ssize_t told = PyObject_LengthHint(values, 0);
+  PyObject *items = told >= 0 && told <= kMost ? PySequence_Tuple(values) : nullptr;
   if (items == nullptr) {
     swallow_error();
     return false;
@@ -267,7 +269,8 @@ bool pack_times(PyObject *times, Packed *out) {
   Sample sample;
   sample.size = 8;
   sample.count = 1;
-  static PyObject *nameless = PyUnicode_InternFromString("");
+  static Lazy empty;
+  PyObject *nameless = empty.get([] { return PyUnicode_InternFromString(""); });
   Sample::Field field = {nameless, Kind::int64, 0};
   sample.fields = &field;
   const bool done = borrow_array(sample, times, out) || store_each(sample, times, out);

@@ -109,7 +109,8 @@ uint64_t number(PyObject *o) {
 
 Schemas *schemas_of(Domain *domain) {
   if (domain->schemas == nullptr) {
-    domain->schemas = static_cast<Schemas *>(PyMem_RawCalloc(1, sizeof(Schemas)));
+    auto *made = static_cast<Schemas *>(PyMem_RawCalloc(1, sizeof(Schemas)));
+    __atomic_store_n(&domain->schemas, made, __ATOMIC_RELEASE);
   }
   return domain->schemas;
 }
@@ -214,11 +215,11 @@ uint64_t layout_locked(Domain *domain, PyObject *layout) {
     swallow_error();
     return 0;
   }
-  PyObject *known = PyDict_GetItemWithError(all->by_layout, layout);
-  if (known != nullptr) {
-    return number(known);
+  if (PyObject *known = find_in(all->by_layout, layout); known != nullptr) {
+    const uint64_t id = number(known);
+    Py_DECREF(known);
+    return id;
   }
-  swallow_error();
   if (PyDict_GET_SIZE(all->by_layout) >= kMaxLayouts) {
     return 0;
   }
@@ -255,10 +256,11 @@ uint64_t builtin_locked(Domain *domain, Builtin which) {
   if (all == nullptr) {
     return 0;
   }
-  uint64_t &id = all->builtin[static_cast<int>(which)];
+  uint64_t id = all->builtin[static_cast<int>(which)];
   if (id == 0) {
     PyObject *layout = module_attribute(kBuiltinNames[static_cast<int>(which)]);
     id = described(domain, layout);
+    __atomic_store_n(&all->builtin[static_cast<int>(which)], id, __ATOMIC_RELAXED);
     Py_XDECREF(layout);
   }
   return id;
@@ -571,10 +573,13 @@ Kind kind_of_format(const char *format, Py_ssize_t itemsize) {
 }
 
 uint64_t builtin_schema(Domain *domain, int32_t state, Builtin which) {
-  const Schemas *all = domain->schemas;
-  if (all != nullptr && domain->state.load(std::memory_order_acquire) == state &&
-      all->builtin[static_cast<int>(which)] != 0) [[likely]] {
-    return all->builtin[static_cast<int>(which)];
+  // Read without the domain's lock.
+  const Schemas *all = __atomic_load_n(&domain->schemas, __ATOMIC_ACQUIRE);
+  if (all != nullptr && domain->state.load(std::memory_order_acquire) == state) [[likely]] {
+    const uint64_t known = __atomic_load_n(&all->builtin[static_cast<int>(which)], __ATOMIC_RELAXED);
+    if (known != 0) [[likely]] {
+      return known;
+    }
   }
   return locked<uint64_t>(domain, state, [&] { return builtin_locked(domain, which); });
 }
@@ -624,7 +629,8 @@ PyObject *ask_layouts(const char *function, PyObject *a, PyObject *b) {
 }
 
 PyObject *attribute(PyObject *o, const char *name) {
-  static PyObject *kept = PySet_New(nullptr);  // what is interned and kept by nobody is new the next time
+  static Lazy texts;  // what is interned and kept by nobody is new the next time
+  PyObject *kept = texts.get([] { return PySet_New(nullptr); });
   PyObject *text = PyUnicode_InternFromString(name);
   if (text == nullptr || kept == nullptr || PySet_Add(kept, text) < 0) {
     Py_XDECREF(text);

@@ -85,11 +85,11 @@ PyObject *text_argument(PyObject *o, const char *what) {
 
 nvtxStringHandle_t find_registered(Domain *domain, PyObject *text) {
   nvtxStringHandle_t handle = nullptr;
-  PyObject *known = PyDict_GetItemWithError(domain->strings, text);
+  PyObject *known = find_in(domain->strings, text);
   if (known != nullptr) {
     handle = static_cast<nvtxStringHandle_t>(PyLong_AsVoidPtr(known));
+    Py_DECREF(known);
   } else {
-    PyErr_Clear();
     if (PyDict_GET_SIZE(domain->strings) >= kMaxRegistered ||
         PyUnicode_GET_LENGTH(text) > kMaxRegisteredLength) {
       return nullptr;

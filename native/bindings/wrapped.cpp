@@ -156,7 +156,7 @@ PyObject *wrap(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
     PyErr_SetString(PyExc_TypeError, "wrap(annotation, func, name) needs an annotate, a callable and a str");
     return nullptr;
   }
-  const Event &from = reinterpret_cast<Annotate *>(args[0])->event;
+  const Said from(&reinterpret_cast<Annotate *>(args[0])->event);
   Wrapped *self = PyObject_GC_New(Wrapped, &WrappedType);
   if (self == nullptr) {
     return nullptr;

@@ -52,11 +52,13 @@ typedef struct CudaMemoryFunctions {
   CudaResult (*context_get_current)(CudaContext *context);                        // cuCtxGetCurrent
   CudaResult (*context_push)(CudaContext context);                                // cuCtxPushCurrent_v2
   CudaResult (*context_pop)(CudaContext *context);                                // cuCtxPopCurrent_v2
-  CudaResult (*context_synchronize)(void);                                        // cuCtxSynchronize
-  CudaResult (*stream_query)(CudaStream stream);                                  // cuStreamQuery
-  CudaResult (*stream_synchronize)(CudaStream stream);                            // cuStreamSynchronize
-  CudaResult (*stream_is_capturing)(CudaStream stream, int *status);              // cuStreamIsCapturing
-  CudaResult (*exchange_capture_mode)(int *mode);  // cuThreadExchangeStreamCaptureMode
+  CudaResult (*primary_retain)(CudaContext *context, CudaDevice device);          // cuDevicePrimaryCtxRetain
+  CudaResult (*primary_release)(CudaDevice device);                   // cuDevicePrimaryCtxRelease_v2
+  CudaResult (*context_synchronize)(void);                            // cuCtxSynchronize
+  CudaResult (*stream_query)(CudaStream stream);                      // cuStreamQuery
+  CudaResult (*stream_synchronize)(CudaStream stream);                // cuStreamSynchronize
+  CudaResult (*stream_is_capturing)(CudaStream stream, int *status);  // cuStreamIsCapturing
+  CudaResult (*exchange_capture_mode)(int *mode);                     // cuThreadExchangeStreamCaptureMode
   CudaResult (*copy_to_host)(void *to, uint64_t from, size_t bytes,
                              CudaStream stream);  // cuMemcpyDtoHAsync_v2
 } CudaMemoryFunctions;

@@ -517,12 +517,16 @@ enum { kCuptiEnter = 0, kCuptiExit = 1 };
 
 // Callbacks by domain. Functions have the same numbers in all versions.
 enum {
+  kCuptiDeviceGetCount = 4,  // kCuptiDriverApi
   kCuptiCtxDestroy = 11,
   kCuptiCtxDestroyV2 = 322,
-  kCuptiProfilerStart = 308,  // kCuptiDriverApi
+  kCuptiProfilerStart = 308,
   kCuptiProfilerStop = 309,
+  kCuptiPrimaryCtxRelease = 387,
+  kCuptiPrimaryCtxReleaseV2 = 544,
   kCuptiPrimaryCtxReset = 389,
   kCuptiPrimaryCtxResetV2 = 545,
+  kCuptiGreenCtxDestroy = 744,
   kCuptiRuntimeThreadExit = 123,  // kCuptiRuntimeApi: an old name of cudaDeviceReset
   kCuptiRuntimeDeviceReset = 164,
   kCuptiRuntimeProfilerStart = 171,

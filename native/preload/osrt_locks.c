@@ -69,19 +69,35 @@ LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, pthread_rwlock_t,
 LOCK(pthread_spin_lock, pthread_spin_trylock, pthread_spinlock_t, (pthread_spinlock_t * lock), (lock), lock,
      1)
 
+/* Whether a thread of a Python without a GIL waits: its code calls, with a semaphore on the stack. */
+static inline int is_park(const void *caller, const sem_t *semaphore) {
+  enum { FRAMES = 4096 }; /* between us and the function that has the semaphore */
+  if (LIKELY((__atomic_load_n(&g_tap.on, __ATOMIC_ACQUIRE) & WARPLENS_TAP_PARKS) == 0)) return 0;
+  return (uintptr_t)caller - g_tap.parks_begin < g_tap.parks_end - g_tap.parks_begin &&
+         (uintptr_t)semaphore - (uintptr_t)__builtin_frame_address(0) < FRAMES;
+}
+
+static void tell_park(const sem_t *semaphore, uint64_t since) {
+  const int saved = errno;
+  g_tap.parked(semaphore, os_time(since), os_time(os_counter()));
+  errno = saved;
+}
+
 /* These say that they failed by errno, which is the program's where we only looked; and they end a thread that is cancelled, also
  * where they need not wait. */
-#define SEMAPHORE(name, parameters, arguments, may_try)                   \
-  WRAPPER int name parameters {                                           \
-    if (IS_ON && LIKELY(g_next.sem_trywait != NULL) && (may_try)) {       \
-      int saved = errno;                                                  \
-      if (g_next.pthread_testcancel != NULL) g_next.pthread_testcancel(); \
-      if (LIKELY(g_next.sem_trywait(semaphore) == 0)) return 0;           \
-      errno = saved;                                                      \
-    }                                                                     \
-    OS_CALL(int, name, arguments, MINUS)                                  \
-    OS_TELL(name, CALL, MINUS, OSRT_OBJECT(semaphore))                    \
-    return result;                                                        \
+#define SEMAPHORE(name, parameters, arguments, may_try)                                        \
+  WRAPPER int name parameters {                                                                \
+    if (IS_ON && LIKELY(g_next.sem_trywait != NULL) && (may_try)) {                            \
+      int saved = errno;                                                                       \
+      if (g_next.pthread_testcancel != NULL) g_next.pthread_testcancel();                      \
+      if (LIKELY(g_next.sem_trywait(semaphore) == 0)) return 0;                                \
+      errno = saved;                                                                           \
+    }                                                                                          \
+    const uint64_t since = is_park(__builtin_return_address(0), semaphore) ? os_counter() : 0; \
+    OS_CALL(int, name, arguments, MINUS)                                                       \
+    if (UNLIKELY(since != 0)) tell_park(semaphore, since);                                     \
+    OS_TELL(name, CALL, MINUS, OSRT_OBJECT(semaphore))                                         \
+    return result;                                                                             \
   }
 
 SEMAPHORE(sem_wait, (sem_t * semaphore), (semaphore), 1)

@@ -163,6 +163,17 @@ void test_clocks() {
     CHECK(to.text(notices[0].head.name) == "those on CLOCK_REALTIME were moved to it");
     CHECK(notices[0].value > 0 && static_cast<uint64_t>(notices[0].value) + 1'000'000'000 > off);
   }
+  {  // work long before the call that launched it, whose record comes behind it
+    Recording to;
+    uint32_t c = ++g_correlation;
+    Batch()
+        .add(kernel(c, to.now - 5'000'000, to.now - 4'000'000))
+        .add(call(true, 1, to.now, to.now + 1, c))
+        .send(to.process);
+    CHECK(to.all<CudaKernelRecord>(RecordType::cuda_kernel).size() == 1);
+    auto notices = to.all<CudaNoticeRecord>(RecordType::cuda_notice);
+    CHECK(notices.size() == 1 && notices[0].notice == CudaNotice::clock && notices[0].value == -5'000'000);
+  }
   {  // nothing ties these to any clock
     Recording to;
     uint32_t c = g_correlation += 10;

@@ -100,6 +100,42 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert killed - last < 600_000_000, f"the last {(killed - last) / 1e6:.0f} ms of the GPU's work are lost"
 
 
+def test_a_program_that_does_nothing_is_hardly_flushed_and_nobody_is_suspected(tmp_path: Path) -> None:
+    program = """
+import time, torch
+x = torch.zeros(1024, device="cuda")
+for _ in range(3):
+    x.add_(1)
+    torch.cuda.synchronize()
+    time.sleep(2.5)
+"""
+    recorded = record(program, tmp_path, "-t", "cuda,nvtx")
+    flushes = [row for row in recorded.table("overhead") if row["kind"] == "Buffer flush"]
+    assert len(flushes) <= 20, f"{len(flushes)} flushes in 7.5 s"
+    assert sum("add" in row["demangled"].lower() for row in recorded.table("kernels")) >= 3
+    assert not recorded.diagnostics()
+
+
+def test_the_end_of_a_program_waits_for_its_last_work_only(tmp_path: Path) -> None:
+    """Nothing is waited for where nothing runs; what is queued is waited for, but for a fifth of a second at most."""
+    took = {}
+    for name, last in (("idle", "torch.cuda.synchronize()"), ("queued", "pass")):
+        program = f"""
+import torch
+x = torch.randn(4096, 4096, device="cuda")
+for _ in range(20): torch.mm(x, x)
+{last}
+torch.cuda.nvtx.mark("end")
+"""
+        (tmp_path / name).mkdir()
+        recorded = record(program, tmp_path / name, "-t", "cuda,nvtx")
+        assert sum("gemm" in row["demangled"].lower() or "nvjet" in row["demangled"] for row in recorded.table("kernels")) == 20
+        end = next(row["start"] for row in recorded.table("nvtx_marks") if row["message"] == "end")
+        took[name] = (recorded.table("processes")[0]["end"] - end) / 1e6
+    print(took)
+    assert took["queued"] < took["idle"] + 1000
+
+
 def _warplens(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "warplens", *words]
     return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=True, timeout=60)

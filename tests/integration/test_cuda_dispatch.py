@@ -92,13 +92,13 @@ def test_the_work_of_the_gpu_alone(cuda: CudaPrograms) -> None:
     assert run.of("api") == run.of("sync") == []
 
 
-def build_broken_cupti(path: Path) -> Path:
-    """Build a libcupti 13.0.1 that has every function, and whose cuptiSubscribe fails with CUPTI_ERROR_UNKNOWN."""
+def build_broken_cupti(path: Path, subscribe: int = 999) -> Path:
+    """Build a libcupti 13.0.1 that has every function, does nothing, and whose cuptiSubscribe fails with CUPTI_ERROR_UNKNOWN."""
     names = re.findall(r"X\(\w+, (cupti\w+),", (ROOT / "native/drivers/cupti.h").read_text().partition("WARPLENS_CUPTI_OPTIONAL")[0])
     own = {
         "cuptiGetVersion": "unsigned *version) { *version = 130001; return 0; }",
         "cuptiGetResultString": 'int result, const char **text) { (void)result; *text = "CUPTI_ERROR_UNKNOWN"; return 0; }',
-        "cuptiSubscribe": "void) { return 999; }",
+        "cuptiSubscribe": f"void) {{ return {subscribe}; }}",
     }
     source = "".join(f"int {name}({own.get(name, 'void) { return 0; }')}\n" for name in names)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -167,6 +167,16 @@ class TestFinding:
         assert kernels == 3
         assert str(notices[RECORDING]).endswith(f", since cuptiSubscribe failed in {broken} (CUPTI_ERROR_UNKNOWN)")
 
+    def test_the_copy_that_the_program_has_loaded(self, cuda: CudaPrograms, apart: Path, tmp_path: Path) -> None:
+        """A second one in the process would see nothing."""
+        deaf = build_broken_cupti(tmp_path / "libcupti.so.13", subscribe=0)
+        (tmp_path / "loaded").mkdir()
+        loaded = tmp_path / "loaded" / "libcupti.so.13"
+        shutil.copy(apart / "libcuda.so.1", loaded)
+        notices, kernels = self.run(cuda, tmp_path / "nothing", WARPLENS_CUPTI_SEARCH=str(deaf), LD_PRELOAD=str(loaded))
+        assert notices[RECORDING] == str(loaded)
+        assert kernels == 3
+
     def test_the_message_names_every_copy_that_was_tried(self, cuda: CudaPrograms, apart: Path, tmp_path: Path) -> None:
         first, second = (build_broken_cupti(tmp_path / name / "libcupti.so.13") for name in ("a", "b"))
         run = cuda.run(
@@ -199,6 +209,24 @@ def test_several_tools_where_the_driver_allows_it(cuda: CudaPrograms) -> None:
     run = cuda.run("kernel:first:1000:1:3 sync:1", "13.4", "old-driver")
     assert "subscribed 0" in run.log
     assert run.names("kernel") == {"first": 3}
+
+
+@pytest.mark.parametrize(("version", "driver"), [("12.4", "13000"), ("13.0", "13040"), ("13.4", "13000")])
+def test_a_driver_of_another_age(cuda: CudaPrograms, version: str, driver: str) -> None:
+    """Newer than CUPTI, or older by a minor version: such a CUPTI has no more than one subscriber."""
+    traps = "old-driver" if version == "13.4" else ""
+    run = cuda.run("kernel:first:1000:1:3 sync:1", version, traps, variables={"FAKE_CUDA_DRIVER": driver})
+    assert run.names("kernel") == {"first": 3}
+    assert run.notices() == {}
+
+
+def test_numbers_of_devices_are_those_that_the_program_sees(cuda: CudaPrograms) -> None:
+    """CUPTI describes hidden ones, too, by numbers that others have."""
+    variables = {"FAKE_CUDA_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "2,0"}
+    run = cuda.run("kernel:first:1000:1 sync:1 device:1 kernel:second:1000:2 sync:2", variables=variables)
+    last = {record["device"]: (record.name, record["pci_bus"]) for record in run.of("device")}
+    assert {number: last[number] for number in (0, 1)} == {0: ("Fake GPU 2", 0x19), 1: ("Fake GPU 0", 0x17)}
+    assert {record.name: record["device"] for record in run.of("kernel")} == {"first": 0, "second": 1}
 
 
 def test_cupti_that_cannot_start(cuda: CudaPrograms) -> None:
@@ -238,7 +266,11 @@ class TestWindows:
     def test_ranges_that_may_come_again(self, cuda: CudaPrograms) -> None:
         """Early versions get launches of graphs wrong after a pause, so they stay on once they are."""
         assert self.kernels(cuda, "13.4", TRACE | TOGGLE, 0) == ({"inside": 4, "again": 6}, False)
-        assert self.kernels(cuda, "13.0", TRACE | TOGGLE, 0) == ({"inside": 4, "again": 6}, True)
+        kernels, gated = self.kernels(cuda, "13.0", TRACE | TOGGLE, 0)
+        assert gated
+        # A flush may come between the record of a kernel and that of its call. The kernel is kept then, and the report leaves it out.
+        assert kernels.pop("after", 0) <= 1
+        assert kernels == {"inside": 4, "again": 6}
 
     def test_kinds_that_stay_on(self, cuda: CudaPrograms) -> None:
         kernels, gated = self.kernels(cuda, "13.0", TRACE, 0)

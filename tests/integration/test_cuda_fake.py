@@ -117,14 +117,40 @@ def test_work_takes_its_time_in_the_order_of_its_stream(tmp_path: Path, target: 
         assert all(before["end"] <= after["start"] for before, after in pairwise(mine))
 
 
-def test_what_runs_is_held_back_until_it_is_forced(tmp_path: Path, target: Target) -> None:
-    """A flush that is not forced gives what is done; a forced one gives the rest, without an end."""
+def test_a_flush_holds_back_buffers_with_work_that_runs(tmp_path: Path, target: Target) -> None:
+    """It closes them, though: each thread begins a new one. A forced flush gives them as they are, without an end."""
     words = "kernel:short:1000:1 sync:1 kernel:long:60000000000:1 kill:10"
-    kept = dump(tmp_path, target, "13.0", words, (KERNEL,), FLUSH="0")
-    assert len(kept.of(KERNEL)) == 1
-    (tmp_path / "forced").mkdir()
-    forced = dump(tmp_path / "forced", target, "13.0", words, (KERNEL,), FLUSH="1")
-    assert [end == 0 for _, end in map(times, forced.of(KERNEL))] == [False, True]
+    assert dump(tmp_path, target, "13.0", words, (KERNEL,), FLUSH="0").of(KERNEL) == []
+    for name, more, flag, ends in (("forced", "", "1", [False, True]), ("behind", " kernel:short:1000:2 sync:2", "0", [False])):
+        (tmp_path / name).mkdir()
+        found = dump(tmp_path / name, target, "13.0", words + more, (KERNEL,), FLUSH=flag)
+        assert [end == 0 for _, end in map(times, found.of(KERNEL))] == ends
+
+
+def test_what_a_flush_has_closed_comes_with_a_later_one(tmp_path: Path, target: Target) -> None:
+    """Not by itself, as full ones do."""
+    words = "kernel:short:1000:1 kernel:long:100000000:1 kill:10 sync:1 sleep:50"
+    assert dump(tmp_path, target, "13.0", f"{words} _exit:0", (KERNEL,)).of(KERNEL) == []
+    (tmp_path / "later").mkdir()
+    assert len(dump(tmp_path / "later", target, "13.0", words, (KERNEL,), FLUSH="0").of(KERNEL)) == 2
+    (tmp_path / "full").mkdir()
+    full = dump(tmp_path / "full", target, "13.0", "kernel:many:1000:1:400 sync:1 sleep:50 _exit:0", (KERNEL,))
+    assert 300 <= len(full.of(KERNEL)) < 400
+
+
+def test_the_record_of_work_comes_before_that_of_its_call(tmp_path: Path, target: Target) -> None:
+    found = dump(tmp_path, target, "13.0", "kernel:a:1000:1:3 device_sync", (KERNEL, RUNTIME))
+    order = [
+        (kind, struct.unpack_from("<I", record, 92 if kind == KERNEL else 32)[0])
+        for kind, record in found.records
+        if kind == KERNEL or struct.unpack_from("<I", record, 4)[0] == 211
+    ]
+    assert [kind for kind, _ in order] == [KERNEL, RUNTIME] * 3
+    assert all(work[1] == call[1] for work, call in zip(order[::2], order[1::2], strict=True))
+
+
+def test_each_flush_makes_a_record_of_its_own(tmp_path: Path, target: Target) -> None:
+    assert len(dump(tmp_path, target, "13.0", f"kernel:a:1000:1 sync:1 {'kill:10 ' * 5}", (OVERHEAD,)).of(OVERHEAD)) == 5
 
 
 def test_graphs_by_node_or_as_a_whole(tmp_path: Path, target: Target) -> None:

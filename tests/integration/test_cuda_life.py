@@ -108,6 +108,14 @@ def by_hand(cuda: CudaPrograms, mode: str, count: int, version: str = "13.0", in
     return CudaRun(done, [spool for run in runs for spool in run.spools], runs[0].log, runs[0].truth)
 
 
+@pytest.mark.parametrize("end", ["reset", "driver release:0"])
+def test_records_are_fetched_before_a_context_goes(cuda: CudaPrograms, end: str) -> None:
+    """What is known of its work goes with it."""
+    words = f"kernel:first:1000:1:50 sync:1 {end} kill:{signal.SIGKILL}"
+    run = cuda.run(words, capture=cuda.capture(flush_ms=100_000), code=-9)
+    assert len(run.of("kernel")) == 50
+
+
 @pytest.mark.parametrize("version", ["12.4", "13.0", "13.4"])
 def test_recordings_that_a_program_begins_itself(cuda: CudaPrograms, version: str) -> None:
     """CUDA runs already: times are moved to our clock, and what exists is told of."""

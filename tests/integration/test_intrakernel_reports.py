@@ -42,10 +42,10 @@ class Run:
         self.tables: dict[str, Rows] = {}
         self.code = 0
 
-    def __call__(self, *steps: str, options: tuple[str, ...] = (), cuda: str = "cuda,nvtx") -> Run:
+    def __call__(self, *steps: str, options: tuple[str, ...] = (), cuda: str = "cuda,nvtx", traps: str = "") -> Run:
         fake = FakeCuda()
         log = self.folder / "log"
-        variables = fake.environment(log=log, truth=self.folder / "truth")
+        variables = fake.environment(traps=traps, log=log, truth=self.folder / "truth")
         env = environment(**variables, FAKE_CUDA_BACKED="1", WARPLENS_CUPTI=str(fake.cupti))
         words = ("-q", "-f", "-o", "x", f"--trace={cuda}", "--stats=false", *options, sys.executable, str(PROGRAM), *steps)
         done = warplens("profile", *words, cwd=self.folder, env=env)
@@ -216,8 +216,14 @@ def test_a_capture_range_chooses_launches(run: Run) -> None:
     run.assert_inside(1)
 
 
+def test_memory_that_belongs_to_no_context(run: Run) -> None:
+    """As in pools: where the thread that reads it when the window closes, often our own, has no context either."""
+    run("launch:before", "start", "launch:inside", "stop_elsewhere", "launch:after", options=("-c", "cudaProfilerApi"), traps="pooled")
+    run.assert_inside(1)
+
+
 def test_a_full_disk_loses_records_and_says_so(run: Run) -> None:
-    run("many:400", options=("--max-size", "1M"))
+    run("many:500", options=("--max-size", "1M"))
     assert run.code == 0
     said = run.codes
     assert "intrakernel-no-space" in said or "dropped-records" in said

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.python_running import GC, GIL, HOLD, IMPORTS, PYTHON_EVENTS, PythonPrograms, interpreters, representatives
+from tests.python_running import GC, GIL, HOLD, IMPORTS, PYTHON_EVENTS, PythonPrograms, interpreters, is_free_threaded, representatives
 
 ALL = GC | GIL | IMPORTS | PYTHON_EVENTS
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
@@ -36,7 +36,7 @@ def test_gets_in_however_python_is_started(programs: PythonPrograms, python: str
     assert (run.status, run.stdout) == (0, "done\n"), run.stderr
     assert 2 in [span["value"] for span in run.spans(2)]  # the full collection
     assert "gc" in run.names(3)
-    assert run.gil(HOLD)
+    assert bool(run.gil(HOLD)) != is_free_threaded(python)
 
 
 _LOOKS = """
@@ -170,7 +170,7 @@ def test_children_are_followed(programs: PythonPrograms, python: str) -> None:
     full = [spool for spool in run.spools if any(span["value"] == 2 and span["domain"] == 2 for span in spool.of("python_span"))]
     held = [spool for spool in run.spools if spool.of("gil")]
     assert len(full) >= 4
-    assert len(held) >= 4
+    assert len(held) >= 4 or is_free_threaded(python)
 
 
 _INTERPRETERS = """

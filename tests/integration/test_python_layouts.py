@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,17 @@ def test_doctor_says_that_a_python_is_not_known(capsys: pytest.CaptureFixture[st
         command.main(["-f", "json"])
     checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
     assert (checks["python"]["state"], "Python 3." in checks["python"]["text"]) == ("note", True)
+
+
+@pytest.mark.require("native")
+def test_doctor_says_what_is_recorded_without_a_gil(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = sysconfig.get_config_var
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: 1 if name == "Py_GIL_DISABLED" else asked(name))
+    with pytest.raises(SystemExit):
+        command.main(["-f", "json"])
+    checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert checks["python"]["state"] == "ok"
+    assert "free-threaded Python 3." in checks["python"]["text"]
 
 
 @pytest.mark.require("native")

@@ -31,6 +31,7 @@ from tests.python_running import (
     PythonPrograms,
     PythonRun,
     interpreters,
+    is_free_threaded,
     representatives,
     version_of,
 )
@@ -38,6 +39,7 @@ from warplens.query import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 pythons = pytest.mark.parametrize("python", interpreters() or [sys.executable], ids=lambda path: path.replace("/", "_"))
+with_gil = pytest.mark.parametrize("python", representatives(gil=True) or [sys.executable], ids=lambda path: path.replace("/", "_"))
 some_pythons = pytest.mark.parametrize("python", representatives() or [sys.executable], ids=lambda path: path.replace("/", "_"))
 
 
@@ -95,7 +97,7 @@ print(threading.get_native_id())
 """
 
 
-@some_pythons
+@with_gil
 def test_a_c_function_that_keeps_the_gil(programs: PythonPrograms, python: str) -> None:
     """It holds it as long as it sleeps, and another thread waits about as long."""
     run = programs.run([python, "-c", _HOG], GIL)
@@ -106,7 +108,7 @@ def test_a_c_function_that_keeps_the_gil(programs: PythonPrograms, python: str) 
     assert waits
 
 
-@some_pythons
+@with_gil
 def test_brief_holds_are_summed_up(programs: PythonPrograms, python: str) -> None:
     """Ten thousand system calls are so many holds, whether brief or not."""
     run = programs.run([python, "-c", "import os\nf = os.open('/dev/null', 1)\nfor _ in range(10000): os.write(f, b'x')"], GIL)
@@ -117,7 +119,7 @@ def test_brief_holds_are_summed_up(programs: PythonPrograms, python: str) -> Non
         assert record["holds"] > 0 or record["waits"] > 0
 
 
-@some_pythons
+@with_gil
 def test_holds_of_different_threads_do_not_overlap(programs: PythonPrograms, python: str) -> None:
     """One has it at a time; 200 threads."""
     code = """
@@ -330,7 +332,8 @@ late = Late()
 def test_threads_that_python_ends_at_exit(programs: PythonPrograms, python: str) -> None:
     """It unwinds them through frames of ours."""
     run = programs.run([python, "-W", "ignore", "-c", _ENDED], PYTHON_EVENTS | GC | GIL)
-    assert (run.status, run.stdout, run.stderr) == (0, "", "")
+    assert (run.status, run.stdout) == (0, "")
+    assert run.stderr == "" or is_free_threaded(python)  # which may complain of a broken pipe, also without us
 
 
 def test_a_recording_of_chosen_functions(tmp_path: Path) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import SOURCES, nvtx_headers
-from tests.native_build import NATIVE, ONCE, sources
+from tests.integration.conftest import SOURCES
+from tests.native_build import NATIVE, build_binding
 from tests.sanitizing import MEMORY, THREADS
 
 ROOT = NATIVE.parent
@@ -29,24 +26,6 @@ OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
 Package = Callable[[tuple[str, ...]], Path]
 
 
-def build(folder: Path, words: tuple[str, ...]) -> None:
-    """Build the binding for this interpreter as `folder/warplens/nvtx/_binding.*.so`, beside the package's Python files."""
-    package = folder / "warplens"
-    shutil.copytree(ROOT / "src" / "warplens", package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    include = ("-isystem", nvtx_headers(), "-isystem", sysconfig.get_path("include"), f"-I{NATIVE / 'include'}")
-    flags = ("-O1", "-std=c++20", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", *words)
-
-    def compile_one(source: Path) -> Path:
-        made = folder / f"{source.stem}.o"
-        subprocess.run([*ONCE, "g++", *flags, *include, "-c", source, "-o", made], check=True)
-        return made
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(compile_one, sources("bindings")))
-    target = package / "nvtx" / f"_binding{sysconfig.get_config_var('EXT_SUFFIX')}"
-    subprocess.run(["g++", "-shared", *words, *objects, "-o", target, "-ldl"], check=True)
-
-
 @pytest.fixture(scope="module")
 def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Package:
     """The folder of a package whose binding is instrumented, built once for each sanitizer."""
@@ -55,7 +34,7 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Package:
     def folder(words: tuple[str, ...]) -> Path:
         if words not in made:
             made[words] = tmp_path_factory.mktemp("instrumented")
-            build(made[words], words)
+            build_binding(made[words], ("-O1", *words))
         return made[words]
 
     return folder

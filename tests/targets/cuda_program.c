@@ -3,7 +3,7 @@
  *   kernel:NAME:NS:STREAM[:TIMES]  h2d|d2h|d2d:BYTES:STREAM  memset:VALUE:BYTES:STREAM  peer:BYTES:STREAM
  *   sync:STREAM  device_sync  event:STREAM  wait_event:STREAM  sync_event  query_event
  *   malloc:BYTES  free  malloc_async:BYTES:STREAM  free_async:STREAM  managed:BYTES  pool  prefetch:DEVICE
- *   graph:KERNELS:NS:STREAM[:TIMES]  start  stop  reset  device:N  module  push:KIND:ID  pop:KIND
+ *   graph:KERNELS:NS:STREAM[:TIMES]  start  stop  reset  release:N  device:N  module  push:KIND:ID  pop:KIND
  *   driver (from here on: the driver API)  runtime  thread (the rest in a thread of its own)  sleep:MS  fork (the rest in a child)
  *   name:TEXT (of the thread)  fork_both  exit:CODE  _exit:CODE  quick_exit:CODE  kill:SIGNAL  last_error */
 #define _GNU_SOURCE
@@ -210,6 +210,9 @@ static int one(char **words) {
     check(cudaDeviceReset(), what);
     memset(streams, 0, sizeof(streams));
     say("reset");
+  } else if (strcmp(what, "release") == 0) {
+    check(cuDevicePrimaryCtxRelease_v2(atoi(part[1])), what);
+    say("release");
   } else if (strcmp(what, "device") == 0) {
     check(cudaSetDevice(atoi(part[1])), what);
     memset(streams, 0, sizeof(streams));

@@ -4,7 +4,8 @@ launch:NAME[:NS] into a buffer on the device, four warps record · host:NAME[:re
 records · fill:NAME with another kernel between the note and the launch · threads:N so many, each with a buffer · many:N launches into one
 buffer · drop: more records than slots · graph:NAME[:REPLAYS] two captured launches among others, the last one seen · replay:NAME[:TIMES]
 notes around replays of a graph · free: the memory goes before it is read · garbage: something else lies in the buffer · bad: an address
-that is none · gone: the context goes · start, stop: of the capture range · fork: the rest in a child · kill: the end
+that is none · gone: the context goes · start, stop: of the capture range · stop_elsewhere: by a thread
+without a context · fork: the rest in a child · kill: the end
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def kernel(name: str, ns: int, stream: ctypes.c_void_p | None = None) -> None:
 
 def ran(name: str) -> tuple[int, int]:
     """When the last kernel of that name ran, as the GPU sees it."""
-    lines = Path(os.environ["FAKE_CUDA_TRUTH"]).read_text(encoding="utf-8").splitlines()
+    lines = Path(os.environ["FAKE_CUDA_TRUTH"]).read_text(encoding="utf-8").rpartition("\n")[0].splitlines()  # another may be written
     found = [line for line in map(json.loads, lines) if line["what"] == "kernel" and line["name"] == name]
     return found[-1]["start"] + EPOCH, found[-1]["end"] + EPOCH
 
@@ -206,6 +207,10 @@ def play(words: list[str]) -> None:
             spoil(what)
         elif what in ("start", "stop"):
             assert getattr(cuda, f"cuProfiler{what.title()}")() == 0
+        elif what == "stop_elsewhere":
+            other = threading.Thread(target=cuda.cuProfilerStop)
+            other.start()
+            other.join()
         elif what == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         elif what == "fork":

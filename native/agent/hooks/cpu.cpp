@@ -50,7 +50,18 @@ void for_each(const Each &each) {
 
 int enter_sandbox(const char *why);
 
+// How the stub's wrappers read the time.
+void set_clock(WarplensTap &tap) {
+  const ClockParams &clock = process_clock();
+  tap.clock_kind = static_cast<uint32_t>(clock.kind);
+  tap.clock_shift = clock.shift;
+  tap.clock_t0 = clock.t0;
+  tap.clock_base_ns = clock.base_ns;
+  tap.clock_mult = clock.mult;
+}
+
 void begin(WarplensTap &tap, const ControlPage &control) {
+  set_clock(tap);
   std::memcpy(&g_settings, &control.cpu, sizeof(g_settings));
   tap.sandboxed = enter_sandbox;
   g_began.store(true, std::memory_order_release);

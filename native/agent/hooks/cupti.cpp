@@ -211,7 +211,7 @@ void begin(ProcessLog &log, bool late) {
   state.settings = state.control->cuda;
   state.kinds_on = false;
   state.um_is_on = false;
-  state.watching = false;
+  state.canary_is_on = false;
   state.has_context.store(late);
   state.log.store(&log, std::memory_order_release);
   if (!load_and_subscribe(late)) {
@@ -223,7 +223,7 @@ void begin(ProcessLog &log, bool late) {
   learn_calls(cupti);
   kCudaSource.begin(cupti, log, state.settings);
   state.stage.store(CuptiStage::on, std::memory_order_release);
-  check_cupti_clock();
+  check_cupti_clock(late);
   configure_cupti(cupti, state.settings, cupti_notice);
   register_cupti_buffers();
   enable_cupti_callbacks();
@@ -231,7 +231,7 @@ void begin(ProcessLog &log, bool late) {
   if (state.switching.take(kPatienceMs)) {
     switch_objects_on(cupti, late, cupti_notice);
     if (are_kinds_wanted()) {
-      switch_kinds_on(cupti, state.settings, cupti_notice);
+      state.canary_is_on = switch_kinds_on(cupti, state.settings, cupti_notice);
       state.kinds_on = true;
     }
     state.switching.give();

@@ -27,9 +27,11 @@ struct CuptiBatch {
   bool lost;       // there was no memory for them: they are only to be counted, by type, as dropped
   uint8_t *bytes;  // whole records, 8-byte aligned
   size_t size;
-  int64_t offset;       // to be added to each time that is not 0: CUPTI runs on another clock than we do
-  bool forced = false;  // asked for as it is: work that still runs has no times
-  mutable uint32_t work = 0;  // how many records of the GPU's work next_record() has come by
+  int64_t offset;           // to be added to each time that is not 0: CUPTI runs on another clock than we do
+  bool forced = false;      // asked for as it is: work that still runs has no times
+  uint32_t own_thread = 0;  // whose canaries next_record() leaves out
+  mutable bool canary = false;  // it has come by one
+  mutable bool news = false;    // it has come by something else that flushes do not make
 };
 
 // A context that the program made, or a stream in one: by what the program knows them, and CUPTI's numbers.
@@ -61,21 +63,32 @@ struct CuptiSource {
   void (*made)(ProcessLog &log, const CuptiMade &made);
 };
 
-//! The next record of a batch, or its first one if `*record` is null; false at the end. Lock-free.
-inline bool next_record(const CuptiBatch &batch, CuptiActivity **record) {
-  constexpr uint64_t kWork = uint64_t{1} << kCuptiConcurrentKernel | uint64_t{1} << kCuptiMemcpy |
-                             uint64_t{1} << kCuptiMemcpyPeer | uint64_t{1} << kCuptiMemset |
-                             uint64_t{1} << kCuptiGraph;
-  const CuptiFunctions &call = *batch.cupti.call;
-  CuptiResult result =
-      batch.cupti.several && call.activity_get_next_record_v2 != nullptr
-          ? call.activity_get_next_record_v2(batch.cupti.subscriber, batch.bytes, batch.size, record)
-          : call.activity_get_next_record(batch.bytes, batch.size, record);
-  if (result != kCuptiSuccess) {
+//! Whether a record is of the call that our own thread makes to see whether records still come; see cupti_canary.h.
+inline bool is_canary(const CuptiActivity &record, uint32_t own_thread) {
+  if (record.kind != kCuptiDriver) {
     return false;
   }
-  batch.work += static_cast<uint32_t>(kWork >> ((*record)->kind & 63) & 1);
-  return true;
+  const auto &call = reinterpret_cast<const CuptiApiActivity &>(record);
+  return call.cbid == kCuptiDeviceGetCount && call.tid == own_thread;
+}
+
+//! The next record of a batch, or its first one if `*record` is null; false at the end. Lock-free.
+inline bool next_record(const CuptiBatch &batch, CuptiActivity **record) {
+  const CuptiFunctions &call = *batch.cupti.call;
+  for (;;) {
+    CuptiResult result =
+        batch.cupti.several && call.activity_get_next_record_v2 != nullptr
+            ? call.activity_get_next_record_v2(batch.cupti.subscriber, batch.bytes, batch.size, record)
+            : call.activity_get_next_record(batch.bytes, batch.size, record);
+    if (result != kCuptiSuccess) {
+      return false;
+    }
+    if (!is_canary(**record, batch.own_thread)) [[likely]] {
+      batch.news = batch.news || (*record)->kind != kCuptiOverhead;
+      return true;
+    }
+    batch.canary = true;
+  }
 }
 
 //! [MT] What cuptiGetCallbackName says, null if nothing. Costs some 100 ns: ask once per function.

@@ -33,6 +33,17 @@ class CuptiBuffers {
   //! [MT] Buffers that CUPTI has.
   uint32_t taken() const { return taken_.load(std::memory_order_relaxed); }
 
+  //! [MT] Asks `is_it` about each of them until it says yes. They may be written meanwhile, or freed by another tool.
+  template <typename Function>
+  bool any_taken(Function is_it) const {
+    for (uint32_t i = 0, count = taken() != 0 ? made() : 0; i < count; ++i) {
+      if (slots_[i].state.load(std::memory_order_acquire) == kTaken && is_it(slots_[i].memory)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
  private:
   static constexpr uint32_t kMost = 4096;
   enum State : uint32_t { kNone, kFree, kTaken, kClaimed };

@@ -1,5 +1,7 @@
 // What CUPTI tells of while it happens, on the program's threads: few things, for each costs something like 100 ns.
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "agent/session.h"
 #include "cupti_calls.h"
@@ -8,11 +10,7 @@
 namespace warplens::agent {
 namespace {
 
-constexpr uint64_t kFewLaunches = 8;
 constexpr uint32_t kMostCalls = sizeof(g_cupti.forwarded[0]) / sizeof(g_cupti.forwarded[0][0]);
-
-// A launch by the runtime is one by the driver, too: only the outer one counts.
-__thread uint32_t t_launch_depth = 0;
 
 void enable(CuptiDomain domain, uint32_t cbid, bool on) {
   const Cupti &cupti = g_cupti.cupti;
@@ -27,18 +25,16 @@ bool is_profiler_call(CuptiDomain domain, uint32_t cbid, uint32_t driver, uint32
   return cbid == (domain == kCuptiDriverApi ? driver : runtime);
 }
 
-bool ends_contexts(CuptiDomain domain, uint32_t cbid) {
-  return domain == kCuptiDriverApi ? cbid == kCuptiPrimaryCtxReset || cbid == kCuptiPrimaryCtxResetV2 ||
-                                         cbid == kCuptiCtxDestroy || cbid == kCuptiCtxDestroyV2
-                                   : cbid == kCuptiRuntimeDeviceReset || cbid == kCuptiRuntimeThreadExit;
-}
+constexpr uint32_t kDriverEnds[] = {
+    kCuptiCtxDestroy,        kCuptiCtxDestroyV2,        kCuptiPrimaryCtxReset, kCuptiPrimaryCtxResetV2,
+    kCuptiPrimaryCtxRelease, kCuptiPrimaryCtxReleaseV2, kCuptiGreenCtxDestroy,
+};
+constexpr uint32_t kRuntimeEnds[] = {kCuptiRuntimeDeviceReset, kCuptiRuntimeThreadExit};
 
-void count_launch(const CuptiCallbackData &call) {
-  if (call.site == kCuptiExit) {
-    t_launch_depth -= t_launch_depth != 0 ? 1 : 0;
-  } else if (t_launch_depth++ == 0) {
-    g_cupti.launches.fetch_add(1, std::memory_order_relaxed);
-  }
+bool ends_contexts(CuptiDomain domain, uint32_t cbid) {
+  auto is_it = [cbid](uint32_t end) { return end == cbid; };
+  return domain == kCuptiDriverApi ? std::any_of(std::begin(kDriverEnds), std::end(kDriverEnds), is_it)
+                                   : std::any_of(std::begin(kRuntimeEnds), std::end(kRuntimeEnds), is_it);
 }
 
 void on_call(CuptiDomain domain, uint32_t cbid, const CuptiCallbackData &call) {
@@ -55,11 +51,6 @@ void on_call(CuptiDomain domain, uint32_t cbid, const CuptiCallbackData &call) {
     if (call.site == kCuptiEnter) {
       fetch_cupti_records();  // what is known of their work goes with them
     }
-  } else if (is_launch(domain, cbid)) {
-    count_launch(call);
-  } else if (is_wait(domain, cbid) && call.site == kCuptiExit &&
-             g_cupti.launches.load(std::memory_order_relaxed) >= kFewLaunches) {
-    g_cupti.waits.fetch_add(1, std::memory_order_relaxed);
   }
   if (is_forwarded(domain, cbid)) {
     kCudaSource.api_call(domain, cbid, &call);
@@ -123,11 +114,10 @@ void enable_cupti_callbacks() {
   for (uint32_t cbid : {kCuptiContextCreated, kCuptiStreamCreated}) {
     enable(kCuptiResource, cbid, true);
   }
-  for (uint32_t cbid :
-       {kCuptiPrimaryCtxReset, kCuptiPrimaryCtxResetV2, kCuptiCtxDestroy, kCuptiCtxDestroyV2}) {
+  for (uint32_t cbid : kDriverEnds) {
     enable(kCuptiDriverApi, cbid, true);
   }
-  for (uint32_t cbid : {kCuptiRuntimeDeviceReset, kCuptiRuntimeThreadExit}) {
+  for (uint32_t cbid : kRuntimeEnds) {
     enable(kCuptiRuntimeApi, cbid, true);
   }
   if (state.control != nullptr && state.control->trigger == Trigger::profiler_api) {
@@ -142,19 +132,6 @@ void enable_cupti_callbacks() {
       state.forwarded[domain - 1][cbid].store(wanted ? 1 : 0, std::memory_order_relaxed);
       if (wanted) {
         enable(domain, cbid, true);
-      }
-    }
-  }
-}
-
-void watch_cupti_launches(bool on) {
-  g_cupti.watching = on;
-  g_cupti.launches.store(0, std::memory_order_relaxed);
-  g_cupti.waits.store(0, std::memory_order_relaxed);
-  for (CuptiDomain domain : {CuptiDomain{kCuptiDriverApi}, CuptiDomain{kCuptiRuntimeApi}}) {
-    for (uint32_t cbid = 1; cbid < call_count(domain); ++cbid) {
-      if ((is_launch(domain, cbid) || is_wait(domain, cbid)) && !is_forwarded(domain, cbid)) {
-        enable(domain, cbid, on);
       }
     }
   }

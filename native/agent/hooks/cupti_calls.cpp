@@ -13,7 +13,6 @@ namespace {
 constexpr uint32_t kMost = 2048;  // functions of a domain; CUDA 13.4 has 868 and 566
 constexpr uint8_t kRecorded = 1;
 constexpr uint8_t kLaunch = 2;
-constexpr uint8_t kWait = 4;
 
 // By domain: driver, runtime.
 std::atomic<uint8_t> g_calls[2][kMost];
@@ -115,12 +114,6 @@ constexpr std::string_view kLaunches[] = {
     "cudaLaunchCooperative", "cudaGraphLaunch",     "__cudaLaunchKernel",
 };
 
-constexpr std::string_view kWaits[] = {
-    "cuCtxSynchronize",     "cuStreamSynchronize",   "cuEventSynchronize",
-    "cuMemcpyDtoH_",        "cudaDeviceSynchronize", "cudaStreamSynchronize",
-    "cudaEventSynchronize", "cudaThreadSynchronize", "cudaMemcpy_",
-};
-
 template <typename List>
 bool begins_with_any(std::string_view name, const List &list) {
   return std::any_of(std::begin(list), std::end(list),
@@ -164,7 +157,6 @@ void learn_calls(const Cupti &cupti) {
       count = cbid + 1;
       uint8_t is = is_worth_recording(domain, name) ? kRecorded : 0;
       is |= begins_with_any(name, kLaunches) ? kLaunch : uint8_t{0};
-      is |= begins_with_any(name, kWaits) ? kWait : uint8_t{0};
       g_calls[index_of(domain)][cbid].store(is, std::memory_order_relaxed);
       g_names[index_of(domain)][cbid].store(name, std::memory_order_release);
     }
@@ -178,10 +170,6 @@ bool is_recorded_call(CuptiDomain domain, uint32_t cbid) {
 
 bool is_launch(CuptiDomain domain, uint32_t cbid) {
   return (look(domain, cbid) & kLaunch) != 0;
-}
-
-bool is_wait(CuptiDomain domain, uint32_t cbid) {
-  return (look(domain, cbid) & kWait) != 0;
 }
 
 const char *known_call_name(CuptiDomain domain, uint32_t cbid) {

@@ -20,9 +20,6 @@ bool is_recorded_call(CuptiDomain domain, uint32_t cbid);
 //! [HOT] Whether it starts kernels.
 bool is_launch(CuptiDomain domain, uint32_t cbid);
 
-//! [HOT] Whether it returns when work of the GPU is done.
-bool is_wait(CuptiDomain domain, uint32_t cbid);
-
 //! Its name, without a call of CUPTI; null where learn_calls did not get one.
 const char *known_call_name(CuptiDomain domain, uint32_t cbid);
 

@@ -68,13 +68,19 @@ void give_cupti_our_clock() {
   state.clock_is_ours = result == kCuptiSuccess;
 }
 
-void check_cupti_clock() {
+void check_cupti_clock(bool last) {
   CuptiState &state = g_cupti;
   int64_t offset = 0;
   int64_t uncertainty = 0;
   state.offset.store(0);
   state.is_converted.store(false);
+  state.clock_is_judged = true;
   if (!measure(&offset, &uncertainty) || std::llabs(offset) < kSameClock) {
+    return;
+  }
+  if (state.clock_is_ours && !last) {
+    state.clock_is_judged =
+        false;  // it may not use it before CUDA has started; until then nothing comes of the GPU
     return;
   }
   if (state.clock_is_ours) {
@@ -89,6 +95,9 @@ void follow_cupti_clock() {
   CuptiState &state = g_cupti;
   int64_t offset = 0;
   int64_t uncertainty = 0;
+  if (!state.clock_is_judged && state.has_context.load()) {
+    check_cupti_clock(true);
+  }
   if (state.is_converted.load() && measure(&offset, &uncertainty)) {
     state.offset.store(offset);
   }

@@ -35,9 +35,11 @@ void pass_on(uint8_t *buffer, size_t size, bool lost) {
                      buffer,
                      size,
                      state.offset.load(std::memory_order_relaxed),
-                     state.forcing.load(std::memory_order_relaxed)};
+                     state.forcing.load(std::memory_order_relaxed),
+                     state.thread_id.load(std::memory_order_relaxed)};
     kCudaSource.records(batch);
-    state.work.fetch_add(batch.work, std::memory_order_relaxed);
+    state.canaries.fetch_add(batch.canary ? 1 : 0, std::memory_order_relaxed);
+    state.news.fetch_add(batch.news ? 1 : 0, std::memory_order_relaxed);
     state.batches.fetch_add(1, std::memory_order_relaxed);
   }
 }
@@ -55,6 +57,7 @@ void complete(uint8_t *buffer, size_t size, size_t valid) {
       pass_on(buffer, std::min(used, CuptiBuffers::kDiscardSize), true);
     } else if (ProcessLog *log = state.log.load(std::memory_order_acquire)) {
       log->file().count(kCuptiDropped);  // several threads wrote into it: there is no telling how many
+      state.dropped.fetch_add(1, std::memory_order_relaxed);
     }
     state.buffers.give_back_discard(buffer);
   } else if (state.buffers.claim(buffer)) {
@@ -91,6 +94,7 @@ void count_dropped() {
           : call.activity_get_num_dropped_records(nullptr, 0, &dropped);
   ProcessLog *log = state.log.load(std::memory_order_acquire);
   if (result == kCuptiSuccess && dropped != 0 && log != nullptr) {
+    state.dropped.fetch_add(dropped, std::memory_order_relaxed);
     log->file().header()->dropped[kCuptiDropped].fetch_add(dropped, std::memory_order_relaxed);
   }
 }

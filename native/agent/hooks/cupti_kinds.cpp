@@ -100,30 +100,34 @@ void choose_calls(const Cupti &cupti, CuptiDomain domain, bool recorded, bool on
 }
 
 // Of the runtime all but a few; of the driver a few: the others never cost anything. A CUPTI that cannot choose gives all of them,
-// and the source leaves them out.
-void enable_calls(const Cupti &cupti, uint32_t flags, CuptiComplaint complain) {
-  if (!is_wanted(kRuntime, flags)) {
-    return;
+// and the source leaves them out. True: the canary is recorded. A kind that is switched forgets what was chosen, so that comes last.
+bool enable_calls(const Cupti &cupti, uint32_t flags, CuptiComplaint complain) {
+  bool wanted = is_wanted(kRuntime, flags);
+  bool choose = can_choose_calls(cupti);
+  if (wanted) {
+    enable(cupti, kRuntime, false, complain);
+    if ((flags & kCudaAllApis) != 0 || !choose) {
+      enable(cupti, kDriver, false, complain);
+      return true;
+    }
+    choose_calls(cupti, kCuptiRuntimeApi, false, false);
+    choose_calls(cupti, kCuptiDriverApi, true, true);
   }
-  bool choose = (flags & kCudaAllApis) == 0 && can_choose_calls(cupti);
-  enable(cupti, kRuntime, false, complain);
-  if (!choose) {
-    enable(cupti, kDriver, false, complain);
-    return;
-  }
-  choose_calls(cupti, kCuptiRuntimeApi, false, false);
-  choose_calls(cupti, kCuptiDriverApi, true, true);
+  return choose && choose_call(cupti, kCuptiDriverApi, kCuptiDeviceGetCount, true) == kCuptiSuccess;
 }
 
 void disable_calls(const Cupti &cupti, uint32_t flags) {
-  if (!is_wanted(kRuntime, flags)) {
-    return;
+  bool wanted = is_wanted(kRuntime, flags);
+  if (can_choose_calls(cupti)) {
+    choose_call(cupti, kCuptiDriverApi, kCuptiDeviceGetCount, false);
+    if (wanted && (flags & kCudaAllApis) == 0) {
+      choose_calls(cupti, kCuptiDriverApi, true, false);
+    }
   }
-  if ((flags & kCudaAllApis) == 0 && can_choose_calls(cupti)) {
-    choose_calls(cupti, kCuptiDriverApi, true, false);
+  if (wanted) {
+    disable(cupti, kCuptiDriver);
+    disable(cupti, kCuptiRuntime);
   }
-  disable(cupti, kCuptiDriver);
-  disable(cupti, kCuptiRuntime);
 }
 
 CuptiResult set_byte(const Cupti &cupti, uint32_t attribute) {
@@ -187,13 +191,13 @@ void switch_objects_off(const Cupti &cupti) {
   }
 }
 
-void switch_kinds_on(const Cupti &cupti, const CudaSettings &settings, CuptiComplaint complain) {
+bool switch_kinds_on(const Cupti &cupti, const CudaSettings &settings, CuptiComplaint complain) {
   for (const Kind &kind : kKinds) {
     if (is_wanted(kind, settings.flags)) {
       enable(cupti, kind, false, complain);
     }
   }
-  enable_calls(cupti, settings.flags, complain);
+  return enable_calls(cupti, settings.flags, complain);
 }
 
 void switch_kinds_off(const Cupti &cupti, const CudaSettings &settings) {

@@ -15,8 +15,8 @@ void configure_cupti(const Cupti &cupti, const CudaSettings &settings, CuptiComp
 void switch_objects_on(const Cupti &cupti, bool dump, CuptiComplaint complain);
 void switch_objects_off(const Cupti &cupti);
 
-//! Switches on all else that `settings` want. One thread at a time.
-void switch_kinds_on(const Cupti &cupti, const CudaSettings &settings, CuptiComplaint complain);
+//! Switches on all else that `settings` want. One thread at a time. True: calls of kCuptiDeviceGetCount are recorded, too.
+bool switch_kinds_on(const Cupti &cupti, const CudaSettings &settings, CuptiComplaint complain);
 
 //! And off again: work that was launched before still comes.
 void switch_kinds_off(const Cupti &cupti, const CudaSettings &settings);

@@ -207,8 +207,12 @@ bool is_driver_loaded() {
   return driver_symbol("cuInit") != nullptr;
 }
 
+CudaResult (*find_device_count())(int *) {
+  return reinterpret_cast<CudaResult (*)(int *)>(driver_symbol("cuDeviceGetCount"));
+}
+
 bool is_driver_started() {
-  auto count = reinterpret_cast<CudaResult (*)(int *)>(driver_symbol("cuDeviceGetCount"));
+  auto count = find_device_count();
   int devices = 0;
   return count != nullptr && count(&devices) != kCudaErrorNotInitialized;
 }

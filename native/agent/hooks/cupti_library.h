@@ -14,6 +14,9 @@ bool is_driver_loaded();
 //! Whether cuInit has been called.
 bool is_driver_started();
 
+//! cuDeviceGetCount of the driver in this process, null where there is none.
+CudaResult (*find_device_count())(int *);
+
 struct CuptiLibrary {
   CuptiFunctions call = {};
   uint32_t version = 0;

@@ -42,6 +42,7 @@ struct CuptiState {
   CuptiBuffers buffers;
 
   bool clock_is_ours = false;  // CUPTI has our timestamp callback, for good
+  bool clock_is_judged = false;
   std::atomic<bool> is_converted{false};
   std::atomic<int64_t> offset{0};
 
@@ -53,16 +54,17 @@ struct CuptiState {
   std::atomic<bool> follows{false};   // kinds follow the windows
   std::atomic<bool> has_context{false};
   std::atomic<bool> um_is_on{false};
+  std::atomic<bool> canary_is_on{false};  // our own call is traced
 
-  std::atomic<uint64_t> batches{0};   // with records, so far
-  std::atomic<uint64_t> work{0};      // records of the GPU's work in them
-  std::atomic<bool> forcing{false};   // a forced flush is under way
-  std::atomic<uint64_t> launches{0};  // seen while `watching`
-  std::atomic<uint64_t> waits{0};     // for the GPU, after some of them
-  bool watching = false;
+  std::atomic<uint64_t> batches{0};  // with records, so far
+  std::atomic<uint64_t> news{0};     // of those the ones with more than what our own thread causes
+  std::atomic<uint64_t> canaries{0};
+  std::atomic<uint64_t> dropped{0};              // records, by CUPTI
+  std::atomic<bool> forcing{false};              // a forced flush is under way
   std::atomic<uint8_t> forwarded[2][2048] = {};  // API calls that the source wants to hear of, by domain - 1
 
   std::atomic<bool> has_thread{false};
+  std::atomic<uint32_t> thread_id{0};
   std::atomic<uint32_t> request{0};   // a CuptiRequest
   std::atomic<uint32_t> answered{0};  // the last one that was done
   std::atomic<uint32_t> knock{0};     // what the thread waits at, where there is no gate
@@ -86,19 +88,20 @@ uint64_t monotonic_ms();
 void register_cupti_buffers();
 //! [CUPTI thread] Only there: two flushes at a time could wait for each other, and one may never return.
 void flush_cupti(uint32_t flags);
+//! [CUPTI thread] Whether a buffer that CUPTI has holds more than what our own thread causes, as far as can be seen.
+bool has_cupti_records();
 
 // cupti_clock.cpp
 //! Before subscribing, in cuInit: CUPTI's clock becomes ours.
 void give_cupti_our_clock();
-//! Afterwards: whether it is, and by how much it is off where it is not.
-void check_cupti_clock();
+//! Afterwards: whether it is, and by how much it is off where it is not. `last`: CUDA has started; CUPTI has no better excuse then.
+void check_cupti_clock(bool last);
 //! Looks again, for clocks drift.
 void follow_cupti_clock();
 
 // cupti_callbacks.cpp
 void on_cupti_callback(void *user, CuptiDomain domain, uint32_t cbid, const void *data);
 void enable_cupti_callbacks();
-void watch_cupti_launches(bool on);
 
 // cupti_windows.cpp
 void begin_following_windows();

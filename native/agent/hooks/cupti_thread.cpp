@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "cupti_canary.h"
 #include "cupti_kinds.h"
 #include "cupti_state.h"
 #include "intrakernel.h"
@@ -20,10 +21,8 @@ namespace {
 constexpr unsigned kIdleMs = 1000;
 constexpr unsigned kHangsAfterMs = 2000;      // without a single record
 constexpr unsigned kStartsWithinMs = 10'000;  // CUDA starts within that; a flush during cuInit could hang
-constexpr unsigned kLastWorkMs = 200;         // for GPU work that runs while a recording is ended by hand
-constexpr unsigned kLastQuietMs = 50;
-constexpr uint64_t kQuietMs = 1000;  // without work of the GPU; then a closer look is worth its cost
-constexpr uint64_t kSettleMs = 500;
+constexpr unsigned kLastWorkMs = 200;         // for GPU work that runs while a recording ends
+constexpr unsigned kLastPauseUs = 4000;
 // After a window: its program may be ended soon, or its files read, and most of what was launched in it has run by then.
 constexpr uint64_t kAfterWindowMs = 250;
 constexpr unsigned kOftenMs = 50;
@@ -48,47 +47,6 @@ CuptiRequest requested() {
   return static_cast<CuptiRequest>(g_cupti.request.load(std::memory_order_acquire) & 0xff);
 }
 
-// Kernels were launched, the program has waited for some, and nothing came of them: somebody else's buffers get it all, or the kinds
-// were switched off.
-class TheftWatch {
- public:
-  void look() {
-    CuptiState &state = g_cupti;
-    uint64_t now = monotonic_ms();
-    if (uint64_t work = state.work.load(std::memory_order_relaxed); work != work_ || !state.kinds_on) {
-      told_ = told_ && work == work_;
-      work_ = work;
-      calm_down(now);
-    } else if (told_ || now - since_ < kQuietMs) {
-      return;
-    } else if (!state.watching) {
-      watch_cupti_launches(true);
-      waited_at_ = 0;
-    } else if (state.waits.load(std::memory_order_relaxed) == 0) {
-      return;
-    } else if (waited_at_ == 0) {
-      waited_at_ = now;
-    } else if (now - waited_at_ >= kSettleMs) {
-      told_ = true;
-      cupti_notice(CudaNotice::stolen, static_cast<int64_t>(state.launches.load()), "");
-      calm_down(now);
-    }
-  }
-
- private:
-  void calm_down(uint64_t now) {
-    since_ = now;
-    if (g_cupti.watching) {
-      watch_cupti_launches(false);
-    }
-  }
-
-  uint64_t work_ = 0;
-  uint64_t since_ = monotonic_ms();
-  uint64_t waited_at_ = 0;
-  bool told_ = false;
-};
-
 void switch_late_kinds_on() {
   CuptiState &state = g_cupti;
   if (!state.um_is_on && state.kinds_on && state.switching.take(0)) {
@@ -99,37 +57,34 @@ void switch_late_kinds_on() {
   }
 }
 
-// Work that was launched while it was recorded may still run: as long as some of it comes, or might, it is waited for. What does not
+// Work that was launched while it was recorded may still run, or wait in a queue: it is waited for, but not for long. What does not
 // come in time comes as it is.
-void fetch_the_last(unsigned patience_ms, unsigned quiet_ms) {
+void fetch_the_last(CuptiCanary &canary) {
   uint64_t begin = monotonic_ms();
-  uint64_t last = begin;
-  uint64_t work = g_cupti.work.load(std::memory_order_relaxed);
   flush_cupti(0);
-  for (uint64_t now = begin; now - begin < patience_ms && now - last < quiet_ms; now = monotonic_ms()) {
-    usleep(2000);
+  while (has_cupti_records() && monotonic_ms() - begin < kLastWorkMs) {
+    usleep(kLastPauseUs);
     flush_cupti(0);
-    if (uint64_t more = g_cupti.work.load(std::memory_order_relaxed); more != work) {
-      work = more;
-      last = now;
-    }
   }
   flush_cupti(kCuptiFlushForced);
+  canary.listen(true);
 }
 
-void let_go() {
+void let_go(CuptiCanary &canary) {
   CuptiState &state = g_cupti;
   state.follows.store(false);
+  canary.sing();
   if (state.switching.take(kHangsAfterMs)) {
     if (state.kinds_on) {
       switch_kinds_off(state.cupti, state.settings);
       state.kinds_on = false;
+      state.canary_is_on = false;
       state.um_is_on = false;
     }
     switch_objects_off(state.cupti);
     state.switching.give();
   }
-  fetch_the_last(kLastWorkMs, kLastQuietMs);
+  fetch_the_last(canary);
   CuptiStage on = CuptiStage::on;
   if (state.stage.compare_exchange_strong(on, CuptiStage::off)) {
     state.log.store(nullptr, std::memory_order_release);
@@ -142,10 +97,10 @@ void answer(uint32_t asked) {
   wake_at(&g_cupti.answered);
 }
 
-// When finished records are fetched: every so often, and at once and often after a window.
+// When finished records are fetched: every so often where there are some, and at once and often after a window.
 class Flushes {
  public:
-  void look() {
+  void look(CuptiCanary &canary) {
     CuptiState &state = g_cupti;
     uint64_t now = monotonic_ms();
     uint32_t gate = state.control != nullptr ? state.control->gate.load(std::memory_order_acquire) : 0;
@@ -156,11 +111,25 @@ class Flushes {
       store_intrakernel_buffers(kAfterWindowMs, false);
     }
     uint64_t every = state.has_context.load() || now - began_ > kStartsWithinMs ? wait_ms() : 0;
+    if (every != 0 && !started_) {
+      started_ = true;
+      flushed_ = now;  // the first context is just being made
+    }
+    bool tick = every != 0 && now - flushed_ >= every;
     uint32_t wanted = state.fetches_wanted.load(std::memory_order_acquire);
     bool asked = wanted != state.fetches_done.load(std::memory_order_relaxed);
-    if ((closed || asked || (every != 0 && now - flushed_ >= every)) && state.buffers.taken() != 0) {
+    // Each flush makes a record: a process that does nothing would be flushed for ever for the sake of the last flush.
+    bool due = tick && has_cupti_records();
+    bool doubted = tick && canary.is_due();
+    if (doubted) {
+      canary.sing();
+    }
+    if (doubted || ((closed || asked || due) && state.buffers.taken() != 0)) {
       flush_cupti(0);
       flushed_ = monotonic_ms();
+    }
+    if (doubted) {
+      canary.listen(false);
     }
     if (asked) {
       state.fetches_done.store(wanted, std::memory_order_release);
@@ -179,20 +148,21 @@ class Flushes {
   uint64_t began_ = monotonic_ms();
   uint64_t flushed_ = began_;
   uint64_t closed_at_ = 0;
+  bool started_ = false;
   uint32_t windows_ = 0;  // that have closed
 };
 
-void look_after_it(TheftWatch &watch, Flushes &flushes) {
+void look_after_it(CuptiCanary &canary, Flushes &flushes) {
   follow_windows();
   switch_late_kinds_on();
-  flushes.look();
   follow_cupti_clock();
-  watch.look();
+  flushes.look(canary);
 }
 
 void *run(void *) {
   prctl(PR_SET_NAME, "warplens-cuda");
-  TheftWatch watch;
+  g_cupti.thread_id.store(static_cast<uint32_t>(syscall(SYS_gettid)));
+  CuptiCanary canary;
   Flushes flushes;
   for (;;) {
     const std::atomic<uint32_t> &place = waiting_place();
@@ -200,13 +170,14 @@ void *run(void *) {
     uint32_t asked = g_cupti.request.load(std::memory_order_acquire);
     if (asked != g_cupti.answered.load()) {
       if (requested() == CuptiRequest::detach) {
-        let_go();
+        let_go(canary);
         g_cupti.has_thread = false;
         answer(asked);
         return nullptr;
       }
       if (requested() == CuptiRequest::finish) {
-        fetch_the_last(0, 0);
+        canary.sing();
+        fetch_the_last(canary);
         answer(asked);
         g_cupti.has_thread = false;
         for (;;) {
@@ -219,7 +190,7 @@ void *run(void *) {
       g_cupti.has_thread = false;
       return nullptr;
     }
-    look_after_it(watch, flushes);
+    look_after_it(canary, flushes);
     unsigned ms = flushes.wait_ms();
     wait_at(&place, value, ms == 0 ? kIdleMs : std::min(ms, kIdleMs));
   }
@@ -280,6 +251,9 @@ void wake_cupti_thread() {
 
 void fetch_cupti_records() {
   CuptiState &state = g_cupti;
+  if (state.thread_id.load(std::memory_order_relaxed) == static_cast<uint32_t>(syscall(SYS_gettid))) {
+    return;  // it would wait for itself
+  }
   uint32_t wanted = state.fetches_wanted.fetch_add(1, std::memory_order_acq_rel) + 1;
   uint64_t end = monotonic_ms() + kFetchPatienceMs;
   uint32_t done = 0;

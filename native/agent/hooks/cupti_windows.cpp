@@ -53,8 +53,9 @@ void follow_windows() {
   bool wanted = are_kinds_wanted();
   if (wanted != state.kinds_on && is_cupti_usable()) {
     if (wanted) {
-      switch_kinds_on(state.cupti, state.settings, cupti_notice);
+      state.canary_is_on = switch_kinds_on(state.cupti, state.settings, cupti_notice);
     } else {
+      state.canary_is_on = false;
       switch_kinds_off(state.cupti, state.settings);
       state.um_is_on = false;
     }

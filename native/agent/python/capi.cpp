@@ -36,6 +36,9 @@ bool fill(CApi &out) {
       whole;
   whole = find(out.code_extra, "PyUnstable_Code_GetExtra", "_PyCode_GetExtra") && whole;
   whole = find(out.set_code_extra, "PyUnstable_Code_SetExtra", "_PyCode_SetExtra") && whole;
+  find(out.lock_mutex, "PyMutex_Lock", "");
+  find(out.unlock_mutex, "PyMutex_Unlock", "");
+  find(out.park, "_PyParkingLot_Park", "");
   whole = find(out.code_type, "PyCode_Type", "") && whole;
   whole = find(out.function_type, "PyFunction_Type", "") && whole;
   return find(out.none, "_Py_NoneStruct", "") && whole;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 namespace warplens::agent::python {
@@ -96,6 +97,11 @@ struct CApi {
   Size (*new_code_extra)(void (*free)(void *));  // _PyEval_RequestCodeExtraIndex
   int (*code_extra)(Object *code, Size index, void **extra);
   int (*set_code_extra)(Object *code, Size index, void *extra);
+  void (*lock_mutex)(uint8_t *mutex);  // PyMutex_Lock; null before 3.13
+  void (*unlock_mutex)(uint8_t *mutex);
+  // _PyParkingLot_Park: waits while *address is what is expected; null before 3.13
+  int (*park)(const void *address, const void *expected, size_t size, int64_t timeout_ns, void *argument,
+              int detach);
   Object *none;
   Object *code_type;
   Object *function_type;
@@ -109,6 +115,38 @@ const CApi *find_capi();
 
 //! What find_capi found; the caller knows that it did.
 extern CApi g_python;
+
+//! How many bytes an object has before its own fields; the last of them are the pointer to its type.
+inline size_t head_size() {
+  return g_python.free_threaded ? 32 : 16;
+}
+inline Object *type_of(Object *object) {
+  Object *type;
+  std::memcpy(&type, reinterpret_cast<const char *>(object) + head_size() - sizeof(type), sizeof(type));
+  return type;
+}
+
+//! Holds a mutex of CPython where there is no GIL: who waits for it stands in nobody's way. For a few steps that call nothing of the
+//! program.
+class Locked {
+ public:
+  explicit Locked(uint8_t &mutex)
+      : mutex_(g_python.free_threaded && g_python.lock_mutex != nullptr ? &mutex : nullptr) {
+    if (mutex_ != nullptr) {
+      g_python.lock_mutex(mutex_);
+    }
+  }
+  ~Locked() {
+    if (mutex_ != nullptr) {
+      g_python.unlock_mutex(mutex_);
+    }
+  }
+  Locked(const Locked &) = delete;
+  Locked &operator=(const Locked &) = delete;
+
+ private:
+  uint8_t *mutex_;
+};
 
 //! A reference that is given back. Only for a thread that is attached to the interpreter.
 class Held {

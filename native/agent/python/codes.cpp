@@ -62,6 +62,34 @@ void PythonCodes::look(const uintptr_t *addresses, uint32_t *numbers, size_t cou
   }
 }
 
+void PythonCodes::look_at_copies(CodeCopy *copies, size_t count) const {
+  constexpr uint32_t kMostCopies = 1 << 20;
+  const PythonLayout &at = python_.at;
+  for (size_t first = 0; first < count && at.code_copies != kNoOffset; first += kInBatch) {
+    size_t in_batch = std::min(count - first, kInBatch);
+    uintptr_t lists[kInBatch] = {};
+    int64_t sizes[kInBatch] = {};
+    Piece pieces[kInBatch * 2];
+    for (size_t i = 0; i < in_batch; ++i) {
+      pieces[i] = {&lists[i], copies[first + i].code + at.code_copies, sizeof(uintptr_t)};
+    }
+    size_t done = copy_pieces(pieces, in_batch);
+    for (size_t i = 0; i < done; ++i) {
+      uint32_t number = std::min(copies[first + i].number, kMostCopies);
+      pieces[i * 2] = {&sizes[i], lists[i], sizeof(int64_t)};
+      pieces[i * 2 + 1] = {&copies[first + i].begin, lists[i] + sizeof(int64_t) + number * sizeof(uintptr_t),
+                           sizeof(uintptr_t)};
+    }
+    size_t read = copy_pieces(pieces, done * 2) / 2;
+    for (size_t i = 0; i < in_batch; ++i) {
+      CodeCopy &copy = copies[first + i];
+      if (i >= read || static_cast<int64_t>(copy.number) >= sizes[i]) {
+        copy.begin = 0;
+      }
+    }
+  }
+}
+
 uint32_t PythonCodes::number_of(uintptr_t address, const Seen &seen) {
   if (seen.type != python_.code_type || seen.size < 0 || seen.size > (1 << 28)) {
     return kNone;

@@ -28,6 +28,18 @@ struct PythonCode {
   uint32_t file_number = 0;
 };
 
+// In a free-threaded build each thread runs a copy of a code's instructions that is its own, from the second thread on.
+struct CodeCopy {
+  uintptr_t code;
+  uint32_t number;
+  uintptr_t begin;  // of its instructions; 0 = not known
+
+  bool operator==(const CodeCopy &other) const { return code == other.code && number == other.number; }
+  bool operator<(const CodeCopy &other) const {
+    return code != other.code ? code < other.code : number < other.number;
+  }
+};
+
 class PythonCodes {
  public:
   static constexpr uint32_t kNone = 0xffffffff;
@@ -35,6 +47,9 @@ class PythonCodes {
 
   //! Looks at code objects, all at once: `numbers[i]` becomes that of addresses[i], or kNone where no code is now. Throws bad_alloc.
   void look(const uintptr_t *addresses, uint32_t *numbers, size_t count);
+
+  //! Finds where copies begin, all at once.
+  void look_at_copies(CodeCopy *copies, size_t count) const;
 
   const PythonCode &code(uint32_t number) const { return codes_[number]; }
 

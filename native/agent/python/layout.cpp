@@ -19,16 +19,20 @@ namespace {
 struct Row {
   PythonLayout at;
   PythonLayout published = {};  // places; of version 0: nothing is published
+  bool free_threaded = false;
 };
 
 constexpr Row kTables[] = {
 #include "layout_tables.inc"
 };
+constexpr unsigned kPublishes = 13;      // 3.13 was the first that publishes anything
 constexpr uint64_t kMostOffset = 65536;  // of anything published
 constexpr size_t kFields = sizeof(PythonLayout) / sizeof(uint32_t);
 
-const Row *row_of(uint32_t version) {
-  auto is_it = [=](const Row &row) { return row.at.version == version; };
+const Row *row_of(uint32_t version, bool free_threaded) {
+  auto is_it = [=](const Row &row) {
+    return row.at.version == version && row.free_threaded == free_threaded;
+  };
   const Row *row = std::find_if(std::begin(kTables), std::end(kTables), is_it);
   return row != std::end(kTables) ? row : nullptr;
 }
@@ -44,18 +48,25 @@ bool hangs_together(const PythonLayout &at) {
          at.bytes_size < at.bytes_data && at.text_length < at.text_state && at.text_state < at.text_ascii;
 }
 
+// How what is published begins.
+struct PublishedHead {
+  char cookie[8];
+  uint64_t version, free_threaded;
+};
+
+// False where nothing is published.
+bool read_head(const PythonRuntime &python, PublishedHead &head) {
+  std::memcpy(&head, reinterpret_cast<const char *>(python.address), sizeof(head));
+  return std::memcmp(head.cookie, "xdebugpy", 8) == 0;
+}
+
 // Replaces the offsets of a row by those that are published. False: nothing is, or not for this version.
 bool take_published(PythonRuntime &python, const PythonLayout &published) {
-  struct {
-    char cookie[8];
-    uint64_t version, free_threaded;
-  } head;
+  PublishedHead head;
   const auto *from = reinterpret_cast<const char *>(python.address);
-  std::memcpy(&head, from, sizeof(head));
-  if (std::memcmp(head.cookie, "xdebugpy", 8) != 0 || head.version >> 16 != published.version) {
+  if (!read_head(python, head) || head.version >> 16 != published.version) {
     return false;
   }
-  python.free_threaded = head.free_threaded != 0;
   uint32_t places[kFields], offsets[kFields];
   std::memcpy(places, &published, sizeof(places));
   std::memcpy(offsets, &python.at, sizeof(offsets));
@@ -82,17 +93,14 @@ bool take_published(PythonRuntime &python, const PythonLayout &published) {
   return true;
 }
 
-// What is known of a version. Threads of a free-threaded build change their frames without a lock, and code is theirs alone.
+// What is known of a version.
 bool take_layout(PythonRuntime &python, uint32_t version) {
-  const Row *row = row_of(version);
+  const Row *row = row_of(version, python.free_threaded);
   if (row == nullptr) {
     return false;
   }
   python.at = row->at;
-  if (row->published.version == 0) {
-    return true;
-  }
-  return take_published(python, row->published) && !python.free_threaded;
+  return row->published.version == 0 || take_published(python, row->published);
 }
 
 // Of a library that was loaded for itself alone, as some programs load libpython.
@@ -143,7 +151,11 @@ bool look(PythonRuntime &python) {
     const char *text = reinterpret_cast<const char *(*)()>(function)();
     std::sscanf(text, "%u.%u.%u", &major, &minor, &micro);
   }
-  std::snprintf(python.version, sizeof(python.version), "%u.%u.%u", major & 0xff, minor & 0xff, micro & 0xff);
+  PublishedHead head;
+  python.free_threaded =
+      major == 3 && minor >= kPublishes && read_head(python, head) && head.free_threaded != 0;
+  std::snprintf(python.version, sizeof(python.version), "%u.%u.%u%s", major & 0xff, minor & 0xff,
+                micro & 0xff, python.free_threaded ? "t" : "");
   bool complete = major == 3 && python.code_type != 0 && python.text_type != 0 && python.bytes_type != 0;
   python.is_known = complete && take_layout(python, 0x0300 | (minor & 0xff));
   return true;

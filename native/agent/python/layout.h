@@ -14,15 +14,18 @@ struct PythonLayout {
   uint32_t runtime_finalizing = kNoOffset;    // pointer: set when the interpreter goes down
   uint32_t runtime_interpreters = kNoOffset;  // pointer to the first
   uint32_t runtime_main = kNoOffset;
+  uint32_t runtime_stop = kNoOffset;     // free-threaded: the same for all interpreters
   uint32_t runtime_gil = kNoOffset;      // 3.10, 3.11: the lock itself
   uint32_t interpreter_gil = kNoOffset;  // later: pointer to it
   uint32_t interpreter_id = kNoOffset;   // int64
   uint32_t interpreter_next = kNoOffset;
   uint32_t interpreter_threads = kNoOffset;  // pointer to the first thread state
+  uint32_t interpreter_stop = kNoOffset;     // free-threaded: what is waited for to stop all its threads
   uint32_t thread_next = kNoOffset;
   uint32_t thread_interpreter = kNoOffset;
   uint32_t thread_handle = kNoOffset;  // pthread_t
   uint32_t thread_native = kNoOffset;  // its system id; not in 3.10
+  uint32_t thread_state = kNoOffset;   // free-threaded: int, whether it may run
   uint32_t thread_chunk = kNoOffset;   // 3.11+: where its frames lie
   uint32_t thread_top = kNoOffset;
   uint32_t thread_frame = kNoOffset;   // pointer to the innermost frame; 3.11, 3.12: through cframe
@@ -36,6 +39,7 @@ struct PythonLayout {
   uint32_t frame_owner = kNoOffset;  // uint8
   uint32_t frame_entry = kNoOffset;  // 3.11: bool, the evaluation began with it
   uint32_t frame_locals = kNoOffset;
+  uint32_t frame_copy = kNoOffset;  // free-threaded: int, the number of the copy of its code that it runs
   uint32_t generator_frame = kNoOffset;
   uint32_t gil_locked = kNoOffset;  // int
   uint32_t gil_holder = kNoOffset;  // pointer to a thread state
@@ -48,6 +52,7 @@ struct PythonLayout {
   uint32_t code_lines = kNoOffset;
   uint32_t code_instructions = kNoOffset;
   uint32_t code_bytes = kNoOffset;
+  uint32_t code_copies = kNoOffset;  // free-threaded: pointer to how many copies there are, and to each
   uint32_t object_type = kNoOffset;
   uint32_t bytes_size = kNoOffset;
   uint32_t bytes_data = kNoOffset;
@@ -67,7 +72,7 @@ struct PythonRuntime {
   bool free_threaded;
   bool is_known;     // its layout is; false: nothing else may be read
   PythonLayout at;   // offsets
-  char version[16];  // "3.11.7"
+  char version[16];  // "3.11.7", free-threaded "3.14.2t"
 };
 
 //! [MT] The CPython of this process, whether or not it is initialized; null: there is none so far. Takes the loader's lock, but where

@@ -6,9 +6,8 @@
 namespace warplens::agent::python {
 namespace {
 
+// Behind the head of an object.
 struct Proxy {
-  Size references;
-  Object *type;
   Object *object;
   const char *method;
   void (*before)(Object *argument);
@@ -18,7 +17,7 @@ struct Proxy {
 using Visit = int (*)(Object *, void *);
 
 Proxy &of(Object *self) {
-  return *reinterpret_cast<Proxy *>(self);
+  return *reinterpret_cast<Proxy *>(reinterpret_cast<char *>(self) + head_size());
 }
 
 Object *call_method(Object *self, Object *arguments, Object *keywords) {
@@ -56,7 +55,7 @@ int set(Object *self, Object *name, Object *value) {
 }
 
 int traverse(Object *self, Visit visit, void *argument) {
-  if (int stop = visit(of(self).type, argument)) {
+  if (int stop = visit(type_of(self), argument)) {
     return stop;
   }
   return of(self).object != nullptr ? visit(of(self).object, argument) : 0;
@@ -64,7 +63,7 @@ int traverse(Object *self, Visit visit, void *argument) {
 
 void release(Object *self) {
   g_python.PyObject_GC_UnTrack(self);
-  Held type(of(self).type);
+  Held type(type_of(self));
   Held object(of(self).object);
   g_python.PyObject_GC_Del(self);
 }
@@ -77,12 +76,14 @@ void *slot(Function *function) {
 // Numbers of typeslots.h.
 TypeSlot g_slots[] = {
     {58, slot(get)}, {69, slot(set)}, {71, slot(traverse)}, {52, slot(release)}, {0, nullptr}};
-TypeSpec g_spec{"builtins.queue", sizeof(Proxy), 0, 1u << 18 | 1u << 14, g_slots};
+constexpr TypeSpec g_spec{"builtins.queue", 0, 0, 1u << 18 | 1u << 14, g_slots};
 
 }  // namespace
 
 Object *make_proxy_type() {
-  return g_python.PyType_FromSpec(&g_spec);
+  TypeSpec spec = g_spec;
+  spec.size = static_cast<int>(head_size() + sizeof(Proxy));
+  return g_python.PyType_FromSpec(&spec);
 }
 
 Object *make_proxy(Object *type, Object *object, const char *method, void (*after)(Object *result),

@@ -48,6 +48,7 @@ PythonReader::Raw PythonReader::parse(const char *bytes) const {
   if (at.frame_owner != kNoOffset) {
     raw.instruction = field<uintptr_t>(bytes, at.frame_instruction);
     raw.owner = field<uint8_t>(bytes, at.frame_owner);
+    raw.copy = at.frame_copy != kNoOffset ? field<uint32_t>(bytes, at.frame_copy) : 0;
     raw.is_entry = at.frame_entry != kNoOffset && field<uint8_t>(bytes, at.frame_entry) != 0;
   } else {
     raw.instruction = static_cast<uintptr_t>(int64_t{field<int32_t>(bytes, at.frame_instruction)});
@@ -251,7 +252,7 @@ size_t PythonReader::stable() const {
     }
     Raw again = parse(bytes_.data() + second);
     bool same = again.code == raw_[i].code && again.previous == raw_[i].previous &&
-                (i == 0 || again.instruction == raw_[i].instruction);
+                again.copy == raw_[i].copy && (i == 0 || again.instruction == raw_[i].instruction);
     if (!same) {
       return raw_.size() - i;
     }
@@ -289,6 +290,32 @@ void PythonReader::find_task(size_t at, std::string &name) const {
   }
 }
 
+// Where the copies of code begin that the frames run. They are asked for each time: they come and go with threads.
+void PythonReader::look_at_copies(size_t innermost) {
+  copies_.clear();
+  for (size_t i = innermost; i < raw_.size(); ++i) {
+    if (raw_[i].copy != 0 && raw_[i].owner < kOwnedByC) {
+      copies_.push_back({raw_[i].code, raw_[i].copy, 0});
+    }
+  }
+  std::sort(copies_.begin(), copies_.end());
+  copies_.erase(std::unique(copies_.begin(), copies_.end()), copies_.end());
+  codes_.look_at_copies(copies_.data(), copies_.size());
+}
+
+// Of its instruction in its code, bytes.
+int64_t PythonReader::offset_of(const Raw &raw) const {
+  if (python_.at.code_instructions == kNoOffset) {
+    return static_cast<int64_t>(raw.instruction) * 2;
+  }
+  uintptr_t begin = raw.code + python_.at.code_instructions;
+  if (raw.copy != 0) {
+    auto copy = std::lower_bound(copies_.begin(), copies_.end(), CodeCopy{raw.code, raw.copy, 0});
+    begin = copy != copies_.end() && *copy == CodeCopy{raw.code, raw.copy, 0} ? copy->begin : 0;
+  }
+  return static_cast<int64_t>(raw.instruction - begin);
+}
+
 // Frames into codes and instructions, from raw_[innermost] outwards.
 PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack) {
   addresses_.clear();
@@ -301,6 +328,7 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
   addresses_.erase(std::unique(addresses_.begin(), addresses_.end()), addresses_.end());
   numbers_.assign(addresses_.size(), PythonCodes::kNone);
   codes_.look(addresses_.data(), numbers_.data(), addresses_.size());
+  look_at_copies(innermost);
   stack.frames.clear();
   stack.task.clear();
   bool entered = true;
@@ -319,14 +347,10 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
     if (codes_.code(number).name == codes_.code(number).file) {
       continue;  // made by the interpreter for itself: what cleans up after an __init__ that it entered directly
     }
-    int64_t offset = 0;
-    if (python_.at.code_instructions != kNoOffset) {
-      offset = static_cast<int64_t>(raw.instruction - (raw.code + python_.at.code_instructions));
-      if (offset < -2 || offset > codes_.code(number).instructions) {
-        return Result::torn;  // its instruction is not in its code
-      }
-    } else {
-      offset = static_cast<int64_t>(raw.instruction) * 2;
+    int64_t offset = offset_of(raw);
+    if (python_.at.code_instructions != kNoOffset &&
+        (offset < -2 || offset > codes_.code(number).instructions)) {
+      return Result::torn;  // its instruction is not in its code
     }
     if (codes_.code(number).runs_handles) {
       find_task(i, stack.task);

@@ -64,6 +64,7 @@ class PythonReader {
  private:
   struct Raw {
     uintptr_t address, code, previous, instruction;
+    uint32_t copy;  // of the code, that the instruction is in; 0: the code itself
     uint8_t owner;
     bool is_entry;
   };
@@ -79,6 +80,8 @@ class PythonReader {
   bool walk(uintptr_t frame, bool &is_cut);
   size_t stable() const;
   Result resolve(size_t innermost, PythonStack &stack);
+  void look_at_copies(size_t innermost);
+  int64_t offset_of(const Raw &raw) const;
   void find_task(size_t at, std::string &name) const;
   const char *find(uintptr_t address, size_t &second) const;
   const char *fetch(uintptr_t address);
@@ -99,6 +102,7 @@ class PythonReader {
   std::vector<Raw> raw_;  // innermost first
   std::vector<uintptr_t> addresses_;
   std::vector<uint32_t> numbers_;
+  std::vector<CodeCopy> copies_;
   std::vector<PythonFrame> last_frames_;
   std::vector<uint32_t> last_nodes_;
   uint32_t last_generation_ = 0;

@@ -6,10 +6,8 @@
 namespace warplens::agent::python {
 namespace {
 
-// As an object of a Python that is not free-threaded begins.
+// Behind the head of an object.
 struct Wrapper {
-  Size references;
-  Object *type;
   Object *weak_references;
   Object *function;
   WrappedCall call;
@@ -19,7 +17,7 @@ struct Wrapper {
 using Visit = int (*)(Object *, void *);
 
 Wrapper &of(Object *self) {
-  return *reinterpret_cast<Wrapper *>(self);
+  return *reinterpret_cast<Wrapper *>(reinterpret_cast<char *>(self) + head_size());
 }
 
 Object *call(Object *self, Object *arguments, Object *keywords) {
@@ -60,7 +58,7 @@ Object *repr(Object *self) {
 }
 
 int traverse(Object *self, Visit visit, void *argument) {
-  if (int stop = visit(of(self).type, argument)) {
+  if (int stop = visit(type_of(self), argument)) {
     return stop;
   }
   return of(self).function != nullptr ? visit(of(self).function, argument) : 0;
@@ -77,7 +75,7 @@ void release(Object *self) {
   if (of(self).weak_references != nullptr) {
     g_python.PyObject_ClearWeakRefs(self);
   }
-  Held type(of(self).type);
+  Held type(type_of(self));
   Held function(of(self).function);
   g_python.PyObject_GC_Del(self);
 }
@@ -90,7 +88,7 @@ struct Member {
   int flags;
   const char *doc;
 };
-Member g_members[] = {{"__weaklistoffset__", 19, offsetof(Wrapper, weak_references), 1, nullptr}, {}};
+Member g_members[] = {{"__weaklistoffset__", 19, 0, 1, nullptr}, {}};
 
 template <typename Function>
 void *slot(Function *function) {
@@ -101,12 +99,15 @@ void *slot(Function *function) {
 TypeSlot g_slots[] = {{50, slot(call)}, {54, slot(bind)},     {58, slot(get)},   {69, slot(set)},
                       {66, slot(repr)}, {71, slot(traverse)}, {51, slot(clear)}, {52, slot(release)},
                       {72, g_members},  {0, nullptr}};
-TypeSpec g_spec{"builtins.function", sizeof(Wrapper), 0, 1u << 18 | 1u << 14, g_slots};
+constexpr TypeSpec g_spec{"builtins.function", 0, 0, 1u << 18 | 1u << 14, g_slots};
 
 }  // namespace
 
 Object *make_wrapper_type() {
-  return g_python.PyType_FromSpec(&g_spec);
+  TypeSpec spec = g_spec;
+  spec.size = static_cast<int>(head_size() + sizeof(Wrapper));
+  g_members[0].offset = static_cast<Size>(head_size() + offsetof(Wrapper, weak_references));
+  return g_python.PyType_FromSpec(&spec);
 }
 
 Object *wrap(Object *type, Object *function, WrappedCall call, void *data) {

@@ -18,7 +18,7 @@ void find(void *library, const char *name, Function &function) {
 
 void CudaDevices::begin() {
   for (Known &known : known_) {
-    known.described = known.written = false;
+    known.described = known.written = known.visible = false;
   }
 }
 
@@ -79,10 +79,15 @@ void CudaDevices::place(WideLog::Writer &writer, const Places &places) {
 }
 
 void CudaDevices::write(WideLog::Writer &writer, const CuptiDeviceActivity &device, uint32_t name) {
-  if (device.device >= kDevices || known_[device.device].written) {
+  if (device.device >= kDevices) {
     return;
   }
+  // GPUs that are hidden from the program are described too, perhaps by a number that one has which is not.
   Known &known = known_[device.device];
+  if (known.written && (known.visible || device.visible == 0)) {
+    return;
+  }
+  known.visible = device.visible != 0;
   CudaDeviceRecord &record = known.record;
   record.head = {RecordType::cuda_device, 0, 0, name};
   record.device = device.device;

@@ -48,6 +48,7 @@ class CudaDevices {
     bool described;  // by CUPTI
     bool placed;     // by the driver
     bool written;
+    bool visible;  // to the program, as it was written
   };
   void write(WideLog::Writer &writer, Known &known);
 

@@ -68,13 +68,22 @@ class Decoding {
         earliest_(state.begin_ns > kEarlier ? state.begin_ns - kEarlier : 1),
         latest_(now_ + kLater) {}
 
+  // Calls first: the work that one has launched stands before it, and is judged by it.
   void run() {
     CuptiActivity *record = nullptr;
     while (next_record(batch_, &record)) {
-      decode(record);
+      if (record->kind == kCuptiRuntime) {
+        runtime_call(as<CuptiApiActivity>(record));
+      } else if (record->kind == kCuptiDriver) {
+        driver_call(as<CuptiApiActivity>(record));
+      }
     }
     for (uint32_t i = 0; i < nested_count_; ++i) {
       write(nested_[i], false);
+    }
+    record = nullptr;
+    while (next_record(batch_, &record)) {
+      decode(record);
     }
   }
 
@@ -90,9 +99,8 @@ class Decoding {
   void decode(const CuptiActivity *record) {
     switch (record->kind) {
       case kCuptiRuntime:
-        return runtime_call(as<CuptiApiActivity>(record));
       case kCuptiDriver:
-        return driver_call(as<CuptiApiActivity>(record));
+        return;
       case kCuptiKernel:
       case kCuptiConcurrentKernel:
         return kernel(as<CuptiKernelActivity>(record));

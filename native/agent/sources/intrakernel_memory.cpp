@@ -40,6 +40,8 @@ const CudaMemoryFunctions *driver() {
     find(library, "cuCtxGetCurrent", all.context_get_current);
     find(library, "cuCtxPushCurrent_v2", all.context_push);
     find(library, "cuCtxPopCurrent_v2", all.context_pop);
+    find(library, "cuDevicePrimaryCtxRetain", all.primary_retain);
+    find(library, "cuDevicePrimaryCtxRelease_v2", all.primary_release);
     find(library, "cuCtxSynchronize", all.context_synchronize);
     find(library, "cuStreamQuery", all.stream_query);
     find(library, "cuStreamSynchronize", all.stream_synchronize);
@@ -80,6 +82,10 @@ BufferReader::BufferReader(const BufferPlace &place) : place_(place) {
       failed(call->context_get_current(&current))) {
     return;
   }
+  if (context == nullptr &&
+      current == nullptr) {  // memory of pools and of virtual addresses belongs to no context
+    context = retain_primary();
+  }
   if (context != nullptr && context != current) {
     pushed_ = !failed(call->context_push(context));
   } else if (current == nullptr) {
@@ -91,8 +97,19 @@ BufferReader::BufferReader(const BufferPlace &place) : place_(place) {
   }
 }
 
+CudaContext BufferReader::retain_primary() {
+  const CudaMemoryFunctions *call = driver();
+  int32_t device = device_of(place_.address);
+  CudaContext context = nullptr;
+  if (device >= 0 && call->primary_retain != nullptr && call->primary_release != nullptr &&
+      call->primary_retain(&context, device) == kCudaSuccess) {
+    retained_ = device;
+  }
+  return context;
+}
+
 BufferReader::~BufferReader() {
-  const CudaMemoryFunctions *call = pushed_ || exchanged_ ? driver() : nullptr;
+  const CudaMemoryFunctions *call = pushed_ || exchanged_ || retained_ >= 0 ? driver() : nullptr;
   if (call == nullptr) {
     return;
   }
@@ -102,6 +119,9 @@ BufferReader::~BufferReader() {
   if (pushed_) {
     CudaContext popped = nullptr;
     call->context_pop(&popped);
+  }
+  if (retained_ >= 0) {
+    call->primary_release(retained_);
   }
 }
 

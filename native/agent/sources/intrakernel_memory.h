@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "drivers/cuda.h"
+
 namespace warplens::agent {
 
 // Where a buffer lies.
@@ -35,9 +37,11 @@ class BufferReader {
 
  private:
   bool failed(int32_t result);
+  CudaContext retain_primary();
 
   BufferPlace place_;
   int64_t error_ = 0;
+  int32_t retained_ = -1;  // the device whose primary context is held
   bool pushed_ = false;
   bool exchanged_ = false;
   int mode_ = 0;

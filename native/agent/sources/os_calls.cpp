@@ -104,11 +104,6 @@ void begin(const CpuSettings &settings, WarplensTap &tap) {
   g_stack_ns = settings.os_backtrace_ns;
   g_stack_depth = settings.stack_depth;
   const ClockParams &clock = process_clock();
-  tap.clock_kind = static_cast<uint32_t>(clock.kind);
-  tap.clock_shift = clock.shift;
-  tap.clock_t0 = clock.t0;
-  tap.clock_base_ns = clock.base_ns;
-  tap.clock_mult = clock.mult;
   tap.call_ticks = ticks(clock, settings.os_threshold_ns);
   tap.file_ticks = (settings.flags & kCpuFileAccess) != 0 ? 0 : tap.call_ticks;
   tap.os_call = take;

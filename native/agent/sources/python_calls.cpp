@@ -12,6 +12,18 @@ namespace {
 constexpr uint32_t kBlock = 256;
 constexpr uint32_t kBlocks = 64;  // what is deeper is counted, but not recorded
 
+uint8_t g_meeting = 0;  // PyMutex: two threads may meet the same code at once
+
+// Keeps `facts` beside its code, unless another thread was quicker. What is kept then; null when it cannot be.
+CodeFacts *keep(Interpreter &interpreter, Object *code, CodeFacts *facts) {
+  Locked locked(g_meeting);
+  CodeFacts *known = known_code(interpreter, code);
+  if (known != nullptr) {
+    return known;
+  }
+  return g_python.set_code_extra(code, interpreter.code_extra, facts) == 0 ? facts : nullptr;
+}
+
 // Kept in the code of each function; given back with it.
 void forget(void *facts) {
   delete static_cast<CodeFacts *>(facts);
@@ -71,7 +83,10 @@ CodeFacts *known_code(const Interpreter &interpreter, Object *code) {
 
 CodeFacts *meet_code(Interpreter &interpreter, Object *code, std::string_view name) {
   if (interpreter.code_extra < 0) {
-    interpreter.code_extra = g_python.new_code_extra(forget);
+    Locked locked(g_meeting);
+    if (interpreter.code_extra < 0) {
+      interpreter.code_extra = g_python.new_code_extra(forget);
+    }
   }
   CodeFacts *known = known_code(interpreter, code);
   if (known != nullptr) {
@@ -90,12 +105,12 @@ CodeFacts *meet_code(Interpreter &interpreter, Object *code, std::string_view na
       !name.empty() ? text_number(name) : text_attribute(code, qualified ? "co_qualname" : "co_name");
   facts->file = text_attribute(code, "co_filename");
   facts->line = static_cast<uint32_t>(number_attribute(code, "co_firstlineno"));
-  if (g_python.set_code_extra(code, interpreter.code_extra, facts) != 0) {
+  CodeFacts *kept = keep(interpreter, code, facts);
+  if (kept != facts) {
     g_python.PyErr_Clear();
     delete facts;
-    return nullptr;
   }
-  return facts;
+  return kept;
 }
 
 void enter_call(Thread &thread, const CodeFacts &code) {
@@ -146,6 +161,10 @@ void end_calls() {
       }
     }
   });
+}
+
+void begin_calls_child() {
+  g_meeting = 0;  // who held it may not be here
 }
 
 void forget_calls(Thread &thread) {

@@ -72,13 +72,10 @@ Object *shown(Object *function, void *, Object *arguments, Object *keywords) {
 }  // namespace
 
 void wrap_in(Interpreter &interpreter, Object *holder, const char *name, WrappedCall call) {
-  if (interpreter.wrapper_type == nullptr) {
-    interpreter.wrapper_type = make_wrapper_type();
-  }
+  Object *wrapper_type = own_type(interpreter.wrapper_type, make_wrapper_type);
   Held there(holder != nullptr ? static_attribute(holder, name) : nullptr);
-  Held wrapper(there && interpreter.wrapper_type != nullptr
-                   ? wrap(interpreter.wrapper_type, there.get(), call, &interpreter)
-                   : nullptr);
+  Held wrapper(there && wrapper_type != nullptr ? wrap(wrapper_type, there.get(), call, &interpreter)
+                                                : nullptr);
   if (!wrapper || g_python.PyObject_SetAttrString(holder, name, wrapper.get()) != 0) {
     g_python.PyErr_Clear();
     cpu_notice(CpuNotice::bootstrap, 0,

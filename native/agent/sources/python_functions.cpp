@@ -78,14 +78,11 @@ bool replace(Interpreter &interpreter, Object *holder, const std::string &name, 
     return false;
   }
   CodeFacts *facts = meet(interpreter, code.get(), wanted);
-  if (interpreter.wrapper_type == nullptr) {
-    interpreter.wrapper_type = make_wrapper_type();
-  }
+  Object *wrapper_type = own_type(interpreter.wrapper_type, make_wrapper_type);
   // Beside the code it would go with it; the wrapper may be called by who has kept it.
   auto *kept = facts != nullptr ? new (std::nothrow) CodeFacts(*facts) : nullptr;
-  Held wrapper(kept != nullptr && interpreter.wrapper_type != nullptr
-                   ? wrap(interpreter.wrapper_type, inner.get(), timed, kept)
-                   : nullptr);
+  Held wrapper(kept != nullptr && wrapper_type != nullptr ? wrap(wrapper_type, inner.get(), timed, kept)
+                                                          : nullptr);
   Held type(g_python.PyObject_Type(there));
   Held whole(!wrapper               ? nullptr
              : inner.get() == there ? wrapper.release()

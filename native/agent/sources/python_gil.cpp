@@ -110,7 +110,7 @@ void on_gil(uint32_t interpreter, uint32_t what) {
 PythonInterpreter gil_of(const Interpreter &interpreter) {
   const PythonRuntime *python = find_python();
   PythonInterpreter all[kMostInterpreters];
-  if (python == nullptr || !python->is_known || python->free_threaded) {
+  if (python == nullptr || !python->is_known) {
     return {};
   }
   uint32_t count = python_interpreters(*python, all, kMostInterpreters);
@@ -134,6 +134,9 @@ void begin_gil(WarplensTap &tap, uint32_t threshold_ns) {
 
 bool install_gil(Interpreter &interpreter) {
   PythonInterpreter gil = gil_of(interpreter);
+  if (gil.cond == 0 && g_python.free_threaded) {
+    return false;  // it is off, and stays so unless the program imports an extension that needs it
+  }
   if (gil.cond == 0) {
     cpu_notice(CpuNotice::gil_unknown, 0, g_python.Py_GetVersion());
     return false;

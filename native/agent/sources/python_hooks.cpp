@@ -27,13 +27,12 @@ void install(void *state, int64_t number) {
   if (number < kMost) {
     g_interpreters[number].store(interpreter);
   }
-  if (g_python.free_threaded) {
-    cpu_notice(CpuNotice::bootstrap, 0, "Python without a GIL is not known here");
-    return;
-  }
   uint32_t flags = cpu_settings().flags;
   if ((flags & kCpuGil) != 0) {
     install_gil(*interpreter);
+    if (g_python.free_threaded) {
+      install_parks(*interpreter);
+    }
   }
   if ((flags & kCpuGc) != 0) {
     install_gc(*interpreter);
@@ -64,6 +63,7 @@ void begin(const CpuSettings &settings, WarplensTap &tap) {
   begin_threads(leave_gil);
   if ((settings.flags & kCpuGil) != 0) {
     begin_gil(tap, settings.gil_threshold_ns);
+    begin_parks(tap, settings.gil_threshold_ns);
   }
   if ((settings.flags & kCpuFunctions) != 0) {
     wanted_functions();
@@ -74,6 +74,7 @@ void begin(const CpuSettings &settings, WarplensTap &tap) {
 
 void begin_child() {
   begin_threads_child();
+  begin_calls_child();
   if ((cpu_settings().flags & kCpuGil) != 0) {
     begin_gil_child();
   }
@@ -91,6 +92,18 @@ void end() {
 }
 
 }  // namespace
+
+Object *own_type(std::atomic<Object *> &type, Object *(*make)()) {
+  Object *there = type.load(std::memory_order_acquire);
+  if (there == nullptr) {
+    Object *made = make();
+    if (made != nullptr && type.compare_exchange_strong(there, made, std::memory_order_acq_rel)) {
+      return made;
+    }
+    Held given_up(made);
+  }
+  return there;
+}
 
 uint32_t gate_now() {
   return g_gate->load(std::memory_order_relaxed);

@@ -1,6 +1,7 @@
 // The parts of what Python itself does: each is put into every interpreter by the same thread, once.
 #pragma once
 
+#include <atomic>
 #include <string_view>
 
 #include "agent/hooks/cpu.h"
@@ -13,18 +14,22 @@ struct Thread;
 
 // An interpreter that we are in; never freed.
 struct Interpreter {
-  void *state;                     // PyInterpreterState *
-  uint32_t number;                 // 0 = the main one
-  Object *wrapper_type = nullptr;  // of ours
-  Object *proxy_type = nullptr;
-  Size code_extra = -1;             // what we keep beside each code object
-  Object *find_and_load = nullptr;  // of importlib, as it was
-  Object *monitoring = nullptr;     // sys.monitoring, where we use it
-  int64_t tool = -1;                // our number there
+  void *state;                                  // PyInterpreterState *
+  uint32_t number;                              // 0 = the main one
+  std::atomic<Object *> wrapper_type{nullptr};  // of ours
+  std::atomic<Object *> proxy_type{nullptr};
+  std::atomic<Size> code_extra{-1};  // what we keep beside each code object
+  Object *find_and_load = nullptr;   // of importlib, as it was
+  Object *monitoring = nullptr;      // sys.monitoring, where we use it
+  int64_t tool = -1;                 // our number there
 };
+
+//! The type of ours that `type` holds; made by `make` where there is none so far, by several threads at once if need be.
+Object *own_type(std::atomic<Object *> &type, Object *(*make)());
 
 //! Each is called with the GIL of the interpreter, and no exception set. False where it cannot be, with a notice.
 bool install_gil(Interpreter &interpreter);
+bool install_parks(Interpreter &interpreter);
 bool install_gc(Interpreter &interpreter);
 bool install_imports(Interpreter &interpreter);
 bool install_functions(Interpreter &interpreter);
@@ -32,9 +37,11 @@ bool install_calls(Interpreter &interpreter);
 bool install_events(Interpreter &interpreter);
 
 void begin_gil(WarplensTap &tap, uint32_t threshold_ns);
+void begin_parks(WarplensTap &tap, uint32_t threshold_ns);
 void begin_gil_child();
 void leave_gil(Thread &thread);  // it ends
 void end_gil();
+void begin_calls_child();
 void end_functions();
 void end_calls();
 void end_gc();

@@ -104,7 +104,7 @@ void look_once(Sampler &sampler) {
   }
   if (!sampler.told_of_python && !g_is_child.load()) {
     sampler.told_of_python = true;
-    own_cpu_notice(CpuNotice::python, 0, sampler.python.version);
+    own_cpu_notice(CpuNotice::python, sampler.python.free_threaded, sampler.python.version);
   }
   sampler.sampling.tick(*log, sampler.pace.interval());
   if (sampler.pace.adapt() && sampler.pace.interval() > sampler.slowest) {

@@ -127,13 +127,11 @@ void put(Object *result) {
 Object *work(Object *function, void *data, Object *arguments, Object *keywords) {
   auto &interpreter = *static_cast<Interpreter *>(data);
   Size count = g_python.PyTuple_Size(arguments);
-  if (interpreter.proxy_type == nullptr) {
-    interpreter.proxy_type = make_proxy_type();
-  }
-  Held in(count >= 2 && interpreter.proxy_type != nullptr
-              ? make_proxy(interpreter.proxy_type, item(arguments, 0), "get", taken, nullptr)
+  Object *proxy_type = own_type(interpreter.proxy_type, make_proxy_type);
+  Held in(count >= 2 && proxy_type != nullptr
+              ? make_proxy(proxy_type, item(arguments, 0), "get", taken, nullptr)
               : nullptr);
-  Held out(in ? make_proxy(interpreter.proxy_type, item(arguments, 1), "put", nullptr, put) : nullptr);
+  Held out(in ? make_proxy(proxy_type, item(arguments, 1), "put", nullptr, put) : nullptr);
   Held instead(out ? g_python.PyTuple_New(count) : nullptr);
   g_python.PyErr_Clear();
   if (!instead) {

@@ -117,7 +117,9 @@ enum class SpanKind : uint16_t {
   import = 3,     // head.name: module; value: 1 = it failed
   exception = 4,  // head.name: type; an instant, where it was raised
   warning = 5,    // head.name: category and text
-  task = 6        // head.name: function; of an executor or a pool; value: 1 = it raised
+  task = 6,       // head.name: function; of an executor or a pool; value: 1 = it raised
+  lock = 7,       // without a GIL: waited for a lock; head.name: the type of the object that it belongs to
+  pause = 8  // without a GIL: all threads but one have to stand still; head.name: which side this one is on
 };
 inline constexpr uint8_t kSpanColor = 0x01;
 inline constexpr uint8_t kSpanCut = 0x02;  // it was still running when recording ended, or began before
@@ -155,6 +157,7 @@ enum class CpuNotice : uint32_t {
   os_lost = 17,        // OS calls of this process cannot be seen; name: why
   torn_detected = 18,  // of `sampled`: stacks that were impossible and read again; value: how many
   older = 19,          // this Python is too old for a part of what was asked for; name: for what, since when
+  parks_unknown = 21,  // how this free-threaded Python waits for locks is not known; name: its version
   kernel_frames_hidden = 20,  // native samples have the time in the kernel, but not where it was spent
 };
 

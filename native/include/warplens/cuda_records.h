@@ -254,8 +254,7 @@ enum class CudaNotice : uint32_t {
   no_cupti = 3,   // name: where it was looked for
   busy = 4,       // another tool has CUPTI; value: the error, name: the tool, if CUPTI says so
   failed = 5,     // value: the error, name: the function that gave it
-  stolen =
-      6,  // another tool took the buffers, or turned kinds off; value: launches seen since the last record
+  stolen = 6,     // another tool took the buffers, or turned kinds off; value: ns since the last record
   clock = 7,  // CUPTI's times are not on our clock; value: ns that the first were off; name: what was done
   converted =
       8,  // times were moved to our clock by an offset measured at the start; value: how uncertain it is, ns

@@ -12,6 +12,7 @@ extern "C" {
 #define WARPLENS_TAP_OS_CALLS 1u
 #define WARPLENS_TAP_FILES 2u /* calls on files, whatever they take */
 #define WARPLENS_TAP_GIL 4u
+#define WARPLENS_TAP_PARKS 8u /* waits of a Python without a GIL */
 
 /* WarplensOsCall::flags */
 #define WARPLENS_OS_FILE 1u /* on a file, or what may be one; as kOsFile of cpu_records.h */
@@ -62,6 +63,12 @@ typedef struct WarplensTap {
   const void *gil_switch[WARPLENS_MOST_GILS];
   /* [MT] `what`: WARPLENS_GIL_… below. Called by the thread it is about, as it happens. Keeps errno. */
   void (*gil)(uint32_t interpreter, uint32_t what);
+  /* Where the code of a Python without a GIL lies. A thread of it that has to wait, for a lock or for another one to let it go on, waits
+   * for a semaphore that is on its own stack. */
+  uint64_t parks_begin;
+  uint64_t parks_end;
+  /* [MT] Called by the thread that waited, while the semaphore is still there. Keeps errno. */
+  void (*parked)(const void *semaphore, uint64_t start, uint64_t end);
 } WarplensTap;
 
 enum { WARPLENS_GIL_WAITS = 1, WARPLENS_GIL_TAKEN = 2, WARPLENS_GIL_RELEASED = 3 };

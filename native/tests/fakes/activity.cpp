@@ -1,21 +1,12 @@
-// Activity records: which kinds are wanted, the buffers they go to, and when those are given back.
-#include <signal.h>
+// Activity records: which kinds are wanted, and when the work that they are about is done.
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
 
 #include "session.h"
 
 namespace fake {
 namespace {
-
-// Where the record of some work was begun when it was launched; no buffer: nobody wanted it, or it was dropped.
-struct Place {
-  Slot *slot = nullptr;
-  Buffer *buffer = nullptr;
-  size_t offset = 0;
-};
 
 struct Pending {
   Record record;
@@ -28,177 +19,8 @@ struct Pending {
 // Never destroyed: threads go on while the process exits.
 std::mutex &g_pending_lock = *new std::mutex;
 std::deque<Pending> &g_pending = *new std::deque<Pending>;
-std::mutex &g_owned_lock = *new std::mutex;
-std::set<uint8_t *> &g_owned = *new std::set<uint8_t *>;
-std::recursive_mutex &g_delivery =
-    *new std::recursive_mutex;  // held while a tool is called, in the trap `abba`
 std::atomic<int> g_flushing{0};
 std::atomic<uint64_t> g_kernels_delivered{0};
-std::atomic<uint64_t> g_records{0};
-thread_local Slot *t_slots[kSessions];
-
-void reverse(Buffer &buffer) {
-  std::vector<uint8_t> turned;
-  for (size_t at = 0; at < buffer.used;) {
-    uint32_t kind;
-    std::memcpy(&kind, buffer.memory + at, sizeof(kind));
-    turned.insert(turned.begin(), buffer.memory + at, buffer.memory + at + record_size(kind));
-    at += record_size(kind);
-  }
-  std::memcpy(buffer.memory, turned.data(), turned.size());
-}
-
-void give_back(Session &owner, Buffer *buffer) {
-  {
-    std::lock_guard hold(g_owned_lock);
-    g_owned.erase(buffer->memory);
-  }
-  if (trap("out-of-order") != 0) {
-    reverse(*buffer);
-  }
-  bool abba = trap("abba") != 0;
-  if (abba) {
-    g_delivery.lock();
-  }
-  if (Complete2 complete2 = owner.complete2.load(); complete2 != nullptr) {
-    CompleteInfo info{sizeof(CompleteInfo), buffer->thread, nullptr, 0};
-    complete2(buffer->memory, buffer->size, buffer->used, &info);
-  } else if (Complete complete = owner.complete.load(); complete != nullptr) {
-    complete(nullptr, 0, buffer->memory, buffer->size, buffer->used);
-  }
-  if (abba) {
-    g_delivery.unlock();
-  }
-  delete buffer;
-}
-
-// Full buffers whose work is finished; also the one that is written to, where `all`.
-void give_back_finished(Session &owner, Slot &slot, bool all, bool empty_ones) {
-  std::lock_guard hold(slot.lock);
-  std::vector<Buffer *> finished;
-  std::erase_if(slot.full, [&finished](Buffer *buffer) {
-    bool is_finished = buffer->unfinished == 0;
-    if (is_finished) {
-      finished.push_back(buffer);
-    }
-    return is_finished;
-  });
-  if (Buffer *open = slot.open;
-      all && open != nullptr && open->unfinished == 0 && (open->used != 0 || empty_ones)) {
-    slot.open = nullptr;
-    finished.push_back(open);
-  }
-  for (Buffer *buffer : finished) {
-    give_back(owner, buffer);
-  }
-}
-
-void check_buffer(const uint8_t *buffer, size_t size) {
-  if (reinterpret_cast<uintptr_t>(buffer) % 8 != 0) {
-    note("violation buffer not aligned to 8 bytes");
-  }
-  if (size < 1024) {
-    note("violation buffer of only %zu bytes", size);
-  }
-  if (g_zeroed.load() != 0 && !std::all_of(buffer, buffer + size, [](uint8_t byte) { return byte == 0; })) {
-    note("violation buffer is not zero, though CUPTI was told so");
-  }
-  std::lock_guard hold(g_owned_lock);
-  if (!g_owned.insert(const_cast<uint8_t *>(buffer)).second) {
-    note("violation buffer given twice");
-  }
-}
-
-Buffer *take_buffer(Session &owner) {
-  uint8_t *memory = nullptr;
-  size_t size = 0, most = 0;
-  if (Request2 request2 = owner.request2.load(); request2 != nullptr) {
-    RequestInfo info{sizeof(RequestInfo)};
-    request2(&memory, &size, &most, &info);
-  } else if (Request request = owner.request.load(); request != nullptr) {
-    request(&memory, &size, &most);
-  } else {
-    return nullptr;
-  }
-  if (memory == nullptr) {
-    if (kVersion.cupti < 27) {
-      note("violation null buffer: CUPTI %u crashes", kVersion.cupti);
-      raise(SIGSEGV);
-    }
-    return nullptr;
-  }
-  check_buffer(memory, size);
-  return new Buffer{memory, size, 0, 0, most, system_tid()};
-}
-
-Slot &slot_of(Session &owner) {
-  Slot *&mine = t_slots[owner.index];
-  if (g_per_thread.load() != 0 && mine != nullptr) {
-    return *mine;
-  }
-  std::lock_guard hold(owner.slots_lock);
-  if (g_per_thread.load() != 0) {
-    mine = new Slot;
-    owner.slots.push_back(mine);
-    return *mine;
-  }
-  if (owner.slots.empty()) {
-    owner.slots.push_back(new Slot);
-  }
-  return *owner.slots.front();
-}
-
-// Writes a record into the buffer of this thread. Of unfinished work it is begun here, and written again when the work is done.
-Place put(Session &owner, const Record &record, bool unfinished = false) {
-  if (!owner.buffered() || record.size == 0) {
-    return {};
-  }
-  uint64_t number = g_records.fetch_add(1);
-  if (uint64_t every = trap("drop"); every != 0 && number % every == every - 1) {
-    owner.dropped.fetch_add(1);
-    return {};
-  }
-  if (uint64_t every = trap("unknown-kinds");
-      every != 0 && record.kind() != kUnknown && number % every == 0) {
-    put(owner, Record(kUnknown));
-  }
-  Slot &slot = slot_of(owner);
-  std::lock_guard hold(slot.lock);
-  if (Buffer *open = slot.open; open != nullptr && (open->used + record.size > open->size ||
-                                                    (open->most != 0 && open->records >= open->most))) {
-    slot.open = nullptr;
-    if (open->unfinished != 0) {
-      slot.full.push_back(open);
-    } else {
-      give_back(owner, open);
-    }
-  }
-  if (slot.open == nullptr) {
-    slot.open = take_buffer(owner);
-  }
-  Buffer *buffer = slot.open;
-  if (buffer == nullptr || buffer->used + record.size > buffer->size) {
-    owner.dropped.fetch_add(1);
-    return {};
-  }
-  Place place{&slot, buffer, buffer->used};
-  std::memcpy(buffer->memory + buffer->used, record.bytes, record.size);
-  buffer->used += record.size;
-  ++buffer->records;
-  buffer->unfinished += unfinished ? 1 : 0;
-  return place;
-}
-
-void complete_record(Session &owner, const Place &place, const Record &record) {
-  if (place.buffer != nullptr) {
-    {
-      std::lock_guard hold(place.slot->lock);
-      std::memcpy(place.buffer->memory + place.offset, record.bytes, record.size);
-      --place.buffer->unfinished;
-    }
-    give_back_finished(owner, *place.slot, false, false);
-  }
-}
 
 uint64_t offset_of(uint64_t (*clock)()) {
   uint64_t best = UINT64_MAX, offset = 0;
@@ -247,29 +69,6 @@ void convert(Record &record, const Pending &work, uint64_t offset, bool forced, 
   if (work.times == 16 || work.times == 8) {
     record.put<uint64_t>(work.times + 8, end);
   }
-}
-
-void *work_on(void *) {
-  for (;;) {
-    usleep(10'000);
-    retire(false);
-  }
-  return nullptr;
-}
-
-void start_worker() {
-  static std::atomic<bool> started{false};
-  if (trap("no-worker") != 0 || started.exchange(true)) {
-    return;
-  }
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  if (pthread_create(&thread, nullptr, work_on, nullptr) == 0) {
-    pthread_detach(thread);
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void flush_overhead(Session &owner, uint64_t start) {
@@ -348,7 +147,7 @@ void deliver(const Record &record) {
 void deliver_api(const Record &record, uint32_t domain, uint32_t cbid) {
   for (uint32_t index = 0; index < kSessions; ++index) {
     Session &owner = session(index);
-    uint8_t own = owner.apis[domain][cbid].load(std::memory_order_relaxed);
+    uint8_t own = trap("no-choice") != 0 ? 0 : owner.apis[domain][cbid].load(std::memory_order_relaxed);
     if (own == 1 || (own == 0 && owner.wants(record.kind()))) {
       put(owner, record);
     }
@@ -404,7 +203,7 @@ void retire(bool forced) {
   for (Pending &work : done) {
     convert(work.record, work, (work.callback_clock ? callback : real) + shift, forced, now);
     for (uint32_t index = 0; index < kSessions; ++index) {
-      complete_record(session(index), work.places[index], work.record);
+      complete_record(work.places[index], work.record);
       if (work.places[index].buffer != nullptr && trap("redeliver") != 0) {
         again.emplace_back(&session(index), work.record);
       }
@@ -423,6 +222,11 @@ int enable_kind(Session &owner, uint32_t kind, bool on) {
     owner.episodes.fetch_add(1);
   }
   owner.kinds[kind].store(on ? 1 : 0);
+  if (kind == kDriver || kind == kRuntime) {  // the kind overrides what was said of single functions before
+    for (auto &choice : owner.apis[kind == kDriver ? kDriverApi : kRuntimeApi]) {
+      choice.store(0);
+    }
+  }
   if (on) {
     start_worker();
   }
@@ -436,6 +240,9 @@ int flush(Session &owner, uint32_t flag) {
     for (;;) {
       pause();
     }
+  }
+  if (trap("tell-flushes") != 0) {
+    note("flush %u", flag);
   }
   if (g_initializing.load()) {
     note("violation flush while cuInit runs");
@@ -452,30 +259,14 @@ int flush(Session &owner, uint32_t flag) {
     }
   }
   uint64_t start = session_now(owner);
-  retire((flag & 1) != 0);
-  std::vector<Slot *> slots;
-  {
-    std::lock_guard hold(owner.slots_lock);
-    slots = owner.slots;
-  }
-  for (Slot *slot : slots) {
-    give_back_finished(owner, *slot, true, (flag & 1) != 0);
-  }
-  flush_overhead(owner, start);
+  on_worker([&owner, flag, start] {
+    retire((flag & 1) != 0);
+    close_buffers(owner, (flag & 1) != 0);
+    give_back_buffers(owner, true);
+    flush_overhead(owner, start);  // the next flush has it
+  });
   g_flushing.fetch_sub(1);
   return 0;
 }
 
 }  // namespace fake
-
-FAKE_EXPORT int cuptiActivityGetNumDroppedRecords(void *, uint32_t, size_t *dropped) {
-  bool abba = fake::trap("abba") != 0;
-  if (abba) {
-    fake::g_delivery.lock();
-  }
-  *dropped = fake::session(0).dropped.exchange(0);
-  if (abba) {
-    fake::g_delivery.unlock();
-  }
-  return 0;
-}

@@ -67,6 +67,9 @@ void spring_traps(uint64_t launched) {
       kind.store(0);
     }
   }
+  if (uint64_t at = trap("kineto"); at != 0 && launched == at) {
+    note("torch's Kineto subscribes: %d", subscribe_as_kineto());
+  }
   if (uint64_t at = trap("fatal"); at != 0 && launched == at) {
     fatal_error();
   }

@@ -116,7 +116,7 @@ FAKE_EXPORT int cuptiGetVersion(uint32_t *version) {
 }
 
 FAKE_EXPORT int cuptiGetTimestamp(uint64_t *now) {
-  *now = session_now(session(0));
+  *now = trap("late-clock") != 0 && contexts().empty() ? realtime_ns() : session_now(session(0));
   return 0;
 }
 
@@ -131,6 +131,7 @@ FAKE_EXPORT int cuptiGetTimestamp_v2(void *subscriber, uint64_t *now) {
 
 FAKE_EXPORT int cuptiGetResultString(int result, const char **text) {
   *text = result == 0    ? "CUPTI_SUCCESS"
+          : result == 35 ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
           : result == 39 ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
           : result == 15 ? "CUPTI_ERROR_NOT_INITIALIZED"
                          : "CUPTI_ERROR_UNKNOWN";
@@ -152,7 +153,7 @@ FAKE_EXPORT int cuptiSubscribe(void **handle, Callback callback, void *user) {
     return 999;
   }
   if (trap("broken") != 0) {
-    return kVersion.toolkit >= 1300 ? 999 : 15;
+    return trap("broken") > 1 ? static_cast<int>(trap("broken")) : kVersion.toolkit >= 1300 ? 999 : 15;
   }
   if (trap("busy") != 0) {
     return busy(nullptr, 0);
@@ -163,6 +164,11 @@ FAKE_EXPORT int cuptiSubscribe(void **handle, Callback callback, void *user) {
     }
   }
   return subscribe(session(0), handle, callback, user);
+}
+
+int fake::subscribe_as_kineto() {
+  void *handle = nullptr;
+  return cuptiSubscribe(&handle, [](void *, uint32_t, uint32_t, const void *) {}, nullptr);
 }
 
 struct SubscriberParams {
@@ -180,7 +186,7 @@ FAKE_EXPORT int cuptiSubscribe_v2(void **handle, Callback callback, void *user, 
     return 999;
   }
   if (trap("broken") != 0) {
-    return 999;
+    return trap("broken") > 1 ? static_cast<int>(trap("broken")) : 999;
   }
   // 13.0's structure ends before `allow`.
   bool short_one = kVersion.toolkit < 1304;
@@ -312,7 +318,7 @@ FAKE_EXPORT int cuptiActivityEnable(uint32_t kind) {
     return 999;
   }
   if (trap("refuse-kind") == kind && kind != 0) {
-    return 27;
+    return trap("refuse-with") != 0 ? static_cast<int>(trap("refuse-with")) : 27;
   }
   return enable_kind(session(0), kind, true);
 }

@@ -10,6 +10,8 @@
 
 using namespace fake;  // NOLINT: this file is nothing but its exports
 
+FAKE_EXPORT int cuCtxDestroy_v2(Context *context);
+
 namespace {
 
 void forked() {
@@ -34,6 +36,23 @@ void inject() {
   note("injection %s returned %d", path, result);
 }
 
+// A process ends, and CUPTI's own thread still hands out buffers and takes new ones, and contexts are destroyed.
+void go_on_at_exit() {
+  note("CUPTI goes on at exit");
+  for (Context *context : std::vector<Context *>(contexts())) {
+    cuCtxDestroy_v2(context);
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (uint32_t index = 0; index < kSessions; ++index) {
+      on_worker([index] {
+        put(session(index), Record(kContext));
+        close_buffers(session(index), false);
+        give_back_buffers(session(index), true);
+      });
+    }
+  }
+}
+
 Context *context_here() {
   return stream_of(nullptr)->context;
 }
@@ -52,6 +71,9 @@ FAKE_EXPORT int cuInit(unsigned) {
     pthread_atfork(nullptr, nullptr, forked);
     g_initialized = true;
     g_initializing = true;
+    if (trap("exit-callbacks") != 0) {
+      std::atexit(go_on_at_exit);  // before the tool's handler, so it runs after that
+    }
     inject();
     if (uint64_t slow = trap("slow-init"); slow != 0) {
       deliver(Record(kOverhead));
@@ -88,7 +110,7 @@ FAKE_EXPORT int cuDeviceGet(int *device, int ordinal) {
 FAKE_EXPORT int cuDeviceGetName(char *name, int size, int device) {
   USABLE();
   Call call(kDriverApi, 5, "cuDeviceGetName");
-  std::snprintf(name, static_cast<size_t>(size), "Fake GPU %d", device);
+  std::snprintf(name, static_cast<size_t>(size), "Fake GPU %u", gpu_of(static_cast<uint32_t>(device)));
   return 0;
 }
 
@@ -99,7 +121,7 @@ FAKE_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
   *value = attribute == 75    ? 9
            : attribute == 16  ? 132
            : attribute == 1   ? 1024
-           : attribute == bus ? 0x17 + device
+           : attribute == bus ? 0x17 + static_cast<int>(gpu_of(static_cast<uint32_t>(device)))
                               : 0;
   return 0;
 }
@@ -107,7 +129,8 @@ FAKE_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
 FAKE_EXPORT int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
   USABLE();
   for (int byte = 0; byte < 16; ++byte) {
-    uuid[byte] = static_cast<unsigned char>(0xa0 + 16 * device + byte);
+    uuid[byte] = static_cast<unsigned char>(0xa0 + 16 * gpu_of(static_cast<uint32_t>(device)) +
+                                            static_cast<uint32_t>(byte));
   }
   return 0;
 }
@@ -477,7 +500,7 @@ FAKE_EXPORT int cuPointerGetAttribute(void *data, int which, uint64_t address) {
     return call.give(1);
   }
   if (which == 1) {  // the context
-    Context *context = primary_context(0);
+    Context *context = trap("pooled") != 0 ? nullptr : primary_context(0);
     std::memcpy(data, &context, sizeof(context));
     return 0;
   }

@@ -128,8 +128,9 @@ struct Event {
   uint64_t sync = 0;  // counts its records
 };
 
-std::mutex &gpu_lock();  // guards everything of this section
-uint32_t device_count();
+std::mutex &gpu_lock();                     // guards everything of this section
+uint32_t device_count();                    // that the program sees
+uint32_t gpu_of(uint32_t device);           // CUDA_VISIBLE_DEVICES: which GPU of the machine that is
 Context *primary_context(uint32_t device);  // makes it; takes the lock itself
 bool has_primary(uint32_t device);
 Context *current_context();

@@ -26,6 +26,7 @@ int cuInit(unsigned flags);
 int cuDriverGetVersion(int *version);
 int cuDeviceGetCount(int *count);
 int cuDeviceGet(int *device, int ordinal);
+int cuDevicePrimaryCtxRelease_v2(int device);
 int cuDevicePrimaryCtxRetain(CUcontext *context, int device);
 int cuDevicePrimaryCtxReset_v2(int device);
 int cuCtxCreate_v2(CUcontext *context, unsigned flags, int device);

@@ -44,13 +44,40 @@ void put_place(Record &record, size_t at, const Stream &stream) {
   record.put<uint32_t>(at + 8, stream.id);
 }
 
-void put_device(uint32_t device) {
+// `device`: its number among those that the program sees; `gpu`: in the machine.
+uint32_t gpu_count() {
+  const char *text = setting("FAKE_CUDA_DEVICES");
+  return *text == 0 ? 2 : std::min(16u, static_cast<uint32_t>(std::strtoul(text, nullptr, 10)));
+}
+
+// Of CUDA_VISIBLE_DEVICES, up to the first that there is not.
+std::vector<uint32_t> visible_gpus() {
+  std::vector<uint32_t> gpus;
+  if (std::getenv("CUDA_VISIBLE_DEVICES") == nullptr) {
+    for (uint32_t gpu = 0; gpu < gpu_count(); ++gpu) {
+      gpus.push_back(gpu);
+    }
+    return gpus;
+  }
+  for (const char *left = setting("CUDA_VISIBLE_DEVICES"); *left != 0;) {
+    char *end = nullptr;
+    auto gpu = static_cast<uint32_t>(std::strtoul(left, &end, 10));
+    if (end == left || gpu >= gpu_count()) {
+      break;
+    }
+    gpus.push_back(gpu);
+    left = *end == ',' ? end + 1 : end;
+  }
+  return gpus;
+}
+
+void put_device(uint32_t device, uint32_t gpu, bool visible) {
   static char names[16][32];
-  std::snprintf(names[device], sizeof(names[device]), "Fake GPU %u", device);
+  std::snprintf(names[gpu], sizeof(names[gpu]), "Fake GPU %u", gpu);
   Record record(kDevice);
   record.put<uint32_t>(4, 2);  // concurrent kernels
-  record.put<uint64_t>(8, 4'800'000'000u + device);
-  record.put<uint64_t>(16, 151'000'000'000u + device);
+  record.put<uint64_t>(8, 4'800'000'000u + gpu);
+  record.put<uint64_t>(16, 151'000'000'000u + gpu);
   record.put<uint32_t>(24, 65536);
   record.put<uint32_t>(28, 62'914'560);
   record.put<uint32_t>(32, 32);
@@ -68,11 +95,27 @@ void put_device(uint32_t device) {
   record.put<uint32_t>(108, 0);
   record.put<uint32_t>(112, device);
   for (uint32_t byte = 0; byte < 16; ++byte) {
-    record.put<uint8_t>(120 + byte, static_cast<uint8_t>(0xa0 + 16 * device + byte));
+    record.put<uint8_t>(120 + byte, static_cast<uint8_t>(0xa0 + 16 * gpu + byte));
   }
-  record.put<const char *>(136, names[device]);
-  record.put<uint8_t>(144, 1);
+  record.put<const char *>(136, names[gpu]);
+  record.put<uint8_t>(144, visible ? 1 : 0);
   deliver(record);
+}
+
+// CUPTI describes those that are hidden from the program, too.
+void put_devices() {
+  std::vector<bool> seen(16, false);
+  for (uint32_t device = 0; device < device_count(); ++device) {
+    seen[gpu_of(device)] = true;
+  }
+  for (uint32_t gpu = 0; gpu < gpu_count(); ++gpu) {
+    if (!seen[gpu]) {
+      put_device(gpu, gpu, false);
+    }
+  }
+  for (uint32_t device = 0; device < device_count(); ++device) {
+    put_device(device, gpu_of(device), true);
+  }
 }
 
 void put_context(const Context &context) {
@@ -98,8 +141,12 @@ void put_stream(const Context &context, const Stream &stream) {
 }  // namespace
 
 uint32_t device_count() {
-  const char *text = setting("FAKE_CUDA_DEVICES");
-  return *text == 0 ? 2 : std::min(16u, static_cast<uint32_t>(std::strtoul(text, nullptr, 10)));
+  return static_cast<uint32_t>(visible_gpus().size());
+}
+
+uint32_t gpu_of(uint32_t device) {
+  std::vector<uint32_t> gpus = visible_gpus();
+  return device < gpus.size() ? gpus[device] : device;
 }
 
 const std::vector<Context *> &contexts() {
@@ -123,9 +170,7 @@ Context *make_context(uint32_t device) {
     g_contexts.push_back(context);
   }
   if (first) {
-    for (uint32_t number = 0; number < device_count(); ++number) {
-      put_device(number);
-    }
+    put_devices();
   }
   put_context(*context);
   put_stream(*context, context->null_stream);
@@ -152,7 +197,9 @@ bool has_primary(uint32_t device) {
 }
 
 void destroy_context(Context *context) {
-  wait_context(context);
+  if (trap("gone-context") == 0) {
+    wait_context(context);
+  }
   resource_callback(2, context, nullptr);
   retire(false);
   std::lock_guard hold(gpu_lock());
@@ -222,9 +269,7 @@ void enable_and_dump(Session &, uint32_t kind) {
     all = g_contexts;
   }
   if (kind == kDevice && !all.empty()) {
-    for (uint32_t number = 0; number < device_count(); ++number) {
-      put_device(number);
-    }
+    put_devices();
   }
   for (Context *context : all) {
     if (kind == kContext) {

@@ -1,6 +1,8 @@
 // One tool that uses CUPTI: its callbacks, the kinds it wants, its buffers. The first is everybody who uses the calls without _v2.
 #pragma once
 
+#include <functional>
+
 #include "fake.h"
 
 namespace fake {
@@ -21,19 +23,28 @@ using Request2 = void (*)(uint8_t **buffer, size_t *size, size_t *most, RequestI
 using Complete2 = void (*)(uint8_t *buffer, size_t size, size_t valid, CompleteInfo *info);
 using Callback = void (*)(void *user, uint32_t domain, uint32_t id, const void *data);
 
-// Memory of the tool's. It goes back when all its work is finished.
+// Memory of the tool's. It goes back when all its work is finished: one that was full by itself, one that a flush closed with a later
+// flush.
 struct Buffer {
   uint8_t *memory = nullptr;
   size_t size = 0, used = 0, records = 0, most = 0;
   uint64_t thread = 0;
   size_t unfinished = 0;  // records of work that still runs
+  bool flushed = false;   // a flush closed it
 };
 
 // The buffers of one thread, or of all of them.
 struct Slot {
   std::mutex lock;
   Buffer *open = nullptr;
-  std::vector<Buffer *> full;  // with unfinished records
+  std::vector<Buffer *> full;  // and those that a flush closed: nothing is written into them any more
+};
+
+// Where the record of some work was begun when it was launched; no buffer: nobody wanted it, or it was dropped.
+struct Place {
+  Slot *slot = nullptr;
+  Buffer *buffer = nullptr;
+  size_t offset = 0;
 };
 
 struct Session {
@@ -77,11 +88,22 @@ extern std::atomic<uint8_t> g_zeroed;
 extern std::atomic<uint8_t> g_system_tids;
 extern std::atomic<uint8_t> g_event_times;  // records of events say when the GPU came to them
 
+// ---- buffers.cpp --------------------------------------------------------------------------------------------------------
+// Writes a record into the buffer of this thread. Of unfinished work it is begun here, and written again when the work is done.
+Place put(Session &owner, const Record &record, bool unfinished = false);
+void complete_record(const Place &place, const Record &record);
+void close_buffers(Session &owner, bool empty_ones);  // each thread begins a new one with its next record
+void give_back_buffers(Session &owner, bool flushing);
+void start_worker();
+void on_worker(const std::function<void()> &what);  // on CUPTI's own thread, and waits for it
+
 int enable_kind(Session &session, uint32_t kind, bool on);
 void enable_and_dump(Session &session, uint32_t kind);
 int flush(Session &session, uint32_t flag);
 void retire(bool forced);
 uint64_t session_now(const Session &session);
+
+int subscribe_as_kineto();  // as another tool that stands back where it is refused
 
 // External correlation: each thread's stacks.
 int push_external(uint32_t kind, uint64_t id);

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import platform
 import re
+import sysconfig
 from pathlib import Path
 
 import warplens.nvtx as nvtx
@@ -16,7 +17,8 @@ _OTHERWISE = "`warplens.nvtx` records nothing, other sources still record"
 
 def binding_finding() -> tuple[str, str]:
     """State (`ok` or `note`) and one line: whether this Python has a binding, and which Pythons have one in this installation."""
-    here = f"{platform.python_implementation()} {'.'.join(platform.python_version_tuple()[:2])}"
+    free = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
+    here = f"{platform.python_implementation()} {'.'.join(platform.python_version_tuple()[:2])}{free}"
     if importlib.util.find_spec("warplens.nvtx._binding") is None:
         there = ", ".join(bound_pythons(Path(nvtx.__file__).parent)) or "none"
         return "note", f"{here} has no binding here (only {there}): {_OTHERWISE}. Use another Python, or build from source with this one"

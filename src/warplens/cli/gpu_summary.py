@@ -94,15 +94,18 @@ def graphs(report: Report, part: str) -> str:
 
 
 def overhead(report: Report, part: str) -> str:
-    """Return how long recording took, on whatever thread, by kind; empty where CUPTI did not say."""
+    """Return how long recording took, by kind; empty where CUPTI did not say.
+
+    What threads of the program do not do does not slow them: flushes are made by threads of the recording and of CUPTI.
+    """
     if not report.tables["overhead"]:
         return ""
     rows = report.sql(
-        f"""SELECT kind, sum("end" - "start")::BIGINT AS total FROM overhead
-            WHERE {part} AND kind IN ({", ".join(f"'{kind}'" for kind in _RECORDING)}) GROUP BY kind ORDER BY total DESC"""
-    )
-    told = ", ".join(f"{printable(row['kind'].lower())} {duration(row['total'])}" for row in rows.to_pylist())
-    return f"of recording: {told}" if told else ""
+        f"""SELECT kind, kind = 'Buffer flush' AND thread IS NULL AS beside, sum("end" - "start")::BIGINT AS total FROM overhead
+            WHERE {part} AND kind IN ({", ".join(f"'{kind}'" for kind in _RECORDING)}) GROUP BY ALL ORDER BY beside, total DESC"""
+    ).to_pylist()
+    told = [f"{printable(row['kind'].lower())} {duration(row['total'])}{' beside the program' if row['beside'] else ''}" for row in rows]
+    return f"of recording: {', '.join(told)}" if told else ""
 
 
 def _copied(row: dict[str, Any]) -> str:

@@ -156,15 +156,17 @@ GIL = Table(
 )
 PYTHON_CALLS = Table(
     "python_calls",
-    "Calls of Python functions that were traced; exceptions, warnings and tasks of executors.",
+    "Calls of Python functions that were traced; exceptions, warnings, tasks of executors; without a GIL, what threads waited for.",
     (
         _ID,
         PROCESS,
         THREAD,
         _START,
         _END,
-        Column("kind", "dict", "`function`, `exception`, `warning` or `task`."),
-        Column("name", "dict", "Qualified name of the function, or the type of the exception or warning."),
+        Column("kind", "dict", "`function`, `exception`, `warning`, `task`, `lock` or `pause`."),
+        Column(
+            "name", "dict", "Qualified name of the function, or the type of the exception, warning or object whose lock was waited for."
+        ),
         Column("file", "dict", "Source file.", nullable=True),
         Column("line", "int32", "Line in it.", nullable=True),
         Column("color", "uint32", "ARGB, where one was asked for.", nullable=True),

@@ -218,7 +218,7 @@ OVERHEAD = Table(
     (
         _ID,
         PROCESS,
-        Column("thread", "int64", "Key of `threads`, where it is one thread's.", nullable=True),
+        Column("thread", "int64", "Key of `threads`, where it is a thread of the program.", nullable=True),
         time("start", "Begin."),
         time("end", "End."),
         Column(

@@ -34,10 +34,11 @@ class Kind:
     outermost: bool = False
 
 
+_PYTHON = "CASE kind WHEN 'lock' THEN 'waits for ' || name WHEN 'pause' THEN 'pause: ' || name ELSE name END"
 BARS = {
     "osrt": Kind("osrt", "name", outermost=True),
     "gc": Kind("gc", "'gen ' || generation", color=str(0xE38686)),
-    "python": Kind("python_calls", "name", "kind IN ('function', 'task')", "depth", "color::BIGINT"),
+    "python": Kind("python_calls", _PYTHON, "kind IN ('function', 'task', 'lock', 'pause')", "depth", "color::BIGINT"),
     "imports": Kind("imports", "name", depth="depth"),
 }
 # Name, table, what counts for how busy a thread is, and the columns that say which share of its time a row of a band stands for.

@@ -75,6 +75,36 @@ def test_levels_and_shares_that_are_left_out_are_told(story: Path) -> None:
     assert "Self" not in draw(story, "--top", "0")
 
 
+def test_shares_are_compared_with_a_baseline(story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    same = draw(story, "--baseline", str(story))
+    assert same.count("84 Python samples") == 2
+    assert "(+" not in same
+    assert "(-" not in same
+    # `forward` took 400 us of 840 in which threads ran; before, it took 100, and `load` 200 more.
+    before = [(0, 500, 3, True, 0), (500, 600, 6, True, 0), *cpu_story.SAMPLES[5:]]
+    monkeypatch.setattr(cpu_story, "SAMPLES", before)
+    cpu_story.write(tmp_path / "before.warplens")
+    shown = draw(story, "--baseline", str(tmp_path / "before.warplens"), "--width", "120")
+    now, then = 400 / 840, 100 / 740
+    assert f"Model.forward {now:.0%} ({(now - then) * 100:+.1f})" in shown
+    assert f"{(now - then) * 100:+5.1f} %  {now * 100:4.1f} %  {then * 100:4.1f} %  Model.forward  model.py:5" in shown
+    assert f"{(200 + 50) / 840 * 100 - 500 / 740 * 100:+5.1f} %" in shown, "load has less of its own"
+    tree = draw(story, "--tree", "--baseline", str(tmp_path / "before.warplens"))
+    assert "  Total    Self  Change" in tree
+    assert f"{now * 100:5.1f} %  {now * 100:4.1f} % {(now - then) * 100:+5.1f} %" in tree
+
+
+def test_a_share_that_grew_is_red_and_one_that_shrank_is_blue(story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setattr(cpu_story, "SAMPLES", [(0, 500, 3, True, 0), (500, 600, 6, True, 0), *cpu_story.SAMPLES[5:]])
+    cpu_story.write(tmp_path / "before.warplens")
+    shown = draw(story, "--baseline", str(tmp_path / "before.warplens"), "--color", "always", "--width", "120")
+    colors = {name: re.search(rf"48;2;(\d+);(\d+);(\d+);[^m]*m.{name}", shown) for name in ("Model.forward", "load")}
+    grew, shrank = (tuple(map(int, found.groups())) for found in colors.values() if found)
+    assert grew == (0xDC, 0x50, 0x50)
+    assert shrank == (0x50, 0x78, 0xDC)
+
+
 def test_waiting_is_seen_by_os_calls(story: Path) -> None:
     shown = draw(story, "--kind", "osrt")
     assert "3 calls of the C library that were long enough for a stack, 2 threads" in shown

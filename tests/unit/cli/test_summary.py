@@ -145,6 +145,7 @@ def test_gpus_are_summed_up(tmp_path: Path) -> None:
         p1/gpu0.7     |                     (gemm           )
         p1/gpu1.7     |  (fill  )
         main:overhead |(Buffer_flush )(Command_buffer_full )
+        :overhead     |     (Buffer_flush    )
     """
     cuda: dict[str, dict[str, Any]] = {"gpu0": {"name": "H100"}, "HtoD": {"bytes": 38_000_000}}
     manifest = timeline(path, picture, cuda=cuda)
@@ -156,7 +157,7 @@ def test_gpus_are_summed_up(tmp_path: Path) -> None:
     assert "GPU 1 busy 8.00 us, 17.8 % of the run" in words
     assert "Kernels 27.0 us 2 x gemm 10.0 us 1 x add 8.00 us 1 x fill" in words
     assert "Copies Host-to-Device 36.2 MiB at 2 TB/s" in words
-    assert "Overhead of recording: buffer flush 15.0 us" in words
+    assert "Overhead of recording: buffer flush 15.0 us, buffer flush 18.0 us beside the program" in words
     assert "full" not in words
     assert "warplens timeline" in text
     assert all(len(line) < 80 for line in text.splitlines() if "warplens" not in line)

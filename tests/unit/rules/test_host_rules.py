@@ -394,6 +394,14 @@ def test_profiler_overhead_of_the_driver(tmp_path: Path) -> None:
     assert (finding.subject, costs(finding)) == ("tracing of CUDA", (20, 20))
 
 
+def test_profiler_overhead_leaves_out_what_the_program_does_not_wait_for(tmp_path: Path) -> None:
+    picture = """
+    main          |[step                                  ]
+    :overhead     |     (Buffer_flush      )
+    """
+    assert ask(drawn(tmp_path, picture), "profiler_overhead") == []
+
+
 # --- gpu_waits_for_cpu ------------------------------------------------------------------------------------------------------------------
 
 LATE = """

@@ -77,6 +77,9 @@ def _checks() -> Iterator[Check]:
         if not agent.knows_python():
             text = f"the layout of {_python()} is not known: its programs are recorded without Python stacks and the GIL"
             yield Check("python", "note", text)
+        elif sysconfig.get_config_var("Py_GIL_DISABLED"):
+            text = f"{_python()}: `-t gil` records waits for locks of objects and pauses of all threads, above --gil-threshold alone"
+            yield Check("python", "ok", text)
     yield _spool()
     if missing := packages.missing():
         text = f"{', '.join(missing)} missing: recordings must be finished on another machine"

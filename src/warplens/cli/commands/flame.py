@@ -8,8 +8,8 @@ import click
 
 from warplens.cli import tables
 from warplens.cli.colors import colored, has_unicode, palette
+from warplens.cli.flame.options import selection_options
 from warplens.cli.opening import opened as open_report
-from warplens.cli.opening import window_option
 from warplens.cli.report_path import ReportPath
 
 
@@ -21,6 +21,7 @@ Examples:
   warplens flame --reverse --thread main run from what ran to who called it
   warplens flame --tree --by line --min 5 run
   warplens flame --wall --per-thread run     with what threads waited for
+  warplens flame --baseline before.warplens after.warplens
 """
 )
 @click.argument("report", type=ReportPath())
@@ -35,12 +36,9 @@ Examples:
 @click.option("--tree", "as_tree", is_flag=True, help="As an indented tree, with the shares as numbers.")
 @click.option("--kind", type=click.Choice(["python", "native", "osrt"]), help="Which samples (default: native, if any), or OS calls.")
 @click.option("--wall", is_flag=True, help="Python samples of threads that waited, too.")
+@click.option("--baseline", type=ReportPath(), metavar="REPORT", help="Colour by the change against this report: red grew, blue shrank.")
 @click.option("--per-thread", is_flag=True, help="Each thread by itself.")
-@click.option("--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated.")
-@click.option("--thread", "threads", multiple=True, metavar="TID|NAME", help="Only threads with this id, or this in their name.")
-@click.option("--filter-time", metavar="A/B", help="Only this time of the report, e.g. 1s/1s500ms.")
-@click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Only what threads did in their ranges of this name.")
-@window_option
+@selection_options
 @click.option("--depth", type=click.IntRange(1, 1000), default=40, show_default=True, metavar="N", help="Levels.")
 @click.option(
     "--min", "least", type=click.FloatRange(0, 100), default=1.0, show_default=True, metavar="PERCENT", help="Of --tree: at least so much."
@@ -56,6 +54,7 @@ def command(
     as_tree: bool,
     kind: str | None,
     wall: bool,
+    baseline: Path | None,
     per_thread: bool,
     processes: tuple[str, ...],
     threads: tuple[str, ...],
@@ -71,10 +70,13 @@ def command(
 ) -> None:
     """Draw what samples saw as a flame graph in the terminal: each bar as wide as its share of the time, callees below their callers.
 
+    With --baseline shares of the samples are compared, function by function: a differential flame graph. A bar is as wide as its
+    share in REPORT, and says by how many percent of all samples that share changed.
+
     The colour of a bar is that of its file or library. Without --wall only threads that ran count. With --kind osrt each call of the
     C library that has a stack counts with its length: that is where threads waited.
     """
-    from warplens.cli.flame import picture
+    from warplens.cli.flame import difference, picture
     from warplens.cli.flame.load import Wish, load
     from warplens.cli.timeline.render import Style
     from warplens.query import Selection
@@ -82,11 +84,20 @@ def command(
     style = Style(width or (tables.terminal_width() or 80), ascii=plain or not has_unicode(), colors=palette() if colored(color) else 0)
     selection = Selection.parse(filter_time, filter_nvtx)
     with open_report(report, window=window) as opened:
-        flame = load(opened, selection, Wish(by, reverse, wall, kind, processes, threads, per_thread))
-        lines = [flame.title]
+        wish = Wish(by, reverse, wall, kind, processes, threads, per_thread)
+        flame = load(opened, selection, wish)
+        before = None
+        if baseline is not None:
+            with open_report(baseline) as other:
+                before = load(other, selection, wish)
+            flame = difference.against(flame, before, by)
+        lines = flame.title.splitlines()
         if as_tree:
             lines += picture.indented(flame, by, style, depth, least / 100)
         else:
             lines += picture.graph(flame, by, style, depth)
-            lines += picture.hottest(flame, by, style, top) if top else ()
+            if top and before is not None:
+                lines += picture.changed(difference.most_changed(flame, before, by), style, top)
+            elif top:
+                lines += picture.hottest(flame, by, style, top)
     tables.show(iter(lines))

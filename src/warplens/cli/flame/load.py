@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -42,13 +43,17 @@ class Wish:
 
 @dataclass(frozen=True)
 class Flame:
-    """A tree and what is said of it. `groups`: names of the tree's groups, empty where there is one; `weight`: ns in all."""
+    """A tree and what is said of it. `groups`: names of the tree's groups, empty where there is one; `weight`: ns in all.
+
+    `change`: by how much the share of each node grew against a baseline, -1 to 1; None where nothing is compared.
+    """
 
     title: str
     frames: Frames
     tree: Tree
     groups: list[str]
     weight: int
+    change: npt.NDArray[np.float64] | None = None
 
 
 def load(report: Report, selection: Selection, wish: Wish) -> Flame:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from rich.cells import cell_len
 
+from warplens.cli.flame.difference import Changed
 from warplens.cli.flame.load import Flame
 from warplens.cli.flame.words import called, where
 from warplens.cli.tables import printable
@@ -18,6 +19,9 @@ from warplens.cli.timeline.render import Style, cut, lane, paint
 from warplens.query.stacks import flat
 
 _NARROW = 3  # columns: deeper levels without a wider bar say nothing
+_SAME = 0.005  # of all samples: a smaller change is no change
+_LARGE = 0.1  # has the strongest colour
+_UNCHANGED, _GREW, _SHRANK = 0xC8C8C8, (0xF2C4C4, 0xDC5050), (0xC4D2F2, 0x5078DC)
 _BOLD, _DIM = "\x1b[1m", "\x1b[2m"
 
 
@@ -53,14 +57,16 @@ def graph(flame: Flame, by: str, style: Style, depth: int) -> Iterator[str]:
 def indented(flame: Flame, by: str, style: Style, depth: int, least: float) -> Iterator[str]:
     """Yield the lines of the tree: of each node with at least a share `least` of everything its total and own share, name and place."""
     tree = flame.tree
-    yield paint("  Total    Self", _DIM, style)
+    yield paint("  Total    Self" + ("  Change" if flame.change is not None else ""), _DIM, style)
     group = -1
     for node in tree.order(depth=depth, least=max(least * flame.weight, 1)).tolist():
         if flame.groups and tree.group[node] != group:
             group = int(tree.group[node])
             yield paint(cut(printable(flame.groups[group]), style.width, style.glyphs), _BOLD, style)
         frame = flame.frames.frame(int(tree.example[node]))
-        head = f"{_percent(tree.total[node] / flame.weight)} {_percent(tree.own[node] / flame.weight)}  {'  ' * int(tree.level[node])}"
+        change = "" if flame.change is None else f" {_signed(flame.change[node])}"
+        shares = f"{_percent(tree.total[node] / flame.weight)} {_percent(tree.own[node] / flame.weight)}"
+        head = f"{shares}{change}  {'  ' * int(tree.level[node])}"
         yield _placed(head, printable(called(frame, by)), printable(where(frame, by)) if by != "line" else "", style)
     hidden = len(tree) - len(tree.order(depth=depth, least=max(least * flame.weight, 1)))
     if hidden:
@@ -76,6 +82,14 @@ def hottest(flame: Flame, by: str, style: Style, number: int) -> Iterator[str]:
         frame = flame.frames.frame(int(found.example[node]))
         head = f"{_percent(found.own[node] / flame.weight)} {_percent(found.total[node] / flame.weight)}  "
         yield _placed(head, printable(called(frame, by)), printable(where(frame, by)) if by != "line" else "", style)
+
+
+def changed(rows: Sequence[Changed], style: Style, number: int) -> Iterator[str]:
+    """Yield the `number` functions whose own share changed most."""
+    yield paint(" Change    Self  Before", _DIM, style)
+    for row in [row for row in rows[:number] if abs(row.change) >= _SAME]:
+        head = f"{_signed(row.change)} {_percent(row.own)} {_percent(row.before)}  "
+        yield _placed(head, printable(row.name), printable(row.place), style)
 
 
 def _placed(head: str, name: str, place: str, style: Style) -> str:
@@ -122,15 +136,36 @@ def _group(flame: Flame, number: int, ends: npt.NDArray[np.int64], width: int) -
 def _bar(flame: Flame, by: str, node: int, first: int, behind: int) -> Bar:
     frame = flame.frames.frame(int(flame.tree.example[node]))
     name, share = called(frame, by), f" {flame.tree.total[node] / flame.weight:.0%}"
+    change = None if flame.change is None else float(flame.change[node])
+    if change is not None and abs(change) >= _SAME:
+        share += f" ({change * 100:+.1f})"
     if cell_len(printable(name)) + len(share) <= behind - first - 2:
         name += share
     module = frame.module or frame.file or frame.kind
-    return Bar(first, behind - 1, name, module, _color(frame.kind, module), False, 1, (1.0,) * (behind - first))
+    color = _color(frame.kind, module) if change is None else _color_of_change(change)
+    return Bar(first, behind - 1, name, module, color, False, 1, (1.0,) * (behind - first))
 
 
 def _color(kind: str, module: str) -> int:
     """One colour per file or library; the kernel is red."""
     return 0xE38686 if kind == "kernel" else color_of("", module, None)
+
+
+def _color_of_change(change: float) -> int:
+    """Red where the share grew, blue where it shrank, the stronger the more."""
+    if abs(change) < _SAME:
+        return _UNCHANGED
+    weak, strong = _GREW if change > 0 else _SHRANK
+    part = min(abs(change) / _LARGE, 1.0)
+    mixed = 0
+    for shift in (16, 8, 0):
+        begin, end = weak >> shift & 0xFF, strong >> shift & 0xFF
+        mixed |= round(begin + (end - begin) * part) << shift
+    return mixed
+
+
+def _signed(share: float) -> str:
+    return f"{share * 100:+5.1f} %"
 
 
 def _percent(share: float) -> str:

@@ -114,6 +114,12 @@ _NOTICES = {
     17: _Notice("warning", "os-calls-missing", "calls of the C library are missing in {where}: {name}", nameless="they cannot be seen"),
     18: _Notice("info", "stacks-read-again", "{value} Python stacks of {where} were impossible at first sight and read again", sums=True),
     19: _Notice("info", "python-version", "{name}; {where} runs an older Python", nameless="not all that was asked for can be recorded"),
+    21: _Notice(
+        "info",
+        "locks-unknown",
+        "what threads of {where} waited for is missing: how Python {name} waits without a GIL is not known to this version of warplens",
+        nameless="of its version",
+    ),
     20: _Notice(
         "info",
         "kernel-frames-hidden",

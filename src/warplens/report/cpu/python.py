@@ -16,9 +16,9 @@ from warplens.report.place import Place
 from warplens.report.words import labelled
 from warplens.spool import desk
 
-FUNCTION, GC, IMPORT, EXCEPTION, WARNING, TASK = range(1, 7)
-CALLS = (FUNCTION, EXCEPTION, WARNING, TASK)
-_KINDS = {FUNCTION: "function", EXCEPTION: "exception", WARNING: "warning", TASK: "task"}
+FUNCTION, GC, IMPORT, EXCEPTION, WARNING, TASK, LOCK, PAUSE = range(1, 9)
+CALLS = (FUNCTION, EXCEPTION, WARNING, TASK, LOCK, PAUSE)
+_KINDS = {FUNCTION: "function", EXCEPTION: "exception", WARNING: "warning", TASK: "task", LOCK: "lock", PAUSE: "pause"}
 _COLOR, _CUT = 0x01, 0x02
 HOLD, WAIT, BRIEF = 1, 2, 3
 GIL = (HOLD, WAIT, BRIEF)

@@ -61,8 +61,9 @@ _NOTICES = {
     6: _Notice(
         "warning",
         "cupti-stolen",
-        "another tool in {where} (torch.profiler, Proton, …) took CUPTI's records away: {value} launches were seen for which nothing came. "
-        "What the GPU did since then is missing; run without that tool",
+        "another tool in {where} (torch.profiler, Proton, …) took CUPTI's records away: none came for {value}, not even that of a call "
+        "which the recording makes to see whether they come. What the GPU did since then is missing; run without that tool",
+        _ms,
     ),
     7: _Notice(
         "warning",

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from warplens.query import Report, Selection
 
 _PER = {"function": (), "process": ("process",), "thread": ("process", "thread")}
-_KINDS = ("all", "function", "task", "exception", "warning")
+_KINDS = ("all", "function", "task", "exception", "warning", "lock", "pause")
 _KEYS = ("kind", "name", "file", "line")
 
 
@@ -54,7 +54,7 @@ def table(report: Report, selection: Selection, *, by: str = "function", kind: s
         report: the report.
         selection: which part of it.
         by: what calls are kept apart by, beside their function: `function` (nothing), `process` or `thread`.
-        kind: `function`, `task`, `exception`, `warning` or `all`.
+        kind: `function`, `task`, `exception`, `warning`, `lock`, `pause` or `all`.
     """
     one_of("kind", kind, _KINDS)
     rows = nested(report, selection, "python_calls", _KEYS, _PER[one_of("by", by, tuple(_PER))])

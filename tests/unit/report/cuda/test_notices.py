@@ -13,7 +13,7 @@ NOTICES = [
     (3, 13000, "warning", "no-cupti", "(CUDA 13.0; looked for in libx.so)"),
     (4, 39, "warning", "cupti-busy", "another tool has CUPTI (libx.so; error 39)"),
     (5, 15, "warning", "cupti-failed", "error 15 of libx.so"),
-    (6, 1000, "warning", "cupti-stolen", "1000 launches"),
+    (6, 2_500_000_000, "warning", "cupti-stolen", "none came for 2,500.000 ms"),
     (7, 3_500_000, "warning", "cupti-clock", "off by 3.500 ms: libx.so"),
     (8, 250, "info", "cupti-converted", "known to 250 ns"),
     (9, 2_000, "warning", "cupti-flush", "within 2,000 ms"),
@@ -38,7 +38,7 @@ def test_the_same_notice_is_told_once(tmp_path: Path) -> None:
     rows = [{"notice": 6, "value": value, "start": 500 + value} for value in (1, 2, 3)]
     (row,) = report(tmp_path, {"cuda_notice": rows}).notes("cupti-stolen")
     assert (row["count"], row["time"]) == (3, 501)
-    assert "3 launches" in row["message"]
+    assert "for 3 ns" in row["message"]
 
 
 def test_nameless_notices_make_sense(tmp_path: Path) -> None:

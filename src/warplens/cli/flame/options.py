@@ -1,0 +1,25 @@
+"""Options that say which samples are looked at; the same for every command that shows samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from warplens.cli.opening import window_option
+
+_OPTIONS = (
+    click.option("--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated."),
+    click.option("--thread", "threads", multiple=True, metavar="TID|NAME", help="Only threads with this id, or this in their name."),
+    click.option("--filter-time", metavar="A/B", help="Only this time of the report, e.g. 1s/1s500ms."),
+    click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Only what threads did in their ranges of this name."),
+    window_option,
+)
+
+
+def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options `--process`, `--thread`, `--filter-time`, `--filter-nvtx` and `--window`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command

@@ -1,0 +1,83 @@
+"""`warplens source`: shares beside the lines of files, which files are shown, and what a report cannot make us read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests import cpu_story
+from warplens.cli.flame.source import read_source
+from warplens.cli.group import commands
+
+
+def ask(path: Path, *options: str) -> Result:
+    return CliRunner().invoke(commands, ["source", str(path), *options])
+
+
+def draw(path: Path, *options: str) -> list[str]:
+    result = ask(path, *options)
+    assert result.exit_code == 0, result.output or result.exception
+    return result.stdout.splitlines()
+
+
+@pytest.fixture
+def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A report whose files lie in `tmp_path`: 84 samples, of which 25 passed `load` in train.py and 40 ended in model.py:9."""
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("COLORTERM", raising=False)
+    frames = {
+        number: (*frame[:4], frame[4].replace("/app", str(tmp_path)) if frame[4] else None, *frame[5:])
+        for number, frame in cpu_story.FRAMES.items()
+    }
+    monkeypatch.setattr(cpu_story, "FRAMES", frames)
+    (tmp_path / "train.py").write_text("\n".join(f"line {number}" for number in range(1, 101)))
+    (tmp_path / "model.py").write_text("\n".join(f"model {number}" for number in range(1, 13)))
+    cpu_story.write(tmp_path / "run.warplens")
+    return tmp_path / "run.warplens"
+
+
+@pytest.mark.slow
+def test_each_line_has_its_shares(story: Path, tmp_path: Path) -> None:
+    lines = draw(story, "train.py", "--context", "1")
+    assert lines[2:4] == [f"{tmp_path}/train.py", "95.2% of the samples came by, 41.7% ended here"]
+    assert " 95.2 %  11.9 %   80  line 80" in lines  # main: 10 of 84 samples end there
+    assert " 23.8 %  23.8 %   20  line 20" in lines or " 29.8 %  23.8 %   20  line 20" in lines
+    assert " " * 15 + "   79  line 79" in lines
+    assert not any(line.endswith("line 60") for line in lines), "lines that are not near a hot one are left out"
+    assert any(line.endswith("line 60") for line in draw(story, "train.py", "--all"))
+
+
+@pytest.mark.slow
+def test_the_program_comes_before_its_libraries(story: Path) -> None:
+    shown = draw(story)
+    assert [Path(shown[at - 1]).name for at, line in enumerate(shown) if "ended here" in line] == ["train.py", "model.py", "loader.py"]
+    assert len([line for line in draw(story, "--files", "1") if "ended here" in line]) == 1
+
+
+@pytest.mark.slow
+def test_a_file_that_is_not_here_or_changed_is_told(story: Path, tmp_path: Path) -> None:
+    assert "the file changed after the recording: lines may have moved" not in draw(story, "model.py")
+    later = story.stat().st_mtime + 60
+    os.utime(tmp_path / "model.py", (later, later))
+    assert "the file changed after the recording: lines may have moved" in draw(story, "model.py")
+    (tmp_path / "model.py").unlink()
+    lines = draw(story, "model.py")
+    assert "the file is not on this machine: lines are shown by their functions" in lines
+    assert " 47.6 %  47.6 %  9  in Model.forward" in lines
+    assert "no sample was in a file none.py; the hottest files are train.py" in str(ask(story, "none.py").exception)
+
+
+def test_a_report_cannot_make_us_read_what_is_no_source(tmp_path: Path) -> None:
+    secret = tmp_path / "id_rsa"
+    secret.write_text("secret")
+    assert read_source(str(secret)) is None
+    os.mkfifo(tmp_path / "pipe.py")
+    assert read_source(str(tmp_path / "pipe.py")) is None  # and does not wait for a writer
+    assert read_source("/dev/zero") is None
+    (tmp_path / "large.py").write_bytes(b"#" * (5 << 20))
+    assert read_source(str(tmp_path / "large.py")) is None
+    (tmp_path / "fine.py").write_text("a = 1\nb = 2\n")
+    assert read_source(str(tmp_path / "fine.py")) == ["a = 1", "b = 2"]
