@@ -40,6 +40,7 @@ _RECORDING = [
             "python_sampling",
             "python_traces",
             "python_hooks",
+            "python_free_threaded",
             "record",
             "cpu_odd_programs",
             "cpu_real_programs",
