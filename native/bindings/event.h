@@ -1,6 +1,8 @@
 // What one event says: the arguments as Python gave them, and the NVTX structure made from them for the listener.
 #pragma once
 
+#include <new>
+
 #include "compat.h"
 #include "domain.h"
 #include "listener.h"

@@ -1,5 +1,7 @@
 #include "functions.h"
 
+#include <new>
+
 #include "arguments.h"
 #include "domain.h"
 #include "event.h"

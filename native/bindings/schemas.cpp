@@ -4,6 +4,7 @@
 #include <nvtx3/nvToolsExtPayload.h>
 
 #include <cstring>
+#include <initializer_list>
 #include <new>
 
 #include "semantics.h"
