@@ -16,7 +16,7 @@ from warplens.cli.report_path import ReportPath
 @click.command(
     epilog="""\b
 Examples:
-  warplens source run.warplens                 the hottest files, those of the program first
+  warplens source run.warplens                 the hottest files
   warplens source run.warplens train.py --all  one file, every line of it
   warplens source --filter-nvtx step run       what the ranges `step` ran
 """
