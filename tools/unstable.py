@@ -189,6 +189,8 @@ def make(packages: Sequence[str], *, again: bool = False) -> None:
         _settings()
         return
     if again or not BOOTED.exists():
+        if any(letter.isspace() for letter in str(SYSTEM)):
+            raise Lacking(f"debootstrap cannot work in a folder with a space in its path, and this is {SYSTEM}")
         began = time.monotonic()
         for stamp in (STAMP, BOOTED):
             stamp.unlink(missing_ok=True)
