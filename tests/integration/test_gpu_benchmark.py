@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -15,10 +16,10 @@ from tests.pieces import ROOT
 pytestmark = pytest.mark.require("native")
 _TORCH = "import sys\nfrom unittest.mock import MagicMock\nsys.modules[__name__] = MagicMock()\n"
 # Initialises the look-alike of CUDA, so that what is injected runs.
-_LAUNCHES = """#!{python}
-import ctypes
+_LAUNCHES = """#!/bin/sh
+exec {python} -c 'import ctypes
 ctypes.CDLL("libcuda.so.1").cuInit(0)
-print('{{"launch": 2500.0, "replay": 50000.0}}')
+print("{{\\"launch\\": 2500.0, \\"replay\\": 50000.0}}")'
 """
 
 
@@ -30,7 +31,7 @@ def test_every_program_is_timed_in_every_mode(monkeypatch: pytest.MonkeyPatch, t
     (tmp_path / "torch.py").write_text(_TORCH)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     program = tmp_path / "launches"
-    program.write_text(_LAUNCHES.format(python=sys.executable))
+    program.write_text(_LAUNCHES.format(python=shlex.quote(sys.executable)))
     program.chmod(0o755)
     monkeypatch.setattr(benchmark, "compile_launches", lambda folder: str(program))
     monkeypatch.setattr(benchmark, "TORCH", re.sub(r", (500|25), ", ", 1, ", benchmark.TORCH.replace("warm + 1", "warm")))

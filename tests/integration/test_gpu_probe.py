@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 
@@ -47,7 +48,7 @@ def _said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     program.write_text(_PROGRAM)
     command = [sys.executable, str(ROOT / "tools" / "gpu_probe.py"), "--out", str(folder), "--cupti", str(fake.cupti)]
     done = subprocess.run(
-        [*command, "--program", f"{sys.executable} '{program}'"],
+        [*command, "--program", shlex.join([sys.executable, str(program)])],
         env={**os.environ, **fake.environment()}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return done.stdout.splitlines()

@@ -31,7 +31,7 @@ def _run(*command: object, cwd: Path = ROOT) -> str:
 @pytest.fixture(scope="module")
 def python() -> Path:
     """The interpreter of build/oldest, which is made anew where pyproject.toml has changed."""
-    return Path(_run(sys.executable, ROOT / "tools" / "oldest.py").split()[-1])
+    return Path(_run(sys.executable, ROOT / "tools" / "oldest.py").splitlines()[-1])
 
 
 def test_unit_tests_of_the_desk_pass(python: Path, tmp_path: Path) -> None:
