@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -70,6 +71,11 @@ def launched(recorded: Recorded) -> list[tuple[Row, Row]]:
     """Kernels with the API calls that launched them; a kernel without one fails the test."""
     calls = {row["id"]: row for row in recorded.table("cuda_api")}
     return [(row, calls[row["api"]]) for row in recorded.table("kernels")]
+
+
+def bare(name: str) -> str:
+    """A kernel's name without its type, arguments and templates, which demanglers write differently."""
+    return re.split(r"[<(]", re.sub(r"^void ", "", name).replace("(anonymous namespace)", "anonymous"))[0]
 
 
 def broken_numba() -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.recording import Recorded, Row, launched, record, run
+from tests.gpu.recording import Recorded, Row, bare, launched, record, run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "native", "torch"), pytest.mark.timeout(300)]
 
@@ -71,11 +70,6 @@ for name, section in sections.items():
 print(json.dumps(found))
 """
 SECTIONS = ("eager", "compiled", "streams", "cublas", "cudnn", "copies", "memsets", "graph")
-
-
-def bare(name: str) -> str:
-    """A kernel's name without its type, arguments and templates, which demanglers write differently."""
-    return re.split(r"[<(]", re.sub(r"^void ", "", name).replace("(anonymous namespace)", "anonymous"))[0]
 
 
 @pytest.fixture(scope="module")

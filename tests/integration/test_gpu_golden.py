@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import tarfile
 from collections import Counter
 from typing import Any
 
 import pytest
 
+from tests.gpu.recording import bare
 from tests.pieces import ROOT
 from warplens.report.finish import finish
 
@@ -27,11 +27,6 @@ def _report(tmp_path_factory: pytest.TempPathFactory) -> Any:
     finish(folder / "spool", folder / "training.warplens")
     with open_report(folder / "training.warplens") as report:
         yield report
-
-
-def _bare(name: str) -> str:
-    """A kernel's name without its type, arguments and templates, which demanglers write differently."""
-    return re.split(r"[<(]", re.sub(r"^void ", "", name).replace("(anonymous namespace)", "anonymous"))[0]
 
 
 def _rows(report: Any, sql: str) -> list[dict[str, Any]]:
@@ -52,12 +47,12 @@ def test_the_work_is_what_torch_profiler_counted(report: Any) -> None:
     copies = sets = 0
     for kind, name, count in events:
         if kind == "kernel":
-            kernels[_bare(name)] += count
+            kernels[bare(name)] += count
         elif kind == "gpu_memcpy":
             copies += count
         else:
             sets += count
-    assert Counter(_bare(row["demangled"]) for row in _rows(report, _in_training("kernels", "w.demangled"))) == kernels
+    assert Counter(bare(row["demangled"]) for row in _rows(report, _in_training("kernels", "w.demangled"))) == kernels
     assert len(_rows(report, _in_training("memcpys", "w.id"))) == copies
     assert len(_rows(report, _in_training("memsets", "w.id"))) == sets
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,8 +19,17 @@ if TYPE_CHECKING:
 
 Numbers = npt.NDArray[np.int64]
 NO_STACK = "[no stack]"
+# Code that others wrote.
+_LIBRARY = re.compile(
+    r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|torch|torchvision|transformers|accelerate|lightning|jax|flax|tensorflow|cupy)/|^<"
+)
 _TEXTS = ("kind", "function", "module", "file")
 _LINES = ("line", "first_line")
+
+
+def is_library(file: str) -> bool:
+    """Whether a source file belongs to Python or to an installed package, not to the program itself. Some tools give no folder."""
+    return _LIBRARY.search(file) is not None or ("/" not in file and file.removesuffix(".py") in sys.stdlib_module_names)
 
 
 class Frame(NamedTuple):

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.query.frames import Frames
+from warplens.query.frames import Frames, is_library
 from warplens.rules.base import Evidence
 
 if TYPE_CHECKING:
     from warplens.query import Report
 
-# Code that others wrote: a wait in it was asked for by who called it.
-_LIBRARY = re.compile(
-    r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|torch|torchvision|transformers|accelerate|lightning|jax|flax|tensorflow|cupy)/|^<"
-)
 _LOCATED = 10
 _Line = tuple[str, str | None, int | None]  # function, file, line
 
@@ -63,9 +57,7 @@ def _around(report: Report, thread: int, time: int) -> list[_Line]:
 
 
 def _own(file: str | None) -> bool:
-    if file is None or _LIBRARY.search(file):
-        return False
-    return "/" in file or file.removesuffix(".py") not in sys.stdlib_module_names
+    return file is not None and not is_library(file)
 
 
 def _text(line: _Line) -> str:

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from tests import cpu_story
 from warplens.cli.flame.source import read_source
 from warplens.cli.group import commands
+from warplens.query.frames import is_library
 
 
 def ask(path: Path, *options: str) -> Result:
@@ -68,6 +69,12 @@ def test_a_file_that_is_not_here_or_changed_is_told(story: Path, tmp_path: Path)
     assert "the file is not on this machine: lines are shown by their functions" in lines
     assert " 47.6 %  47.6 %  9  in Model.forward" in lines
     assert "no sample was in a file none.py; the hottest files are train.py" in str(ask(story, "none.py").exception)
+
+
+def test_what_others_wrote_is_told_from_the_program() -> None:
+    libraries = ("<frozen os>", "/usr/lib/python3.11/json/encoder.py", "/usr/lib/python3/dist-packages/yaml/reader.py", "json.py")
+    assert all(is_library(file) for file in (*libraries, "/venv/lib/python3.12/site-packages/torch/nn/modules.py"))
+    assert not any(is_library(file) for file in ("/app/train.py", "train.py", "/home/me/json.py"))
 
 
 def test_a_report_cannot_make_us_read_what_is_no_source(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from warplens.cli.tables import printable
 from warplens.cli.timeline.palette import on
 from warplens.cli.timeline.render import Style, cut, paint
 from warplens.errors import UsageError
+from warplens.query.frames import is_library
 from warplens.query.stacks import flat
 
 _LARGEST = 4 << 20  # bytes: a longer file is not read
@@ -44,11 +45,6 @@ class HotFile:
         """The share of samples in which the file's hottest line was active."""
         return max(line.total for line in self.lines.values())
 
-    @property
-    def is_library(self) -> bool:
-        """Whether it belongs to Python or to an installed package, not to the program itself."""
-        return self.path.startswith("<") or "/site-packages/" in self.path or "/lib/python" in self.path
-
 
 def hot_files(flame: Flame, wanted: str | None, most: int) -> list[HotFile]:
     """Return the hottest `most` files, those of the program itself first, or those whose path is or ends in `wanted`. Raises UsageError."""
@@ -65,7 +61,12 @@ def hot_files(flame: Flame, wanted: str | None, most: int) -> list[HotFile]:
             total, own = min(max(total, before.total + own), 1.0), own + before.own
         hot.lines[frame.line] = Line(frame.function, total, own)
         hot.own += float(tree.own[node] / flame.weight)
-    files = sorted(found.values(), key=lambda hot: (hot.is_library, -(hot.own if hot.is_library else hot.total), hot.path))
+
+    def rank(hot: HotFile) -> tuple[bool, float, str]:
+        library = is_library(hot.path)
+        return library, -(hot.own if library else hot.total), hot.path
+
+    files = sorted(found.values(), key=rank)
     if wanted is None:
         return [hot for hot in files if hot.own >= 0.01][:most] or files[:1]
     parts = PurePath(wanted).parts
