@@ -50,8 +50,9 @@ GROUP_OF = {
     "test_intrakernel_cuda": "inside",
     "test_intrakernel_merged": "inside",
 }
-# Tests that compare times have the machine to themselves; others run side by side, for most of their time PyTorch starts.
-ALONE = ("test_cuda_clock", "test_rules")
+# Tests that compare times have the machine to themselves, and pytest-xdist cannot pass on a warning of Numba's while Numba is imported.
+# Others run side by side: for most of their time PyTorch starts.
+ALONE = ("test_cuda_clock", "test_rules", "test_intrakernel_numba")
 SIDE_BY_SIDE = 8
 MOST_S = 240  # of a step
 RESERVE_S = 30  # what stopping a step, packing the results and saying how it went may take

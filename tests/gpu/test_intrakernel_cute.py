@@ -1,4 +1,4 @@
-"""A kernel of CuTe DSL records on a GPU: compiled where the package is, launched by the driver alone. Not yet run on a GPU.
+"""A kernel of CuTe DSL records on a GPU: compiled where the package is, launched by the driver alone.
 
 Where the machine has a GPU but not the package, tools/cubins.py has made them elsewhere.
 """

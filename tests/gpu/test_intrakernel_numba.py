@@ -1,4 +1,4 @@
-"""Kernels in Numba-CUDA record on a GPU what they record in the simulator, and their own clocks agree. Not yet run on a GPU."""
+"""Kernels in Numba-CUDA record on a GPU what they record in the simulator, and their own clocks agree."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""A recording of a real GPU becomes a report that has what torch.profiler counted there."""
+"""Recordings of a real GPU become reports that have what the programs did and what torch.profiler counted there."""
 
 from __future__ import annotations
 
 import json
 import tarfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,15 +20,21 @@ pytestmark = pytest.mark.require("native", "duckdb")
 GOLDEN = ROOT / "tests" / "golden" / "gpu"
 
 
-@pytest.fixture(scope="module", name="report")
-def _report(tmp_path_factory: pytest.TempPathFactory) -> Any:
+@contextmanager
+def _opened(name: str, folder: Path) -> Iterator[Any]:
+    """The report of a recording in `tests/golden/gpu`."""
     from warplens.query import open as open_report
 
-    folder = tmp_path_factory.mktemp("golden")
-    with tarfile.open(GOLDEN / "training.tar.xz") as packed:
+    with tarfile.open(GOLDEN / f"{name}.tar.xz") as packed:
         packed.extractall(folder, filter="data")
-    finish(folder / "spool", folder / "training.warplens")
-    with open_report(folder / "training.warplens") as report:
+    finish(folder / "spool", folder / f"{name}.warplens")
+    with open_report(folder / f"{name}.warplens") as report:
+        yield report
+
+
+@pytest.fixture(scope="module", name="report")
+def _report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with _opened("training", tmp_path_factory.mktemp("golden")) as report:
         yield report
 
 
@@ -76,3 +85,38 @@ def test_nothing_was_lost_and_the_gpu_is_named(report: Any) -> None:
     assert _rows(report, "SELECT code, message FROM diagnostics WHERE severity <> 'info'") == []
     (device,) = _rows(report, "SELECT name, compute_major, multiprocessors FROM devices")
     assert device == {"name": "NVIDIA H200", "compute_major": 9, "multiprocessors": 132}
+
+
+def test_libraries_describe_their_calls(tmp_path: Path) -> None:
+    from warplens.query import Selection
+    from warplens.stats.tables import nccl_sum
+
+    with _opened("libs", tmp_path) as report:
+        calls = _rows(report, "SELECT message, count(*) AS calls FROM nvtx_ranges WHERE domain = 'NCCL' GROUP BY ALL")
+        collectives = {row["message"]: row["calls"] for row in calls if "Comm" not in row["message"]}
+        assert collectives == {"ncclAllReduce": 5, "ncclBroadcast": 5, "ncclAllGather": 5}
+        sizes = {row["Name"]: row["Total (MB)"] for row in nccl_sum.table(report, Selection()).to_pylist()}
+        assert sizes["ncclAllReduce"] == sizes["ncclAllGather"] == pytest.approx(5 * 4.194304)
+        domains = {row["domain"] for row in _rows(report, "SELECT DISTINCT domain FROM nvtx_ranges")}
+        assert domains == {"NCCL", "CCCL", "cuBLAS", "cuDNN", "cusolverDn"}
+
+
+def test_managed_memory_moves_as_the_program_touched_it(tmp_path: Path) -> None:
+    """16 MiB go to the GPU before its first use; afterwards the pages of each fourth KiB come and go in each of five steps."""
+    with _opened("transfer", tmp_path) as report:
+        kinds = {row["kind"]: row for row in _rows(report, "SELECT kind, count(*) AS n, sum(bytes) AS bytes FROM um_events GROUP BY ALL")}
+        assert kinds["HtoD"]["bytes"] >= 16 << 20
+        assert kinds["GPU page fault"]["n"] > 0
+        assert kinds["CPU page fault"]["n"] > 0
+        (sums,) = _rows(report, "SELECT count(*) AS n, max(grid_x * block_x) AS threads FROM kernels WHERE demangled LIKE 'serial_sum%'")
+        assert sums == {"n": 5, "threads": 1}
+
+
+def test_python_stacks_lie_beside_the_work_of_the_gpu(tmp_path: Path) -> None:
+    with _opened("trainer", tmp_path) as report:
+        (counts,) = _rows(report, "SELECT count(*) AS n, count(k.api) AS launched FROM kernels k")
+        assert counts == {"n": 25_728, "launched": 25_728}
+        (steps,) = _rows(report, "SELECT count(*) AS n FROM nvtx_ranges WHERE message = 'cub::DeviceRadixSort'")
+        assert steps["n"] == 60
+        (inside,) = _rows(report, "SELECT count(*) AS n FROM frames WHERE file LIKE '%transformers/trainer.py'")
+        assert inside["n"] > 0
