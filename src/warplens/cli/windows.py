@@ -37,7 +37,7 @@ def lines(rows: Sequence[Mapping[str, Any]], origin: int, most: int = _MOST) -> 
     """Yield a line for each window, beginning with its number; `origin`: ns, where the report begins."""
     before: Mapping[str, Any] = {}
     for row in rows[: most if len(rows) > most + 1 else None]:
-        yield f"{row['number']}: {duration(row['end'] - row['start'])} at {duration(row['start'] - origin)} ({why(row, before)})"
+        yield f"{row['number']}: {duration(row['end'] - row['start'])} at {duration(max(0, row['start'] - origin))} ({why(row, before)})"
         before = row
     if len(rows) > most + 1:
         yield f"… and {counted(len(rows) - most, 'window')} more, up to {rows[-1]['number']}"

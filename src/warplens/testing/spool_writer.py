@@ -13,6 +13,7 @@ from warplens.testing.wide_records import WIDE, wide_record
 
 PAGE = 4096
 NO_THREAD = 0xFFFFFFFF
+TICKS = 10**15  # when process 10 started: later than any process can, else a real one would count as the writer
 TYPES = {
     "range": 1,
     "start_end": 2,
@@ -190,11 +191,11 @@ def first_chunk(process: Mapping[str, Any] | None = None) -> int:
 
 
 def _facts(process: Mapping[str, Any] | None) -> bytes:
-    facts = {"pid": 10, "ppid": 1, "host": "host", "boot_id": "boot", "start_ticks": 5, "start_ns": 100, "fork_ns": 0}
+    facts = {"pid": 10, "ppid": 1, "host": "host", "boot_id": "boot", "start_ticks": TICKS, "start_ns": 100, "fork_ns": 0}
     return json.dumps(description({**facts, "executable": "/bin/x", "command": ["x", "a b"], **(process or {})})).encode()
 
 
-def write(directory: Path, data: bytes, *, host: str = "host", pid: int = 10, ticks: int = 5) -> Path:
+def write(directory: Path, data: bytes, *, host: str = "host", pid: int = 10, ticks: int = TICKS) -> Path:
     """Put a spool file into a spool directory, under the name its agent would give it."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{host}-{pid}-{ticks}.spool"

@@ -1,3 +1,4 @@
+"""Libraries that have NVTX in them, on one GPU: NCCL with one rank, cuSOLVER, cuSPARSE, cuDNN, cuBLAS."""
 import os, torch, torch.distributed as dist
 os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
 dist.init_process_group("nccl", rank=0, world_size=1)
