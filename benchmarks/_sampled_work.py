@@ -2,7 +2,8 @@
 
 `py` and `np` write what each step took; with `toggle` as COUNT they switch the perf events that their thread began off and on every 200 ms.
 The call graph of `truth` and `timed` is known: below `known` there is nothing but what `CALLS` says. `timed` does it in COUNT threads at
-once, and writes how long each function of `step` took by the clock of its thread, ns.
+once, and writes how long each function of `step` took by the clock of its thread, ns, the number of steps, and
+the seconds that all took.
 """
 
 from __future__ import annotations
@@ -130,20 +131,27 @@ def known(seconds: float) -> None:
 
 
 def timed(seconds: float, out: str, count: int) -> None:
-    """Run the parts of steps in threads, and write what each took of their processors."""
+    """Run the parts of steps in threads; write the CPU time of each part, ns, how many steps were done, and the s that all took."""
     totals = [dict.fromkeys(CALLS["step"], 0) for _ in range(count)]
+    steps: list[int] = []
+    began = time.perf_counter()
 
     def known(spent: dict[str, int]) -> None:
+        done = 0
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             timed_step(spent)
+            done += 1
+        steps.append(done)
 
     threads = [threading.Thread(target=known, args=(spent,)) for spent in totals]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    Path(out).write_text(json.dumps({name: sum(spent[name] for spent in totals) for name in totals[0]}))
+    parts = {name: sum(spent[name] for spent in totals) for name in totals[0]}
+    wall = time.perf_counter() - began
+    Path(out).write_text(json.dumps({"parts": parts, "steps": sum(steps), "wall": wall}))
 
 
 def timed_step(spent: dict[str, int]) -> None:

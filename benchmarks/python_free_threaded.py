@@ -63,7 +63,7 @@ def _rows(folder: Path, label: str, python: str, seconds: float, count: int) -> 
     taken = notices[DUE] - notices[MISSED]
     note = f"of {total} samples; {notices[READ_AGAIN]} read again, {notices[GIVEN_UP]} given up"
     yield Row(f"{label}: impossible stacks", 100 * impossible / max(1, total), "%", budget=1.0, budget_on="value", note=note)
-    truth = json.loads(out.read_text())
+    truth = json.loads(out.read_text())["parts"]
     apart = sum(abs(parts[name] / max(1, parts.total()) - truth[name] / sum(truth.values())) for name in PARTS) / 2
     note = "total variation distance of the shares of five functions"
     yield Row(
