@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.conftest import Target
 from tests.launching import given_time
-from tests.python_running import PythonPrograms, PythonRun, interpreters, representatives, version_of
+from tests.python_running import PythonPrograms, PythonRun, interpreters, is_free_threaded, representatives, version_of
 from tests.python_stacks import CUT, PYTHON_SAMPLES, Sample, sampled, samples
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
@@ -76,10 +76,18 @@ def is_possible(sample: Sample) -> bool:
     return short[0] == "<module>" and all(callee in CALLS.get(caller, ()) for caller, callee in itertools.pairwise(inner))
 
 
+@pytest.mark.parametrize("jit", ["0", "1"])
 @each_python
-def test_stacks_are_those_of_the_call_graph(python: str, programs: PythonPrograms) -> None:
-    program = write(programs, GRAPH)
-    _, seen = sampled(programs, [python, program], lambda seen: sum(sample.has("graph", "step") for sample in seen) >= 50, 1.5)
+def test_stacks_are_those_of_the_call_graph(python: str, programs: PythonPrograms, jit: str) -> None:
+    if jit == "1" and (version_of(python) < (3, 14) or is_free_threaded(python)):
+        pytest.skip("this Python has no JIT")
+    program = write(programs, f"{GRAPH}\nprint(getattr(sys, '_jit', None) and sys._jit.is_available() <= sys._jit.is_enabled())")
+
+    def enough(seen: list[Sample]) -> bool:
+        return sum(sample.has("graph", "step") for sample in seen) >= 50
+
+    run, seen = sampled(programs, [python, program], enough, 1.5, PYTHON_JIT=jit)
+    assert jit == "0" or run.stdout.split()[-1] == "True", "the JIT is there, but not on"
     inside = [sample for sample in seen if sample.has("graph", "step")]
     impossible = [sample for sample in inside if not is_possible(sample)]
     assert len(impossible) <= len(inside) / 20, [sample.names for sample in impossible]
@@ -350,6 +358,30 @@ in_another()
     )
     _, seen = sampled(programs, [python, program], lambda seen: any(sample.has("<module>", "in_another") for sample in seen))
     assert any(sample.has("<module>", "in_another") for sample in seen)
+
+
+@each_python
+def test_interpreters_that_run_at_once(python: str, programs: PythonPrograms) -> None:
+    """Each has a GIL of its own, so that two threads run Python at the same time."""
+    if version_of(python) < (3, 14):
+        pytest.skip("InterpreterPoolExecutor came with 3.14")
+    code = "import time\\ndef {name}():\\n    while time.monotonic() < {end}: pass\\n{name}()"
+    program = write(
+        programs,
+        f"""
+from concurrent.futures import InterpreterPoolExecutor
+if __name__ == "__main__":
+    with InterpreterPoolExecutor(2) as pool:
+        for done in [pool.submit(exec, "{code}".format(name=name, end=END)) for name in ("first", "second")]:
+            done.result()
+""",
+    )
+
+    def both(seen: list[Sample]) -> bool:
+        return all(any(sample.has("<module>", name) for sample in seen) for name in ("first", "second"))
+
+    _, seen = sampled(programs, [python, program], both)
+    assert both(seen)
 
 
 @some_pythons
