@@ -87,7 +87,7 @@ def read(source: Path, part: PartWriter, progress: Progress, *, interval_us: int
         raise ReportError(f"{source} is broken: its samples add up to more than a century.")
     progress("stacks", 0.5)
     threads = _threads(stacks, tree, step)
-    end = max(sum(sample["weight"] for sample in thread.samples) for thread in threads)
+    end = max(sum(thread.samples.columns["weight"]) for thread in threads)
     facts = write(part, source, tree, Profile("collapsed", threads, end, _diagnostics(strange, interval_us)))
     progress("write", 1.0)
     return facts
@@ -97,14 +97,12 @@ def _threads(stacks: dict[int, list[tuple[int, int]]], tree: Tree[str], step: in
     """Lay the samples of each thread one after the other."""
     threads = []
     for tid, found in stacks.items():
-        samples: list[dict[str, Any]] = []
-        at = 0
+        thread, at = Thread(tid), 0
         for frame, count in found:
             if count:
-                times = {"start": at, "end": at + (count - 1) * step, "count": count, "weight": count * step}
-                samples.append({**times, "kind": "python" if tree.is_python(frame) else "native", "on_cpu": True, "stack": frame})
+                thread.samples.add(at, at + (count - 1) * step, count, count * step, frame, native=not tree.is_python(frame))
                 at += count * step
-        threads.append(Thread(tid, samples))
+        threads.append(thread)
     return threads
 
 

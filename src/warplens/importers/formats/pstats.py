@@ -86,7 +86,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     progress("stacks", 0.8)
     tree: Tree[Name] = Tree(part.key(0), lambda name: _frame(name, sampled))
     thread, tick = _thread(found, names, functions, counts if sampled else None, tree)
-    end = sum(sample["weight"] for sample in thread.samples)
+    end = sum(thread.samples.columns["weight"])
     facts = write(part, source, tree, Profile("pstats", [thread], end, [_notice(sampled, tick)]))
     progress("write", 1.0)
     return facts
@@ -144,17 +144,15 @@ def _thread(
     ticks = sum(counts or [])
     if ticks:
         tick = max(round(sum(function.own for function in functions) / ticks), 1)
-    at = 0
-    samples: list[dict[str, Any]] = []
+    thread, at = Thread(0), 0
     frames: list[int] = []
     for place in found:
         frames.append(tree.below(frames[place.parent] if place.parent >= 0 else -1, names[place.function]))
         if place.own:
             count = max(round(place.own / tick), 1)
-            times = {"start": at, "end": at + max(place.own - tick, 0), "count": count, "weight": place.own}
-            samples.append({**times, "kind": "python", "on_cpu": True, "stack": frames[-1]})
+            thread.samples.add(at, at + max(place.own - tick, 0), count, place.own, frames[-1])
             at += place.own
-    return Thread(0, samples), tick
+    return thread, tick
 
 
 def _frame(name: Name, sampled: bool) -> dict[str, Any]:

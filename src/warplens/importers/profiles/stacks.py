@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
+import pyarrow as pa
+
+from warplens.report.schema import schema
 from warplens.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts
 
 if TYPE_CHECKING:
     from warplens.report.writer import PartWriter
 
 Key = TypeVar("Key", bound=Hashable)
+_COLUMNS = ("start", "end", "count", "weight", "stack", "kind", "on_cpu", "gil")
 
 
 class Tree(Generic[Key]):
@@ -50,14 +55,38 @@ class Tree(Generic[Key]):
         return self._python[frame]
 
 
+class Samples:
+    """Samples of a thread in the order of time, as columns: there may be millions."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+
+    def add(
+        self,
+        begin: int,
+        end: int,
+        count: int,
+        weight: int,
+        stack: int,
+        *,
+        native: bool = False,
+        on_cpu: bool = True,
+        gil: bool | None = None,
+    ) -> None:
+        """Take ticks with the same stack: first and last one, how many, ns that they stand for, key of the innermost frame (-1: none)."""
+        row = (begin, end, count, weight, stack if stack >= 0 else None, "native" if native else "python", on_cpu, gil)
+        for column, value in zip(self.columns.values(), row, strict=True):
+            column.append(value)
+
+
 @dataclass
 class Thread:
-    """A thread, and its samples in the order of time: columns of `samples` without those that say whose they are."""
+    """A thread with its samples."""
 
     tid: int
-    samples: list[dict[str, Any]]
+    samples: Samples = field(default_factory=Samples)
     name: str | None = None
-    start: int = field(default=0)
+    start: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,18 +104,29 @@ def write(part: PartWriter, source: Path, tree: Tree[Any], profile: Profile) -> 
     """Write the tables of the part. Its only process has the name of the file, as profiles do not say which program it was."""
     process, host = part.key(0), profile.by
     keys = {id(thread): process * THREADS_PER_PROCESS + number for number, thread in enumerate(profile.threads)}
-    rows = [{"process": process, "thread": keys[id(thread)], **sample} for thread in profile.threads for sample in thread.samples]
-    rows.sort(key=lambda row: int(row["start"]))
-    first = process * RANGES_PER_PROCESS
     span = {"start": profile.origin, "end": profile.end}
     texts = {"host": host, "executable": "", "command": "", "name": source.name}
     part.write("processes", [{"process": process, "pid": 0, "parent_pid": 0, **texts, **span, "primary": True, "exited": True}])
     named = [{"process": process, "tid": thread.tid, "name": thread.name, "start": thread.start} for thread in profile.threads]
     part.write("threads", [{"thread": keys[id(thread)], **row} for thread, row in zip(profile.threads, named, strict=True)])
     part.write("frames", tree.rows)
-    part.write("samples", [{"id": first + number, **row} for number, row in enumerate(rows)])
+    part.write("samples", _samples(process, profile.threads, list(keys.values())))
     part.write("capture_windows", [{"part": part.part, "number": 1, "host": host, **span, "opened_by": "start", "closed_by": "end"}])
     part.write("targets", [{"host": host, "boot_id": part.id, "os": "", "kernel": "", "machine": "", "cpu": "", "cpus": 0, "memory": 0}])
     part.write("diagnostics", [{"source": "import", **row} for row in profile.diagnostics])
     sources = {"samples": {"on": True, "by": profile.by}}
     return Facts(id=part.id, host=host, boot_id=part.id, origin=profile.origin, end=profile.end, sources=sources)
+
+
+def _samples(process: int, threads: Sequence[Thread], keys: Sequence[int]) -> dict[str, Any]:
+    """Put the samples of all threads together, in the order of time."""
+    lengths = [len(thread.samples.columns["start"]) for thread in threads]
+    whole = {name: [value for thread in threads for value in thread.samples.columns[name]] for name in _COLUMNS}
+    order = np.argsort(np.array(whole["start"], np.int64), kind="stable")
+    first = process * RANGES_PER_PROCESS
+    return {
+        "id": np.arange(first, first + len(order)),
+        "process": np.full(len(order), process),
+        "thread": np.repeat(np.array(keys, np.int64), lengths)[order],
+        **{name: pa.array(values, schema("samples").field(name).type).take(pa.array(order)) for name, values in whole.items()},
+    }
