@@ -18,7 +18,7 @@ from warplens.errors import NotAReport, ReportError
 from warplens.importers.formats.tachyon import recognises
 from warplens.importers.importing import format_of, import_file
 
-GIL, CPU, UNKNOWN, MAIN = 1, 2, 4, 32
+GIL, CPU, UNKNOWN, EXCEPTION, MAIN = 1, 2, 4, 16, 32
 RAN = GIL | UNKNOWN
 
 
@@ -112,6 +112,14 @@ def test_threads_that_did_not_run_are_kept_apart(tmp_path: Path) -> None:
     frame = file.frame("/a.py", "f", 1)
     file.sample(FULL, 7, 0, CPU | GIL, 1, frame).repeat(7, (1000, 0), (1000, CPU))
     assert [row["on_cpu"] for row in rows(file.write(tmp_path / "run.bin"), "samples")] == [True, False, True]
+
+
+def test_exceptions_are_known_where_the_profiler_looked_for_them(tmp_path: Path) -> None:
+    file = TachyonFile()
+    frame = file.frame("/a.py", "f", 1)
+    file.sample(FULL, 7, 0, RAN | EXCEPTION, 1, frame).repeat(7, (1000, RAN))
+    assert [row["exception"] for row in rows(file.write(tmp_path / "run.bin"), "samples")] == [True, False]
+    assert {row["exception"] for row in rows(story().write(tmp_path / "story.bin"), "samples")} == {None}
 
 
 def test_a_sample_stands_for_the_usual_time_between_two(tmp_path: Path) -> None:

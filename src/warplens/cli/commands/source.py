@@ -60,6 +60,7 @@ def command(
     filter_time: str | None,
     filter_nvtx: str | None,
     window: int | None,
+    exceptions: bool,
     form: str,
     output: Path | None,
     force_overwrite: bool,
@@ -88,7 +89,7 @@ def command(
         colors=palette() if output is None and colored(color) else 0,
     )
     with open_report(report, window=window) as opened:
-        wish = Wish("line", False, wall, "python", processes, threads)
+        wish = Wish("line", False, wall, "python", processes, threads, exceptions=exceptions)
         flame = load(opened, Selection.parse(filter_time, filter_nvtx), wish)
         recorded = opened.path.stat().st_mtime
         if form == "html":

@@ -9,6 +9,7 @@
 | a sample of a thread | `samples`: those that follow one another with the same stack and state are one row |
 | its frames | `frames`: function, file, line; `<native>` and `<GC>` are native code |
 | the thread's state | `on_cpu` where the file says so (`--mode cpu`), else all count as running; `gil`: it held the GIL |
+| its exception | `exception`, where the profiler looked for one (`--mode exception`) |
 | thread ids, interpreters | `threads`; the main thread has its name |
 | times | of the monotonic clock, as in recordings of warplens |
 
@@ -16,7 +17,7 @@ Where there is no GIL, threads that run Python hold it at once. A sample stands 
 longer than what was asked for where the profiler was late.
 
 ## What is dropped
-Columns and instructions of frames, whether a thread handled an exception or waited for the GIL, statistics of the profiler.
+Columns and instructions of frames, whether a thread waited for the GIL, statistics of the profiler.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplens.errors import ReportError
 from warplens.importers.profiles.stacks import Profile, Thread, Tree, write
-from warplens.importers.profiles.tachyon import HAS_GIL, MAGICS, MAIN, ON_CPU, UNKNOWN, Broken, Recording
+from warplens.importers.profiles.tachyon import EXCEPTION, HAS_GIL, MAGICS, MAIN, ON_CPU, UNKNOWN, Broken, Recording
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".bin",)
 CONTENT = "recording of Python's sampling profiler"
-DROPS: tuple[str, ...] = ("columns and instructions", "handled exceptions", "waits for the GIL", "statistics of the profiler")
+DROPS: tuple[str, ...] = ("columns and instructions", "waits for the GIL", "statistics of the profiler")
 _LONGEST = 100 * 365 * 86400 * 10**6  # us
 _GAP = 10  # intervals: who was not seen for longer did something else
 
@@ -109,7 +110,7 @@ class _Taken:
     def finish(self) -> tuple[int, list[Thread]]:
         """Return how many ns a sample stands for, and the threads."""
         tick = _median(self._steps) * 1000 or self._recording.header.interval * 1000 or 1000
-        return tick, [rows.finish(tick) for rows in self._rows.values()]
+        return tick, [rows.finish(tick, exceptions=bool(self._states & EXCEPTION)) for rows in self._rows.values()]
 
     def notices(self, tick: int) -> list[dict[str, Any]]:
         """Return what is to be known about the samples."""
@@ -145,14 +146,16 @@ class _Rows:
         if self._count:
             self._found.append((self._begin, self.last, self._count, self._stack, self._status))
 
-    def finish(self, tick: int) -> Thread:
-        """Return the thread; a sample stands for `tick` ns."""
+    def finish(self, tick: int, *, exceptions: bool) -> Thread:
+        """Return the thread; a sample stands for `tick` ns. `exceptions`: the profiler looked for them."""
         self._close()
         name = "main" if self._main else f"interpreter {self._thread.interpreter}" if self._thread.interpreter else None
         thread = Thread(self._thread.id & 0x7FFFFFFF, name=name, start=self._found[0][0] * 1000)
         for begin, end, count, stack, status in self._found:
             ran = bool(status & (ON_CPU | UNKNOWN))
-            thread.samples.add(begin * 1000, end * 1000, count, count * tick, stack, on_cpu=ran, gil=bool(status & HAS_GIL))
+            handled = bool(status & EXCEPTION) if exceptions else None
+            times = begin * 1000, end * 1000, count, count * tick
+            thread.samples.add(*times, stack, on_cpu=ran, gil=bool(status & HAS_GIL), exception=handled)
         return thread
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from warplens.report.writer import PartWriter
 
 Key = TypeVar("Key", bound=Hashable)
-_COLUMNS = ("start", "end", "count", "weight", "stack", "kind", "on_cpu", "gil")
+_COLUMNS = ("start", "end", "count", "weight", "stack", "kind", "on_cpu", "gil", "exception")
 
 
 class Tree(Generic[Key]):
@@ -72,9 +72,10 @@ class Samples:
         native: bool = False,
         on_cpu: bool = True,
         gil: bool | None = None,
+        exception: bool | None = None,
     ) -> None:
         """Take ticks with the same stack: first and last one, how many, ns that they stand for, key of the innermost frame (-1: none)."""
-        row = (begin, end, count, weight, stack if stack >= 0 else None, "native" if native else "python", on_cpu, gil)
+        row = (begin, end, count, weight, stack if stack >= 0 else None, "native" if native else "python", on_cpu, gil, exception)
         for column, value in zip(self.columns.values(), row, strict=True):
             column.append(value)
 

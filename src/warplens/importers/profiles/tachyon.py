@@ -24,7 +24,7 @@ _REPEAT, _FULL, _SUFFIX, _POP_PUSH = 0, 1, 2, 3  # how a stack is written
 _DEEPEST = 4096
 _MOST_THREADS = 1 << 16
 _MOST = 1 << 31  # bytes of samples, unpacked
-HAS_GIL, ON_CPU, UNKNOWN, MAIN = 1, 2, 4, 32  # of the status of a thread
+HAS_GIL, ON_CPU, UNKNOWN, EXCEPTION, MAIN = 1, 2, 4, 16, 32  # of the status of a thread
 
 Frame = tuple[str, str, int]  # file, function, line; the line is 0 or less for what is not in a file
 
