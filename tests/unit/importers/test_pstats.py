@@ -121,6 +121,15 @@ def test_the_sampling_profiler_of_python_3_15(tmp_path: Path) -> None:
         assert [(row["line"], row["first_line"]) for row in report.table("frames").to_pylist()] == [(80, None), (20, None)]
 
 
+def test_samples_of_a_function_in_many_stacks_add_up(tmp_path: Path) -> None:
+    callers = [("/a.py", line, f"caller{line}") for line in range(1, 11)]
+    stats: dict[Any, Any] = {caller: (0, 1, 0.0, 0.001, {}) for caller in callers}
+    stats[LOAD] = (7, 10, 0.007, 0.01, dict.fromkeys(callers, 1))
+    with opened(write(tmp_path, {**stats, ("__sampled__",): True})) as report:
+        assert sum(report.table("samples").column("count").to_pylist()) == 7
+        assert report.table("samples").num_rows == 10
+
+
 def test_functions_that_call_themselves_keep_their_time(tmp_path: Path) -> None:
     """Of `even` and `odd`, which call each other, and of `tree`, which calls itself."""
     even, odd, tree = ("/a.py", 1, "even"), ("/a.py", 5, "odd"), ("/a.py", 9, "tree")

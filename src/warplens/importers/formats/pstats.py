@@ -10,7 +10,7 @@
 | a function `(FILE, LINE, NAME)` | `frames`; `~` as file is native code |
 | `tottime` | `weight` of its `samples`, in ns: they add up to it exactly |
 | `cumtime`, callers | the stacks of the samples |
-| samples, of Python 3.15's sampling profiler | `count`; else one for each microsecond, at least one |
+| samples, of Python 3.15's sampling profiler | `count`; else one for each microsecond |
 
 Such a file knows the direct callers of each function, and no stacks. They are estimated: a function is taken to do the same whoever called
 it. Times of functions, by themselves and in total, are those of the file (the total of functions that call themselves may differ); longer
@@ -146,10 +146,13 @@ def _thread(
         tick = max(round(sum(function.own for function in functions) / ticks), 1)
     thread, at = Thread(0), 0
     frames: list[int] = []
+    spent: dict[int, int] = {}  # by function
     for place in found:
         frames.append(tree.below(frames[place.parent] if place.parent >= 0 else -1, names[place.function]))
         if place.own:
-            count = max(round(place.own / tick), 1)
+            had = spent.get(place.function, 0)
+            spent[place.function] = had + place.own
+            count = round((had + place.own) / tick) - round(had / tick)  # so that those of a function add up
             thread.samples.add(at, at + max(place.own - tick, 0), count, place.own, frames[-1])
             at += place.own
     return thread, tick

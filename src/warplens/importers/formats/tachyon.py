@@ -9,7 +9,7 @@
 | a sample of a thread | `samples`: those that follow one another with the same stack and state are one row |
 | its frames | `frames`: function, file, line; `<native>` and `<GC>` are native code |
 | the thread's state | `on_cpu` where the file says so (`--mode cpu`), else all count as running; `gil`: it held the GIL |
-| its exception | `exception`, where the profiler looked for one (`--mode exception`) |
+| its exception | `exception`: one was raised or handled; null where none is in the file, as the profiler may not have looked |
 | thread ids, interpreters | `threads`; the main thread has its name |
 | times | of the monotonic clock, as in recordings of warplens |
 
@@ -147,7 +147,7 @@ class _Rows:
             self._found.append((self._begin, self.last, self._count, self._stack, self._status))
 
     def finish(self, tick: int, *, exceptions: bool) -> Thread:
-        """Return the thread; a sample stands for `tick` ns. `exceptions`: the profiler looked for them."""
+        """Return the thread; a sample stands for `tick` ns. `exceptions`: some were seen."""
         self._close()
         name = "main" if self._main else f"interpreter {self._thread.interpreter}" if self._thread.interpreter else None
         thread = Thread(self._thread.id & 0x7FFFFFFF, name=name, start=self._found[0][0] * 1000)
