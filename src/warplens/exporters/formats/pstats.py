@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SUFFIX = ".pstats"
 LOSES: tuple[str, ...] = (
     "stacks: a profile of cProfile knows the direct callers of each function alone",
-    "when samples were taken, on which thread, and in which line of a function",
+    "when samples were taken, on which thread, in which line of a function, and whether an exception was handled",
     "calls: unless functions were traced, `ncalls` is the number of samples",
     "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
 )
