@@ -11,7 +11,7 @@ from tests.python_running import PythonPrograms, PythonRun
 from tests.spool_records import RawSpool
 
 PYTHON_SAMPLES = 1
-ON_CPU, GIL, CUT = 1, 2, 8
+ON_CPU, GIL, CUT, EXCEPTION = 1, 2, 8, 16
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ FIELDS: list[tuple[str, str, tuple[str, ...] | str]] = [
     ("interpreter_stop", "3.14t-", (INTERPRETER, "stoptheworld")),
     ("thread_next", "3.10-", (THREAD, "next")),
     ("thread_interpreter", "3.10-", (THREAD, "interp")),
+    ("thread_exceptions", "3.10-", (THREAD, "exc_info")),
     ("thread_handle", "3.10-", (THREAD, "thread_id")),
     ("thread_native", "3.11-", (THREAD, "native_thread_id")),
     ("thread_state", "3.14t-", (THREAD, "state")),

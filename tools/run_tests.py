@@ -41,6 +41,7 @@ _RECORDING = [
             "python_traces",
             "python_hooks",
             "python_free_threaded",
+            "sampling_profiler",
             "record",
             "cpu_odd_programs",
             "cpu_real_programs",

@@ -12,7 +12,7 @@ import pytest
 from tests.integration.conftest import Target
 from tests.launching import given_time
 from tests.python_running import PythonPrograms, PythonRun, interpreters, is_free_threaded, representatives, version_of
-from tests.python_stacks import CUT, PYTHON_SAMPLES, Sample, sampled, samples
+from tests.python_stacks import CUT, EXCEPTION, PYTHON_SAMPLES, Sample, sampled, samples
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 each_python = pytest.mark.parametrize("python", interpreters())
@@ -129,6 +129,61 @@ thread.join()
 
     _, seen = sampled(programs, [python, program], both, 1.2)
     assert both(seen)
+
+
+HANDLERS = """
+import asyncio
+def spin():
+    until = time.monotonic() + 0.02
+    while time.monotonic() < until: pass
+def in_handler(): spin()
+def after_handler(): spin()
+def in_generator():
+    spin()
+    yield 1
+def beside(): spin()
+async def in_coroutine(): spin()
+async def awaits():
+    try:
+        raise KeyError
+    except KeyError:
+        await in_coroutine()
+def fails():
+    try:
+        raise ValueError
+    except ValueError:
+        in_handler()
+    after_handler()
+def fails_around():
+    try:
+        raise ValueError
+    except ValueError:
+        list(in_generator())
+while time.monotonic() < END:
+    fails()
+    fails_around()
+    asyncio.run(awaits())
+    beside()
+"""
+
+
+@each_python
+def test_samples_say_whether_an_exception_is_handled(python: str, programs: PythonPrograms) -> None:
+    """In an except block and in what that calls, generators and coroutines among it; not behind it."""
+    handled, others = ("in_handler", "in_generator", "in_coroutine"), ("after_handler", "beside")
+
+    def shares(seen: list[Sample]) -> dict[str, tuple[int, int]]:
+        found = {}
+        for name in (*handled, *others):
+            inside = [sample for sample in seen if sample.has(name, "spin")]
+            found[name] = sum(s.count for s in inside if s.flags & EXCEPTION), sum(s.count for s in inside)
+        return found
+
+    program = write(programs, HANDLERS)
+    _, seen = sampled(programs, [python, program], lambda seen: all(count >= 20 for _, count in shares(seen).values()), 1.0)
+    found = shares(seen)
+    assert all(with_exception >= 0.9 * count for with_exception, count in (found[name] for name in handled)), found
+    assert all(with_exception <= 0.1 * count for with_exception, count in (found[name] for name in others)), found
 
 
 @some_pythons

@@ -90,6 +90,7 @@ bool take_published(PythonRuntime &python, const PythonLayout &published) {
   python.at.runtime_initialized += python.at.runtime_finalizing - before.runtime_finalizing;
   python.at.runtime_main += python.at.runtime_interpreters - before.runtime_interpreters;
   python.at.thread_top += python.at.thread_chunk - before.thread_chunk;
+  python.at.thread_exceptions += python.at.thread_handle - before.thread_handle;
   return true;
 }
 
@@ -141,6 +142,7 @@ bool look(PythonRuntime &python) {
   python.code_type = address("PyCode_Type");
   python.text_type = address("PyUnicode_Type");
   python.bytes_type = address("PyBytes_Type");
+  python.none = address("_Py_NoneStruct");
   unsigned major = 0, minor = 0, micro = 0;
   if (uintptr_t hex = address("Py_Version"); hex != 0) {
     unsigned long version = *reinterpret_cast<const unsigned long *>(hex);

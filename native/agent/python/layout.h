@@ -23,10 +23,11 @@ struct PythonLayout {
   uint32_t interpreter_stop = kNoOffset;     // free-threaded: what is waited for to stop all its threads
   uint32_t thread_next = kNoOffset;
   uint32_t thread_interpreter = kNoOffset;
-  uint32_t thread_handle = kNoOffset;  // pthread_t
-  uint32_t thread_native = kNoOffset;  // its system id; not in 3.10
-  uint32_t thread_state = kNoOffset;   // free-threaded: int, whether it may run
-  uint32_t thread_chunk = kNoOffset;   // 3.11+: where its frames lie
+  uint32_t thread_exceptions = kNoOffset;  // pointer to the exception that is handled innermost
+  uint32_t thread_handle = kNoOffset;      // pthread_t
+  uint32_t thread_native = kNoOffset;      // its system id; not in 3.10
+  uint32_t thread_state = kNoOffset;       // free-threaded: int, whether it may run
+  uint32_t thread_chunk = kNoOffset;       // 3.11+: where its frames lie
   uint32_t thread_top = kNoOffset;
   uint32_t thread_frame = kNoOffset;   // pointer to the innermost frame; 3.11, 3.12: through cframe
   uint32_t thread_cframe = kNoOffset;  // pointer
@@ -69,6 +70,7 @@ struct PythonRuntime {
   uintptr_t code_type;   // of PyCode_Type
   uintptr_t text_type;   // of PyUnicode_Type
   uintptr_t bytes_type;  // of PyBytes_Type
+  uintptr_t none;        // None; 0: not known
   bool free_threaded;
   bool is_known;     // its layout is; false: nothing else may be read
   PythonLayout at;   // offsets

@@ -22,6 +22,9 @@ constexpr size_t kSlack = 2048;       // frames that may have come since the las
 constexpr size_t kMostOutside = 512;  // frames outside of chunks that are looked for in advance
 constexpr size_t kMostFetched = 768;  // that are then read one by one
 constexpr int kAttempts = 4;
+constexpr size_t kMostHandlers =
+    16;  // generators and coroutines around each other, that are asked for exceptions
+constexpr uint32_t kHandlerWords = 4;
 constexpr uint8_t kOwnedByGenerator = 1;
 constexpr uint8_t kOwnedByC = 3;  // and above: no function, but where C entered the evaluation loop
 constexpr uintptr_t kTags = 7;    // 3.14: of a reference in a frame
@@ -111,6 +114,7 @@ PythonReader::Result PythonReader::copy(PythonThread &thread, uintptr_t &frame) 
   hint_ = 0;
   older_chunk_ = 0;
   frame = 0;
+  handles_exception_ = false;
   if (state_size > sizeof(state) || !copy_memory(state, thread.address, state_size) ||
       field<uintptr_t>(state, at.thread_interpreter) != thread.interpreter ||
       field<uintptr_t>(state, at.thread_handle) != thread.handle) {
@@ -156,7 +160,15 @@ PythonReader::Result PythonReader::copy(PythonThread &thread, uintptr_t &frame) 
   for (const Region &region : regions_) {
     pieces_.push_back({bytes_.data() + region.second, region.from, region.size});
   }
-  if (copy_pieces(pieces_.data(), pieces_.size()) != pieces_.size()) {
+  // Last: it may be a generator's that is gone.
+  auto handler = field<uintptr_t>(state, at.thread_exceptions);
+  uintptr_t handler_again = 0, item[kHandlerWords] = {};
+  size_t needed = pieces_.size();
+  pieces_.push_back({item, handler, sizeof(item)});
+  pieces_.push_back({&handler_again, thread.address + at.thread_exceptions, sizeof(handler_again)});
+  size_t copied = copy_pieces(pieces_.data(), pieces_.size());
+  handles_exception_ = copied == pieces_.size() && handler_again == handler && handles(item);
+  if (copied < needed) {
     thread.outside.clear();  // some of it is gone
     thread.chunk = 0;
     return Result::torn;
@@ -169,6 +181,24 @@ PythonReader::Result PythonReader::copy(PythonThread &thread, uintptr_t &frame) 
     older_chunk_ = field<uintptr_t>(bytes_.data() + regions_[0].first, at.chunk_previous);
   }
   return by_root && inner[0] != root ? Result::torn : Result::good;
+}
+
+// Whether an exception is handled: in the innermost generator or coroutine, or in what runs it, up to the thread itself.
+bool PythonReader::handles(const uintptr_t *item) const {
+  uint32_t previous =
+      python_.at.version < 0x030b ? 3 : 1;  // 3.10: type, value, traceback; else the exception alone
+  uintptr_t next[kHandlerWords];
+  std::memcpy(next, item, sizeof(next));
+  for (size_t i = 0; i < kMostHandlers; ++i) {
+    if (next[0] != 0 && next[0] != python_.none) {
+      return true;
+    }
+    uintptr_t address = next[previous];
+    if (address == 0 || !copy_memory(next, address, sizeof(next))) {
+      return false;
+    }
+  }
+  return false;
 }
 
 // Offsets are compared, not addresses: what a torn stack points at may be any number.
@@ -365,12 +395,14 @@ PythonReader::Result PythonReader::attempt(PythonThread &thread, PythonStack &st
   uintptr_t frame = 0;
   stack.frames.clear();
   stack.is_cut = false;
+  stack.handles_exception = false;
   if (Result copied = copy(thread, frame); copied != Result::good) {
     return copied;
   }
   if (!walk(frame, stack.is_cut)) {
     return Result::torn;
   }
+  stack.handles_exception = handles_exception_;
   size_t sure = stable();
   remember(thread);
   if (sure > raw_.size()) {

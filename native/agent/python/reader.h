@@ -22,6 +22,7 @@ struct PythonFrame {
 struct PythonStack {
   std::vector<PythonFrame> frames;  // outermost first; empty: no Python
   bool is_cut = false;              // outer frames are missing
+  bool handles_exception = false;   // it is in an except block, or in what that called
   std::string task;                 // of asyncio, which this is of; empty: none, or not known
 };
 
@@ -82,6 +83,7 @@ class PythonReader {
   Result resolve(size_t innermost, PythonStack &stack);
   void look_at_copies(size_t innermost);
   int64_t offset_of(const Raw &raw) const;
+  bool handles(const uintptr_t *item) const;
   void find_task(size_t at, std::string &name) const;
   const char *find(uintptr_t address, size_t &second) const;
   const char *fetch(uintptr_t address);
@@ -98,6 +100,7 @@ class PythonReader {
   size_t used_ = 0;            // of bytes_
   mutable size_t hint_ = 0;    // the region that the last frame was in
   uintptr_t older_chunk_ = 0;  // that was not copied so far
+  bool handles_exception_ = false;
   std::vector<Piece> pieces_;
   std::vector<Raw> raw_;  // innermost first
   std::vector<uintptr_t> addresses_;

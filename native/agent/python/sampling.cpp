@@ -122,9 +122,10 @@ void PythonSampling::look(ProcessLog &log, size_t i, uint64_t now, uint64_t inte
     track.sample.task = stack_.task.empty() ? 0 : log.intern(stack_.task);
     flags |= is_first ? 0 : kSampleOnCpu;
     flags |= stack_.is_cut ? kSampleCut : 0;
+    flags |= stack_.handles_exception ? kSampleException : 0;
   } else {
     ++track.still;
-    flags |= track.sample.flags & kSampleCut;
+    flags |= track.sample.flags & (kSampleCut | kSampleException);
   }
   track.sample.flags = flags;
   track.run.add(log, thread.tid, track.sample, now, interval);

@@ -49,7 +49,8 @@ inline constexpr uint8_t kSampleOnCpu = 0x01;  // the thread ran since the last 
 inline constexpr uint8_t kSampleGil = 0x02;    // it held the GIL (python)
 inline constexpr uint8_t kSampleLate =
     0x04;  // the Python frames were read too late to be sure of them (native)
-inline constexpr uint8_t kSampleCut = 0x08;  // the stack is deeper than what was read
+inline constexpr uint8_t kSampleCut = 0x08;        // the stack is deeper than what was read
+inline constexpr uint8_t kSampleException = 0x10;  // it handled an exception (python)
 
 // `count` ticks, from `start` to `end`, found the thread with this stack. head.domain is a SampleKind; head.name the asyncio task, 0 = none.
 struct CpuSampleRecord {

@@ -53,6 +53,12 @@ SAMPLES = Table(
         Column("task", "dict", "asyncio task that was running.", nullable=True),
         Column("late", "bool", "Of `native`: the Python frames were read too late to be sure of them.", nullable=True),
         Column("cut", "bool", "The stack is deeper than what was read of it.", nullable=True),
+        Column(
+            "exception",
+            "bool",
+            "Of `python`: the thread handled an exception: it was in an `except` block, or in what that called.",
+            nullable=True,
+        ),
         _RANGE,
     ),
     ("process", "start"),

@@ -50,7 +50,7 @@ def nested(
     if renamed is not None:
         rows = rows.set_column(rows.schema.get_field_index("name"), "name", _renamed(rows.column("name").combine_chunks(), renamed))
     ids, parent, start, end = (_numbers(rows.column(name)) for name in ("id", "parent", "start", "end"))
-    above = _places(ids, parent)
+    above = places(ids, parent)
     length = end - start
     own = length.copy()
     inside = above >= 0
@@ -83,6 +83,15 @@ def outermost(above: Numbers, label: Numbers) -> npt.NDArray[np.bool_]:
     return result
 
 
+def places(ids: Numbers, wanted: Numbers) -> Numbers:
+    """Return the position of each id that is wanted, -1 for what there is not."""
+    if not len(ids):
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(ids, kind="stable")  # sorted within a part already
+    place = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]
+    return np.where(ids[place] == wanted, place, -1)
+
+
 def figures(start: Numbers, end: Numbers, group: Numbers) -> dict[str, pa.Array]:
     """Return the statistics of the lengths of each group, in order of their numbers."""
     if not len(group):
@@ -101,17 +110,8 @@ def _chosen(report: Report, selection: Selection, table: str, ids: Numbers) -> N
     """Return the positions of the rows that count."""
     if selection.time is None and selection.nvtx is None:
         return np.arange(len(ids))
-    found = _places(ids, _numbers(report.sql(f"SELECT id FROM {chosen(report, selection, table)}").column("id")))
+    found = places(ids, _numbers(report.sql(f"SELECT id FROM {chosen(report, selection, table)}").column("id")))
     return np.sort(found[found >= 0])
-
-
-def _places(ids: Numbers, wanted: Numbers) -> Numbers:
-    """Return the position of each id that is wanted, -1 for what there is not."""
-    if not len(ids):
-        return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(ids, kind="stable")  # sorted within a part already
-    place = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]
-    return np.where(ids[place] == wanted, place, -1)
 
 
 def _renamed(names: pa.DictionaryArray, change: Callable[[str], str]) -> pa.DictionaryArray:

@@ -47,7 +47,13 @@ def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
 
 
 def sampled(
-    report: Report, selection: Selection, *, kind: str = "python", wall: bool = False, per: Sequence[str] = ("process", "thread")
+    report: Report,
+    selection: Selection,
+    *,
+    kind: str = "python",
+    wall: bool = False,
+    exceptions: bool = False,
+    per: Sequence[str] = ("process", "thread"),
 ) -> pa.Table:
     """Return the columns of `per` and `stack` with `weight` (ns) and `count` (samples) of each combination; no rows where there is none.
 
@@ -56,11 +62,13 @@ def sampled(
         selection: which part of it; of samples that reach over its edge, their share.
         kind: as `kind_of` returns it. They may have seen the same moment: never add them up.
         wall: also samples of threads that waited (native ones are of running threads only).
+        exceptions: only samples of threads that handled an exception (Python ones).
         per: columns of `samples` to keep apart; `range` becomes the `domain:name` of the innermost push/pop range.
     """
     columns = ", ".join(f'{_NAMED if name == "range" else f"s.{name}"} AS "{name}"' for name in (*per, "stack"))
     ranges = "LEFT JOIN nvtx_ranges r ON s.range = r.id" if "range" in per else ""
     ran = " AND s.on_cpu" if kind == "python" and not wall else ""
+    ran += " AND s.exception" if exceptions else ""
     whole = selection.time is None and selection.nvtx is None
     table = _CALLS if kind == "osrt" else "samples"
     relation = table if whole else pieces(report, selection, table)

@@ -57,6 +57,25 @@ def test_no_line_is_too_long(story: Path) -> None:
             assert max(cell_len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in text.splitlines()) <= width
 
 
+def test_only_samples_of_threads_that_handled_an_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = cpu_story.tables()
+    for row in told["samples"]:
+        row["exception"] = row["stack"] in (3, 6)  # load, Model.forward
+    monkeypatch.setattr(cpu_story, "tables", lambda samples="python": told)
+    cpu_story.write(tmp_path / "run.warplens")
+    text = draw(tmp_path / "run.warplens", "--exceptions", "--tree")
+    assert text.startswith("run: 60 Python samples of threads that ran and handled an exception, 1 thread\n")
+    assert re.search(r"66\.7 % +Model\.forward", text)
+    assert "no thread of run.warplens was seen to handle an exception in the selected part." in str(
+        ask(tmp_path / "run.warplens", "--exceptions", "--filter-time", "900us/1ms").exception
+    )
+    assert "leave out --kind" in str(ask(tmp_path / "run.warplens", "--exceptions", "--kind", "native").exception)
+
+
+def test_reports_that_do_not_know_of_exceptions_say_so(story: Path) -> None:
+    assert "does not say which threads handled an exception" in str(ask(story, "--exceptions").exception)
+
+
 def test_what_is_asked_about_is_what_is_counted(story: Path) -> None:
     assert "84 Python samples of threads that ran, 2 threads" in draw(story)
     assert "\n├Thread.run" in draw(story, "--thread", "loader")

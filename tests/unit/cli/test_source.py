@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import marshal
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from click.testing import CliRunner, Result
 from tests import cpu_story
 from warplens.cli.flame.source import read_source
 from warplens.cli.group import commands
+from warplens.importers.importing import import_file
 from warplens.query.frames import is_library
 
 
@@ -69,6 +72,79 @@ def test_a_file_that_is_not_here_or_changed_is_told(story: Path, tmp_path: Path)
     assert "the file is not on this machine: lines are shown by their functions" in lines
     assert " 47.6 %  47.6 %  9  in Model.forward" in lines
     assert "no sample was in a file none.py; the hottest files are train.py" in str(ask(story, "none.py").exception)
+
+
+def page(path: Path, *options: str) -> str:
+    result = ask(path, "-f", "html", *options)
+    assert result.exit_code == 0, result.output or result.exception
+    return result.stdout
+
+
+def row(text: str, line: str) -> str:
+    """What the page says of a line, without markup."""
+    (found,) = re.findall(rf'<tr id="{line}".*?</tr>', text)
+    return re.sub(r"(<[^>]*>)+", "|", found)
+
+
+@pytest.mark.slow
+def test_the_page_has_every_line_of_the_program(story: Path, tmp_path: Path) -> None:
+    text = page(story)
+    assert row(text, "L80") == "|80|95.2 %|11.9 %|line 80|"
+    assert row(text, "L79") == "|79|line 79|"
+    assert row(text, "f2L9") == "|9|47.6 %|47.6 %|model 9|"
+    assert f'<a href="#f2">{tmp_path}/model.py</a>' in text
+    assert '<a href="#f2L9">model.py:9</a>' in text, "it is the line in which most samples ended"
+    assert [at for at in range(1, 101) if f'id="L{at}"' in text] == list(range(1, 101))
+    assert "the file is not on this machine" in text, "loader.py is not"
+    assert 'id="L60"' not in page(story, "train.py", "--context", "2")
+
+
+@pytest.mark.slow
+def test_the_hotter_a_line_the_greater_its_step(story: Path) -> None:
+    """There are ten steps for each of the two shares, and a style for those that the reader chose."""
+    text = page(story)
+    steps = {line: re.findall(rf'<tr id="{line}" class="(.*?)"', text) for line in ("L80", "L20", "L70")}
+    assert steps == {"L80": ["t10 o5"], "L20": ["t6 o8"], "L70": []}
+    assert "#by-total:checked~.src .t10{" in text
+    assert "#by-own:checked~.src .o5{" in text
+
+
+@pytest.mark.slow
+def test_lines_of_libraries_are_shown_around_the_hot_ones(story: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warplens.cli.flame.source_page.is_library", lambda path: path.endswith("train.py"))
+    near = [at for at in range(1, 101) if f'id="L{at}"' in page(story)]
+    assert near == [*range(15, 28), *range(45, 56), *range(75, 96)]
+    assert 'id="L60"' in page(story, "--all")
+
+
+@pytest.mark.slow
+def test_text_of_files_cannot_become_part_of_the_page(story: Path, tmp_path: Path) -> None:
+    changed = story.stat().st_mtime - 60
+    (tmp_path / "train.py").write_text("\n".join(["</td><script>alert(1)</script>\t\x1b[31m"] * 90))
+    os.utime(tmp_path / "train.py", (changed, changed))
+    text = page(story)
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert "\x1b" not in text
+    assert "default-src 'none'" in text
+
+
+@pytest.mark.slow
+def test_the_page_goes_to_a_file_that_is_not_there_yet(story: Path, tmp_path: Path) -> None:
+    out = tmp_path / "lines.html"
+    assert page(story, "-o", str(out)) == ""
+    assert out.read_text(encoding="utf-8") == page(story)
+    assert "--force-overwrite replaces it" in str(ask(story, "-o", str(out)).exception)
+    assert ask(story, "-o", str(out), "--force-overwrite", "--color", "always").exit_code == 0
+    assert "line 80" in out.read_text(encoding="utf-8")
+    assert "\x1b" not in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_samples_without_lines_are_told(tmp_path: Path) -> None:
+    (tmp_path / "run.prof").write_bytes(marshal.dumps({("/a.py", 3, "f"): (1, 1, 1.0, 1.0, {})}))
+    import_file(tmp_path / "run.prof", tmp_path / "run.warplens")
+    assert "does not say which lines its samples were in" in str(ask(tmp_path / "run.warplens").exception)
 
 
 def test_what_others_wrote_is_told_from_the_program() -> None:

@@ -22,6 +22,7 @@ Examples:
   warplens flame --tree --by line --min 5 run
   warplens flame --wall --per-thread run     with what threads waited for
   warplens flame --baseline before.warplens after.warplens
+  warplens flame --exceptions run            what handling exceptions costs
 """
 )
 @click.argument("report", type=ReportPath())
@@ -61,6 +62,7 @@ def command(
     filter_time: str | None,
     filter_nvtx: str | None,
     window: int | None,
+    exceptions: bool,
     depth: int,
     least: float,
     top: int,
@@ -84,7 +86,7 @@ def command(
     style = Style(width or (tables.terminal_width() or 80), ascii=plain or not has_unicode(), colors=palette() if colored(color) else 0)
     selection = Selection.parse(filter_time, filter_nvtx)
     with open_report(report, window=window) as opened:
-        wish = Wish(by, reverse, wall, kind, processes, threads, per_thread)
+        wish = Wish(by, reverse, wall, kind, processes, threads, per_thread, exceptions)
         flame = load(opened, selection, wish)
         before = None
         if baseline is not None:

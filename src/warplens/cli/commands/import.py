@@ -12,7 +12,7 @@ from warplens.cli.flags import FlagCommand
 from warplens.cli.words import counted, short_path
 from warplens.handover.destination import destination
 
-_TOLD = {"kernels": "kernel", "memcpys": "memcpy", "cuda_api": "API call", "nvtx_ranges": "NVTX range"}
+_TOLD = {"kernels": "kernel", "memcpys": "memcpy", "cuda_api": "API call", "nvtx_ranges": "NVTX range", "samples": "sampled stack"}
 
 
 @click.command(

@@ -1,4 +1,4 @@
-"""Show source lines with the share of the samples in each: a heat map."""
+"""Show source lines with the share of the samples in each: a heat map, as text or as a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from warplens.cli import tables
 from warplens.cli.colors import colored, has_unicode, palette
 from warplens.cli.flame.options import selection_options
 from warplens.cli.opening import opened as open_report
+from warplens.cli.output import write_lines
 from warplens.cli.report_path import ReportPath
+from warplens.cli.words import short_path
+
+_AS_TEXT, _ON_A_PAGE = 3, 30  # files
 
 
 @click.command(
@@ -19,18 +23,27 @@ Examples:
   warplens source run.warplens                 the hottest files
   warplens source run.warplens train.py --all  one file, every line of it
   warplens source --filter-nvtx step run       what the ranges `step` ran
+  warplens source -f html -o lines.html run    a page, to look around in
 """
 )
 @click.argument("report", type=ReportPath())
 @click.argument("file", required=False)
 @click.option("--all", "whole", is_flag=True, help="Every line of the file, not only those around the hot ones.")
-@click.option("--files", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="How many files, without FILE.")
-@click.option("--context", type=click.IntRange(0), default=2, show_default=True, metavar="N", help="Lines around a hot one.")
+@click.option("--files", type=click.IntRange(1), metavar="N", help="How many files, without FILE; default: 3, on a page 30.")
+@click.option(
+    "--context",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Lines around a hot one; default: 2, on a page 5 in libraries and every line of other files.",
+)
 @click.option(
     "--min", "least", type=click.FloatRange(0, 100), default=1.0, show_default=True, metavar="PERCENT", help="A hot line has so much."
 )
 @click.option("--wall", is_flag=True, help="Samples of threads that waited, too.")
 @selection_options
+@click.option("-f", "--format", "form", type=click.Choice(("text", "html")), default="text", show_default=True, help="How.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
+@click.option("--force-overwrite", is_flag=True, help="Replace a file that exists.")
 @click.option("--width", type=click.IntRange(40, 1000), metavar="N", help="Characters per line; default: the terminal's, else 100.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colour the lines.")
 @click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
@@ -38,8 +51,8 @@ def command(
     report: Path,
     file: str | None,
     whole: bool,
-    files: int,
-    context: int,
+    files: int | None,
+    context: int | None,
     least: float,
     wall: bool,
     processes: tuple[str, ...],
@@ -47,6 +60,10 @@ def command(
     filter_time: str | None,
     filter_nvtx: str | None,
     window: int | None,
+    exceptions: bool,
+    form: str,
+    output: Path | None,
+    force_overwrite: bool,
     width: int | None,
     color: str,
     plain: bool,
@@ -56,18 +73,34 @@ def command(
     The hotter a line, the redder it is. Total is the share of samples in which the line was active, itself or in what it called;
     Self that of samples which ended in it. FILE is a path or the end of one; without it, the hottest files are shown, those of the
     program itself first. The text of the lines is read from the file on this machine, where it is there.
+
+    A page (-f html) has every line that a sample was in, lines link to themselves (#L10), and one file is all of it: it loads and runs
+    nothing.
     """
     from warplens.cli.flame.load import Wish, load
     from warplens.cli.flame.source import hot_files, shown
+    from warplens.cli.flame.source_page import source_page
     from warplens.cli.timeline.render import Style
     from warplens.query import Selection
 
-    style = Style(width or (tables.terminal_width() or 100), ascii=plain or not has_unicode(), colors=palette() if colored(color) else 0)
+    style = Style(
+        width or (tables.terminal_width() or 100),
+        ascii=plain or not has_unicode(),
+        colors=palette() if output is None and colored(color) else 0,
+    )
     with open_report(report, window=window) as opened:
-        wish = Wish("line", False, wall, "python", processes, threads)
+        wish = Wish("line", False, wall, "python", processes, threads, exceptions=exceptions)
         flame = load(opened, Selection.parse(filter_time, filter_nvtx), wish)
-        lines = [flame.title]
         recorded = opened.path.stat().st_mtime
-        for hot in hot_files(flame, file, files):
-            lines += ["", *shown(hot, style, whole=whole, context=context, least=least / 100, recorded=recorded)]
-    tables.show(iter(lines))
+        if form == "html":
+            found = hot_files(flame, file, files or _ON_A_PAGE)
+            lines = list(source_page(flame, found, whole=whole, context=context, recorded=recorded))
+        else:
+            lines, around = [flame.title], 2 if context is None else context
+            for hot in hot_files(flame, file, files or _AS_TEXT):
+                lines += ["", *shown(hot, style, whole=whole, context=around, least=least / 100, recorded=recorded)]
+    if output is None:
+        tables.show(iter(lines))
+    else:
+        write_lines(output, lines, overwrite=force_overwrite)
+        click.echo(short_path(output), err=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.errors import MissingData
+from warplens.errors import MissingData, UsageError
 from warplens.query.frames import Frames
 from warplens.query.samples import kind_of, sampled
 from warplens.query.stacks import Tree, Weights, bottom_up, top_down
@@ -39,6 +39,7 @@ class Wish:
     processes: Sequence[str] = ()
     threads: Sequence[str] = ()
     per_thread: bool = False
+    exceptions: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,11 @@ class Flame:
 
 
 def load(report: Report, selection: Selection, wish: Wish) -> Flame:
-    """Sum up the samples that are wanted. Raises MissingData, which says what to record or what there is instead."""
-    kind = wish.kind or ("python" if wish.wall else kind_of(report) if report.tables["samples"] else None)
-    rows = None if kind is None else sampled(report, selection, kind=kind, wall=wish.wall)
+    """Sum up the samples that are wanted. Raises MissingData, which says what to record or what there is instead, and UsageError."""
+    if wish.exceptions and wish.kind not in (None, "python"):
+        raise UsageError("only Python samples say who handled an exception: leave out --kind.")
+    kind = wish.kind or ("python" if wish.wall or wish.exceptions else kind_of(report) if report.tables["samples"] else None)
+    rows = None if kind is None else sampled(report, selection, kind=kind, wall=wish.wall, exceptions=wish.exceptions)
     if rows is None or not rows.num_rows:
         if kind == "osrt":
             raise MissingData(f"{report.path.name} has no OS calls with a stack{selection.place(report)}; record with -t osrt.")
@@ -72,7 +75,7 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     tree = (bottom_up if wish.reverse else top_down)(frames, wish.by, weights)
     total, count = int(weights.weight.sum()), int(weights.count.sum())
     whose = _WHOSE["wall" if wish.wall and kind == "python" else str(kind)]
-    of = f"{count:,} {whose}, {_threads(len(threads))}"
+    of = f"{count:,} {whose}{' and handled an exception' if wish.exceptions else ''}, {_threads(len(threads))}"
     return Flame(f"{report.name}: {of}", frames, tree, list(threads.values()) if names else [], total)
 
 
@@ -113,6 +116,10 @@ def _missing(report: Report, selection: Selection, wish: Wish, kind: str | None)
             f"{report.path.name} has no samples; record with `warplens profile --sample=process-tree --python-sampling=true` "
             "(`warplens doctor` says what is possible here)."
         )
+    if wish.exceptions:
+        if not report.sql("SELECT 1 FROM samples WHERE exception IS NOT NULL LIMIT 1").num_rows:
+            return f"{report.path.name} does not say which threads handled an exception: record it again with --python-sampling=true."
+        return f"no thread of {report.path.name} was seen to handle an exception{selection.place(report)}."
     there = [each for each in ("python", "native") if sampled(report, selection, kind=each, wall=True).num_rows]
     place = selection.place(report)
     if not there:

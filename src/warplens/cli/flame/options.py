@@ -15,11 +15,12 @@ _OPTIONS = (
     click.option("--filter-time", metavar="A/B", help="Only this time of the report, e.g. 1s/1s500ms."),
     click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Only what threads did in their ranges of this name."),
     window_option,
+    click.option("--exceptions", is_flag=True, help="Only while a thread handled an exception (Python samples)."),
 )
 
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options `--process`, `--thread`, `--filter-time`, `--filter-nvtx` and `--window`."""
+    """Give a command the options `--process`, `--thread`, `--filter-time`, `--filter-nvtx`, `--window` and `--exceptions`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -14,7 +14,7 @@ from warplens.cli.flame.load import Flame
 from warplens.cli.tables import printable
 from warplens.cli.timeline.palette import on
 from warplens.cli.timeline.render import Style, cut, paint
-from warplens.errors import UsageError
+from warplens.errors import MissingData, UsageError
 from warplens.query.frames import is_library
 from warplens.query.stacks import flat
 
@@ -47,7 +47,10 @@ class HotFile:
 
 
 def hot_files(flame: Flame, wanted: str | None, most: int) -> list[HotFile]:
-    """Return the hottest `most` files, those of the program itself first, or those whose path is or ends in `wanted`. Raises UsageError."""
+    """Return the hottest `most` files, those of the program itself first, or those whose path is or ends in `wanted`.
+
+    Raises UsageError, and MissingData where no sample has a line.
+    """
     tree = flat(flame.tree)
     found: dict[str, HotFile] = {}
     for node in range(len(tree)):
@@ -66,6 +69,10 @@ def hot_files(flame: Flame, wanted: str | None, most: int) -> list[HotFile]:
         library = is_library(hot.path)
         return library, -(hot.own if library else hot.total), hot.path
 
+    if not found:
+        raise MissingData(
+            f"{flame.title.partition(':')[0]} does not say which lines its samples were in; warplens flame has its functions."
+        )
     files = sorted(found.values(), key=rank)
     if wanted is None:
         return [hot for hot in files if hot.own >= 0.01][:most] or files[:1]
@@ -94,13 +101,11 @@ def shown(hot: HotFile, style: Style, *, whole: bool, context: int, least: float
     source = read_source(hot.path)
     yield paint(printable(hot.path), _BOLD, style)
     yield f"{hot.total:.1%} of the samples came by, {hot.own:.1%} ended here"
-    if source is None:
-        yield paint("the file is not on this machine: lines are shown by their functions", _DIM, style)
-    elif Path(hot.path).stat().st_mtime > recorded:
-        yield paint("the file changed after the recording: lines may have moved", _DIM, style)
+    if told := note(hot, source, recorded):
+        yield paint(told, _DIM, style)
     last = max([len(source or ()), *hot.lines])
     hottest = {number for number, line in hot.lines.items() if line.total >= least}
-    wanted = range(1, last + 1) if whole else sorted({n for hit in hottest for n in _around(hit, context, last, source)})
+    wanted = range(1, last + 1) if whole else sorted({n for hit in hottest for n in around(hit, context, last, source)})
     yield paint("  Total    Self   Line", _DIM, style)
     before = 0
     digits = len(str(last))
@@ -113,7 +118,17 @@ def shown(hot: HotFile, style: Style, *, whole: bool, context: int, least: float
         yield paint(f"no line has {least:.1%} of the samples: --min PERCENT", _DIM, style)
 
 
-def _around(number: int, context: int, last: int, source: list[str] | None) -> range:
+def note(hot: HotFile, source: list[str] | None, recorded: float) -> str:
+    """Return what is to be known about the text of the lines: that it is not there, or newer than the recording; else nothing."""
+    if source is None:
+        return "the file is not on this machine: lines are shown by their functions"
+    if Path(hot.path).stat().st_mtime > recorded:
+        return "the file changed after the recording: lines may have moved"
+    return ""
+
+
+def around(number: int, context: int, last: int, source: list[str] | None) -> range:
+    """Return the lines around one: only itself where there is no text of the others."""
     if source is None:
         return range(number, number + 1)
     return range(max(number - context, 1), min(number + context, last) + 1)

@@ -29,7 +29,7 @@ SUFFIX = ".pb.gz"
 LOSES: tuple[str, ...] = (
     "when each sample was taken",
     "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
-    "which CPU a sample was taken on, who held the GIL, asyncio tasks, NVTX ranges",
+    "which CPU a sample was taken on, who held the GIL or handled an exception, asyncio tasks, NVTX ranges",
 )
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SUFFIX = ".speedscope.json"
 LOSES: tuple[str, ...] = (
     "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
-    "which CPU a sample was taken on, who held the GIL, asyncio tasks, NVTX ranges",
+    "which CPU a sample was taken on, who held the GIL or handled an exception, asyncio tasks, NVTX ranges",
 )
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

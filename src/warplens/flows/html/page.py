@@ -36,15 +36,15 @@ border-radius:2px;margin-right:5px}%s
 """
 
 
-def page(title: str, *sections: str) -> str:
-    """Return a whole page. It may load nothing and run nothing, whatever is in it."""
+def page(title: str, *sections: str, style: str = "") -> str:
+    """Return a whole page. It may load nothing and run nothing, whatever is in it. `style`: more of it."""
     light, dark = (";".join(f"--c{index}:{color}" for index, color in enumerate(colors)) for colors in (_LIGHT, _DARK))
     kinds = "".join(
         f".c{n}{{fill:var(--c{n})}}.b{n}{{background:var(--c{n})}}.a{n}{{fill:var(--c{n});fill-opacity:.55}}"
         f".s{n}{{fill:none;stroke:var(--c{n});stroke-width:1.5}}"
         for n in range(COLORS)
     )
-    style = _STYLE % (light, dark, kinds)
+    style = _STYLE % (light, dark, kinds) + style
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     head = (
         f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'

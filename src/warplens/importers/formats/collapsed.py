@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplens.errors import ReportError
-from warplens.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts
+from warplens.importers.profiles.stacks import Profile, Thread, Tree, write
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
-    from warplens.report.writer import PartWriter
+    from warplens.report.writer import Facts, PartWriter
 
 SUFFIXES = (".collapsed", ".collapsed.txt", ".folded", ".raw")
 CONTENT = "collapsed stacks"
@@ -68,7 +68,7 @@ def read(source: Path, part: PartWriter, progress: Progress, *, interval_us: int
         interval_us: how long a sample stands for, in microseconds.
     """
     step = interval_us * 1000
-    process, tree = part.key(0), _Tree(part.key(0))
+    tree = Tree(part.key(0), _frame)
     stacks: dict[int, list[tuple[int, int]]] = {}  # by thread id: innermost frame and count
     strange = 0
     with open(source, encoding="utf-8", errors="replace") as file:
@@ -86,87 +86,32 @@ def read(source: Path, part: PartWriter, progress: Progress, *, interval_us: int
     if sum(count for found in stacks.values() for _, count in found) > _LONGEST // step:
         raise ReportError(f"{source} is broken: its samples add up to more than a century.")
     progress("stacks", 0.5)
-    samples, threads, end = _samples(stacks, tree, process, step)
-    host = "collapsed"
-    row: dict[str, Any] = {
-        "process": process,
-        "pid": 0,
-        "parent_pid": 0,
-        "host": host,
-        "executable": "",
-        "command": "",
-        "name": source.name,
-    }
-    part.write("processes", [{**row, "start": 0, "end": end, "primary": True, "exited": True}])
-    part.write("threads", threads)
-    part.write("frames", tree.rows)
-    part.write("samples", samples)
-    span = {"start": 0, "end": end, "opened_by": "start", "closed_by": "end"}
-    part.write("capture_windows", [{"part": part.part, "number": 1, "host": host, **span}])
-    part.write("targets", [{"host": host, "boot_id": part.id, "os": "", "kernel": "", "machine": "", "cpu": "", "cpus": 0, "memory": 0}])
-    part.write("diagnostics", _diagnostics(strange, interval_us))
+    threads = _threads(stacks, tree, step)
+    end = max(sum(thread.samples.columns["weight"]) for thread in threads)
+    facts = write(part, source, tree, Profile("collapsed", threads, end, _diagnostics(strange, interval_us)))
     progress("write", 1.0)
-    return Facts(id=part.id, host=host, boot_id=part.id, end=end, sources={"samples": {"on": True, "by": "collapsed"}})
+    return facts
 
 
-def _samples(
-    stacks: dict[int, list[tuple[int, int]]], tree: _Tree, process: int, step: int
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]], int]:
-    """The rows of samples and threads, and when the last sample ends: those of a thread lie one after the other."""
-    samples: list[dict[str, Any]] = []
-    threads, end = [], 0
-    for number, (tid, found) in enumerate(stacks.items()):
-        key, at = process * THREADS_PER_PROCESS + number, 0
-        threads.append({"thread": key, "process": process, "tid": tid, "name": None, "start": 0})
+def _threads(stacks: dict[int, list[tuple[int, int]]], tree: Tree[str], step: int) -> list[Thread]:
+    """Lay the samples of each thread one after the other."""
+    threads = []
+    for tid, found in stacks.items():
+        thread, at = Thread(tid), 0
         for frame, count in found:
             if count:
-                times = {"start": at, "end": at + (count - 1) * step, "count": count, "weight": count * step}
-                kind = "python" if tree.is_python(frame) else "native"
-                samples.append({"process": process, "thread": key, **times, "kind": kind, "on_cpu": True, "stack": frame})
+                thread.samples.add(at, at + (count - 1) * step, count, count * step, frame, native=not tree.is_python(frame))
                 at += count * step
-        end = max(end, at)
-    samples.sort(key=lambda row: int(row["start"]))
-    first = process * RANGES_PER_PROCESS
-    return [{"id": first + number, **row} for number, row in enumerate(samples)], threads, end
+        threads.append(thread)
+    return threads
 
 
 def _diagnostics(strange: int, interval_us: int) -> list[dict[str, Any]]:
     text = f"collapsed stacks have no times: samples lie one after the other, {interval_us} us each"
-    rows: list[dict[str, Any]] = [{"severity": "info", "code": "no-times", "source": "import", "message": text}]
+    rows: list[dict[str, Any]] = [{"severity": "info", "code": "no-times", "message": text}]
     if strange:
-        rows.append({"severity": "warning", "code": "broken", "source": "import", "message": "lines that are no stacks", "count": strange})
+        rows.append({"severity": "warning", "code": "broken", "message": "lines that are no stacks", "count": strange})
     return rows
-
-
-class _Tree:
-    """The tree of all stacks, as rows of `frames`."""
-
-    def __init__(self, process: int) -> None:
-        self.rows: list[dict[str, Any]] = []
-        self._process = process
-        self._known: dict[tuple[int, str], int] = {}
-        self._python: list[bool] = []  # of each row, whether it or a caller is Python's
-
-    def add(self, names: list[str]) -> int:
-        """Take a stack, the outermost frame first; the key of its innermost frame."""
-        parent = -1
-        for name in names:
-            key = parent, name
-            if key not in self._known:
-                self._known[key] = len(self.rows)
-                row = _frame(name)
-                above = self.rows[parent] if parent >= 0 else None
-                depth = above["depth"] + 1 if above else 0
-                self.rows.append(
-                    {"frame": len(self.rows), "process": self._process, "parent": parent if above else None, "depth": depth, **row}
-                )
-                self._python.append(row["kind"] == "python" or (parent >= 0 and self._python[parent]))
-            parent = self._known[key]
-        return parent
-
-    def is_python(self, frame: int) -> bool:
-        """Whether the stack that ends in this frame has a function of Python."""
-        return self._python[frame]
 
 
 def _frame(name: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ RUNNING, RUNNABLE, BLOCKED = 1, 2, 3
 STATES = (RUNNING, RUNNABLE, BLOCKED)
 _KINDS = {PYTHON: "python", NATIVE: "native"}
 _STATES = {RUNNING: "running", RUNNABLE: "runnable", BLOCKED: "blocked"}
-_ON_CPU, _GIL, _LATE, _CUT = 0x01, 0x02, 0x04, 0x08
+_ON_CPU, _GIL, _LATE, _CUT, _EXCEPTION = 0x01, 0x02, 0x04, 0x08, 0x10
 _SAMPLED = 0x01
 
 
@@ -46,6 +46,7 @@ def samples(chosen: Chosen, place: Place, frames: Frames) -> Iterator[pa.Table]:
             "task": task,
             "late": pa.array(_flag(flags, _LATE), mask=~native),
             "cut": pa.array(_flag(flags, _CUT)),
+            "exception": pa.array(_flag(flags, _EXCEPTION), mask=native),
         }
         yield schema.build("samples", columns)
 

@@ -1,0 +1,97 @@
+"""A profile as Python's cProfile writes it, for `pstats`, snakeviz, gprof2dot, tuna and IDEs.
+
+## What maps to what
+- A function `(FILE, LINE, NAME)`: a Python function with the line it begins in; of native code `(LIBRARY, 0, NAME)`, and `~` as file
+  where the library is not known.
+- From samples: `tottime` is the time of samples that ended in the function, `cumtime` that of all that had it in their stack. `ncalls` is
+  not how often it was called but **how many samples** had it in their stack; of a function that calls itself `N/M`: active N times in
+  M samples.
+- From traced calls (`:calls`, and where a report has no samples): `ncalls` counts the calls.
+- Callers: of each the samples or calls, `tottime` and `cumtime` that the function had below it.
+- All threads and processes together; a part is chosen by `--filter-time` and `--filter-nvtx`.
+
+## What is lost
+See LOSES. Times are seconds, as floating point numbers.
+"""
+
+from __future__ import annotations
+
+import marshal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.exporters.profiles import ALL, Labels, sums, wanted
+from warplens.exporters.pstats_entries import Entries
+from warplens.query.nested import outermost, places
+from warplens.query.phases import chosen
+
+if TYPE_CHECKING:
+    from warplens.exporters.pstats_entries import Name
+    from warplens.query import Report
+    from warplens.query.frames import Frame
+    from warplens.query.selection import Selection
+
+SUFFIX = ".pstats"
+LOSES: tuple[str, ...] = (
+    "stacks: a profile of cProfile knows the direct callers of each function alone",
+    "when samples were taken, on which thread, in which line of a function, and whether an exception was handled",
+    "calls: unless functions were traced, `ncalls` is the number of samples",
+    "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
+)
+_MARSHAL = 4  # what Python 3.4 and later read
+
+
+def write(
+    report: Report, out: Path, *, kind: str = "auto", wall: bool = False, calls: bool = False, selection: Selection | None = None
+) -> None:
+    """Write the profile.
+
+    Args:
+        report: the report.
+        out: the file.
+        kind: which samples: python, native, auto (native ones where there are any), or osrt: calls of the C library that have a stack.
+        wall: also Python samples of threads that waited.
+        calls: by traced calls, although there are samples.
+        selection: which part of the report.
+    """
+    traced = report.tables["python_calls"] > 0 and (calls or not report.tables["samples"])
+    entries = _by_calls(report, selection or ALL) if traced else _by_samples(report, selection, kind, wall)
+    with open(out, "wb") as file:
+        file.write(marshal.dumps(entries.stats(), _MARSHAL))
+
+
+def _by_samples(report: Report, selection: Selection | None, kind: str, wall: bool) -> Entries:
+    which = wanted(report, kind, wall)
+    labels, entries = Labels(report, lines=False), Entries()
+    rows = sums(report, selection, which).group_by("stack").aggregate([("count", "sum"), ("weight", "sum")])
+    stacks = labels.frames.positions(rows.column("stack")).tolist()
+    for stack, count, weight in zip(stacks, rows.column("count_sum").to_pylist(), rows.column("weight_sum").to_pylist(), strict=True):
+        entries.sampled([_name(labels.frames.frame(place)) for place in labels.positions(stack)], count, weight)
+    return entries
+
+
+def _by_calls(report: Report, selection: Selection) -> Entries:
+    """Count the calls that overlap the selection, whole; a call that was going on when its caller was not recorded has none."""
+    relation = chosen(report, selection, "python_calls")
+    columns = 'id, parent, "end" - "start" AS length, name, file, line'
+    rows = report.sql(f"SELECT {columns} FROM {relation} WHERE kind = 'function' ORDER BY id")
+    ids, length = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("id", "length"))
+    above = places(ids, np.asarray(rows.column("parent").fill_null(-1).to_numpy(), np.int64))
+    own = length.copy()
+    np.subtract.at(own, above[above >= 0], length[above >= 0])
+    texts = (rows.column(name).to_pylist() for name in ("file", "line", "name"))
+    names = [(file or "~", line or 0, name) for file, line, name in zip(*texts, strict=True)]
+    codes: dict[Name, int] = {}
+    first = outermost(above, np.array([codes.setdefault(name, len(codes)) for name in names], np.int64))
+    entries = Entries()
+    for name, parent, *facts in zip(names, above.tolist(), own.tolist(), length.tolist(), first.tolist(), strict=True):
+        entries.called(name, names[parent] if parent >= 0 else None, *facts)
+    return entries
+
+
+def _name(frame: Frame) -> Name:
+    if frame.kind == "python":
+        return frame.file or "~", frame.first_line or 0, frame.function
+    return frame.module or "~", 0, frame.function

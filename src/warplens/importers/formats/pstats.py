@@ -1,0 +1,171 @@
+"""Profiles of Python's `cProfile` and `profile`, and those that Python 3.15's sampling profiler writes with `--pstats`.
+
+## Made by
+`python -m cProfile -o FILE`, `Profile.dump_stats`, `pstats.Stats.dump_stats`, `python -m profiling.tracing -o FILE` and
+`python -m profiling.sampling run --pstats -o FILE` (3.15), `warplens export -t pstats`.
+
+## What maps to what
+| there | here |
+|---|---|
+| a function `(FILE, LINE, NAME)` | `frames`; `~` as file is native code |
+| `tottime` | `weight` of its `samples`, in ns: they add up to it exactly |
+| `cumtime`, callers | the stacks of the samples |
+| samples, of Python 3.15's sampling profiler | `count`; else one for each microsecond |
+
+Such a file knows the direct callers of each function, and no stacks. They are estimated: a function is taken to do the same whoever called
+it. Times of functions, by themselves and in total, are those of the file (the total of functions that call themselves may differ); longer
+stacks are a guess. There are no times of day: samples lie one after the other on one thread. cProfile counts time in which a thread
+waits, too.
+
+## What is dropped
+How often functions were called; functions without time of their own that lead to none; which line of a function took the time (the
+sampling profiler knows it).
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warplens.errors import ReportError
+from warplens.importers.profiles.estimated import Function, places
+from warplens.importers.profiles.marshalled import Marshalled, NotMarshalled
+from warplens.importers.profiles.stacks import Profile, Thread, Tree, write
+
+if TYPE_CHECKING:
+    from warplens.importers.base import Progress
+    from warplens.importers.profiles.estimated import Place
+    from warplens.report.writer import Facts, PartWriter
+
+SUFFIXES = (".pstats", ".prof", ".cprof")
+CONTENT = "profile of cProfile"
+DROPS: tuple[str, ...] = ("how often functions were called", "lines within functions", "stacks beyond direct callers are estimated")
+_HEAD = 65536
+_LARGEST = 1 << 30  # bytes
+_TICK = 1000  # ns that a sample stands for, where there are none
+_LONGEST = 100 * 365 * 86400  # s
+_SAMPLED = ("__sampled__",)  # a key of files of the sampling profiler
+
+Name = tuple[str, int, str]
+
+
+def recognises(path: Path) -> bool:
+    """Say whether the file is a dict whose first key is a function."""
+    with open(path, "rb") as file:
+        reader = Marshalled(file.read(_HEAD))
+    try:
+        reader.opened()
+        key = reader.value(1)
+    except NotMarshalled:
+        return False
+    return key == _SAMPLED or _is_name(key)
+
+
+def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
+    """Write the tables of `source` to the part. Raises ReportError for a file that is broken or holds no time.
+
+    Args:
+        source: the file.
+        part: what is written to.
+        progress: hears how far it is.
+    """
+    if source.stat().st_size > _LARGEST:
+        raise ReportError(f"{source} is larger than a profile can be: more than 1 GiB.")
+    try:
+        stats = Marshalled(source.read_bytes()).whole()
+    except NotMarshalled as error:
+        how = "is cut off" if error.end else "is no profile, or a broken one"
+        raise ReportError(f"{source} {how}: it has {error}.") from error
+    sampled = stats.pop(_SAMPLED, None) is not None if isinstance(stats, dict) else False
+    names, functions, counts = _functions(source, stats)
+    progress("functions", 0.4)
+    found = places(functions)
+    if not any(place.own for place in found):
+        raise ReportError(f"{source} holds no time: record a program that runs longer.")
+    progress("stacks", 0.8)
+    tree: Tree[Name] = Tree(part.key(0), lambda name: _frame(name, sampled))
+    thread, tick = _thread(found, names, functions, counts if sampled else None, tree)
+    end = sum(thread.samples.columns["weight"])
+    facts = write(part, source, tree, Profile("pstats", [thread], end, [_notice(sampled, tick)]))
+    progress("write", 1.0)
+    return facts
+
+
+def _is_name(key: Any) -> bool:
+    return isinstance(key, tuple) and [type(part) for part in key] == [str, int, str]
+
+
+def _functions(source: Path, stats: Any) -> tuple[list[Name], list[Function], list[int]]:
+    """Return names, times and samples of the functions, those that are known as callers alone among them."""
+    if not isinstance(stats, dict):
+        raise ReportError(f"{source} is no profile: it holds no functions.")
+    names = list(dict.fromkeys([*stats, *(caller for row in stats.values() for caller in _callers(source, row))]))
+    number = {name: place for place, name in enumerate(names)}
+    functions = [Function(0, 0.0) for _ in names]
+    counts = [0] * len(names)
+    for name, row in stats.items():
+        if not _is_name(name) or len(row) != 5 or not all(isinstance(value, int | float) for value in row[:4]):
+            raise ReportError(f"{source} is no profile, or a broken one: the entry of {name!r} is not that of a function.")
+        direct, calls, own, total, callers = row
+        if not math.isfinite(own) or not math.isfinite(total) or max(own, total) > _LONGEST:
+            raise ReportError(f"{source} is broken: {name[2]} has {own} s by itself and {total} s in total.")
+        function = functions[number[name]]
+        function.own, function.total = max(round(own * 1e9), 0), max(own, total, 0) * 1e9
+        counts[number[name]] = max(int(direct), 0)
+        for caller, value in callers.items():
+            # the pure-Python profiler, and the sampling one, know how often, not how long
+            time = value[3] * 1e9 if isinstance(value, tuple) else function.total * value / max(calls, 1)
+            if not math.isfinite(time):
+                raise ReportError(f"{source} is broken: {name[2]} has {time} s below {caller[2]}.")
+            function.callers[number[caller]] = max(time, 0.0)
+    if sum(function.own for function in functions) > _LONGEST * 10**9:
+        raise ReportError(f"{source} is broken: its times add up to more than a century.")
+    return names, functions, counts
+
+
+def _callers(source: Path, row: Any) -> list[Name]:
+    """Check the callers of an entry, and return them."""
+    callers = row[4] if isinstance(row, tuple) and len(row) == 5 else None
+    if not isinstance(callers, dict):
+        raise ReportError(f"{source} is no profile, or a broken one: an entry lacks its callers.")
+    for name, value in callers.items():
+        numbers = value if isinstance(value, tuple) and len(value) == 4 else (value,)
+        if not _is_name(name) or not all(isinstance(each, int | float) for each in numbers):
+            raise ReportError(f"{source} is no profile, or a broken one: {name!r} is not a caller.")
+    return list(callers)
+
+
+def _thread(
+    found: list[Place], names: list[Name], functions: list[Function], counts: list[int] | None, tree: Tree[Name]
+) -> tuple[Thread, int]:
+    """Return the samples, one after the other, and how long one stands for. `counts`: of each function, where it was sampled."""
+    tick = _TICK
+    ticks = sum(counts or [])
+    if ticks:
+        tick = max(round(sum(function.own for function in functions) / ticks), 1)
+    thread, at = Thread(0), 0
+    frames: list[int] = []
+    spent: dict[int, int] = {}  # by function
+    for place in found:
+        frames.append(tree.below(frames[place.parent] if place.parent >= 0 else -1, names[place.function]))
+        if place.own:
+            had = spent.get(place.function, 0)
+            spent[place.function] = had + place.own
+            count = round((had + place.own) / tick) - round(had / tick)  # so that those of a function add up
+            thread.samples.add(at, at + max(place.own - tick, 0), count, place.own, frames[-1])
+            at += place.own
+    return thread, tick
+
+
+def _frame(name: Name, sampled: bool) -> dict[str, Any]:
+    file, line, function = name
+    if line > 0:
+        return {"kind": "python", "function": function, "file": file, "line" if sampled else "first_line": min(line, 2**31 - 1)}
+    return {"kind": "native", "function": function, "module": None if file == "~" else file.rpartition("/")[2]}
+
+
+def _notice(sampled: bool, tick: int) -> dict[str, Any]:
+    samples = f"a sample stands for {tick / 1000:g} us" if sampled else "calls are not samples: there is one for each microsecond"
+    text = f"stacks are estimated from direct callers, as the file has no others; {samples}"
+    return {"severity": "info", "code": "estimated-stacks", "message": text}
