@@ -44,6 +44,15 @@ def test_samples_are_calls_and_times(tmp_path: Path) -> None:
     assert stats(tmp_path / "wall", wall=True)[STEP][2] == pytest.approx(20 * tick)
 
 
+def test_python_samples_are_taken_where_there_are_any(tmp_path: Path) -> None:
+    both = cpu_story.tables()
+    both["samples"] = sorted([*both["samples"], *cpu_story.tables("native")["samples"][:2]], key=lambda row: row["start"])
+    timeline(tmp_path / "both.warplens", cpu_story.PICTURE, origin=cpu_story.ORIGIN, tick_ns=50_000, tables=both)
+    with open_report(tmp_path / "both.warplens") as report:
+        write(report, tmp_path / "both.pstats")
+    assert pstats.Stats(str(tmp_path / "both.pstats")).stats == stats(tmp_path)  # type: ignore[attr-defined]
+
+
 def test_a_part_of_the_report(tmp_path: Path) -> None:
     found = stats(tmp_path, selection=Selection.parse("500us/900us", None))
     assert found[FORWARD][0] == 40

@@ -51,7 +51,7 @@ def write(
     Args:
         report: the report.
         out: the file.
-        kind: which samples: python, native, auto (native ones where there are any), or osrt: calls of the C library that have a stack.
+        kind: which samples: python, native, auto (Python ones where there are any), or osrt: calls of the C library that have a stack.
         wall: also Python samples of threads that waited.
         calls: by traced calls, although there are samples.
         selection: which part of the report.
@@ -63,6 +63,8 @@ def write(
 
 
 def _by_samples(report: Report, selection: Selection | None, kind: str, wall: bool) -> Entries:
+    if kind == "auto" and report.sql("SELECT 1 FROM samples WHERE kind = 'python' LIMIT 1").num_rows:
+        kind = "python"  # readers of such files look for Python functions
     which = wanted(report, kind, wall)
     labels, entries = Labels(report, lines=False), Entries()
     rows = sums(report, selection, which).group_by("stack").aggregate([("count", "sum"), ("weight", "sum")])
