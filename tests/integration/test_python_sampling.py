@@ -427,7 +427,7 @@ def test_interpreters_that_run_at_once(python: str, programs: PythonPrograms) ->
 from concurrent.futures import InterpreterPoolExecutor
 if __name__ == "__main__":
     with InterpreterPoolExecutor(2) as pool:
-        for done in [pool.submit(exec, "{code}".format(name=name, end=END)) for name in ("first", "second")]:
+        for done in [pool.submit(exec, "{code}".format(name=name, end=END), {{}}) for name in ("first", "second")]:
             done.result()
 """,
     )
