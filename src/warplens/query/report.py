@@ -19,7 +19,7 @@ from warplens.handover.naming import SUFFIX
 from warplens.model.tables import TABLES
 from warplens.query import cutting
 from warplens.query.launched import launched
-from warplens.report import schema
+from warplens.report import schema, weight
 from warplens.report.manifest import Manifest
 from warplens.report.store import Piece, Stored, open_store
 
@@ -314,9 +314,16 @@ def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None]
 
 
 def _read(file: Path, columns: list[str]) -> pa.Table:
-    """Return columns of a file, without what pq.read_table() loads to read folders of them."""
+    """Return columns of a file, without what pq.read_table() loads to read folders of them. Raises ReportError where they are too large."""
     with pq.ParquetFile(file) as opened:
-        return opened.read(columns)
+        weight.check_whole(file, opened.metadata, columns)
+        expanding = weight.expanding(opened.metadata, columns)
+        if not expanding:
+            return opened.read(columns)
+    with pq.ParquetFile(file, read_dictionary=expanding) as opened:
+        rows = opened.read(columns)
+    weight.check_expanded(file, rows, expanding)
+    return rows
 
 
 def _shifted(name: str, part: pa.Table, shift: int) -> pa.Table:

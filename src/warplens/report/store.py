@@ -15,7 +15,7 @@ from warplens.errors import NotAReport, ReportError, WarplensError
 from warplens.handover import pending as pendings
 from warplens.handover.naming import located
 from warplens.model.tables import TABLES
-from warplens.report import generations, schema
+from warplens.report import generations, schema, weight
 from warplens.report import manifest as manifests
 from warplens.report.finish import finish
 from warplens.report.generations import Held
@@ -103,6 +103,8 @@ class Stored:
             if entry is not None and rows and (cut is not None or not chosen):
                 file = self.path / str(entry["file"])
                 if file not in self._checked:
+                    if table == "processes":
+                        weight.check_processes(file, rows, manifests.claimed(self.path))
                     self._checked[file] = _check_file(table, file, rows)
                 missing = self._checked[file]
                 by_call = cut is not None and TABLES[table].launched and "api" not in missing and self.calls is not None
@@ -233,6 +235,7 @@ def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
     try:
         with pq.ParquetFile(path) as file:
             found, rows = file.schema_arrow, file.metadata.num_rows
+            weight.check(TABLES[table], path, file.metadata)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ReportError(f"cannot read {path}: {error}") from error
     if rows != expected:
