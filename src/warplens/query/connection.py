@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import re
 import tempfile
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
 import duckdb
 
@@ -154,16 +152,11 @@ def _quote(text: str) -> str:
 def _spill_folder() -> str:
     """Return a folder for temporary files that nobody else can look into, or put anything into; none where there is no place for one."""
     try:
-        folder = tempfile.mkdtemp(prefix="warplens-query-")
+        folder = tempfile.TemporaryDirectory(prefix="warplens-query-")
     except OSError:
         return ""
-    atexit.register(_remove, folder)
-    return folder
-
-
-def _remove(folder: str) -> None:
-    with contextlib.suppress(OSError):
-        Path(folder).rmdir()  # DuckDB has removed its files
+    atexit.register(folder.cleanup)
+    return folder.name
 
 
 def memory_limit() -> int:

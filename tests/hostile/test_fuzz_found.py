@@ -1,0 +1,54 @@
+"""What damaged reports did to commands and to the page before `make torture ARGS=--readers` showed it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.hostile.readers.asking import command
+from tests.viewing import PICTURE, serving
+from warplens.testing.timeline import timeline
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    timeline(tmp_path / "run.warplens", PICTURE)
+    return tmp_path / "run.warplens"
+
+
+def change(report: Path, table: str, how: Callable[[pa.Table], pa.Table]) -> None:
+    """Write a table anew; it keeps its number of rows."""
+    (file,) = (report / "tables" / table).glob("*.parquet")
+    pq.write_table(how(pq.read_table(file)), file)
+
+
+@pytest.mark.parametrize("form", ["perfetto", "chrome", "csv"])
+def test_names_that_an_older_file_lacks(report: Path, form: str) -> None:
+    change(report, "nvtx_counter_samples", lambda rows: rows.drop_columns(["no_value"]))
+    assert command(["export", "-f", "-t", form, "-o", str(report.parent / "out"), str(report)]) is not None
+
+
+@pytest.mark.parametrize("table", ["kernels", "memsets", "graphs"])
+def test_tables_that_are_those_of_others(report: Path, table: str) -> None:
+    (path,) = (report / "manifest.d").glob("*.json")
+    manifest = json.loads(path.read_text())
+    manifest["tables"][table] = manifest["tables"]["nvtx_ranges"]
+    path.write_text(json.dumps(manifest))
+    with serving(report) as client:
+        answer = client.api("tracks", report=0)
+        assert answer.status == 200 or "went wrong" not in answer.json["error"]
+
+
+@pytest.mark.parametrize("table", ["thread_states", "samples", "osrt"])
+def test_times_at_the_edges_of_what_there_is(report: Path, table: str) -> None:
+    def earliest(rows: pa.Table) -> pa.Table:
+        place = rows.schema.get_field_index("end")
+        return rows.set_column(place, rows.schema.field(place), pa.array([-(1 << 63)] * rows.num_rows))
+
+    change(report, table, earliest)
+    command(["timeline", str(report)])
