@@ -31,7 +31,16 @@ _WIDTHS = {"INT32": 4, "INT64": 8, "DOUBLE": 8, "BOOLEAN": 1, "BYTE_ARRAY": 4}
 
 def check(table: Table, file: Path, metadata: pq.FileMetaData) -> None:
     """Raise ReportError for a file of a table that no recording can have made, by the sizes that it says it has."""
-    texts = {column.name for column in table.columns if column.type in ("string", "dict", "binary")}
+    texts = frozenset(column.name for column in table.columns if column.type in ("string", "dict", "binary"))
+    _check(file, metadata, texts, _EVENTS if table.happens else _ROWS)
+
+
+def check_foreign(file: Path, metadata: pq.FileMetaData) -> None:
+    """Raise ReportError for a Parquet file of another tool that was made to fill the memory, by the sizes that it says it has."""
+    _check(file, metadata, frozenset(), _EVENTS)
+
+
+def _check(file: Path, metadata: pq.FileMetaData, texts: frozenset[str], little: int) -> None:
     width, names = _layout(metadata)
     unpacked = packed = unpacked_text = packed_text = 0
     for number in range(metadata.num_row_groups):
@@ -49,8 +58,8 @@ def check(table: Table, file: Path, metadata: pq.FileMetaData) -> None:
                     told = f"a value of {name} that has {size >> 20:,} MiB, of at most {LONGEST >> 20}"
                     raise ReportError(f"{file} has {told}: it was not written by a recording.")
                 unpacked_text, packed_text = unpacked_text + size, packed_text + column.total_compressed_size
-    for size, small, little in ((unpacked, packed, _EVENTS if table.happens else _ROWS), (unpacked_text, packed_text, _TEXT)):
-        if size > little and size > _SHRINKS * small:
+    for size, small, enough in ((unpacked, packed, little), (unpacked_text, packed_text, _TEXT)):
+        if size > enough and size > _SHRINKS * small:
             told = f"{metadata.num_rows:,} rows in {small:,} bytes, which unpack to {size >> 20:,} MiB"
             raise ReportError(f"{file} has {told}: no recording is like that, and it would fill the memory.")
 

@@ -107,7 +107,7 @@ def _ask(client: Client, chance: random.Random) -> None:
         sane |= {"text": chance.choice(("step", "", "(", "a" * 300)), "regex": chance.choice(("0", "1"))}
         for key in chance.sample(sorted(sane), chance.choice((0, 1, 2))):
             sane[key] = _text(chance)
-        asked = f"/api/1/{quote(name, safe='/-_')}?{urlencode(sane, errors='surrogatepass')}"
+        asked = f"/api/1/{quote(name, safe='/-_', errors='surrogatepass')}?{urlencode(sane, errors='surrogatepass')}"
         answer = client.ask(asked)
     if answer.status not in (200, 400, 404, 409, 413, 500, 503):
         raise Wrong(f"{asked} was answered with {answer.status}")

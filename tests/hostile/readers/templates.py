@@ -48,7 +48,7 @@ def make(folder: Path) -> None:
     exported = tell(Export())
     cpu_story.tell(exported)
     exported.write(folder / "run.sqlite")
-    _split(folder / "run.sqlite", folder / "run_pqtdir")
+    split(folder / "run.sqlite", folder / "run_pqtdir")
     (folder / "stacks.collapsed").write_text("main;run;work 10\nmain;run;wait 5\nmain;load 3\n")
 
 
@@ -59,7 +59,7 @@ def _spool(report: Path) -> None:
     pending.adopt(report, spool, "one")
 
 
-def _split(file: Path, folder: Path) -> None:
+def split(file: Path, folder: Path) -> None:
     """The same as a folder of Parquet files."""
     folder.mkdir()
     with closing(sqlite3.connect(file)) as connection:
