@@ -12,6 +12,8 @@ import pytest
 
 from tests.hostile.readers.asking import command
 from tests.viewing import PICTURE, serving
+from warplens.errors import ReportError
+from warplens.query import open as open_report
 from warplens.testing.timeline import timeline
 
 
@@ -33,15 +35,20 @@ def test_names_that_an_older_file_lacks(report: Path, form: str) -> None:
     assert command(["export", "-f", "-t", form, "-o", str(report.parent / "out"), str(report)]) is not None
 
 
-@pytest.mark.parametrize("table", ["kernels", "memsets", "graphs"])
-def test_tables_that_are_those_of_others(report: Path, table: str) -> None:
+@pytest.mark.parametrize("table", ["kernels", "memsets", "graphs", "nvtx_counter_samples", "osrt"])
+def test_tables_whose_file_is_that_of_others(report: Path, table: str) -> None:
     (path,) = (report / "manifest.d").glob("*.json")
     manifest = json.loads(path.read_text())
     manifest["tables"][table] = manifest["tables"]["nvtx_ranges"]
     path.write_text(json.dumps(manifest))
     with serving(report) as client:
         answer = client.api("tracks", report=0)
-        assert answer.status == 200 or "went wrong" not in answer.json["error"]
+        assert answer.status == 500
+        assert f"of the table {table}" in answer.json["error"]
+    with open_report(report) as opened:
+        opened.table("nvtx_ranges")
+        with pytest.raises(ReportError, match=f"lacks the column .* of the table {table}"):
+            opened.table(table)
 
 
 @pytest.mark.parametrize("table", ["thread_states", "samples", "osrt"])

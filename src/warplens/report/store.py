@@ -66,7 +66,7 @@ class Stored:
     cuts: Mapping[int, tuple[int, int]] | None = None
     calls: Mapping[int, tuple[tuple[int, int], ...]] | None = None
     held: tuple[Held, ...] = ()
-    _checked: dict[Path, tuple[str, ...]] = field(default_factory=dict, compare=False)  # file -> missing columns
+    _checked: dict[tuple[str, Path], tuple[str, ...]] = field(default_factory=dict, compare=False)  # table, file -> missing columns
 
     @property
     def origin(self) -> int:
@@ -102,11 +102,11 @@ class Stored:
             rows = part.manifest.rows(table)
             if entry is not None and rows and (cut is not None or not chosen):
                 file = self.path / str(entry["file"])
-                if file not in self._checked:
+                if (table, file) not in self._checked:
                     if table == "processes":
                         weight.check_processes(file, rows, manifests.claimed(self.path))
-                    self._checked[file] = _check_file(table, file, rows)
-                missing = self._checked[file]
+                    self._checked[table, file] = _check_file(table, file, rows)
+                missing = self._checked[table, file]
                 by_call = cut is not None and TABLES[table].launched and "api" not in missing and self.calls is not None
                 calls = self.calls.get(part.manifest.part, ()) if by_call and self.calls is not None else None
                 found.append(Piece(file, rows, part.shift, part.manifest.part, missing, cut, calls))
