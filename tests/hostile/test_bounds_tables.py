@@ -126,6 +126,31 @@ def test_a_value_that_is_longer_than_any(report: Path, table: str, column: str, 
     refused(report, table, f"a value of {column} that has 100 MiB, of at most 16")
 
 
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_a_file_that_says_less_of_itself_than_is_in_it(report: Path, dictionary: bool) -> None:
+    file = put(report, "threads", alike("threads", 1, name=pa.array(["x" * (100 * MIB)])), use_dictionary=dictionary)
+    metadata = pq.read_metadata(file).row_group(0)
+    (column,) = (metadata.column(place) for place in range(metadata.num_columns) if metadata.column(place).path_in_schema == "name")
+    data = file.read_bytes()
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    for told in (varint(column.total_uncompressed_size), varint(metadata.total_byte_size)):
+        assert data.count(told, footer) == 1
+        assert len(varint(MIB)) == len(told)
+        data = data[:footer] + data[footer:].replace(told, varint(MIB))
+    file.write_bytes(data)
+    assert pq.read_metadata(file).num_rows == 1
+    refused(report, "threads", "is not the file that was written: name unpacks to")
+
+
+def varint(value: int) -> bytes:
+    """A number as the footer has it: Thrift's compact protocol."""
+    found, value = [], value << 1
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*found, value])
+
+
 def test_many_values_that_are_long(report: Path) -> None:
     texts = [f"{number}" + "x" * (5 * MIB) for number in range(40)]
     put(report, "processes", alike("processes", 40, command=pa.array(texts)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -59,3 +60,12 @@ def test_times_at_the_edges_of_what_there_is(report: Path, table: str) -> None:
 
     change(report, table, earliest)
     command(["timeline", str(report)])
+
+
+def test_an_import_of_a_pipe_or_a_device_does_not_wait(tmp_path: Path) -> None:
+    names = ("run.sqlite", "trace.json", "x.collapsed")
+    for name in names:
+        os.mkfifo(tmp_path / name)
+    for path in (*(tmp_path / name for name in names), Path("/dev/zero")):
+        assert "is a pipe or a device, and is read more than once" in command(["import", "-o", str(tmp_path / "out"), str(path)])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)

@@ -1,6 +1,6 @@
 """Refuses tables that are small on disk and would fill the memory: what a file may unpack to is looked up in it before it is read.
 
-A file that says less of itself than is in it gets no further than any other damage does: to an error, at worst of memory.
+Of files that are small, so that looking costs nothing, the pages are held to that, too: a reader makes room for what a page says.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from warplens.errors import ReportError
 from warplens.model.table import Table
+from warplens.report import pages
 from warplens.report.available import total
 from warplens.report.manifest import PROCESSES_PER_PART
 
@@ -26,6 +27,7 @@ _EVENTS = 256 << 20  # bytes up to which that does not matter: of tables that ar
 _ROWS = 32 << 20  # of tables that are read row by row,
 _TEXT = 64 << 20  # and of their texts
 _SHARE = 0.5  # of the memory that there is: what is read at once may take that much
+_LOOKED = 16 << 20  # bytes of a file whose pages are looked at
 _WIDTHS = {"INT32": 4, "INT64": 8, "DOUBLE": 8, "BOOLEAN": 1, "BYTE_ARRAY": 4}
 
 
@@ -38,6 +40,26 @@ def check(table: Table, file: Path, metadata: pq.FileMetaData) -> None:
 def check_foreign(file: Path, metadata: pq.FileMetaData) -> None:
     """Raise ReportError for a Parquet file of another tool that was made to fill the memory, by the sizes that it says it has."""
     _check(file, metadata, frozenset(), _EVENTS)
+
+
+def _check_pages(file: Path, metadata: pq.FileMetaData) -> None:
+    """Raise ReportError where the pages of a column unpack to more than the file says."""
+    if file.stat().st_size > _LOOKED:
+        return
+    data = memoryview(file.read_bytes())
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for place in range(group.num_columns):
+            column = group.column(place)
+            offsets = (column.dictionary_page_offset, column.data_page_offset)
+            begin = min((offset for offset in offsets if offset), default=0)
+            try:
+                size = sum(pages.unpacked(data, begin, begin + column.total_compressed_size))
+            except pages.Damaged as error:
+                raise ReportError(f"cannot read {file}: {error}") from error
+            if size > column.total_uncompressed_size:
+                told = f"{column.path_in_schema} unpacks to {size:,} bytes, not {column.total_uncompressed_size:,} as it says"
+                raise ReportError(f"{file} is not the file that was written: {told}.")
 
 
 def _check(file: Path, metadata: pq.FileMetaData, texts: frozenset[str], little: int) -> None:
@@ -62,6 +84,7 @@ def _check(file: Path, metadata: pq.FileMetaData, texts: frozenset[str], little:
         if size > enough and size > _SHRINKS * small:
             told = f"{metadata.num_rows:,} rows in {small:,} bytes, which unpack to {size >> 20:,} MiB"
             raise ReportError(f"{file} has {told}: no recording is like that, and it would fill the memory.")
+    _check_pages(file, metadata)
 
 
 def check_processes(file: Path, rows: int, blocks: int) -> None:
