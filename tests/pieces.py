@@ -197,6 +197,13 @@ def _builds(*words: str) -> Callable[[], str | None]:
     return look
 
 
+def _strace() -> str | None:
+    if shutil.which("strace") is None:
+        return "there is no strace on PATH"
+    traced = subprocess.run(["strace", "-f", "-o", os.devnull, "true"], capture_output=True, check=False).returncode == 0
+    return None if traced else "strace may not trace here (a container?)"
+
+
 def _aarch64() -> str | None:
     needed = ("aarch64-linux-gnu-g++", "qemu-aarch64")
     lacking = [name for name in needed if shutil.which(name) is None]
@@ -247,6 +254,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "musl": _program("musl-gcc"),
     "sanitizers": _builds("-fsanitize=address"),
     "git": _program("git"),
+    "strace": _strace,
     "make": _program("make"),
     "node": _program("node"),
     "browser": _browser,

@@ -4,6 +4,9 @@ Each round takes a program (`programs.py`) and a case (`cases.py`), both by chan
 while the case happens, and holds the program's output and exit code and the report to what the program noted itself
 (`truth.py`): no closed range may be lost, no program harmed, nothing may hang. The seed is printed; with `--seed` the same
 rounds come again, with `--only` one of them. What failed keeps its folder.
+
+`--readers` plays damaged reports, spools, indexes, files of other tools and questions to the page instead (`tests/hostile/readers`):
+whatever they hold, a reader answers or refuses in words, in little memory, and changes nothing beside them.
 """
 
 from __future__ import annotations
@@ -17,10 +20,13 @@ import threading
 import time
 import traceback
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.hostile.readers.rounds import KINDS
+from tests.hostile.readers.suite import Suite as Readers
 from tests.pieces import missing
 from tests.torture import programs
 from tests.torture.cases import CASES, NEED_TMPFS, Case, Scene
@@ -86,6 +92,25 @@ class Suite:
             return self._references[key]
 
 
+def _programs(options: argparse.Namespace, seed: int, folder: Path, numbers: Sequence[int]) -> Suite:
+    suite = Suite(seed, folder, options.case, options.program)
+    begin = time.monotonic()
+
+    def work(number: int) -> None:
+        if time.monotonic() - begin < options.seconds:
+            suite.round(number)
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(work, numbers))
+    return suite
+
+
+def _read(options: argparse.Namespace, seed: int, folder: Path, numbers: Sequence[int]) -> Readers:
+    suite = Readers(seed, folder, [options.kind] if options.kind else list(KINDS), lambda text: print(text, file=sys.stderr, flush=True))
+    suite.run(numbers, options.seconds, options.jobs)
+    return suite
+
+
 def main() -> int:
     """Run the rounds; 1 when one failed."""
     parser = argparse.ArgumentParser(prog="make torture ARGS=…", description=__doc__.partition("\n")[0] if __doc__ else None)
@@ -96,19 +121,15 @@ def main() -> int:
     parser.add_argument("--program", choices=[shape.name for shape in programs.SHAPES], help="this program only")
     parser.add_argument("--jobs", type=int, default=2, help="rounds at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no round after so long")
+    parser.add_argument("--readers", action="store_true", help="damaged input for readers instead of programs")
+    parser.add_argument("--kind", choices=KINDS, help="this kind of input only")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
     folder = Path(tempfile.mkdtemp(prefix="warplens-torture-"))
     print(f"torture: --seed {seed}, in {folder}", flush=True)
-    suite = Suite(seed, folder, options.case, options.program)
     begin = time.monotonic()
-
-    def work(number: int) -> None:
-        if time.monotonic() - begin < options.seconds:
-            suite.round(number)
-
-    with ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(work, [options.only] if options.only is not None else range(options.rounds)))
+    numbers = [options.only] if options.only is not None else range(options.rounds)
+    suite = _read(options, seed, folder, numbers) if options.readers else _programs(options, seed, folder, numbers)
     count = sum(suite.done.values())
     print(", ".join(f"{name} {times}" for name, times in sorted(suite.done.items())))
     print(f"{count} rounds in {time.monotonic() - begin:.0f} s, {len(suite.failures)} failed (--seed {seed})")

@@ -139,6 +139,9 @@ def run(arguments: Sequence[str] | None) -> int:
         return 1
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
+    except MemoryError as error:
+        complain(f"there is too little memory for this: {next(iter(str(error).splitlines()), 'nothing is left')}.\nAsk about less of it.")
+        return 1
     except (_ReaderGone, BrokenPipeError):
         drop_output()
         return BROKEN_PIPE

@@ -12,7 +12,7 @@ import click
 from warplens.cli import cpu_summary, gpu_summary, inside_summary, windows
 from warplens.cli.tables import apart, printable, shorten
 from warplens.cli.words import counted, duration, short_path, size
-from warplens.report.writer import PROCESSES_PER_PART as PART
+from warplens.report.manifest import PROCESSES_PER_PART as PART
 
 if TYPE_CHECKING:
     from warplens.query import Report

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import tempfile
 from collections.abc import Iterable
-from pathlib import Path
+from functools import cache
 
 import duckdb
 
@@ -14,6 +15,7 @@ from warplens.errors import ReportError
 from warplens.model.tables import TABLES, Column, Table
 from warplens.query.cutting import Calls, Window, payload_condition, share
 from warplens.query.selection import overlap
+from warplens.report.available import total
 from warplens.report.store import Piece, Stored
 
 _WORD = re.compile(r"\w+")
@@ -23,11 +25,12 @@ _MEMORY_SHARE = 0.5
 _MEMORY_MOST = 8 << 30
 
 
-def connect(store: Stored, *, threads: int | None = None, memory: int | None = None) -> duckdb.DuckDBPyConnection:
+def connect(store: Stored, *, threads: int | None = None, memory: int | None = None, spill: bool = True) -> duckdb.DuckDBPyConnection:
     """Open a connection that can see the tables of one report (`show` them) and nothing else.
 
     It can read files only below the report's `tables`, loads no extension, and its settings are locked.
-    `threads`: at most so many (default: one per CPU). `memory`: bytes (default: half the machine's, at most 8 GiB).
+    `threads`: at most so many (default: one per CPU). `memory`: bytes (default: `memory_limit()`).
+    `spill`: whether what does not fit may go into temporary files.
     """
     tables = store.path.resolve() / "tables"
     connection = duckdb.connect(
@@ -38,8 +41,8 @@ def connect(store: Stored, *, threads: int | None = None, memory: int | None = N
             "allow_community_extensions": "false",
             "python_enable_replacements": "false",
             "threads": str(threads or os.cpu_count() or 1),
-            "memory_limit": f"{(memory or _memory()) >> 20}MiB",
-            "temp_directory": str(Path(tempfile.gettempdir()) / f"warplens-query-{os.getpid()}"),
+            "memory_limit": f"{(memory or memory_limit()) >> 20}MiB",
+            "temp_directory": _spill_folder() if spill else "",
             "preserve_insertion_order": "true",
         },
     )
@@ -145,9 +148,17 @@ def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _memory() -> int:
+@cache
+def _spill_folder() -> str:
+    """Return a folder for temporary files that nobody else can look into, or put anything into; none where there is no place for one."""
     try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return _MEMORY_MOST
-    return min(int(total * _MEMORY_SHARE), _MEMORY_MOST)
+        folder = tempfile.TemporaryDirectory(prefix="warplens-query-")
+    except OSError:
+        return ""
+    atexit.register(folder.cleanup)
+    return folder.name
+
+
+def memory_limit() -> int:
+    """Return the bytes that SQL may take where nobody says how many."""
+    return min(int(total() * _MEMORY_SHARE), _MEMORY_MOST)

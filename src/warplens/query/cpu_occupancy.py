@@ -164,7 +164,8 @@ def _known(name: str, table: str, where: str, lanes: str, time: str, rank: int) 
 
 def _seen(rows: dict[str, tuple[int, int, int]]) -> Seen:
     best = min((rank for _, busy, rank in rows.values() if busy), default=0)
-    return Seen({name: lanes for name, (lanes, _, _) in rows.items()}, max(busy for _, busy, rank in rows.values() if rank == best))
+    busiest = max((busy for _, busy, rank in rows.values() if rank == best), default=0)
+    return Seen({name: lanes for name, (lanes, _, _) in rows.items()}, busiest)
 
 
 def _list(keys: Sequence[int]) -> str:

@@ -19,7 +19,7 @@ from warplens.handover.naming import SUFFIX
 from warplens.model.tables import TABLES
 from warplens.query import cutting
 from warplens.query.launched import launched
-from warplens.report import schema
+from warplens.report import schema, weight
 from warplens.report.manifest import Manifest
 from warplens.report.store import Piece, Stored, open_store
 
@@ -42,10 +42,13 @@ class Report:
     Times in its tables are ns on the clock of its first part; `origin` is where it begins.
     """
 
-    def __init__(self, store: Stored, *, memory: int | None = None) -> None:
-        """`memory`: bytes that SQL may take (default: half the machine's, at most 8 GiB)."""
+    def __init__(self, store: Stored, *, memory: int | None = None, spill: bool = True) -> None:
+        """`memory`: bytes that SQL may take (default: half of what the machine or the container has, at most 8 GiB).
+
+        `spill`: whether it may go on in temporary files where that is too little.
+        """
         self._store = store
-        self._memory = memory
+        self._memory, self._spill = memory, spill
         self._tables: dict[str, int] | None = None
         self._parts: dict[int, int] | None = None
         self._connection: duckdb.DuckDBPyConnection | None = None
@@ -244,9 +247,15 @@ class Report:
             if isinstance(error, duckdb.CatalogException) and self._shown != set(TABLES):  # what does not exist, and what it may have meant
                 self.connection()
                 return self.sql(text, params, untrusted=untrusted)
-            raise QueryError(str(error).strip()) from error
+            raise QueryError(self._too_large() if isinstance(error, duckdb.OutOfMemoryException) else str(error).strip()) from error
         finally:
             connection.close()
+
+    def _too_large(self) -> str:
+        from warplens.query.connection import memory_limit
+
+        most = (self._memory or memory_limit()) >> 20
+        return f"the question takes more memory than SQL may have here ({most:,} MiB): ask about less time, or add LIMIT and WHERE"
 
     def to_pandas(self, name: str) -> pd.DataFrame:
         """Return a table as a pandas data frame (needs pandas); integers and bools that may be null keep their type (`Int64`, …)."""
@@ -278,7 +287,7 @@ class Report:
         from warplens.query.connection import connect, show
 
         if self._connection is None:
-            self._connection, self._shown = connect(self._store, memory=self._memory), set()
+            self._connection, self._shown = connect(self._store, memory=self._memory, spill=self._spill), set()
         show(self._connection, self._store, names - self._shown)
         self._shown |= names
         return self._connection
@@ -305,9 +314,16 @@ def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None]
 
 
 def _read(file: Path, columns: list[str]) -> pa.Table:
-    """Return columns of a file, without what pq.read_table() loads to read folders of them."""
+    """Return columns of a file, without what pq.read_table() loads to read folders of them. Raises ReportError where they are too large."""
     with pq.ParquetFile(file) as opened:
-        return opened.read(columns)
+        weight.check_whole(file, opened.metadata, columns)
+        expanding = weight.expanding(opened.metadata, columns)
+        if not expanding:
+            return opened.read(columns)
+    with pq.ParquetFile(file, read_dictionary=expanding) as opened:
+        rows = opened.read(columns)
+    weight.check_expanded(file, rows, expanding)
+    return rows
 
 
 def _shifted(name: str, part: pa.Table, shift: int) -> pa.Table:

@@ -127,7 +127,9 @@ class Reader:
         files: dict[Path, pq.ParquetFile] = self._local.__dict__.setdefault("files", {})
         try:
             if group.file not in files:
-                files[group.file] = pq.ParquetFile(group.file, metadata=group.metadata, read_dictionary=self._texts, memory_map=True)
+                there = set(group.metadata.schema.names)  # an older file may lack a column
+                texts = [name for name in self._texts if name in there]
+                files[group.file] = pq.ParquetFile(group.file, metadata=group.metadata, read_dictionary=texts, memory_map=True)
             rows = files[group.file].read_row_group(group.number, columns=list(columns), use_threads=False)
             if rows.num_columns < len(set(columns)):
                 rows = schema.complete(rows, pa.schema([self._schema.field(name) for name in columns]))

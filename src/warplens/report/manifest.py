@@ -19,6 +19,7 @@ VERSION = 1
 DIRECTORY = MANIFESTS
 _LONGEST = 1 << 26  # bytes
 PARTS = 1 << 15  # that many, at most: the range ids of more would not fit into 64 bits
+PROCESSES_PER_PART = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ class Manifest:
 def path_of(report: Path, part_id: str) -> Path:
     """Return where the manifest of a part lies."""
     return report / DIRECTORY / f"{part_id}.json"
+
+
+def claimed(report: Path) -> int:
+    """Return how many numbers of parts were claimed: a part with very many processes has several, and so has one that was interrupted."""
+    return sum(1 for _ in (report / DIRECTORY).glob("part-*"))
 
 
 def write(report: Path, manifest: Manifest) -> None:

@@ -15,7 +15,7 @@ from warplens.errors import NotAReport, ReportError, WarplensError
 from warplens.handover import pending as pendings
 from warplens.handover.naming import located
 from warplens.model.tables import TABLES
-from warplens.report import generations, schema
+from warplens.report import generations, schema, weight
 from warplens.report import manifest as manifests
 from warplens.report.finish import finish
 from warplens.report.generations import Held
@@ -66,7 +66,7 @@ class Stored:
     cuts: Mapping[int, tuple[int, int]] | None = None
     calls: Mapping[int, tuple[tuple[int, int], ...]] | None = None
     held: tuple[Held, ...] = ()
-    _checked: dict[Path, tuple[str, ...]] = field(default_factory=dict, compare=False)  # file -> missing columns
+    _checked: dict[tuple[str, Path], tuple[str, ...]] = field(default_factory=dict, compare=False)  # table, file -> missing columns
 
     @property
     def origin(self) -> int:
@@ -102,9 +102,11 @@ class Stored:
             rows = part.manifest.rows(table)
             if entry is not None and rows and (cut is not None or not chosen):
                 file = self.path / str(entry["file"])
-                if file not in self._checked:
-                    self._checked[file] = _check_file(table, file, rows)
-                missing = self._checked[file]
+                if (table, file) not in self._checked:
+                    if table == "processes":
+                        weight.check_processes(file, rows, manifests.claimed(self.path))
+                    self._checked[table, file] = _check_file(table, file, rows)
+                missing = self._checked[table, file]
                 by_call = cut is not None and TABLES[table].launched and "api" not in missing and self.calls is not None
                 calls = self.calls.get(part.manifest.part, ()) if by_call and self.calls is not None else None
                 found.append(Piece(file, rows, part.shift, part.manifest.part, missing, cut, calls))
@@ -233,6 +235,7 @@ def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
     try:
         with pq.ParquetFile(path) as file:
             found, rows = file.schema_arrow, file.metadata.num_rows
+            weight.check(TABLES[table], path, file.metadata)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ReportError(f"cannot read {path}: {error}") from error
     if rows != expected:

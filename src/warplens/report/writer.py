@@ -23,8 +23,8 @@ from warplens.model.parallel_tables import PARALLEL_TABLES
 from warplens.model.tables import TABLES
 from warplens.report import generations, schema
 from warplens.report import manifest as manifests
+from warplens.report.manifest import PROCESSES_PER_PART
 
-PROCESSES_PER_PART = 1 << 16
 THREADS_PER_PROCESS = 1 << 24
 RANGES_PER_PROCESS = 1 << 32
 _VALUES = ("payload_int", "payload_float", "value_int", "value_float", "data", "json")

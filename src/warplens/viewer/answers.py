@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplens.errors import MissingData, UsageError
 from warplens.viewer import binary, limits
+from warplens.viewer.asking import Processes
 from warplens.viewer.plain import cut
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ class Answers:
 
     def __init__(self, view: View) -> None:
         self.view = view
+        self._processes = Processes()
+
+    def close(self) -> None:
+        """End the processes that SQL runs in."""
+        self._processes.close()
 
     def meta(self) -> dict[str, Any]:
         """`Meta`: the reports, and what they have data for."""
@@ -149,16 +155,15 @@ class Answers:
 
     def sql(self, report: int, text: str) -> dict[str, Any]:
         """The answer to one SELECT: `Table`. Raises QueryError."""
-        from warplens.query.limited import limited
-        from warplens.viewer.tables import shown, sql_links, with_origin
+        from warplens.viewer.tables import sql_links
 
         opened = self.view.report(report)
         if not text.strip():
             raise UsageError("there is no question: write a SELECT")
-        with opened.asking() as own:
-            rows, more = limited(own, text, seconds=limits.SQL_S, rows=limits.ROWS, size=limits.ANSWER)
-        links = sql_links(opened, text, rows)
-        return shown("SQL", with_origin(rows, opened.origin), links=links, cut_=more)
+        answer = self._processes.ask(opened, text)
+        table: dict[str, Any] = answer["table"]
+        links = sql_links(opened, text, answer["places"])
+        return {**table, "links": links} if any(links) else table
 
     def difference(self) -> dict[str, Any] | None:
         """`Difference` of the two reports; null where there are not two."""

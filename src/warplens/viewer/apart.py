@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplens import errors
 from warplens.handover.priority import step_back
+from warplens.viewer import elsewhere
 from warplens.viewer.plain import encoded
 from warplens.viewer.projecting import LAYER
 
@@ -73,9 +74,7 @@ class Apart:
         with self._lock:
             if self._closed:
                 raise errors.QueryError("the server is being ended")
-            child = subprocess.Popen(
-                [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-            )
+            child = elsewhere.start(__name__)
             self._running.add(child)
         try:
             output, _ = child.communicate(json.dumps(question).encode(), _MOST_S)
@@ -145,7 +144,7 @@ def _answered(question: dict[str, Any], reports: Sequence[Report]) -> Any:
     return getattr(answers, method)(numbers[0], *arguments)
 
 
-def _end_with(server: int) -> None:
+def end_with(server: int) -> None:
     """End when the server is gone: killed, it ends nobody, and an answer that nobody waits for may take minutes and gigabytes."""
     while os.getppid() == server:
         time.sleep(_LOOK_S)
@@ -160,7 +159,7 @@ def main() -> None:
     if question["method"] not in (*_METHODS, _PROJECT, _DIFFERENCE):
         raise SystemExit(2)
     if os.name == "posix":
-        threading.Thread(target=_end_with, args=(question["server"],), daemon=True).start()
+        threading.Thread(target=end_with, args=(question["server"],), daemon=True).start()
     sys.stdout.buffer.write(encoded(_answer(question)))
 
 

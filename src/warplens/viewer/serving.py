@@ -101,7 +101,7 @@ class Server:
         from warplens.viewer.workers import Workers
 
         self.view, self._ahead = view, ahead
-        answers = Answers(view)
+        self._answers = answers = Answers(view)
         self.workers = Workers()
         self.news: News = News(answers)
         self._door = door
@@ -141,6 +141,7 @@ class Server:
             pass
         finally:
             self._apart.close()
+            self._answers.close()
             self.workers.close()
             self._door.listening.close()
 

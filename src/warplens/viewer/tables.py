@@ -63,23 +63,29 @@ def with_origin(table: pa.Table, origin: int) -> pa.Table:
     return table
 
 
-def sql_links(opened: Opened, text: str, table: pa.Table) -> list[Link]:
-    """Say where rows of SQL lie: by `id` of a table that the question names, else by `start` and `name` or `thread` of it."""
+def places(rows: pa.Table) -> list[tuple[int | None, int | None]]:
+    """Return the id and the start of the first rows of SQL: null where they have none."""
+    count = min(rows.num_rows, _LINKED)
+    ids, starts = (
+        rows.column(name).slice(0, count).to_pylist() if rows.column_names.count(name) == 1 else [None] * count for name in ("id", "start")
+    )
+    return [(_number(id_), _number(start)) for id_, start in zip(ids, starts, strict=True)]
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and abs(value) < limits.TIME else None
+
+
+def sql_links(opened: Opened, text: str, rows: Sequence[tuple[int | None, int | None]]) -> list[Link]:
+    """Say where rows of SQL lie, by their `places`: by `id` of a table that the question names, else by `start`."""
     words = set(re.findall(r"\w+", text.lower()))
     layers = [layer for layer in opened.every_lane.layers if layer in words and layer in TABLES]
-    names = table.column_names
-    if not layers or not ({"id", "start"} & set(names)):
-        return []
-    rows = table.slice(0, _LINKED)
-    ids = rows.column("id").to_pylist() if "id" in names else [None] * rows.num_rows
-    starts = rows.column("start").to_pylist() if "start" in names else [None] * rows.num_rows
-    return [_row_link(opened, layers, id_, start) for id_, start in zip(ids, starts, strict=True)]
+    return [_row_link(opened, layers, id_, start) for id_, start in rows] if layers else []
 
 
-def _row_link(opened: Opened, layers: Sequence[str], id_: Any, start: Any) -> Link:
-    begin = start if isinstance(start, int) else None
+def _row_link(opened: Opened, layers: Sequence[str], id_: int | None, begin: int | None) -> Link:
     for layer in layers:
-        found = by_id(opened, layer, id_, begin) if isinstance(id_, int) else None
+        found = by_id(opened, layer, id_, begin) if id_ is not None else None
         if found is not None and (begin is None or found["start"] == begin - opened.origin):
             return found
     if begin is None:

@@ -98,7 +98,7 @@ class Tree:
         if layer in _INSIDE:
             self._inside += 1
             if self._inside > _MOST_INSIDE:
-                cut_ = self._kernel(lane.process, int(key.get("inside", -1)))
+                cut_ = self._kernel(lane.process, _number(key, "inside"))
                 cut_.detail = "not all of its rows are shown"
                 return
         row = row_of(layer)
@@ -205,14 +205,14 @@ class Tree:
 
     def _within(self, layer: str, process: int, key: Mapping[str, Any]) -> Node:
         """Return the row of a kernel's inside that a track is of: its launches, an SM with its blocks, or a warp with its regions."""
-        kernel = self._kernel(process, int(key["inside"]))
+        kernel = self._kernel(process, _number(key, "inside"))
         if layer == "intrakernel_launches":
             return kernel
-        sm, slot = divmod(int(key["sm"]), SLOTS)
+        sm, slot = divmod(_number(key, "sm"), SLOTS)
         node = kernel.child(f"sm:{sm}", "sm", f"SM {sm}", order=(0, sm))
         if layer == "intrakernel_units":
             return node
-        warp = int(key["warp"])
+        warp = _number(key, "warp")
         detail = f"block {slot + 1} at once" if slot else ""
         return node.child(f"warp:{slot}:{warp}", "warp", f"Warp {warp}", detail, order=(0, slot, warp))
 
@@ -265,7 +265,7 @@ class Tree:
         )
 
     def _stream(self, process: int, key: Mapping[str, Any]) -> Node:
-        context, stream = key.get("context"), int(key["stream"])
+        context, stream = key.get("context"), _number(key, "stream")
         device = self._places.device_of(process, context, key.get("device"))
         gpu = self._gpu(self._places.gpu(process, device))
         within = -1 if context is None else int(context)
@@ -281,6 +281,12 @@ class Tree:
             **facts,
         )
         return node.child(f"stream:{stream}", "stream", self._places.stream_name(process, within, stream), order=(0, stream))
+
+
+def _number(key: Mapping[str, Any], name: str) -> int:
+    """Return a part of a track's key; -1 where the table lacks it."""
+    value = key.get(name)
+    return -1 if value is None else int(value)
 
 
 def _fold_insides(node: Node) -> None:

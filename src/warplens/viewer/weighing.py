@@ -1,4 +1,4 @@
-"""Refuses reports that are small on disk and would fill the memory: what may be unpacked is looked up in their files before it is."""
+"""Refuses reports that have more than a page can show, before it is unpacked."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from warplens.query.report import Report
     from warplens.report.store import Piece
 
-# A row group is unpacked at once. Real ones shrink to a twentieth; what shrinks to a thousandth was made to.
-_AT_ONCE = 1 << 28  # bytes
-_SHRINKS = 500
-_MOST_AT_ONCE = 1 << 34
 _WHOLE_ROWS = 1 << 20  # of a table that is read whole
 _WHOLE_BYTES = 1 << 28
 _COUNTERS = 1 << 26
@@ -46,10 +42,4 @@ def _unpacked(piece: Piece) -> int:
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     except (pa.ArrowException, OSError) as error:
         raise ReportError(f"cannot read {piece.file}: {error}") from error
-    for group in groups:
-        size = max(group.total_byte_size, group.num_rows * group.num_columns * 8)
-        packed = sum(group.column(number).total_compressed_size for number in range(group.num_columns))
-        if size > _MOST_AT_ONCE or (size > _AT_ONCE and size > _SHRINKS * packed):
-            told = f"{group.num_rows:,} rows in {packed:,} bytes, which unpack to {size >> 20:,} MiB"
-            raise ReportError(f"{piece.file} has a row group of {told}: no recording is like that, and it would fill the memory.")
     return sum(group.total_byte_size for group in groups)

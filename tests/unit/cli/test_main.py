@@ -94,7 +94,14 @@ def test_errors_are_one_block_on_stderr(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(WarplensError("x"), 1), (KeyboardInterrupt(), 130), (click.Abort(), 130), (click.UsageError("x"), 2), (click.ClickException("x"), 1)],
+    [
+        (WarplensError("x"), 1),
+        (MemoryError("x"), 1),
+        (KeyboardInterrupt(), 130),
+        (click.Abort(), 130),
+        (click.UsageError("x"), 2),
+        (click.ClickException("x"), 1),
+    ],
 )
 def test_exit_codes(error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **options: object) -> None:

@@ -10,7 +10,8 @@ import pytest
 from warplens.model.tables import TABLES
 from warplens.query import open as open_report
 from warplens.report import schema
-from warplens.report.writer import PROCESSES_PER_PART, Facts, PartWriter, write_part
+from warplens.report.manifest import PROCESSES_PER_PART
+from warplens.report.writer import Facts, PartWriter, write_part
 
 
 def test_every_column_of_the_model_has_an_arrow_type() -> None:

@@ -32,8 +32,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
 
 
 @pytest.fixture(scope="module")
-def answers(report: Report) -> Answers:
-    return Answers(view_of([report]))
+def answers(report: Report) -> Iterator[Answers]:
+    found = Answers(view_of([report]))
+    yield found
+    found.close()
 
 
 def nodes(tree: list[Node]) -> Iterator[Node]:

@@ -31,7 +31,8 @@ Examples:
 def command(report: Path, sql: str, form: str, window: int | None, anything: bool) -> None:
     """Ask a report in SQL (DuckDB's dialect); the tables are views. SQL `-` is read from standard input.
 
-    Times are ns of CLOCK_MONOTONIC. `warplens info REPORT` lists the tables with their rows.
+    Times are ns of CLOCK_MONOTONIC. `warplens info REPORT` lists the tables with their rows. DuckDB gets half of the memory of the machine
+    or the container, 8 GiB at most; its temporary files go into TMPDIR.
     """
     name = tables.format_name(form)
     text = sys.stdin.read() if sql == "-" else sql

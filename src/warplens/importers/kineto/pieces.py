@@ -9,8 +9,9 @@ from pathlib import Path
 from queue import Empty, Queue
 
 from warplens.errors import ReportError
+from warplens.importers.unpacking import GZIP, Unpacking
 
-GZIP = b"\x1f\x8b"
+MAGIC = b"\x1f\x8b"
 _PIECE = 1 << 17
 _STEP = 1 << 14
 _AHEAD = 4  # pieces that are unpacked while others are read
@@ -21,7 +22,7 @@ def head(path: Path, size: int) -> bytes:
     """Return the first bytes of the text; fewer where the file is shorter or its packing broken. Raises OSError."""
     with open(path, "rb") as file:
         start = file.read(size)
-    if not start.startswith(GZIP):
+    if not start.startswith(MAGIC):
         return start
     try:
         return zlib.decompressobj(wbits=31).decompress(start, size)
@@ -43,7 +44,7 @@ class Pieces:
             with open(self.path, "rb") as file:
                 total = self.path.stat().st_size or 1
                 start = file.read(_PIECE)
-                self.packed = start.startswith(GZIP)
+                self.packed = start.startswith(MAGIC)
                 source = self._raw(start, file.read, total)
                 yield from _ahead(self._unpacked(source)) if self.packed else source
         except OSError as error:
@@ -59,26 +60,24 @@ class Pieces:
 
     def _unpacked(self, source: Iterator[bytes]) -> Iterator[bytes]:
         """Yield what is in the packed pieces. It is unpacked in small steps: what is lost at a broken place is one of them."""
-        unpack, at, within = zlib.decompressobj(wbits=31), 0, False
+        unpacking = Unpacking(self.path)
+        unpack, at, within = unpacking.begin(GZIP), 0, False
         for piece in source:
-            made = []
             for begin in range(0, len(piece), _STEP):
                 rest = piece[begin : begin + _STEP]
                 while rest:
                     try:
-                        made.append(unpack.decompress(rest))
+                        yield from unpacking.pieces(unpack, rest)
                     except zlib.error as error:
-                        yield b"".join(made)
                         if within or not at + begin:
                             self.trouble = f"its packing is broken near byte {at + begin} ({error})"
                         return  # else: zeros behind the end, from a tape or a block device
                     rest, within = unpack.unused_data, not unpack.eof
                     if unpack.eof:  # another member may follow
-                        unpack = zlib.decompressobj(wbits=31)
+                        unpack = unpacking.begin(GZIP)
                         if not rest.strip(b"\0"):
                             break
             at += len(piece)
-            yield b"".join(made)
         if within:
             yield unpack.flush()
             self.trouble = f"it ends at byte {at} within what is packed"

@@ -172,11 +172,10 @@ class Work:
     def hardware(self) -> None:
         """Write `devices`, `contexts` and `streams`."""
         told = self.trace.header.get("deviceProperties")
-        cards = {card.get("id"): card for card in told if isinstance(card, dict)} if isinstance(told, list) else {}
+        known = [card for card in told if isinstance(card, dict)] if isinstance(told, list) else []
+        cards = {number: card for card in known if type(number := card.get("id")) is int and 0 <= number < 1 << 16}
         main = self.trace.identity.main
-        owned = {(process, device) for process, device, _, _ in self.places} | {
-            (main, number) for number in cards if isinstance(number, int) and 0 <= number < 1 << 16
-        }
+        owned = {(process, device) for process, device, _, _ in self.places} | {(main, number) for number in cards}
         self.trace.part.write("devices", [_device(process, number, cards.get(number, {})) for process, number in sorted(owned)])
         contexts = {(process, context): device for process, device, context, _ in sorted(self.places)}
         self.trace.part.write(

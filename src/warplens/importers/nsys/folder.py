@@ -15,6 +15,7 @@ from warplens.errors import ReportError
 from warplens.importers.nsys.conditions import Begins, Lacks, Named, Where
 from warplens.importers.nsys.database import LATEST, Database
 from warplens.importers.nsys.rows import FLAG, Ints, Rows
+from warplens.report import weight
 
 _PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".arrows", ".feather", ".ipc")
 _SLICE_ROWS = 1 << 20
@@ -133,8 +134,14 @@ class TablesFolder(Database):
 
     def _batches(self, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self._is_parquet(table):
-            with pq.ParquetFile(self._files[table]) as file:
-                yield from file.iter_batches(_SLICE_ROWS, columns=columns)
+            path = self._files[table]
+            with pq.ParquetFile(path) as file:
+                weight.check_foreign(path, file.metadata)
+                expanding = weight.expanding(file.metadata, columns)
+            with pq.ParquetFile(path, read_dictionary=expanding) as file:
+                for batch in file.iter_batches(_SLICE_ROWS, columns=columns):
+                    weight.check_expanded(path, pa.Table.from_batches([batch]), expanding)
+                    yield batch
             return
         with self._opened(table) as reader:
             whole = range(reader.num_record_batches) if isinstance(reader, pa.ipc.RecordBatchFileReader) else None

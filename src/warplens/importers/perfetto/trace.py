@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gzip
-import io
 import mmap
 import zlib
 from collections.abc import Callable
@@ -18,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.errors import ReportError
+from warplens.importers.unpacking import DEFLATE, GZIP, Unpacking
 from warplens.spool import desk
 
 BEGIN, END, INSTANT, WHOLE, STAGE, WHOLE_END = 1, 2, 3, 5, 6, 7
@@ -28,7 +27,6 @@ Numbers = npt.NDArray[Any]
 _STEP = 32 << 20  # bytes between two words about progress
 _GZIP = b"\x1f\x8b"
 _ZSTD = 133  # the field of a compressed packet
-_MOST = 1 << 34  # bytes that a compressed file may become
 _ARRAYS: tuple[tuple[str, str, type[np.generic]], ...] = (
     *(("events", name, kind) for name, kind in (("time", np.int64), ("track", np.uint32), ("name", np.int32))),
     *(("events", name, kind) for name, kind in (("category", np.int32), ("type", np.uint8), ("clock", np.uint8))),
@@ -85,6 +83,7 @@ class Trace:
     def __init__(self, source: Path, progress: Callable[[float], None]) -> None:
         self.source = source
         self.cut_at: int | None = None
+        self._unpacking = Unpacking(source)
         self._native = _library()
         self._handle = self._native.warplens_perfetto_reader_new()
         if not self._handle:
@@ -94,7 +93,7 @@ class Trace:
                 packed = file.read(2) == _GZIP
                 file.seek(0)
                 if packed:
-                    self._feed(_unpacked(source, file.read()), progress)
+                    self._feed(self._whole(file.read()), progress)
                 elif source.stat().st_size:
                     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                         self._feed(data, progress)
@@ -182,9 +181,29 @@ class Trace:
                 f"{self.source} holds packets compressed with zstd, which cannot be read; convert it with `traceconv decompress_packets`."
             )
         try:
-            self._feed(zlib.decompress(data), progress, within=True)
+            self._feed(self._unpacked(data, DEFLATE)[0], progress, within=True)
         except zlib.error as error:
             raise ReportError(f"{self.source} is broken: a compressed packet in it is damaged ({error}).") from error
+
+    def _whole(self, data: bytes) -> bytearray:
+        """Return what is packed with gzip, all members of it, without the zeros behind the last."""
+        found = bytearray()
+        try:
+            while data := data.lstrip(b"\0"):
+                unpacked, data = self._unpacked(data, GZIP)
+                found += unpacked
+        except zlib.error as error:
+            raise ReportError(f"{self.source} is broken: {error}.") from error
+        return found
+
+    def _unpacked(self, data: bytes, kind: int) -> tuple[bytearray, bytes]:
+        """Return what is packed, and what lies behind it. Raises zlib.error, ReportError."""
+        found, unpack = bytearray(), self._unpacking.begin(kind)
+        for piece in self._unpacking.pieces(unpack, data):
+            found += piece
+        if not unpack.eof:
+            raise zlib.error("it is cut off")
+        return found, unpack.unused_data
 
     def _take(self) -> None:
         arrays = (_Array * len(_ARRAYS))()
@@ -224,12 +243,3 @@ def _strings(offsets: npt.NDArray[np.int64], raw: npt.NDArray[np.uint8]) -> pa.A
         return given.cast(pa.large_string()).cast(pa.string())
     except pa.ArrowInvalid:
         return pa.array([value.decode(errors="replace") for value in given.to_pylist()], pa.string())
-
-
-def _unpacked(source: Path, data: bytes) -> bytes:
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            found = file.read(_MOST)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ReportError(f"{source} is broken: {error}.") from error
-    return found
