@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warplens.errors import UsageError
 from warplens.flows.viewing import view_of
-from warplens.handover.replacing import replacing
+from warplens.disk.replacing import replacing
 from warplens.viewer import bundle
 from warplens.viewer.answers import Answers
 from warplens.viewer.baked import INSTEAD, baked

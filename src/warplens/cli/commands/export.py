@@ -17,7 +17,7 @@ from warplens.cli.unit_options import unit_options
 from warplens.cli.words import short_path, size
 from warplens.errors import UsageError
 from warplens.handover.naming import SUFFIX
-from warplens.handover.replacing import replacing
+from warplens.disk.replacing import replacing
 
 if TYPE_CHECKING:
     from warplens.query import Report
