@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warplens.capture.filesystems import filesystem_of, is_slow
+from warplens.disk.files import remove_folder
+from warplens.disk.folder import Folder
 from warplens.errors import CaptureError
 from warplens.handover.wording import COMMAND_LINE, Wording
 
@@ -67,13 +69,13 @@ def choose_spool(
         chosen = SpoolDirectory(path, filesystem, beside, _warning(path, filesystem))
         if chosen.warning is None:
             if fallback is not None:
-                fallback.path.rmdir()
+                remove_folder(fallback.path)
             return chosen
         failures.append(f"  {parent}: {chosen.warning}")
         if fallback is None:
             fallback = chosen
         else:
-            path.rmdir()
+            remove_folder(path)
     if fallback is not None:
         return fallback
     raise CaptureError(
@@ -94,13 +96,14 @@ def _create(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700)
     try:
-        probe = path / "probe"
-        with probe.open("xb") as file:
-            file.write(bytes(4096))
-        probe.unlink()
+        with Folder(path) as folder:
+            try:
+                with folder.create("probe") as file:
+                    file.write(bytes(4096))
+            finally:
+                folder.remove("probe")
     except OSError:
-        (path / "probe").unlink(missing_ok=True)
-        path.rmdir()
+        remove_folder(path)
         raise
 
 

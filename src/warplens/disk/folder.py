@@ -32,11 +32,22 @@ class Folder:
             self.path.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         self.descriptor = os.open(self.path, _DIRECTORY | (0 if follow else getattr(os, "O_NOFOLLOW", 0)))
 
+    @classmethod
+    def of(cls, path: str | os.PathLike[str], descriptor: int) -> Folder:
+        """Return the directory that `descriptor` has open; `path` is its name for people."""
+        folder = cls.__new__(cls)
+        folder.path, folder.descriptor = Path(path), descriptor
+        return folder
+
+    def close(self) -> None:
+        """Close it."""
+        os.close(self.descriptor)
+
     def __enter__(self) -> Folder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        os.close(self.descriptor)
+        self.close()
 
     def names(self, below: str = "") -> list[str]:
         """Return what is in it, or in a folder of it, by name; nothing where that folder is not there."""
@@ -162,9 +173,7 @@ class Folder:
     def folder(self, name: str, *, create: bool = False) -> Folder:
         """Open a folder of it, which is no link; `create` makes it."""
         with self._opened(name.split("/"), name, create) as descriptor:
-            inside = Folder.__new__(Folder)
-            inside.path, inside.descriptor = self.path / name, os.dup(descriptor)
-            return inside
+            return Folder.of(self.path / name, os.dup(descriptor))
 
     def _mode(self, name: str) -> int:
         status = self.status(name)

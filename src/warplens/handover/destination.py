@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from warplens.disk.files import remove_folder
+from warplens.disk.folder import Folder
 from warplens.errors import ReportError
 from warplens.handover import pending, spool_files
 from warplens.handover.naming import is_report
@@ -40,10 +42,7 @@ def destination(output: str | None, *, force: bool, job: str | None, wording: Wo
 def remove_empty(report: Path) -> None:
     """Remove a report that never got anything in it."""
     for folder in (report / pending.DIRECTORY, report / "spool", report):
-        try:
-            folder.rmdir()
-        except OSError:
-            continue
+        remove_folder(folder)
 
 
 def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> None:
@@ -70,8 +69,6 @@ def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> Non
 
 
 def _overwrite(path: Path, other: str) -> None:
-    import shutil  # slow to load, and hardly ever needed
-
     for note in pending.listed(path):
         with pending.locked(note) as ours:  # whoever finishes it now may end that
             try:
@@ -82,8 +79,9 @@ def _overwrite(path: Path, other: str) -> None:
     # out of the way in one step, so that nobody meets half a report
     old = path.with_name(f".{path.name}.old-{os.getpid()}")
     try:
-        path.rename(old)
-        shutil.rmtree(old)
+        with Folder(path.parent) as folder:
+            folder.rename(path.name, old.name)
+            folder.remove_tree(old.name)
     except OSError as error:
         raise ReportError(f"Cannot overwrite the report {path}: {error.strerror}.\n{other}.") from error
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from warplens._version import __version__
+from warplens.disk.folder import Folder
 from warplens.errors import NewerReport, ReportError
 from warplens.handover import untrusted
 from warplens.handover.naming import MANIFESTS
@@ -56,15 +56,9 @@ def path_of(report: Path, part_id: str) -> Path:
 
 def write(report: Path, manifest: Manifest) -> None:
     """Write the manifest in one step: from then on the part exists."""
-    path = path_of(report, manifest.id)
     data = {"format": FORMAT, "version": VERSION, **{item.name: getattr(manifest, item.name) for item in fields(manifest)}}
-    temporary = path.with_suffix(".tmp")
-    with open(temporary, "w", encoding="utf-8") as file:
-        json.dump(data, file, indent=1)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    with Folder(report) as folder:
+        folder.write(f"{DIRECTORY}/{manifest.id}.json", json.dumps(data, indent=1) + "\n", sync=True)
 
 
 def read(path: Path) -> Manifest:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.disk.folder import Folder
 from warplens.errors import ReportError
 from warplens.query.projection import TABLES, on_streams
 from warplens.report.generations import INDEX, INDEX_SUFFIX
@@ -60,9 +61,10 @@ def made(report: Report, cache: Path | None) -> LaneIndex | None:
                 for stream, rows in on_streams(report, _COLUMNS):
                     builder.add(LAYER, _rows(stream, rows))
                 builder.commit()
-            for older in path.parent.glob(f"{_PREFIX}*{INDEX_SUFFIX}"):  # of the report as it was, which nobody opens any more
-                if older != path:
-                    older.unlink(missing_ok=True)
+            with Folder(path.parent) as folder:
+                for older in folder.names():  # of the report as it was, which nobody opens any more
+                    if older != path.name and older.startswith(_PREFIX) and older.endswith(INDEX_SUFFIX):
+                        folder.remove(older)
             return LaneIndex(path)
         except OSError:
             continue

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.disk.files import remove
 from warplens.exporters.nsys.layout import columns, definition
 
 
@@ -21,7 +22,7 @@ class Writer:
     """An open file; no other may look at it while it is written. Raises OSError."""
 
     def __init__(self, path: Path) -> None:
-        path.unlink(missing_ok=True)
+        remove(path)
         try:
             # Nobody else knows the file: no locks (some file systems have none), no journal, no waiting for the disk.
             self._connection = sqlite.connect(f"file:{quote(str(path.absolute()))}?nolock=1", autocommit=True)
