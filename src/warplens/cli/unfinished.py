@@ -24,7 +24,7 @@ def leave_for_later(note: pending.Pending, error: ModuleNotFoundError) -> str:
                 f"{said}  What was recorded could not be moved there from {note.spool}: {failure.strerror or failure}. "
                 f"Copy {path} to where warplens is installed with its dependencies, and that directory to spool/{note.id} in it."
             )
-    return f"{said}  Copy {path} to where warplens is installed with its dependencies; any command that opens it finishes it."
+    return f"{said}  Copy {path} to where warplens is installed with its dependencies, and finish it there: warplens info --trust {path}"
 
 
 def _move(spool: Path, inside: Path) -> None:

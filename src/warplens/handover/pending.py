@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from warplens.disk.folder import Folder
 from warplens.errors import ReportError
-from warplens.handover import links, untrusted
+from warplens.handover import links, seals, untrusted
 from warplens.handover.naming import MANIFESTS, PENDING, TOKEN
 from warplens.handover.wording import COMMAND_LINE, Wording
 
@@ -48,6 +48,7 @@ class Pending:
     keep_raw: bool = False
     ended: bool = False
     token: str = ""  # what the spool holds as well, see `belongs`
+    own: bool = field(default=True, compare=False)  # this user wrote the note: nobody who sends a report can say so
     path: Path = field(default=Path(), compare=False)
 
     @property
@@ -152,6 +153,7 @@ def read(path: Path) -> Pending | None:
             keep_raw=bool(data.get("keep_raw", False)),
             ended=bool(data.get("ended", False)),
             token=str(data.get("token", "")),
+            own=seals.is_own(data),
             path=path,
         )
     except (OSError, ValueError, OverflowError, KeyError, TypeError, RecursionError):
@@ -329,7 +331,7 @@ def _mark(pending: Pending) -> Pending:
 
 
 def _text(pending: Pending) -> str:
-    return json.dumps({name: value for name, value in asdict(pending).items() if name != "path"}) + "\n"
+    return json.dumps(seals.sealed({name: value for name, value in asdict(pending).items() if name not in ("path", "own")})) + "\n"
 
 
 def _write(pending: Pending) -> None:

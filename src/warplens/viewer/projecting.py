@@ -55,7 +55,7 @@ def found(report: Report, cache: Path | None) -> LaneIndex | None:
 
 def made(report: Report, cache: Path | None) -> LaneIndex | None:
     """Compute and write the index; None where there is no room for it."""
-    for path in _places(report, cache):
+    for path in _places(report, cache)[0 if report.stored.own else 1 :]:
         try:
             with IndexBuilder(path, {LAYER: _KEYS}, _head(report)) as builder:
                 for stream, rows in on_streams(report, _COLUMNS):
