@@ -12,10 +12,12 @@ from pathlib import Path
 from warplens.disk.files import remove_folder
 from warplens.disk.folder import Folder
 from warplens.errors import ReportError
-from warplens.handover import pending, spool_files
+from warplens.handover import contents, pending, spool_files
 from warplens.handover.naming import is_report
 from warplens.handover.output_name import claim
 from warplens.handover.wording import COMMAND_LINE, Wording
+
+_SHOWN = 3  # files
 
 
 @contextmanager
@@ -69,6 +71,17 @@ def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> Non
 
 
 def _overwrite(path: Path, other: str) -> None:
+    if path.is_symlink():
+        raise ReportError(f"{path} is a link to {path.readlink()}, which stays.\nRemove it, or name what it leads to.")
+    strange = contents.of_others(path)
+    if strange:
+        more = f" and {len(strange) - _SHOWN} more" if len(strange) > _SHOWN else ""
+        raise ReportError(
+            f"{path} holds what is not part of a report, and is not overwritten: {', '.join(strange[:_SHOWN])}{more}.\n"
+            f"Move that away first, or name another report."
+        )
+    if not contents.is_whole(path) and any(files for _, _, files in os.walk(path)):
+        raise ReportError(f"{path} is in the way: it is a directory, but not a report. {other}.")
     for note in pending.listed(path):
         with pending.locked(note) as ours:  # whoever finishes it now may end that
             try:

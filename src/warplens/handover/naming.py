@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 SUFFIX = ".warplens"
+FORMAT = "warplens-report"  # what a manifest says that it is of
 MANIFESTS = "manifest.d"
 PENDING = "pending.d"
 TOKEN = "token"  # in a spool, and in the note that names it: they belong together

@@ -12,9 +12,8 @@ from warplens._version import __version__
 from warplens.disk.folder import Folder
 from warplens.errors import NewerReport, ReportError
 from warplens.handover import seals, untrusted
-from warplens.handover.naming import MANIFESTS
+from warplens.handover.naming import FORMAT, MANIFESTS
 
-FORMAT = "warplens-report"
 VERSION = 1
 DIRECTORY = MANIFESTS
 _LONGEST = 1 << 26  # bytes

@@ -17,7 +17,7 @@ def _take(report: Path, *, force: bool = False, spool_dir: Path | None = None) -
 
 def _old(report: Path) -> Path:
     (report / "manifest.d").mkdir(parents=True)
-    (report / "manifest.d" / "old.json").write_text("{}")
+    (report / "manifest.d" / "old.json").write_text('{"format": "warplens-report"}')
     return report
 
 
