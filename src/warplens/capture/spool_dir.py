@@ -10,7 +10,7 @@ from pathlib import Path
 
 from warplens.capture.filesystems import filesystem_of, is_slow
 from warplens.disk.files import remove_folder
-from warplens.disk.folder import Folder
+from warplens.disk.folder import PRIVATE_FOLDER, Folder
 from warplens.errors import CaptureError
 from warplens.handover.wording import COMMAND_LINE, Wording
 
@@ -93,8 +93,8 @@ def _candidates(report: Path, environment: Mapping[str, str] | None) -> Iterator
 
 
 def _create(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.mkdir(mode=0o700)
+    path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+    path.mkdir(PRIVATE_FOLDER)
     try:
         with Folder(path) as folder:
             try:

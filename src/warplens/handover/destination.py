@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from warplens.disk.files import remove_folder
-from warplens.disk.folder import Folder
+from warplens.disk.folder import PRIVATE_FOLDER, Folder
 from warplens.errors import ReportError
 from warplens.handover import contents, pending, spool_files
 from warplens.handover.naming import is_report
@@ -32,7 +32,7 @@ def destination(output: str | None, *, force: bool, job: str | None, wording: Wo
             created = False  # another one, who had waited for the lock, found it empty and was faster
         if not created:
             _check(path, force=force, job=job, wording=wording)
-        path.mkdir(exist_ok=True)
+        path.mkdir(PRIVATE_FOLDER, exist_ok=True)
         try:
             yield path, created
         except BaseException:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from warplens.disk.folder import PRIVATE_FOLDER
 from warplens.errors import ReportError, UsageError
 from warplens.handover.naming import SUFFIX
 from warplens.handover.wording import COMMAND_LINE, Wording
@@ -79,7 +80,7 @@ def claim(
         path = with_suffix(name, wording).absolute()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.mkdir()
+            path.mkdir(PRIVATE_FOLDER)
             return path, True
         except FileExistsError as error:
             if not path.parent.is_dir():
