@@ -6,7 +6,6 @@ import json
 import resource
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
