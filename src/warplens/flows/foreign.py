@@ -49,7 +49,7 @@ def imported(path: Path, tell: Callable[[str], None] | None = None, progress: Ca
         return beside
     key = hashlib.sha256(f"{whole} {told.st_size} {told.st_mtime_ns} {told.st_ino} {part} {__version__}".encode(errors="surrogateescape"))
     folder = cache() / key.hexdigest()[:16]
-    report = folder / (path.stem + SUFFIX)
+    report = folder / (path.stem.encode(errors="replace").decode() + SUFFIX)
     if not manifests.path_of(report, part).exists():
         _make(path, folder, report, part, progress or (lambda stage, done: None))
         if tell is not None:

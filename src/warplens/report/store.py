@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from warplens.errors import NotAReport, ReportError, WarplensError
 from warplens.handover import pending as pendings
-from warplens.handover.naming import located
+from warplens.handover.naming import is_readable, located
 from warplens.model.tables import TABLES
 from warplens.report import generations, schema
 from warplens.report import manifest as manifests
@@ -127,6 +127,8 @@ def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], No
     if not report.is_dir():
         what = "is a file, not a report directory" if report.exists() else "does not exist"
         raise NotAReport(f"{report} {what}")
+    if not is_readable(report):
+        raise ReportError(f"{report} is not UTF-8, so its tables cannot be read. Move it to a path that is.")
     waiting: dict[str, str] = {}
     recording: dict[str, str] = {}
     failed: WarplensError | None = None
