@@ -32,6 +32,8 @@ class Place:
         """Remove all traces of a recording that never began."""
         files.remove_tree(self.spool.path)
         files.remove(self.note.path)
+        for folder in ("spool", pending.DIRECTORY):
+            files.remove_folder(self.report / folder)
         if self.created:
             remove_empty(self.report)
 
@@ -48,10 +50,10 @@ def take_place(
             try:
                 note = pending.begin(report, spool.path, job=job, keep_raw=keep_raw, name=part, wording=wording)
             except WarplensError:
-                files.remove_folder(spool.path)
+                files.remove_tree(spool.path)
                 raise
     except BaseException:
         if named is not None:
-            files.remove_folder(named.path)
+            files.remove_tree(named.path)
         raise
     return Place(report, created, spool, note)

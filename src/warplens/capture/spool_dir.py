@@ -15,6 +15,7 @@ from warplens.errors import CaptureError
 from warplens.handover.wording import COMMAND_LINE, Wording
 
 ENOUGH = 8 << 20
+_TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ def choose_spool(
         return SpoolDirectory(path, filesystem, beside=False, warning=_warning(path, filesystem))
 
     failures = []
+    full: OSError | None = None
     fallback: SpoolDirectory | None = None
     for parent, beside in _candidates(report, environment):
         path = parent / name if beside else parent / f"warplens-{name}"
@@ -65,6 +67,7 @@ def choose_spool(
             _create(path)
         except OSError as error:
             failures.append(f"  {parent}: {_words(error)}")
+            full = error if error.errno in (errno.ENOSPC, errno.EDQUOT) else full
             continue
         chosen = SpoolDirectory(path, filesystem, beside, _warning(path, filesystem))
         if chosen.warning is None:
@@ -80,7 +83,7 @@ def choose_spool(
         return fallback
     raise CaptureError(
         "No place for the spool, the files that the program records into:\n" + "\n".join(failures) + f"\nName one with {wording.spool_dir}."
-    )
+    ) from full
 
 
 def _candidates(report: Path, environment: Mapping[str, str] | None) -> Iterator[tuple[Path, bool]]:
@@ -93,8 +96,14 @@ def _candidates(report: Path, environment: Mapping[str, str] | None) -> Iterator
 
 
 def _create(path: Path) -> None:
-    path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-    path.mkdir(PRIVATE_FOLDER)
+    for attempt in range(_TRIES):
+        path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        try:
+            path.mkdir(PRIVATE_FOLDER)
+            break
+        except FileNotFoundError:  # another rank of the job was the last to leave it meanwhile
+            if attempt == _TRIES - 1:
+                raise
     try:
         with Folder(path) as folder:
             try:

@@ -82,7 +82,7 @@ def begin(
         _write(pending)
     except OSError as error:
         raise ReportError(
-            f"cannot write the report {report}: {error.strerror} ({error.filename}); choose another place with {wording.output}"
+            f"cannot write the report {report}: {error.strerror} ({error.filename or path}); choose another place with {wording.output}"
         ) from error
     return pending
 
