@@ -104,10 +104,22 @@ class Folder:
         with self._at(old) as (source, last), (to or self)._at(new, create=True) as (target, name):
             os.rename(last, name, src_dir_fd=source, dst_dir_fd=target)
 
-    def link(self, old: str, new: str) -> None:
-        """Give a file a second name. FileExistsError where that is taken."""
-        with self._at(old) as (source, last), self._at(new) as (target, name):
-            os.link(last, name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+    def create_whole(self, name: str, data: bytes) -> None:
+        """Make a file that has its content from the first, so that whoever is killed leaves no empty one. FileExistsError."""
+        temporary = f"{name}.tmp{os.getpid()}-{next(_numbers)}"
+        try:
+            with self.create(temporary, again=True) as file:
+                file.write(data)
+            try:
+                with self._at(temporary) as (source, last), self._at(name) as (target, new):
+                    os.link(last, new, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+            except FileExistsError:
+                raise
+            except OSError:  # a file system without hard links
+                with self.create(name) as file:
+                    file.write(data)
+        finally:
+            self.remove(temporary)
 
     def move(self, name: str, to: Folder, new: str) -> None:
         """Move a regular file, also to another file system; wherever that is interrupted, the file is whole in one place."""

@@ -73,17 +73,9 @@ def _made() -> bytes | None:
     folder = _folder()
     if folder is None:
         return None
-    temporary = f"key.tmp{os.getpid()}"
     try:
         with Folder(folder, create=True) as opened:
-            try:
-                with opened.create(temporary, again=True) as file:
-                    file.write(os.urandom(_SIZE))
-                opened.link(temporary, "key")
-            except FileExistsError:
-                pass
-            finally:
-                opened.remove(temporary)
+            opened.create_whole("key", os.urandom(_SIZE))
     except OSError:
-        pass  # then there is no place for one, or another thread was faster
+        pass  # another was faster, or there is no place for one
     return _key()

@@ -216,25 +216,8 @@ def _claim(report: Path, part_id: str) -> int:
         if not path.exists():
             try:
                 with Folder(report) as inside:
-                    _create(inside, f"{manifests.DIRECTORY}/{path.name}", f"{name}\n".encode())
+                    inside.create_whole(f"{manifests.DIRECTORY}/{path.name}", f"{name}\n".encode())
                 return number
             except FileExistsError:
                 pass
         number += 1
-
-
-def _create(folder: Folder, name: str, text: bytes) -> None:
-    """Link a file into place with its text in it, so that a killed finisher never leaves an empty one."""
-    temporary = f"{name}.tmp{os.getpid()}"
-    try:
-        with folder.create(temporary, again=True) as file:
-            file.write(text)
-        try:
-            folder.link(temporary, name)
-        except FileExistsError:
-            raise
-        except OSError:  # a file system without hard links
-            with folder.create(name) as file:
-                file.write(text)
-    finally:
-        folder.remove(temporary)

@@ -45,7 +45,7 @@ STEPS: dict[str, Callable[[Folder], object]] = {
     "write": lambda folder: folder.write("link/thesis.txt", b""),
     "rename into": lambda folder: folder.rename("file", "link/thesis.txt"),
     "rename out of": lambda folder: folder.rename("link/thesis.txt", "taken"),
-    "link": lambda folder: folder.link("file", "link/new"),
+    "create whole": lambda folder: folder.create_whole("link/new", b""),
     "move": lambda folder: folder.move("link/thesis.txt", folder, "taken"),
     "copy": lambda folder: folder.copy("link/thesis.txt", folder, "taken"),
     "read": lambda folder: folder.read("link/thesis.txt"),
@@ -102,6 +102,17 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(ZeroDivisionError):
         files.write(tmp_path / "x", "after")
     assert _all(tmp_path) == {"x": "before"}
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_of_many_that_make_a_file_one_does(links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not links:
+        monkeypatch.setattr("os.link", lambda *_, **__: os.open(tmp_path, os.O_WRONLY))  # any error but that it is there
+    with Folder(tmp_path) as folder:
+        folder.create_whole("x", b"first")
+        with pytest.raises(FileExistsError):
+            folder.create_whole("x", b"second")
+    assert _all(tmp_path) == {"x": "first"}
 
 
 def test_a_pipe_is_never_opened(tmp_path: Path) -> None:
