@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from warplens.disk import files
 from warplens.handover.control_layout import (
     ERROR,
     FAILED,
@@ -143,7 +144,7 @@ class ControlPage:
         """Write a fresh page with the same clock constants to `path`, for processes that start from now on; OSError if not."""
         content = bytearray(ctypes.string_at(self.address, FILE_SIZE))
         content[PROCESSES:GATE] = bytes(GATE - PROCESSES)
-        with path.open("xb") as file:
+        with files.create(path) as file:
             file.write(content)
         self._pages.append(self._map(path))
 
@@ -156,7 +157,7 @@ class ControlPage:
     @staticmethod
     def _map(path: Path) -> int:
         # Not Python's mmap: it keeps a descriptor, and would close what a program that closes all there is has opened in its place.
-        with path.open("r+b") as file:
+        with files.update(path) as file:
             if os.fstat(file.fileno()).st_size < FILE_SIZE:
                 raise OSError(errno.EINVAL, "it is too short", str(path))
             address = _LIBC.mmap(None, FILE_SIZE, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, file.fileno(), 0)

@@ -14,11 +14,13 @@ from typing import IO, Any
 
 from warplens.capture.announce import CUPTI, CUPTI_SEARCH, SPOOL, TOOLS
 
-# The child finds this very warplens, then what its own interpreter finds, then what the program had added to sys.path.
+# The child finds this very warplens, then what its own interpreter finds, then what the program had added to sys.path. Before it imports
+# anything, it forgets the working directory: a types.py there is the program's.
 _CHILD = """
-import importlib, importlib.util, json, sys
-request = json.load(sys.stdin)
+import sys
 sys.path[:] = [path for path in sys.path if path]
+import importlib, importlib.util, json
+request = json.load(sys.stdin)
 sys.path += [path for path in request["search"] if path and path not in sys.path]
 spec = importlib.util.spec_from_file_location(
     "warplens", request["package"] + "/__init__.py", submodule_search_locations=[request["package"]]

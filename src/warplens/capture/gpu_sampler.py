@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import _thread
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from warplens.capture.gpu_options import GpuMetrics
 from warplens.capture.gpu_readings import Readings
 from warplens.capture.nvml import LIBRARY, Gpu, Nvml, NvmlError
+from warplens.disk.files import append
 
 FILE = "gpu_metrics.jsonl"
 _PATIENCE_S = 1.0
@@ -85,14 +86,12 @@ class GpuSampler:
             "gpus": [{"gpu": gpu.gpu, "uuid": gpu.uuid, "name": gpu.name} for gpu in gpus],
             "metrics": Readings.metrics(gpm=gpm),
         }
-        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
+        with append(self._path) as file:
+            file.truncate()
             _write(file, json.dumps(head) + "\n")
             self._loop(file, readings, gpm)
-        finally:
-            os.close(file)
 
-    def _loop(self, file: int, readings: Sequence[Readings], gpm: bool) -> None:
+    def _loop(self, file: BinaryIO, readings: Sequence[Readings], gpm: bool) -> None:
         period = 1 / self._options.frequency
         due = time.monotonic()
         while True:
@@ -104,7 +103,7 @@ class GpuSampler:
             if self._stop.wait(due - now):
                 return
 
-    def _read_all(self, file: int, readings: Sequence[Readings], gpm: bool) -> None:
+    def _read_all(self, file: BinaryIO, readings: Sequence[Readings], gpm: bool) -> None:
         for reading in readings:
             begin = time.monotonic_ns()
             try:
@@ -123,5 +122,5 @@ def _chosen(gpus: list[Gpu], devices: Sequence[int]) -> list[Gpu]:
     return [gpu for gpu in gpus if not devices or gpu.gpu in devices]
 
 
-def _write(file: int, text: str) -> None:
-    os.write(file, text.encode())
+def _write(file: BinaryIO, text: str) -> None:
+    file.write(text.encode())

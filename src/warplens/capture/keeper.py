@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from warplens.capture.control import ControlPage, ended_orderly
+from warplens.disk.files import create
 from warplens.handover.pending import writer_of
 
 _SETTLE_NS = 50_000_000  # directory times are coarse: a listing younger than this may have missed a file
@@ -123,7 +124,7 @@ class SpoolKeeper:
 
     @staticmethod
     def _copy(descriptor: int, path: Path) -> None:
-        with os.fdopen(os.dup(descriptor), "rb") as source, path.open("xb") as target:
+        with os.fdopen(os.dup(descriptor), "rb") as source, create(path) as target:
             source.seek(0)
             while block := source.read(1 << 20):
                 target.write(block)

@@ -50,7 +50,7 @@ class Recording:
 
     `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known.
     `waiting` is told the pids of descendants that outlive the program. `attend` is entered with the run and its program before
-    that starts, and left when the recording is over.
+    that starts, and left when the recording is over. `begun`: it was tried to start the program.
     """
 
     command: Sequence[str]
@@ -62,6 +62,7 @@ class Recording:
     waiting: Callable[[list[int]], None] = lambda pids: None
     attend: Callable[[Run, Child], AbstractContextManager[object]] = lambda run, child: nullcontext()
     facts: RunFacts = field(init=False)
+    begun: bool = field(init=False, default=False)
     _child: Child | None = field(init=False, default=None)
     _rest: _Rest | None = field(init=False, default=None)
 
@@ -105,6 +106,7 @@ class Recording:
                 tree.announce(environment, path)
                 with self.attend(run, child):
                     start_ns = run.begin()
+                    self.begun = True
                     child.start(path, self.command, environment)
                     tree.started(child.pid, path, self.command)
                     run.director.begin()

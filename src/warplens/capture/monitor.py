@@ -12,6 +12,7 @@ from pathlib import Path
 
 from warplens.capture.agent import Agent, ClockSample
 from warplens.capture.keeper import SpoolKeeper
+from warplens.disk.files import append
 
 LOOK_S = 0.25
 LOOKS_PER_LINE = 4
@@ -95,8 +96,8 @@ class Monitor:
 
     def _append(self, text: str) -> bool:
         try:
-            with self._path.open("a", encoding="ascii") as file:
-                file.write(text)
+            with append(self._path) as file:
+                file.write(text.encode())
         except OSError:
             return False
         return True

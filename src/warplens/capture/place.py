@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from warplens.capture.run_facts import RunFacts
 from warplens.capture.spool_dir import SpoolDirectory, choose_spool
+from warplens.disk import files
 from warplens.errors import WarplensError
 from warplens.handover import pending
 from warplens.handover.destination import destination, remove_empty
@@ -30,10 +30,10 @@ class Place:
 
     def give_up(self) -> None:
         """Remove all traces of a recording that never began."""
-        import shutil  # slow to load, and hardly ever needed
-
-        shutil.rmtree(self.spool.path, ignore_errors=True)
-        self.note.path.unlink(missing_ok=True)
+        files.remove_tree(self.spool.path)
+        files.remove(self.note.path)
+        for folder in ("spool", pending.DIRECTORY):
+            files.remove_folder(self.report / folder)
         if self.created:
             remove_empty(self.report)
 
@@ -50,11 +50,10 @@ def take_place(
             try:
                 note = pending.begin(report, spool.path, job=job, keep_raw=keep_raw, name=part, wording=wording)
             except WarplensError:
-                spool.path.rmdir()
+                files.remove_tree(spool.path)
                 raise
     except BaseException:
         if named is not None:
-            with contextlib.suppress(OSError):
-                named.path.rmdir()
+            files.remove_tree(named.path)
         raise
     return Place(report, created, spool, note)

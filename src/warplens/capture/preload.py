@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from warplens.capture.announce import AGENT
+from warplens.disk.files import remove_tree
 
 PRELOAD = "LD_PRELOAD"
 ENTRY = "WARPLENS_PRELOAD"  # what stands for the stub there, for the stub itself
@@ -55,9 +56,7 @@ class StubPath:
     def remove(self) -> None:
         """Remove the link. Not while programs run that have it in their environment: the loader would complain in their children."""
         if self._folder is not None:
-            import shutil
-
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove_tree(Path(self._folder))
         self.path = self._folder = None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from warplens.disk.files import write
 from warplens.errors import UsageError
 
 FILE = "python_functions.txt"  # kFunctionsFile in format.h
@@ -63,7 +64,7 @@ def read_functions(path: Path) -> tuple[PythonFunction, ...]:
 def write_functions(path: Path, spool: Path) -> None:
     """Write the functions of `path` down in the spool directory, for the agents."""
     lines = [f"{f.module}\t{'' if f.color is None else format(f.color, '08x')}\t{f.name}\n" for f in read_functions(path)]
-    (spool / FILE).write_text("".join(lines), encoding="utf-8")
+    write(spool / FILE, "".join(lines))
 
 
 def _wrong(path: Path, what: str) -> UsageError:

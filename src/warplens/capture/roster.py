@@ -125,7 +125,7 @@ class Membership:
 
     def _enter(self) -> None:
         """Make the three files. The lock gets its name last, and locked: who lists sessions meets whole ones."""
-        name, descriptor = self.note.name, self._directory.descriptor
+        name = self.note.name
         temporary = f".{name}.{os.getpid()}.lock"
         _unlink(self._directory, name)  # a socket whose lock somebody deleted would be in the way
         try:
@@ -134,13 +134,13 @@ class Membership:
             self._write()
             self.socket = self._listen()
             try:
-                os.rename(temporary, f"{name}.lock", src_dir_fd=descriptor, dst_dir_fd=descriptor)
+                self._directory.folder.rename(temporary, f"{name}.lock")
             except BaseException:
                 self.socket.close()
                 raise
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(temporary, dir_fd=descriptor)
+                self._directory.folder.remove(temporary)
             _unlink(self._directory, name)
             if self._lock >= 0:
                 os.close(self._lock)
@@ -170,16 +170,7 @@ class Membership:
         return listening
 
     def _write(self) -> None:
-        temporary = f".{self.note.name}.{os.getpid()}"
-        descriptor = _create(self._directory, temporary)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
-                json.dump({**asdict(self.note), "command": _bounded(self.note.command)}, file)
-            os.rename(temporary, f"{self.note.name}.json", src_dir_fd=self._directory.descriptor, dst_dir_fd=self._directory.descriptor)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary, dir_fd=self._directory.descriptor)
-            raise
+        self._directory.folder.write(f"{self.note.name}.json", json.dumps({**asdict(self.note), "command": _bounded(self.note.command)}))
 
 
 def join(name: str | None, default: str) -> Membership:
@@ -245,14 +236,12 @@ def _sweep(directory: RuntimeDir, also: str) -> None:
 def _unlink(directory: RuntimeDir, name: str) -> None:
     for suffix in ("sock", "json", "lock"):
         with contextlib.suppress(OSError):
-            os.unlink(f"{name}.{suffix}", dir_fd=directory.descriptor)
+            directory.folder.remove(f"{name}.{suffix}")
 
 
 def _create(directory: RuntimeDir, name: str) -> int:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(name, dir_fd=directory.descriptor)
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.open(name, flags, 0o600, dir_fd=directory.descriptor)
+    with directory.folder.create(name, again=True) as file:
+        return os.dup(file.fileno())
 
 
 def _is_locked(directory: RuntimeDir, name: str) -> bool | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from warplens.capture import facts
+from warplens.disk import files
 
 _MEASURED = ("nvtx",)  # sources whose cost for one record is measured where they record
 ROOM = 16384  # launch.json is padded to it, so that its end can be written even when the disk has become full
@@ -72,17 +73,11 @@ class RunFacts:
 
     def save(self) -> None:
         """Write all to the file, in one step where there is room for two."""
-        temporary = self._path.with_suffix(".tmp")
         text = json.dumps(self._facts).ljust(ROOM)
         try:
-            temporary.write_text(text, encoding="ascii")
-            temporary.replace(self._path)
+            files.write(self._path, text)
             self.saved = True
         except OSError as error:
-            try:
-                temporary.unlink(missing_ok=True)
-            except OSError:
-                pass  # the disk may have become read-only
             self.saved = _overwrite(self._path, text)
             if not self.saved:
                 # never harms the program: the report then lacks these facts
@@ -92,7 +87,7 @@ class RunFacts:
 def _overwrite(path: Path, text: str) -> bool:
     """Write `text` over the file's contents where it has the room: that works on a full disk."""
     try:
-        with path.open("r+b") as file:
+        with files.update(path) as file:
             room = os.fstat(file.fileno()).st_size
             if len(text.rstrip()) > room:
                 return False

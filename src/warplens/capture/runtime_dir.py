@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from warplens.disk.folder import Folder
 from warplens.errors import CaptureError
 from warplens.handover import links
 
@@ -28,6 +29,11 @@ class RuntimeDir:
 
     path: str
     descriptor: int
+
+    @property
+    def folder(self) -> Folder:
+        """What may be done in it."""
+        return Folder.of(self.path, self.descriptor)
 
     def address(self, name: str) -> str:
         """Return a path of the entry `name` that is short enough for a socket (107 bytes), however long the directory's is."""

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warplens.capture.filesystems import filesystem_of, is_slow
+from warplens.disk.files import remove_folder
+from warplens.disk.folder import PRIVATE_FOLDER, Folder
 from warplens.errors import CaptureError
 from warplens.handover.wording import COMMAND_LINE, Wording
 
 ENOUGH = 8 << 20
+_TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ def choose_spool(
         return SpoolDirectory(path, filesystem, beside=False, warning=_warning(path, filesystem))
 
     failures = []
+    full: OSError | None = None
     fallback: SpoolDirectory | None = None
     for parent, beside in _candidates(report, environment):
         path = parent / name if beside else parent / f"warplens-{name}"
@@ -63,22 +67,23 @@ def choose_spool(
             _create(path)
         except OSError as error:
             failures.append(f"  {parent}: {_words(error)}")
+            full = error if error.errno in (errno.ENOSPC, errno.EDQUOT) else full
             continue
         chosen = SpoolDirectory(path, filesystem, beside, _warning(path, filesystem))
         if chosen.warning is None:
             if fallback is not None:
-                fallback.path.rmdir()
+                remove_folder(fallback.path)
             return chosen
         failures.append(f"  {parent}: {chosen.warning}")
         if fallback is None:
             fallback = chosen
         else:
-            path.rmdir()
+            remove_folder(path)
     if fallback is not None:
         return fallback
     raise CaptureError(
         "No place for the spool, the files that the program records into:\n" + "\n".join(failures) + f"\nName one with {wording.spool_dir}."
-    )
+    ) from full
 
 
 def _candidates(report: Path, environment: Mapping[str, str] | None) -> Iterator[tuple[Path, bool]]:
@@ -91,16 +96,23 @@ def _candidates(report: Path, environment: Mapping[str, str] | None) -> Iterator
 
 
 def _create(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.mkdir(mode=0o700)
+    for attempt in range(_TRIES):
+        path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        try:
+            path.mkdir(PRIVATE_FOLDER)
+            break
+        except FileNotFoundError:  # another rank of the job was the last to leave it meanwhile
+            if attempt == _TRIES - 1:
+                raise
     try:
-        probe = path / "probe"
-        with probe.open("xb") as file:
-            file.write(bytes(4096))
-        probe.unlink()
+        with Folder(path) as folder:
+            try:
+                with folder.create("probe") as file:
+                    file.write(bytes(4096))
+            finally:
+                folder.remove("probe")
     except OSError:
-        (path / "probe").unlink(missing_ok=True)
-        path.rmdir()
+        remove_folder(path)
         raise
 
 

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from warplens.cli.unshowable import write_escapes
+
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
@@ -16,6 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         from warplens.cli.bare import run
     else:
         from warplens.cli.group import run
+    write_escapes()
     try:
         code = run(arguments)
     finally:

@@ -26,10 +26,12 @@ window_option = click.option(
 
 
 @contextmanager
-def opened(path: Path, *, window: int | None = None, say: bool = True, quiet: bool = False) -> Iterator[Report]:
+def opened(path: Path, *, window: int | None = None, say: bool = True, quiet: bool = False, trust: bool = False) -> Iterator[Report]:
     """Yield the report at `path`, or one window of it; unless `say` is false, stderr gets a warning for each recording that is not in it.
 
-    A file or folder of another tool is imported first, which is said unless `quiet`. Raises MissingData where there is no such window.
+    A file or folder of another tool is imported first, which is said unless `quiet`. `trust`: recordings of others are finished, too.
+
+    Raises MissingData where there is no such window.
     """
     from warplens.query.report import Report
     from warplens.report.store import open_store
@@ -42,7 +44,7 @@ def opened(path: Path, *, window: int | None = None, say: bool = True, quiet: bo
             with progress_bar() as progress:
                 path = imported(path, tell if say and not quiet else None, progress)
     with progress_bar() as progress:
-        stored = open_store(path, progress)
+        stored = open_store(path, progress, trust=trust)
     if say:
         for text in stored.waiting:
             tell(f"warplens: warning: not in this report: {text}")

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from warplens.disk.files import text_output
+from warplens.disk.replacing import replacing
 from warplens.errors import UsageError
 
 
 def write_lines(file: Path, lines: Iterable[str], *, overwrite: bool) -> None:
     """Write `lines` to `file`. Raises UsageError where it exists (unless `overwrite`) or cannot be written."""
     try:
-        with open(file, "w" if overwrite else "x", encoding="utf-8", newline="\n") as stream:
+        if file.is_file() and not overwrite:
+            raise UsageError(f"{file} exists; --force-overwrite replaces it.")
+        with replacing(file) as partial, text_output(partial) as stream:
             stream.writelines(line + "\n" for line in lines)
-    except FileExistsError:
-        raise UsageError(f"{file} exists; --force-overwrite replaces it.") from None
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}.") from error

@@ -17,9 +17,10 @@ from warplens.capture.attendant import Attendant
 from warplens.capture.facts import process_name
 from warplens.capture.gpu_options import GpuMetrics
 from warplens.capture.launch import Outcome, Recording
-from warplens.capture.options import DEFAULTS, Wait
+from warplens.capture.options import DEFAULTS, CaptureOptions, Wait
 from warplens.capture.place import Place, take_place
 from warplens.capture.program import find_program
+from warplens.capture.unrecorded import is_full, run_unrecorded
 from warplens.cli import capture_arguments, cpu_arguments, cuda_arguments, gpu_arguments
 from warplens.cli.nsys_options import ALIASES, BUILT_TRACES, HARDWARE, LATER_TRACES, LIBRARY_TRACES, Later
 from warplens.cli.telling import complain, tell
@@ -78,7 +79,7 @@ class Recorded:
 
 
 def record(request: Request) -> Recorded:
-    """Run the program and write the report; WarplensError when the program cannot run.
+    """Run the program and write the report; WarplensError when the program cannot run. On a full disk it runs unrecorded.
 
     Once it ran, its exit status is returned whatever becomes of the report: that is said, and `finished` tells. Where the packages
     that write reports are missing, the recording stays in the report for another machine to finish.
@@ -129,15 +130,20 @@ def record(request: Request) -> Recorded:
             attend=attendant.attend,
         )
         _note_beginning(recording, place, attendant, request)
-    except BaseException:
+    except BaseException as error:
         attendant.close("the program was not started.")
+        if is_full(error):
+            return _unrecorded(error, request, options)
         raise
     try:
         outcome = recording.run()
     except BaseException as error:
         attendant.close("the program was not started.")
-        if isinstance(error, CaptureError):
+        full = is_full(error) and not recording.begun
+        if full or isinstance(error, CaptureError):
             place.give_up()
+        if full:
+            return _unrecorded(error, request, options)
         raise
     finished = False
     try:
@@ -158,6 +164,11 @@ def record(request: Request) -> Recorded:
         attendant.close(said, finished=finished)
         exit_status = recording.rest() if outcome.exit_status is None else outcome.exit_status
     return Recorded(place.report, exit_status, finished)
+
+
+def _unrecorded(error: BaseException, request: Request, options: CaptureOptions) -> Recorded:
+    tell(f"warplens: NOTHING IS RECORDED: {str(error).splitlines()[0]}")
+    return Recorded(Path(), run_unrecorded(tuple(request.program), options), finished=False)
 
 
 def _session_name(template: str | None) -> str | None:

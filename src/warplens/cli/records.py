@@ -9,22 +9,32 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_FORMULA = "^[=+@\t\r-]"  # how what a spreadsheet computes begins
 _ROWS = 1 << 16  # of a piece: what is in memory as text at once
 
 
-def as_csv(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
-    """Comma-separated lines as in RFC 4180; numbers plain."""
+def as_csv(table: pa.Table, *, width: int = 0, header: bool = True, computed: bool = True) -> Iterator[str]:
+    """Comma-separated lines as in RFC 4180; numbers plain. Unless `computed`, no text is one that a spreadsheet would compute."""
     alone = table.num_columns == 1  # an empty line would be no row
     if header:
-        yield from _joined([[_quoted(name) or '""'] for name in table.column_names], ",")
+        names = table.column_names if computed else [_harmless(name) for name in table.column_names]
+        yield from _joined([[_quoted(name) or '""'] for name in names], ",")
 
     def text(column: pa.Array, name: str) -> pa.Array:
         import pyarrow.compute as pc
 
-        texts = _edit(_plain(column, name), '[",\r\n]', _quoted)
+        texts = _plain(column, name)
+        if not computed and not _is_number(column.type):
+            texts = _edit(texts, _FORMULA, _harmless)
+        texts = _edit(texts, '[",\r\n]', _quoted)
         return pc.if_else(pc.equal(texts, ""), '""', texts) if alone else texts
 
     yield from _lines(table, text, ",")
+
+
+def as_spreadsheet(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
+    """The same with an apostrophe before a text such as `=1+1`: a name from a report is then never a formula."""
+    return as_csv(table, header=header, computed=False)
 
 
 def as_tsv(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
@@ -120,6 +130,16 @@ def _edit(texts: pa.Array, pattern: str, change: Callable[[str], str]) -> pa.Arr
         return texts
     changed = pa.array([change(text) for text in texts.filter(odd).to_pylist()], texts.type)
     return pc.replace_with_mask(texts, odd, changed)
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text.startswith(("=", "+", "@", "\t", "\r", "-")) else text
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind))
 
 
 def _quoted(text: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from warplens.cli.records import as_csv, as_json, as_tsv, written
+from warplens.cli.records import as_csv, as_json, as_spreadsheet, as_tsv, written
 from warplens.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ _LONGEST_TEXT = 100
 _SPARE = ("StdDev", "Med", "Min", "Style", "Max", "Avg")
 _SHORT_NAME = 24
 _GAP = "  "
+_MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\|<&[`*"})
+# What a terminal obeys, and what changes the order of what is read there.
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def time_unit(text: str) -> str:
@@ -230,19 +234,26 @@ def as_table(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterato
 
 
 def as_markdown(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
-    """A pipe table; `|` in text is escaped."""
+    """A pipe table; what means something in Markdown or HTML is escaped, so that a name is no picture, link or tag."""
     numeric = _numeric(table)
     if header:
-        yield "| " + " | ".join(name.replace("|", "\\|") for name in table.column_names) + " |"
+        yield "| " + " | ".join(name.translate(_MARKS) for name in table.column_names) + " |"
         yield "|" + "|".join("--:" if number else "---" for number in numeric) + "|"
     for values in zip(*_text_cells(table), strict=True):
-        yield "| " + " | ".join(value.replace("\\", "\\\\").replace("|", "\\|") for value in values) + " |"
+        yield "| " + " | ".join(value.translate(_MARKS) for value in values) + " |"
 
 
 Format = Callable[..., Iterator[str]]
 PAGE = "html"  # a whole page, with a plot; see flows.html.stat_page
-FORMATS: dict[str, Format] = {"table": as_table, "csv": as_csv, "tsv": as_tsv, "json": as_json, "markdown": as_markdown}
-SUFFIXES = {"table": ".txt", "csv": ".csv", "tsv": ".tsv", "json": ".json", "markdown": ".md", PAGE: ".html"}
+FORMATS: dict[str, Format] = {
+    "table": as_table,
+    "csv": as_csv,
+    "spreadsheet": as_spreadsheet,
+    "tsv": as_tsv,
+    "json": as_json,
+    "markdown": as_markdown,
+}
+SUFFIXES = {"table": ".txt", "csv": ".csv", "spreadsheet": ".csv", "tsv": ".tsv", "json": ".json", "markdown": ".md", PAGE: ".html"}
 _ALIASES = {"column": "table", "md": "markdown", ".": "table", "": "table"}
 
 
@@ -256,6 +267,7 @@ def format_name(text: str, *, pages: bool = False) -> str:
 
 
 def show(lines: Iterable[str]) -> None:
-    """Print lines; standard output gathers them into few writes where it is no terminal."""
+    """Print lines: gathered into few writes where standard output is no terminal, and where it is one, nothing that it would obey."""
+    harmless = sys.stdout.isatty()
     for line in lines:
-        sys.stdout.write(line + "\n")
+        sys.stdout.write((_COMMANDS.sub(lambda found: printable(found[0]), line) if harmless else line) + "\n")

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 from warplens.cli.words import short_path
+from warplens.disk.files import remove_tree
+from warplens.disk.folder import Folder
 from warplens.handover import pending
 
 
@@ -22,24 +24,24 @@ def leave_for_later(note: pending.Pending, error: ModuleNotFoundError) -> str:
                 f"{said}  What was recorded could not be moved there from {note.spool}: {failure.strerror or failure}. "
                 f"Copy {path} to where warplens is installed with its dependencies, and that directory to spool/{note.id} in it."
             )
-    return f"{said}  Copy {path} to where warplens is installed with its dependencies; any command that opens it finishes it."
+    return f"{said}  Copy {path} to where warplens is installed with its dependencies, and finish it there: warplens info --trust {path}"
 
 
 def _move(spool: Path, inside: Path) -> None:
     """Move a spool, also to another file system: whoever finishes the report takes what has the name `inside` for all of it. OSError."""
-    import shutil  # slow to load, and hardly ever needed
-
-    inside.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        spool.rename(inside)
-        return
-    except OSError:
-        pass
-    copy = inside.with_name(f"{inside.name}.tmp{os.getpid()}")
-    try:
-        shutil.copytree(spool, copy)
-        copy.rename(inside)
-    except OSError:
-        shutil.rmtree(copy, ignore_errors=True)
-        raise
-    shutil.rmtree(spool, ignore_errors=True)
+    with Folder(inside.parent, create=True) as spools, Folder(spool.parent) as above:
+        try:
+            above.rename(spool.name, inside.name, spools)
+            return
+        except OSError:
+            pass
+        copy = f"{inside.name}.tmp{os.getpid()}"
+        try:
+            with above.folder(spool.name) as source, spools.folder(copy, create=True) as target:
+                for name in source.names():
+                    source.copy(name, target, name)
+            spools.rename(copy, inside.name)
+        except OSError:
+            remove_tree(inside.with_name(copy))
+            raise
+    remove_tree(spool)

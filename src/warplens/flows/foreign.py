@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from warplens._version import __version__
+from warplens.disk.files import remove_folder, remove_tree
 from warplens.errors import ReportError
 from warplens.flows.answers import Report
 from warplens.handover import links
@@ -49,7 +49,7 @@ def imported(path: Path, tell: Callable[[str], None] | None = None, progress: Ca
         return beside
     key = hashlib.sha256(f"{whole} {told.st_size} {told.st_mtime_ns} {told.st_ino} {part} {__version__}".encode(errors="surrogateescape"))
     folder = cache() / key.hexdigest()[:16]
-    report = folder / (path.stem + SUFFIX)
+    report = folder / (path.stem.encode(errors="replace").decode() + SUFFIX)
     if not manifests.path_of(report, part).exists():
         _make(path, folder, report, part, progress or (lambda stage, done: None))
         if tell is not None:
@@ -91,10 +91,7 @@ def _make(source: Path, folder: Path, report: Path, part: str, progress: Callabl
     except ReportError:
         if manifests.path_of(report, part).exists():  # somebody else imported it at the same time
             return
-        try:
-            folder.rmdir()
-        except OSError:
-            pass
+        remove_folder(folder)
         raise
 
 
@@ -115,4 +112,4 @@ def _sweep(folder: Path) -> None:
         return
     for when, entry in used[_KEPT - 1 :]:
         if time.time() - when > _IN_USE_S:
-            shutil.rmtree(entry, ignore_errors=True)
+            remove_tree(entry)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplens import catalog
+from warplens.disk.files import text_output
 from warplens.errors import MissingData
 from warplens.flows.html import gpu_plots
 from warplens.flows.html.page import heading, page, table, tiles
@@ -33,7 +34,9 @@ _ASKED = ("temporal_breakdown", "comm_comp_overlap", "step_breakdown")  # beside
 
 def write(report: Report, out: Path, selection: Selection = _ALL) -> None:
     """Write the page of the selected part of a report. Raises OSError."""
-    out.write_text(report_page(report, selection), encoding="utf-8")
+    page_text = report_page(report, selection)
+    with text_output(out) as file:
+        file.write(page_text)
 
 
 def report_page(report: Report, selection: Selection = _ALL) -> str:

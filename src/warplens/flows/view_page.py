@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warplens.disk.files import output
+from warplens.disk.replacing import replacing
 from warplens.errors import UsageError
 from warplens.flows.viewing import view_of
-from warplens.handover.replacing import replacing
 from warplens.viewer import bundle
 from warplens.viewer.answers import Answers
 from warplens.viewer.baked import INSTEAD, baked
@@ -32,5 +33,5 @@ def write(reports: Sequence[Report], out: Path, progress: Callable[[str, float],
     if len(page) > MOST_BYTES:
         most = f"more than {MOST_BYTES / 1e6:.0f} MB are too many to send"
         raise UsageError(f"the page would have {len(page) / 1e6:,.1f} MB, and {most}. {INSTEAD}")
-    with replacing(out) as partial:
-        partial.write_bytes(page)
+    with replacing(out) as partial, output(partial) as file:
+        file.write(page)

@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warplens.disk.folder import Folder
 from warplens.errors import MissingData, WarplensError
 from warplens.flows.foreign import cache
 from warplens.query.report import Report
 from warplens.query.selection import Selection
+from warplens.report.generations import INDEX_SUFFIX
 from warplens.viewer.answers import View
 from warplens.viewer.opened import Opened
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from warplens.viewer.bundle import File
 
 _FOLLOW_S = 2.0
+_KEPT_S = 30 * 86_400.0
 _REST, _LONGEST_S = 4, 30.0
 _MOST_ANCHORS = 2_000
 Progress = Callable[[str, float], None]
@@ -36,13 +39,21 @@ def view_of(reports: Sequence[Report], progress: Progress | None = None) -> View
 
 
 def index_cache() -> Path | None:
-    """Return the folder for indexes of reports that cannot be written to; None where there is none."""
+    """Return the folder for indexes of reports that are not written to; None where there is none."""
     try:
-        folder = cache().parent / "indexes"
-        folder.mkdir(exist_ok=True, mode=0o700)
+        with Folder(cache().parent / "indexes", create=True) as folder:
+            _sweep(folder)
+            return folder.path
     except (WarplensError, OSError):
         return None
-    return folder
+
+
+def _sweep(folder: Folder) -> None:
+    """Remove indexes that nobody looked at for a month: their reports were others', and may be gone."""
+    for name in folder.names():
+        status = folder.status(name) if name.endswith(INDEX_SUFFIX) else None
+        if status is not None and time.time() - max(status.st_atime, status.st_mtime) > _KEPT_S:
+            folder.remove(name)
 
 
 @contextmanager

@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from warplens.disk.files import remove_folder
+from warplens.disk.folder import PRIVATE_FOLDER, Folder
 from warplens.errors import ReportError
-from warplens.handover import pending, spool_files
+from warplens.handover import contents, pending, spool_files
 from warplens.handover.naming import is_report
 from warplens.handover.output_name import claim
 from warplens.handover.wording import COMMAND_LINE, Wording
+
+_SHOWN = 3  # files
 
 
 @contextmanager
@@ -28,7 +32,7 @@ def destination(output: str | None, *, force: bool, job: str | None, wording: Wo
             created = False  # another one, who had waited for the lock, found it empty and was faster
         if not created:
             _check(path, force=force, job=job, wording=wording)
-        path.mkdir(exist_ok=True)
+        path.mkdir(PRIVATE_FOLDER, exist_ok=True)
         try:
             yield path, created
         except BaseException:
@@ -40,10 +44,7 @@ def destination(output: str | None, *, force: bool, job: str | None, wording: Wo
 def remove_empty(report: Path) -> None:
     """Remove a report that never got anything in it."""
     for folder in (report / pending.DIRECTORY, report / "spool", report):
-        try:
-            folder.rmdir()
-        except OSError:
-            continue
+        remove_folder(folder)
 
 
 def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> None:
@@ -70,8 +71,17 @@ def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> Non
 
 
 def _overwrite(path: Path, other: str) -> None:
-    import shutil  # slow to load, and hardly ever needed
-
+    if path.is_symlink():
+        raise ReportError(f"{path} is a link to {path.readlink()}, which stays.\nRemove it, or name what it leads to.")
+    strange = contents.of_others(path)
+    if strange:
+        more = f" and {len(strange) - _SHOWN} more" if len(strange) > _SHOWN else ""
+        raise ReportError(
+            f"{path} holds what is not part of a report, and is not overwritten: {', '.join(strange[:_SHOWN])}{more}.\n"
+            f"Move that away first, or name another report."
+        )
+    if not contents.is_whole(path) and any(files for _, _, files in os.walk(path)):
+        raise ReportError(f"{path} is in the way: it is a directory, but not a report. {other}.")
     for note in pending.listed(path):
         with pending.locked(note) as ours:  # whoever finishes it now may end that
             try:
@@ -82,8 +92,9 @@ def _overwrite(path: Path, other: str) -> None:
     # out of the way in one step, so that nobody meets half a report
     old = path.with_name(f".{path.name}.old-{os.getpid()}")
     try:
-        path.rename(old)
-        shutil.rmtree(old)
+        with Folder(path.parent) as folder:
+            folder.rename(path.name, old.name)
+            folder.remove_tree(old.name)
     except OSError as error:
         raise ReportError(f"Cannot overwrite the report {path}: {error.strerror}.\n{other}.") from error
 

@@ -20,6 +20,14 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Say whether `path` is a regular file itself, and no link to one."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def is_private(path: str | os.PathLike[str]) -> bool:
     """Say whether `path` is a directory of ours, no link to one, in which nobody else may do anything."""
     try:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 SUFFIX = ".warplens"
+FORMAT = "warplens-report"  # what a manifest says that it is of
 MANIFESTS = "manifest.d"
 PENDING = "pending.d"
 TOKEN = "token"  # in a spool, and in the note that names it: they belong together
+
+
+def is_readable(path: Path) -> bool:
+    """Say whether the path is UTF-8, as it has to be for what reads the tables."""
+    try:
+        os.path.abspath(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_report(path: Path) -> bool:

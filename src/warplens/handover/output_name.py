@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from warplens.disk.folder import PRIVATE_FOLDER
 from warplens.errors import ReportError, UsageError
-from warplens.handover.naming import SUFFIX
+from warplens.handover.naming import SUFFIX, is_readable
 from warplens.handover.wording import COMMAND_LINE, Wording
 
 DEFAULT = "report%n"
@@ -77,9 +78,11 @@ def claim(
         name = expand(template, number=number, host=host, environment=environ, wording=wording)
         _refuse_device(Path(name), wording)
         path = with_suffix(name, wording).absolute()
+        if not is_readable(path):
+            raise ReportError(f"{path} is not UTF-8, and could not be read again.\nName another place with {wording.output}.")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.mkdir()
+            path.mkdir(PRIVATE_FOLDER)
             return path, True
         except FileExistsError as error:
             if not path.parent.is_dir():

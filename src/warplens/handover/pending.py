@@ -18,8 +18,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from warplens.disk.folder import Folder
 from warplens.errors import ReportError
-from warplens.handover import links, untrusted
+from warplens.handover import links, seals, untrusted
 from warplens.handover.naming import MANIFESTS, PENDING, TOKEN
 from warplens.handover.wording import COMMAND_LINE, Wording
 
@@ -30,6 +31,7 @@ DIRECTORY = PENDING
 _SILENCE_S = 120
 _LONGEST = 1 << 20  # bytes of a note
 _LONGEST_MANIFEST = 1 << 26
+_LONGEST_LOG = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Pending:
     keep_raw: bool = False
     ended: bool = False
     token: str = ""  # what the spool holds as well, see `belongs`
+    own: bool = field(default=True, compare=False)  # this user wrote the note: nobody who sends a report can say so
     path: Path = field(default=Path(), compare=False)
 
     @property
@@ -74,13 +77,12 @@ def begin(
     path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
     pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), pid, start_ticks(pid), job, keep_raw, path=path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Path(pending.spool).mkdir(parents=True, exist_ok=True)
+        Folder(pending.spool, create=True).close()
         pending = _mark(pending)
         _write(pending)
     except OSError as error:
         raise ReportError(
-            f"cannot write the report {report}: {error.strerror} ({error.filename}); choose another place with {wording.output}"
+            f"cannot write the report {report}: {error.strerror} ({error.filename or path}); choose another place with {wording.output}"
         ) from error
     return pending
 
@@ -88,7 +90,6 @@ def begin(
 def adopt(report: str | os.PathLike[str], spool: str | os.PathLike[str], name: str, *, job: str | None = None) -> Pending:
     """Note that `spool`, which nobody runs any more, is to become the part `name` of `report`."""
     path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
     pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), 0, 0, job, path=path)
     with suppress(OSError):  # a spool that nobody may write to is converted all the same, by this command only
         pending = _mark(pending)
@@ -152,6 +153,7 @@ def read(path: Path) -> Pending | None:
             keep_raw=bool(data.get("keep_raw", False)),
             ended=bool(data.get("ended", False)),
             token=str(data.get("token", "")),
+            own=seals.is_own(data),
             path=path,
         )
     except (OSError, ValueError, OverflowError, KeyError, TypeError, RecursionError):
@@ -179,16 +181,21 @@ def end(pending: Pending) -> int | None:
 
     The right goes with the descriptor, also to a child that inherits it. None where the note cannot be written or locked.
     """
-    temporary = pending.path.with_suffix(f".tmp{os.getpid()}")
+    temporary = f"{DIRECTORY}/{pending.id}.tmp{os.getpid()}"
     descriptor = None
     try:
-        pending.path.parent.mkdir(parents=True, exist_ok=True)  # somebody may have deleted the report meanwhile
-        temporary.write_text(_text(replace(pending, ended=True)), encoding="utf-8")
-        descriptor = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # before it has its name: nobody can be faster
-        temporary.replace(pending.path)
+        with Folder(pending.report, create=True) as report:  # somebody may have deleted it meanwhile
+            try:
+                with report.create(temporary, again=True) as file:
+                    file.write(_text(replace(pending, ended=True)).encode())
+                    file.flush()
+                    descriptor = os.dup(file.fileno())
+                fcntl.flock(descriptor, fcntl.LOCK_EX)  # before it has its name: nobody can be faster
+                report.rename(temporary, f"{DIRECTORY}/{pending.path.name}")
+            except OSError:
+                report.remove(temporary)
+                raise
     except OSError:
-        temporary.unlink(missing_ok=True)
         if descriptor is not None:
             os.close(descriptor)
         return None
@@ -288,7 +295,7 @@ def _locked_note(path: Path) -> BinaryIO | None:
 def _last_reading(spool: Path) -> float:
     """Return when the clock log was last written, s since 1970; now where there is none, because that proves nothing."""
     try:
-        lines = (spool / "clocks.jsonl").read_bytes().splitlines()
+        lines = untrusted.read(spool / "clocks.jsonl", _LONGEST_LOG).splitlines()
     except OSError:
         return time.time()
     for line in reversed(lines[-3:]):
@@ -318,17 +325,15 @@ def _is_inside(spool: Path) -> bool:
 def _mark(pending: Pending) -> Pending:
     """Write a new token into the spool, and return the recording with it. Raises OSError."""
     token = os.urandom(16).hex()
-    descriptor = os.open(Path(pending.spool) / TOKEN, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "w", encoding="ascii") as file:
-        file.write(token + "\n")
+    with Folder(pending.spool) as spool:
+        spool.write(TOKEN, token + "\n")
     return replace(pending, token=token)
 
 
 def _text(pending: Pending) -> str:
-    return json.dumps({name: value for name, value in asdict(pending).items() if name != "path"}) + "\n"
+    return json.dumps(seals.sealed({name: value for name, value in asdict(pending).items() if name not in ("path", "own")})) + "\n"
 
 
 def _write(pending: Pending) -> None:
-    temporary = pending.path.with_suffix(f".tmp{os.getpid()}")
-    temporary.write_text(_text(pending), encoding="utf-8")
-    temporary.replace(pending.path)
+    with Folder(pending.report, create=True) as report:
+        report.write(f"{DIRECTORY}/{pending.path.name}", _text(pending))

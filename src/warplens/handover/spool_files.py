@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 
+from warplens.disk.files import remove_folder
+from warplens.disk.folder import Folder
 from warplens.handover import links, untrusted
 from warplens.handover.naming import PENDING, TOKEN
 
@@ -23,13 +24,13 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
     folder = Path(spool)
     if not links.is_folder(folder):
         return []
-    known = ("control", "processes.log", "clocks.jsonl", "launch.json", "launch.tmp", "gpu_metrics.jsonl", TOKEN)
+    known = ("control", "processes.log", "clocks.jsonl", "launch.json", "gpu_metrics.jsonl", "python_functions.txt", TOKEN)
     # a launcher that was killed while it measured what recording costs has left a spool of its own
     measured = "calibration-"
     found = sorted(
         path
         for path in folder.iterdir()
-        if path.is_file() and (path.suffix == ".spool" or path.name in known or path.name.startswith(measured))
+        if links.is_file(path) and (path.suffix == ".spool" or path.name.partition(".tmp")[0] in known or path.name.startswith(measured))
     )
     in_a_report = folder.parent.name == "spool" and (folder.parent.parent / PENDING).is_dir()
     token = [path for path in found if path.name == TOKEN]
@@ -40,13 +41,11 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
 
 def remove(spool: str | os.PathLike[str]) -> None:
     """Remove the files of a spool, and its directory unless something else is in it: a note may name any directory. OSError."""
-    for path in files(spool):
-        path.unlink()
-    try:
-        Path(spool).rmdir()
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
+    if ours := files(spool):
+        with Folder(spool, follow=False) as folder:
+            for path in ours:
+                folder.remove(path.name)
+    remove_folder(Path(spool))
 
 
 def _has_magic(path: Path) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from warplens import catalog
+from warplens.disk.files import remove_tree, rename
 from warplens.errors import NotAReport, ReportError, WarplensError
 from warplens.handover.naming import is_report
 from warplens.importers.base import Progress
@@ -65,13 +65,13 @@ def import_file(source: Path, report: Path, progress: Progress = lambda stage, d
     partial = report.with_name(f".{report.name}.{os.getpid()}.partial")
     try:
         manifests = _parts(unit.load(), source, partial, progress)
-        partial.rename(report)
+        rename(partial, report)
     except OSError as error:
         raise ReportError(f"cannot write {report}: {error.strerror or error}.") from error
     except pa.ArrowException as error:
         raise ReportError(f"{source} cannot be imported: {str(error).splitlines()[0]}.") from error
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove_tree(partial)
     return manifests
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from warplens.disk.files import text_output
+from warplens.disk.replacing import replacing
 from warplens.intrakernel.tags import TagTable
 
 TYPE_CHECKING = False
@@ -77,7 +79,8 @@ def write_json(events: list[dict[str, Any]], path: str | PathLike[str] | None, n
     if said:
         trace["otherData"] = {"losses": "; ".join(said)}
     if path is not None:
-        Path(path).write_text(json.dumps(trace, separators=(",", ":")), encoding="utf-8")
+        with replacing(Path(path)) as partial, text_output(partial) as file:
+            file.write(json.dumps(trace, separators=(",", ":")))
     return trace
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import time
 from pathlib import Path
 
 import pyarrow as pa
 
+from warplens.disk.files import remove_folder
+from warplens.disk.folder import Folder
 from warplens.errors import ReportError
 from warplens.handover import links, spool_files
 from warplens.handover import pending as pendings
@@ -131,28 +132,20 @@ def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> Non
     """
     spool = Path(note.spool)
     if spool.is_dir() and pendings.belongs(note):
-        raw = report / "raw" / note.id
         try:
             ours = [path for path in spool_files.files(spool) if path.name != TOKEN]
-            for path in ours if kept is None else [path for path in kept if path in ours]:
-                raw.mkdir(parents=True, exist_ok=True)
-                shutil.move(path, raw / path.name)  # one by one: whenever it is interrupted, each file is whole in one place
+            with Folder(report) as inside, Folder(spool, follow=False) as source:
+                for path in ours if kept is None else [path for path in kept if path in ours]:
+                    source.move(path.name, inside, f"raw/{note.id}/{path.name}")
             spool_files.remove(spool)
         except OSError:
             return
-        if spool.parent.name == "spool" and spool.parent.parent.resolve() == report.resolve():
-            _remove_empty(spool.parent)
     elif links.is_folder(spool) and spool.name.removeprefix("warplens-") == note.id:
-        _remove_empty(spool)  # a finisher was killed after it removed the last file
-    note.path.unlink(missing_ok=True)
-    _remove_empty(note.path.parent)
-
-
-def _remove_empty(directory: Path) -> None:
-    try:
-        directory.rmdir()
-    except OSError:
-        pass
+        remove_folder(spool)  # a finisher was killed after it removed the last file
+    with Folder(note.report) as inside:
+        inside.remove_folder("spool")
+        inside.remove(f"{pendings.DIRECTORY}/{note.path.name}")
+        inside.remove_folder(pendings.DIRECTORY)
 
 
 def _failed(error: BaseException, report: Path, spool: Path, *, live: bool = False) -> ReportError:

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Iterable
 from pathlib import Path
 
-from warplens.handover import links
+from warplens.disk.folder import Folder
 from warplens.model.tables import TABLES
 from warplens.report.manifest import Manifest
 
@@ -57,16 +57,18 @@ def next_number(report: Path, host: str, part: int) -> int:
 def sweep(report: Path, manifests: Iterable[Manifest]) -> None:
     """Remove the files of snapshots that no manifest names and nobody reads; none through a link. Nobody may be writing one."""
     found = _found(report)
-    if not found or links.linked(report) is not None:
+    if not found:
         return
     named = {str(table["file"]) for manifest in manifests for table in manifest.tables.values()}
-    for part, number, path in found:
-        if path.relative_to(report).as_posix() in named:
-            continue
-        try:
-            _remove(report, part, number, path)
-        except OSError:
-            continue  # of another user, say: the next one tries again
+    with Folder(report) as folder:
+        for part, number, path in found:
+            file = path.relative_to(report).as_posix()
+            if file in named:
+                continue
+            try:
+                _remove(folder, part, number, file)
+            except OSError:
+                continue  # of another user, say: the next one tries again
 
 
 def _found(report: Path) -> list[tuple[str, int, Path]]:
@@ -79,17 +81,14 @@ def _found(report: Path) -> list[tuple[str, int, Path]]:
     return found
 
 
-def _remove(report: Path, part: str, number: int, path: Path) -> None:
-    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))  # network filesystems lock nothing that is open for reading
-    try:
+def _remove(report: Folder, part: str, number: int, file: str) -> None:
+    with report.update(file) as held:  # network filesystems lock nothing that is open for reading
         if sys.platform != "win32":
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return
-        (report / INDEX / f"{part}.s{number}{INDEX_SUFFIX}").unlink(missing_ok=True)
+        report.remove(f"{INDEX}/{part}.s{number}{INDEX_SUFFIX}")
         for table in (*(name for name in TABLES if name != FIRST), FIRST):
             for suffix in (".tmp", ""):
-                (report / "tables" / table / f"{part}.s{number}.parquet{suffix}").unlink(missing_ok=True)
-    finally:
-        os.close(descriptor)
+                report.remove(f"tables/{table}/{part}.s{number}.parquet{suffix}")

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from warplens._version import __version__
+from warplens.disk.folder import Folder
 from warplens.errors import NewerReport, ReportError
-from warplens.handover import untrusted
-from warplens.handover.naming import MANIFESTS
+from warplens.handover import seals, untrusted
+from warplens.handover.naming import FORMAT, MANIFESTS
 
-FORMAT = "warplens-report"
 VERSION = 1
 DIRECTORY = MANIFESTS
 _LONGEST = 1 << 26  # bytes
@@ -26,7 +25,7 @@ PROCESSES_PER_PART = 1 << 16
 class Manifest:
     """Facts of one part. Times are ns of its host's CLOCK_MONOTONIC; `tables` maps a name to `{"file", "rows"}`.
 
-    `snapshot`: when it was written, ns since 1970, where the recording went on; None: it is finished.
+    `snapshot`: when it was written, ns since 1970, where the recording went on; None: it is finished. `own`: this user wrote it.
     """
 
     part: int
@@ -44,6 +43,7 @@ class Manifest:
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     snapshot: int | None = None
     warplens: str = __version__
+    own: bool = field(default=True, compare=False)
 
     def rows(self, table: str) -> int:
         """Return how many rows this part has of a table; 0 when it lacks it."""
@@ -62,15 +62,10 @@ def claimed(report: Path) -> int:
 
 def write(report: Path, manifest: Manifest) -> None:
     """Write the manifest in one step: from then on the part exists."""
-    path = path_of(report, manifest.id)
-    data = {"format": FORMAT, "version": VERSION, **{item.name: getattr(manifest, item.name) for item in fields(manifest)}}
-    temporary = path.with_suffix(".tmp")
-    with open(temporary, "w", encoding="utf-8") as file:
-        json.dump(data, file, indent=1)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    facts = {item.name: getattr(manifest, item.name) for item in fields(manifest) if item.name != "own"}
+    data = seals.sealed({"format": FORMAT, "version": VERSION, **facts})
+    with Folder(report) as folder:
+        folder.write(f"{DIRECTORY}/{manifest.id}.json", json.dumps(data, indent=1) + "\n", sync=True)
 
 
 def read(path: Path) -> Manifest:
@@ -96,12 +91,12 @@ def parse(data: Any, path: Path) -> Manifest:
             f"{path} has version {version} of the report format, written by warplens {data.get('warplens', '?')}; "
             f"this is warplens {__version__}, which reads up to {VERSION}: update it"
         )
-    values = {name: data[name] for name in (item.name for item in fields(Manifest)) if name in data}
+    values = {name: data[name] for name in (item.name for item in fields(Manifest)) if name in data and name != "own"}
     for name, fits in _CHECKS.items():
         if name in values and not fits(values[name]):
             raise ReportError(f'{path}: "{name}" has the wrong type or an impossible value')
     try:
-        manifest = Manifest(**values)
+        manifest = Manifest(**values, own=seals.is_own(data))
     except TypeError as error:
         raise ReportError(f"{path} is incomplete: {error}") from error
     for name, table in manifest.tables.items():

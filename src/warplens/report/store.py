@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 
 from warplens.errors import NotAReport, ReportError, WarplensError
 from warplens.handover import pending as pendings
-from warplens.handover.naming import located
+from warplens.handover.naming import is_readable, located
 from warplens.model.tables import TABLES
 from warplens.report import generations, schema, weight
 from warplens.report import manifest as manifests
@@ -69,6 +70,11 @@ class Stored:
     _checked: dict[tuple[str, Path], tuple[str, ...]] = field(default_factory=dict, compare=False)  # table, file -> missing columns
 
     @property
+    def own(self) -> bool:
+        """Whether this user made all of it. Only then is anything written into it."""
+        return all(part.manifest.own for part in self.parts)
+
+    @property
     def origin(self) -> int:
         """Where the report begins: ns on the clock of the first part."""
         return min(part.manifest.origin + part.shift for part in self.parts)
@@ -113,8 +119,8 @@ class Stored:
         return found
 
 
-def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], None] | None = None) -> Stored:
-    """Open the report at `path`, finishing recordings that nobody runs any more.
+def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], None] | None = None, *, trust: bool = False) -> Stored:
+    """Open the report at `path`, finishing recordings of this user that nobody runs any more; `trust`: those of others, too.
 
     A name may lack its `.warplens`. A recording that cannot be finished now (a full disk, say) leaves the other parts readable.
     Raises NotAReport, NewerReport or ReportError; messages name the file.
@@ -123,12 +129,21 @@ def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], No
     if not report.is_dir():
         what = "is a file, not a report directory" if report.exists() else "does not exist"
         raise NotAReport(f"{report} {what}")
+    if not is_readable(report):
+        raise ReportError(f"{report} is not UTF-8, so its tables cannot be read. Move it to a path that is.")
     waiting: dict[str, str] = {}
     recording: dict[str, str] = {}
     failed: WarplensError | None = None
     for pending in pendings.listed(report):
         busy = pendings.runner(pending)
-        if busy is None:
+        if busy is None and not (trust or pending.own):
+            why = "it is not finished, and you did not make it here: what somebody else recorded is only read"
+            failed = failed or ReportError(
+                f"{report} holds the recording {pending.id}: {why}.\n"
+                f"If it is yours, from another machine say, finish it: warplens info --trust {shlex.quote(str(report))}"
+            )
+            waiting[pending.id] = f"{why}; `warplens info --trust` finishes it if it is yours"
+        elif busy is None:
             try:
                 finish(pending, report, progress=progress)
             except WarplensError as error:
@@ -145,7 +160,7 @@ def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], No
             raise ReportError(f"{report} is still being recorded ({name}: {text}).\nOpen it when that has ended, or after `warplens stop`.")
         raise NotAReport(f"{report} is not a report: it has no {manifests.DIRECTORY}/*.json")
     failed = None  # its traceback leads here, and would keep what is held
-    if not waiting:  # else somebody may be writing one
+    if not waiting and all(manifest.own for manifest in found):  # else somebody may be writing one
         generations.sweep(report, found)
     shown = {manifest.id: manifest for manifest in found}
     first = found[0]

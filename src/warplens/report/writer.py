@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from warplens.disk.folder import Folder
 from warplens.handover import pending
 from warplens.model.cpu_tables import CPU_TABLES
 from warplens.model.cuda_tables import CUDA_TABLES
@@ -59,7 +60,8 @@ class PartWriter:
         self.report = Path(report)
         self.id = part_id
         self.host = pending.safe(host)
-        (self.report / manifests.DIRECTORY).mkdir(parents=True, exist_ok=True)
+        with Folder(self.report, create=True) as folder:
+            folder.folder(manifests.DIRECTORY, create=True).close()
         self.part = _claim(self.report, part_id)
         self._generation = generations.next_number(self.report, self.host, self.part) if snapshot else 0
         self._more_parts: list[int] = []
@@ -91,17 +93,18 @@ class PartWriter:
     def commit(self, facts: Facts, snapshot: int | None = None) -> manifests.Manifest:
         """Finish every file, give it its name, and write the manifest: now the part exists. `snapshot`: as in the manifest."""
         tables = {}
-        for name in TABLES:
-            if name in self._writers:
-                self._writers[name].close()
-                self._files[name].flush()
-            else:
-                self._open(name).write(_empty(name))
-            if self._rows.get(name):  # an empty file is for other tools: forty trips to the disk are not worth its surviving a power cut
-                os.fsync(self._files[name].fileno())
-            self._files.pop(name).close()
-            self._temporary(name).replace(self.report / self._file(name))
-            tables[name] = {"file": self._file(name), "rows": self._rows.get(name, 0)}
+        with Folder(self.report) as folder:
+            for name in TABLES:
+                if name in self._writers:
+                    self._writers[name].close()
+                    self._files[name].flush()
+                else:
+                    self._open(name).write(_empty(name))
+                if self._rows.get(name):  # empty files are for other tools: not worth forty trips to the disk
+                    os.fsync(self._files[name].fileno())
+                self._files.pop(name).close()
+                folder.rename(self._temporary(name), self._file(name))
+                tables[name] = {"file": self._file(name), "rows": self._rows.get(name, 0)}
         self._writers = {}
         manifest = manifests.Manifest(
             part=self.part,
@@ -129,12 +132,13 @@ class PartWriter:
                 writer.close()
             except (OSError, pa.ArrowException):
                 pass  # a full disk fails again here; the file goes anyway
-        for name, file in self._files.items():
-            try:
-                file.close()
-            except OSError:
-                pass
-            self._temporary(name).unlink(missing_ok=True)
+        with Folder(self.report) as folder:
+            for name, file in self._files.items():
+                try:
+                    file.close()
+                except OSError:
+                    pass
+                folder.remove(self._temporary(name))
         self._writers, self._files = {}, {}
 
     def __enter__(self) -> PartWriter:
@@ -147,8 +151,8 @@ class PartWriter:
     def _file(self, table: str) -> str:
         return generations.file_name(table, self.host, self.part, self._generation)
 
-    def _temporary(self, table: str) -> Path:
-        return self.report / f"{self._file(table)}.tmp"
+    def _temporary(self, table: str) -> str:
+        return f"{self._file(table)}.tmp"
 
     def _writer(self, table: str) -> pq.ParquetWriter:
         writer = self._writers.get(table)
@@ -158,9 +162,8 @@ class PartWriter:
         return writer
 
     def _open(self, table: str) -> BinaryIO:
-        path = self._temporary(table)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._files[table] = open(path, "wb")  # noqa: SIM115 - closed by commit or abandon
+        with Folder(self.report) as folder:
+            self._files[table] = folder.create(self._temporary(table), again=True)  # closed by commit or abandon
         return self._files[table]
 
 
@@ -211,24 +214,10 @@ def _claim(report: Path, part_id: str) -> int:
     while True:
         path = folder / f"part-{number}"
         if not path.exists():
-            # Linked into place with its text in it, so that a killed finisher never leaves an empty claim.
-            temporary = folder / f".{part_id}.{os.getpid()}.claim"
-            temporary.write_text(name + "\n", encoding="utf-8")
             try:
-                _create(temporary, path)
+                with Folder(report) as inside:
+                    inside.create_whole(f"{manifests.DIRECTORY}/{path.name}", f"{name}\n".encode())
                 return number
             except FileExistsError:
                 pass
-            finally:
-                temporary.unlink(missing_ok=True)
         number += 1
-
-
-def _create(temporary: Path, path: Path) -> None:
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(temporary.read_text(encoding="utf-8"))

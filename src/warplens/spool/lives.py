@@ -187,6 +187,9 @@ def _not_started(number: int) -> str:
 
 
 def _exit(tree: _Tree, entry: Entry) -> None:
+    parent = tree.of(entry.ppid)
+    if entry.pid not in tree.current and not tree.unnamed.get(entry.ppid) and parent is not None and parent.heard:
+        _fork(tree, entry)  # a child of vfork that says so itself: it became no other program, as there was none of that name, say
     life = tree.known(entry)
     if life.ended is None:
         life.end, life.ended, life.exit_status = entry.time, "exit", _status(entry.status)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from warplens.disk.folder import Folder
 from warplens.handover.control_layout import VERSION as CONTROL_VERSION
 from warplens.testing.wide_records import WIDE, wide_record
 
@@ -197,10 +198,10 @@ def _facts(process: Mapping[str, Any] | None) -> bytes:
 
 def write(directory: Path, data: bytes, *, host: str = "host", pid: int = 10, ticks: int = TICKS) -> Path:
     """Put a spool file into a spool directory, under the name its agent would give it."""
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{host}-{pid}-{ticks}.spool"
-    path.write_bytes(data)
-    return path
+    name = f"{host}-{pid}-{ticks}.spool"
+    with Folder(directory, create=True) as folder:
+        folder.write(name, data)
+    return directory / name
 
 
 PROCESS_KINDS = {"program": 1, "fork": 2, "exec": 3, "exit": 4, "waited": 5, "foreign": 6, "running": 7}

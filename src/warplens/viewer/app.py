@@ -151,6 +151,8 @@ class Site:
                 raise UsageError('SQL comes as {"report": 0, "text": "SELECT …"}') from None
             if not isinstance(report, int) or not isinstance(text, str):
                 raise UsageError('SQL comes as {"report": 0, "text": "SELECT …"}')
+            if any("\ud800" <= character <= "\udfff" for character in text):
+                raise UsageError("half a character (a lone surrogate) is in the SQL")
             return cast("Response", await self._workers.sql(lambda: _response(self._answers.sql(report, text))))
 
         return await _told(endpoint)(request)
@@ -255,6 +257,8 @@ async def _safely(path: str, answer: Awaitable[Response]) -> Response:
         said = str(error) or "the request is too long"
         gone = isinstance(error, ReportError) and "\n" not in said and any(words in said for words in _NO_FILE)
         return _failure(status, said + _GONE if gone else said)
+    except RecursionError:
+        return _failure(400, "the question is nested too deeply")
     except OSError as error:
         what = f"cannot read {error.filename or 'the report'}: {error.strerror or type(error).__name__}"
         return _failure(500, what + _GONE)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from warplens.viewer import limits
 
+_numbers = itertools.count()
 _UNFINISHED = (h11.IDLE, h11.SEND_BODY)  # the head is not there yet; part of the body is not
 
 
@@ -16,11 +18,19 @@ class Impatient(H11Protocol):
     """A connection whose requests have to be there within a while, however slowly their bytes drip. Between requests, uvicorn waits."""
 
     _end: asyncio.TimerHandle | None = None
+    _number = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Begin to wait for the first request. Of many that have made none, the oldest goes: any user of the machine may connect."""
         super().connection_made(transport)
+        self._number = next(_numbers)
         self._watch()
+        silent = [other for other in self.connections if isinstance(other, Impatient) and other._is_silent()]
+        if len(silent) > limits.SILENT:
+            min(silent, key=lambda other: other._number).transport.close()
+
+    def _is_silent(self) -> bool:
+        return getattr(self, "cycle", None) is None and not self.transport.is_closing()
 
     def data_received(self, data: bytes) -> None:
         """Wait until the request is whole."""

@@ -14,6 +14,7 @@ CELL = 4_096  # characters of a cell
 TEXT = 100_000  # characters of a text in details
 ROWS = 10_000  # of a table
 ANSWER = 16 << 20  # bytes of a table
+SILENT = 500  # connections without a request so far
 REQUEST_S = 20.0  # within which a request has to be there
 SQL_S = 10.0
 SQL_MEMORY = 4 << 30  # bytes, of all that one question takes; less where the machine has less

@@ -10,6 +10,7 @@ from warplens.viewer import limits
 
 _FURTHEST = 1 << 60  # ns
 _TEXT = 10_000  # characters
+_LAST = (1 << 62) - 1  # of tracks and generations
 
 
 class Parameters:
@@ -77,6 +78,8 @@ class Parameters:
             if not first.isdecimal() or (dash and not last.isdecimal()) or len(part) > 24:
                 raise UsageError(f"the parameter {name} is a list of numbers such as 1,4-9, not {part[:40]!r}")
             low, high = int(first), int(last) if dash else int(first)
+            if high > _LAST:
+                raise UsageError(f"the parameter {name} names what cannot be there: {part}")
             if high < low or high - low + len(found) >= limits.TRACKS:
                 raise UsageError(f"the parameter {name} names more than {limits.TRACKS:,} tracks")
             found += range(low, high + 1)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.disk.folder import Folder
 from warplens.errors import ReportError
 from warplens.query.projection import TABLES, on_streams
 from warplens.report.generations import INDEX, INDEX_SUFFIX
@@ -54,15 +55,16 @@ def found(report: Report, cache: Path | None) -> LaneIndex | None:
 
 def made(report: Report, cache: Path | None) -> LaneIndex | None:
     """Compute and write the index; None where there is no room for it."""
-    for path in _places(report, cache):
+    for path in _places(report, cache)[0 if report.stored.own else 1 :]:
         try:
             with IndexBuilder(path, {LAYER: _KEYS}, _head(report)) as builder:
                 for stream, rows in on_streams(report, _COLUMNS):
                     builder.add(LAYER, _rows(stream, rows))
                 builder.commit()
-            for older in path.parent.glob(f"{_PREFIX}*{INDEX_SUFFIX}"):  # of the report as it was, which nobody opens any more
-                if older != path:
-                    older.unlink(missing_ok=True)
+            with Folder(path.parent) as folder:
+                for older in folder.names():  # of the report as it was, which nobody opens any more
+                    if older != path.name and older.startswith(_PREFIX) and older.endswith(INDEX_SUFFIX):
+                        folder.remove(older)
             return LaneIndex(path)
         except OSError:
             continue

@@ -17,7 +17,7 @@ def _take(report: Path, *, force: bool = False, spool_dir: Path | None = None) -
 
 def _old(report: Path) -> Path:
     (report / "manifest.d").mkdir(parents=True)
-    (report / "manifest.d" / "old.json").write_text("{}")
+    (report / "manifest.d" / "old.json").write_text('{"format": "warplens-report"}')
     return report
 
 
@@ -43,3 +43,11 @@ def test_a_report_is_overwritten_once_there_is_a_place(tmp_path: Path) -> None:
     assert not (report / "manifest.d").exists()
     place.give_up()
     assert not place.spool.path.exists()
+
+
+def test_what_is_given_up_leaves_a_report_as_it_was(tmp_path: Path) -> None:
+    report = _old(tmp_path / "x.warplens")
+    (report / "manifest.d" / "old.json").write_text('{"format": "warplens-report", "job": "j"}')
+    place = take_place(str(report), force=False, job="j", spool_dir=None, keep_raw=False, part="h-1-2", wording=COMMAND_LINE)
+    place.give_up()
+    assert [path.name for path in report.iterdir()] == ["manifest.d"]

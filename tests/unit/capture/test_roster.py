@@ -153,7 +153,7 @@ def test_it_notices_that_it_cannot_be_found_any_more(folder: Path, members: list
 
 def test_what_lies_in_the_way_without_a_lock_is_replaced(folder: Path, members: list[Membership]) -> None:
     folder.mkdir(mode=0o700)
-    for name in ("serve.sock", "serve.json", f".serve.{os.getpid()}", f".serve.{os.getpid()}.lock"):
+    for name in ("serve.sock", "serve.json", f".serve.{os.getpid()}.lock"):
         (folder / name).touch()
     members.append(join("serve", "x"))
     assert found() == {"serve": True}
@@ -164,7 +164,7 @@ def test_a_name_that_cannot_be_entered_leaves_nothing(folder: Path, monkeypatch:
     def refuse(*arguments: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("warplens.capture.roster.json.dump", refuse)
+    monkeypatch.setattr("warplens.capture.roster.json.dumps", refuse)
     with pytest.raises(CaptureError, match="No space left"):
         join("serve", "x")
     assert list(folder.iterdir()) == []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
-import shutil
+import os
 from pathlib import Path
 
 import pytest
 
 from warplens.cli.unfinished import leave_for_later
+from warplens.disk.folder import Folder
 from warplens.handover import pending
 
 MISSING = ModuleNotFoundError("no pyarrow", name="pyarrow")
@@ -18,14 +19,14 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pending.Pendi
     """A recording whose spool lies on another file system."""
     note = pending.begin(tmp_path / "x.warplens", tmp_path / "spool")
     (tmp_path / "spool" / "a.spool").write_bytes(b"all")
-    rename = Path.rename
+    rename = os.rename
 
-    def other_device(path: Path, target: Path) -> Path:
-        if path == tmp_path / "spool":
+    def other_device(source: str, target: str, **folders: int) -> None:
+        if source == "spool":
             raise OSError(errno.EXDEV, "Invalid cross-device link")
-        return rename(path, target)
+        rename(source, target, **folders)
 
-    monkeypatch.setattr(Path, "rename", other_device)
+    monkeypatch.setattr("os.rename", other_device)
     return note
 
 
@@ -37,13 +38,12 @@ def test_a_spool_on_another_file_system_is_moved(tmp_path: Path, monkeypatch: py
 
 
 def test_half_a_copy_is_never_taken_for_the_spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(source: Path, target: Path) -> None:
-        target.mkdir()
-        (target / "a.spool").write_bytes(b"a")
+    def full(source: Folder, name: str, to: Folder, new: str) -> None:
+        (to.path / new).write_bytes(b"a")
         raise OSError(errno.ENOSPC, "No space left on device")
 
     note = _elsewhere(tmp_path, monkeypatch)
-    monkeypatch.setattr(shutil, "copytree", full)
+    monkeypatch.setattr(Folder, "copy", full)
     said = leave_for_later(note, MISSING)
     assert f"could not be moved there from {tmp_path / 'spool'}: No space left on device" in said
     assert list((tmp_path / "x.warplens" / "spool").iterdir()) == []

@@ -17,7 +17,7 @@ import pytest
 from tests.thorough import THOROUGH, few
 from tests.unit.report.recording import recording
 from warplens.errors import WarplensError
-from warplens.handover import pending
+from warplens.handover import pending, seals
 from warplens.query import open as open_report
 from warplens.report.finish import snapshot
 from warplens.testing import spool_writer as sw
@@ -129,7 +129,7 @@ def test_odd_values_in_the_note(tmp_path: Path) -> None:
         (report / "spool").rename(report / "elsewhere")  # so that the note is what names the spool
         data = {**json.loads(note.path.read_text()), "spool": str(report / "elsewhere" / "one")}
         for member in ("id", "spool", "host", "boot_id", "pid", "start_ticks", "job", "keep_raw", "ended"):
-            (note.path.parent / f"{member}.json").write_text(json.dumps({**data, "id": member, member: value}))
+            (note.path.parent / f"{member}.json").write_text(json.dumps(seals.sealed({**data, "id": member, member: value})))
         note.path.unlink()
         check(folder, report)
 
@@ -165,5 +165,5 @@ def test_notes_name_no_file_outside(tmp_path: Path) -> None:
     report, note = world(tmp_path)
     for name in ("../../thesis.txt", "..", "a/b"):
         data = json.loads(note.path.read_text())
-        (report / "pending.d" / f"{re.sub('[^a-z]', '', name)}x.json").write_text(json.dumps({**data, "id": name}))
+        (report / "pending.d" / f"{re.sub('[^a-z]', '', name)}x.json").write_text(json.dumps(seals.sealed({**data, "id": name})))
     check(tmp_path, report)

@@ -17,6 +17,7 @@ from warplens.cli.group import commands
 from warplens.errors import ReportError, WarplensError
 from warplens.handover import pending
 from warplens.query import open as open_report
+from warplens.report.store import open_store
 from warplens.testing.timeline import timeline
 
 PICTURE = "main |[step    ]\nmain | [load ] !m\nw@io | <open ]"
@@ -209,9 +210,11 @@ def test_a_note_that_names_a_foreign_directory_costs_no_file_of_it(tmp_path: Pat
     report = tmp_path / "r.warplens"
     note = pending.adopt(report, home, "one")
     (home / "token").unlink()  # whoever wrote the note could not write there
-    note.path.write_text(json.dumps({**json.loads(note.path.read_text()), "keep_raw": keep}))
-    with pytest.raises(ReportError, match="does not say that it belongs to this report"):
+    note.path.write_text(json.dumps({**json.loads(note.path.read_text()), "keep_raw": keep, "token": "theirs"}))
+    with pytest.raises(ReportError, match="what somebody else recorded is only read"):
         open_report(report)
+    with pytest.raises(ReportError, match="does not say that it belongs to this report"):
+        open_store(report, trust=True)
     assert sorted(path.name for path in home.rglob("*")) == ["sub", "thesis.txt", "x.spool"]
     assert [left.id for left in pending.listed(report)] == ["one"]
 

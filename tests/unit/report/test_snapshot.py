@@ -14,7 +14,7 @@ import pytest
 from tests.unit.report.recording import recording
 from warplens.cli.opening import opened
 from warplens.errors import ReportError
-from warplens.handover import pending
+from warplens.handover import pending, seals
 from warplens.query import open as open_report
 from warplens.report.finish import finish, snapshot
 from warplens.report.store import open_store
@@ -41,7 +41,7 @@ def more(note: pending.Pending, ranges: int) -> None:
 
 
 def over(note: pending.Pending) -> pending.Pending:
-    note.path.write_text(json.dumps({**json.loads(note.path.read_text()), "pid": 0, "start_ticks": 0}))
+    note.path.write_text(json.dumps(seals.sealed({**json.loads(note.path.read_text()), "pid": 0, "start_ticks": 0})))
     found = pending.read(note.path)
     assert found is not None
     return found

@@ -113,6 +113,13 @@ def test_a_vfork_child_that_could_not_become_it(tmp_path: Path) -> None:
     assert (child.foreign, child.exit_status, child.command) == ("could not be started: Permission denied", 127, ("y",))
 
 
+def test_a_vfork_child_that_found_nothing_to_become(tmp_path: Path) -> None:
+    """Its end is all that it says: there was no program of that name. It ran its parent's until then."""
+    first, child = told(tmp_path, SHELL, record("exit", 8, 7, 14, status=127), record("waited", 8, 7, 15, status=127))
+    assert facts(child) == (8, "fork", first.command, 14, 14, "exit", 127)
+    assert (child.foreign, child.parent) == (None, first)
+
+
 def test_a_process_id_is_used_again(tmp_path: Path) -> None:
     first, one, two = told(
         tmp_path,

@@ -15,9 +15,9 @@ from warplens.cli.opening import window_option
 from warplens.cli.report_path import ReportPath
 from warplens.cli.unit_options import unit_options
 from warplens.cli.words import short_path, size
+from warplens.disk.replacing import replacing
 from warplens.errors import UsageError
 from warplens.handover.naming import SUFFIX
-from warplens.handover.replacing import replacing
 
 if TYPE_CHECKING:
     from warplens.query import Report

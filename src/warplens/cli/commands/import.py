@@ -10,6 +10,7 @@ import click
 from warplens.cli.finishing import progress_bar
 from warplens.cli.flags import FlagCommand
 from warplens.cli.words import counted, short_path
+from warplens.disk.files import rename
 from warplens.handover.destination import destination
 
 _TOLD = {"kernels": "kernel", "memcpys": "memcpy", "cuda_api": "API call", "nvtx_ranges": "NVTX range", "samples": "sampled stack"}
@@ -40,7 +41,7 @@ def command(source: Path, output: str | None, force_overwrite: bool) -> None:
             if parts is None:
                 parts = import_file(source, report, progress)
             else:
-                (Path(made) / "report").rename(report)
+                rename(Path(made) / "report", report)
     rows = {table: sum(part.rows(table) for part in parts) for table in _TOLD}
     held = ", ".join(counted(rows[table], noun) for table, noun in _TOLD.items() if rows[table])
     click.echo(f"{short_path(report)}: {held or 'nothing that a report has a place for'}")

@@ -33,9 +33,10 @@ Examples:
 @click.argument("report", type=ReportPath())
 @click.option("-f", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it.")
 @click.option("--sql", is_flag=True, help="Print the CREATE VIEWs with which duckdb alone sees the tables.")
-def command(report: Path, form: str, sql: bool) -> None:
+@click.option("--trust", is_flag=True, help="Finish its recordings though you did not make them here: it is yours, from another machine.")
+def command(report: Path, form: str, sql: bool, trust: bool) -> None:
     """Say what a report holds: its parts, processes, tables, time span and diagnostics."""
-    with open_report(report, say=False) as opened:  # they are among the facts
+    with open_report(report, say=False, trust=trust) as opened:  # they are among the facts
         if sql:
             click.echo("\n".join(opened.views()))
             return

@@ -25,7 +25,14 @@ Examples:
 )
 @click.argument("report", type=ReportPath())
 @click.argument("sql")
-@click.option("-f", "--format", "form", default="table", metavar="FORMAT", help="table (default), csv, tsv, json or markdown.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    default="table",
+    metavar="FORMAT",
+    help="table (default), csv, spreadsheet (csv without formulas), tsv, json or markdown.",
+)
 @window_option
 @click.option("--any", "anything", is_flag=True, help="Any statement of DuckDB's dialect, not one SELECT alone.")
 def command(report: Path, sql: str, form: str, window: int | None, anything: bool) -> None:

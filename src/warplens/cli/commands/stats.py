@@ -66,7 +66,14 @@ Examples:
 )
 @click.argument("report", type=ReportPath())
 @click.option("-r", "--report", "names", multiple=True, metavar="NAME[:ARGUMENT…][,…]", help="Which tables (see --help-reports).")
-@click.option("-f", "--format", "forms", multiple=True, metavar="FORMAT[,…]", help="table (default), csv, tsv, json, markdown or html.")
+@click.option(
+    "-f",
+    "--format",
+    "forms",
+    multiple=True,
+    metavar="FORMAT[,…]",
+    help="table (default), csv, spreadsheet (csv without formulas), tsv, json, markdown or html.",
+)
 @click.option(
     "-o",
     "--output",

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from warplens.disk.files import text_output
 from warplens.errors import ReportError
 from warplens.exporters.chrome_cuda import cuda_and_cpu
 from warplens.exporters.chrome_json import arguments, microseconds, named, sort_index
@@ -74,7 +75,7 @@ def write(report: Report, out: Path) -> None:
     """Write the report as Chrome trace events."""
     tracks = Tracks(report)
     other = {"origin_monotonic_ns": report.origin, "realtime_offset_ns": report.manifests[0].realtime_offset}
-    with open(out, "w", encoding="utf-8", newline="\n", buffering=1 << 20) as file:
+    with text_output(out) as file:
         file.write('{"displayTimeUnit":"ns","otherData":' + json.dumps(other) + ',"traceEvents":[\n')
         comma = ""
         for piece in _events(report, tracks):

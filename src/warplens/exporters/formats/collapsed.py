@@ -16,6 +16,7 @@ from __future__ import annotations
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from warplens.disk.files import text_output
 from warplens.exporters.profiles import Labels, Threads, sums, wanted
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def write(
             texts[stack] = ";".join(_called(labels.frames.frame(position), lines) for position in labels.positions(stack))
         line = f"{_clean(threads.process(thread))};{_clean(threads.name(thread))};{texts[stack]}"
         counts[line] = counts.get(line, 0) + count
-    with open(out, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+    with text_output(out, errors="replace") as file:
         file.writelines(f"{line} {count}\n" for line, count in counts.items() if count)
 
 

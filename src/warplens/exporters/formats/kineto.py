@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warplens.disk.files import text_output
 from warplens.errors import MissingData, UsageError
 from warplens.exporters.chrome_json import named
 from warplens.exporters.kineto_events import KinetoEvents
@@ -55,7 +56,7 @@ def write(report: Report, out: Path, *, pid: int = 0) -> None:
     key = process["process"]
     threads = [row for row in report.table("threads", ["thread", "process", "tid", "name"]).to_pylist() if row["process"] == key]
     events = KinetoEvents(report, key, process["pid"], {row["thread"]: row["tid"] for row in threads})
-    with open(out, "w", encoding="utf-8", newline="\n", buffering=1 << 20) as file:
+    with text_output(out) as file:
         file.write(json.dumps(_head(report, process))[:-1] + ',"traceEvents":[\n')
         comma = ""
         for piece in _pieces(report, process, threads, events):

@@ -49,6 +49,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.disk.files import output
 from warplens.errors import ReportError
 from warplens.exporters.cpu_events import KINDS as CPU_KINDS
 from warplens.exporters.cpu_events import CpuTracks, cpu_events
@@ -110,7 +111,7 @@ def write(report: Report, out: Path, *, gpu_stages: bool = False) -> None:
         gpu_stages: what GPUs did as stages of GPUs (`GpuRenderStageEvent`), which Perfetto's views of GPU compute ask for, in place of
             slices; of the details sizes, registers, bytes and correlation, no arrows.
     """
-    with open(out, "wb", buffering=1 << 20) as file:
+    with output(out) as file:
         _Writer(report, file, gpu_stages).run()
 
 

@@ -18,6 +18,7 @@ import gzip
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warplens.disk.files import output
 from warplens.exporters.pprof_profile import Profile
 from warplens.exporters.profiles import Labels, Threads, sums, wanted
 
@@ -56,6 +57,6 @@ def write(report: Report, out: Path, *, kind: str = "auto", wall: bool = False, 
         profile.add(stack, count, weight, about, {"pid": pid, "tid": tid})
         total, ticks = total + weight, ticks + count
     begin, end = report.span
-    with open(out, "wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+    with output(out) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
         realtime = begin + report.manifests[0].realtime_offset
         packed.writelines(profile.pieces(realtime, end - begin, round(total / ticks) if ticks else 0))

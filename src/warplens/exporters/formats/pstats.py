@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warplens.disk.files import output
 from warplens.exporters.profiles import ALL, Labels, sums, wanted
 from warplens.exporters.pstats_entries import Entries
 from warplens.query.nested import outermost, places
@@ -58,7 +59,7 @@ def write(
     """
     traced = report.tables["python_calls"] > 0 and (calls or not report.tables["samples"])
     entries = _by_calls(report, selection or ALL) if traced else _by_samples(report, selection, kind, wall)
-    with open(out, "wb") as file:
+    with output(out) as file:
         file.write(marshal.dumps(entries.stats(), _MARSHAL))
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplens._version import __version__
+from warplens.disk.files import text_output
 from warplens.errors import UsageError
 from warplens.exporters.profiles import Labels, Threads, Wanted, of_thread, threads_with_samples, wanted
 
@@ -53,7 +54,7 @@ def write(
         raise UsageError("speedscope: OS calls are not samples in the order of time; -t collapsed:kind=osrt has their stacks.")
     writer = _Writer(report, Labels(report, lines=lines))
     head = {"$schema": _SCHEMA, "name": report.name, "exporter": f"warplens {__version__}", "activeProfileIndex": 0}
-    with open(out, "w", encoding="utf-8", newline="\n", buffering=1 << 20) as file:
+    with text_output(out) as file:
         file.write(json.dumps(head)[:-1] + ',"profiles":[')
         for number, piece in enumerate(writer.profiles(which, selection)):
             file.write(",\n" if number else "\n")

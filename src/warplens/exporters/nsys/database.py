@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.disk.files import remove
 from warplens.exporters.nsys.layout import columns, definition
 
 
@@ -21,10 +23,10 @@ class Writer:
     """An open file; no other may look at it while it is written. Raises OSError."""
 
     def __init__(self, path: Path) -> None:
-        path.unlink(missing_ok=True)
+        remove(path)
         try:
             # Nobody else knows the file: no locks (some file systems have none), no journal, no waiting for the disk.
-            self._connection = sqlite.connect(f"file:{quote(str(path.absolute()))}?nolock=1", autocommit=True)
+            self._connection = sqlite.connect(f"file:{quote(os.fsencode(path.absolute()))}?nolock=1", autocommit=True)
             self._cursor = self._connection.cursor()
             for pragma in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
                 self._cursor.execute(f"PRAGMA {pragma}")

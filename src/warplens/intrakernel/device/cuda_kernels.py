@@ -9,8 +9,10 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from warplens.disk.files import write
 from warplens.errors import CaptureError
 from warplens.intrakernel import driver
 from warplens.intrakernel.headers import include_path
@@ -50,8 +52,7 @@ def compile_gpu(source: str, arch: str, options: Sequence[str] = (), compiler: s
         return _nvrtc(source, [f"--gpu-architecture={arch}", *words])
     with tempfile.TemporaryDirectory(prefix="warplens-") as folder:
         path, out = os.path.join(folder, "kernel.cu"), os.path.join(folder, "kernel.cubin")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(source)
+        write(Path(path), source)
         _run([compiler, "-O3", f"-arch={arch}", *words, "-cubin", path, "-o", out])
         with open(out, "rb") as compiled:
             return compiled.read()
@@ -112,8 +113,7 @@ class HostKernels:
         entries = "\n".join(f"WARPLENS_HOST_KERNEL({name})" for name in names)
         with tempfile.TemporaryDirectory(prefix="warplens-") as folder:
             path, out = os.path.join(folder, "kernel.cpp"), os.path.join(folder, "kernel.so")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(f"{source}\n{entries}\n")
+            write(Path(path), f"{source}\n{entries}\n")
             _run([compiler, "-O2", _STANDARD, "-fPIC", "-shared", "-fvisibility=hidden", f"-I{include_path()}", *options, path, "-o", out])
             self._library = ctypes.CDLL(out)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import json
 import mmap
 import os
@@ -18,7 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from warplens.handover import links
+from warplens.disk.folder import Folder
 from warplens.report.index import columns, native
 from warplens.report.index.layout import HEADER, SECTIONS, Header
 
@@ -26,12 +25,14 @@ _LONGEST = 1024  # characters of a text; details have the whole one
 _ABANDONED_S = 3600.0  # whoever writes does so more often
 
 
-def _clear(folder: Path) -> None:
+def _clear(folder: Folder) -> None:
     """Remove what those left who were killed while they wrote an index."""
-    for left in folder.glob(".*.tmp"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _ABANDONED_S:
-                left.unlink()
+    for left in folder.names():
+        if left.startswith(".") and left.endswith(".tmp"):
+            with suppress(OSError):
+                status = folder.status(left)
+                if status is not None and time.time() - status.st_mtime > _ABANDONED_S:
+                    folder.remove(left)
 
 
 class IndexBuilder:
@@ -45,21 +46,23 @@ class IndexBuilder:
         self._head = dict(head or {})
         self._words = columns.Words()
         self._texts: dict[tuple[int, str], int] = {}
-        self._temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        self._temporary = f".{target.name}.{os.getpid()}.tmp"
         self._sections: dict[str, tuple[int, int]] = {}
         self._rows = dict.fromkeys(layers, 0)
         free = native.library()["free"]
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not links.is_folder(target.parent):
-            raise NotADirectoryError(errno.ENOTDIR, "it is a link", str(target.parent))
-        _clear(target.parent)
-        self._file: BinaryIO = open(self._temporary, "w+b")  # noqa: SIM115 - closed by __exit__
+        self._folder = Folder(target.parent, create=True, follow=False)
         try:
-            self._file.write(bytes(HEADER))
-            self._native = native.made("new", HEADER)
+            _clear(self._folder)
+            self._file: BinaryIO = self._folder.create(self._temporary, again=True)
+            try:
+                self._file.write(bytes(HEADER))
+                self._native = native.made("new", HEADER)
+            except BaseException:
+                self._file.close()
+                self._folder.remove(self._temporary)
+                raise
         except BaseException:
-            self._file.close()
-            self._temporary.unlink(missing_ok=True)
+            self._folder.close()
             raise
         self._closing = weakref.finalize(self, free, self._native)
 
@@ -134,7 +137,7 @@ class IndexBuilder:
         self._file.seek(0)
         self._file.write(Header(size, self._sections).pack())
         self._file.close()
-        self._temporary.replace(self.target)
+        self._folder.rename(self._temporary, self.target.name)
 
     def __enter__(self) -> IndexBuilder:
         return self
@@ -145,7 +148,8 @@ class IndexBuilder:
             self._file.close()
         except OSError:
             pass  # a full disk fails again here; the file goes anyway
-        self._temporary.unlink(missing_ok=True)
+        self._folder.remove(self._temporary)
+        self._folder.close()
 
     def _name(self, batch: native.Batch, column: pa.ChunkedArray | None, layer: int, at: Any) -> None:
         texts = [""]

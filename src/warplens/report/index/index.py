@@ -108,24 +108,25 @@ class LaneIndex:
 
     @classmethod
     def open(cls, store: Stored, part: Part, cache: Path | None, progress: building.Progress | None = None) -> LaneIndex:
-        """Open the index of a part; where there is none, or one of other files, it is made: in the report, else in the folder `cache`.
+        """Open the index of a part; where there is none, or one of other files, it is made: in one's own report, or in the folder `cache`.
 
         Raises ReportError where the tables cannot be read, or the index can be written nowhere.
         """
         manifest = part.manifest
-        places = [building.path_of(store.path, manifest)]
-        places += [building.cached(cache, store.path, manifest)] if cache is not None else []
+        inside = building.path_of(store.path, manifest)
+        cached = [building.cached(cache, store.path, manifest)] if cache is not None else []
         for table in TABLES:
             store.pieces(table)  # looks at the files
         try:
             wanted = building.state(store.path, manifest)
         except OSError as error:
             raise ReportError(f"cannot read {error.filename}: {error.strerror}") from error
-        for path in places:
+        for path in (inside, *cached):
             found = _of(path, part.shift, wanted)
             if found is not None:
                 return found
         failed: Exception | None = None
+        places = [inside, *cached] if store.own else cached
         for path in places:
             try:
                 building.build(store.path, manifest, path, progress)
@@ -135,7 +136,8 @@ class LaneIndex:
             except (pa.ArrowException, ValueError) as error:
                 raise ReportError(f"{store.path}: the tables of the part {manifest.id} cannot be read: {error}") from error
         raise ReportError(
-            f"cannot write the index of {store.path}: {failed}; there is no room for it in {' or '.join(map(str, places))}"
+            f"cannot write the index of {store.path}: {failed or 'the report is of somebody else'}; "
+            f"there is no room for it in {' or '.join(map(str, places)) or 'a cache'}"
         ) from failed
 
     def viewport(self, begin: int, end: int, width: int, tracks: Sequence[int] | None = None, limit: int = 8192) -> Viewport:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from warplens.disk.replacing import replacing
 from warplens.errors import ReportError
 from warplens.handover.output_name import claim
-from warplens.handover.replacing import replacing
 
 
 def test_a_file_is_replaced_when_it_is_whole(tmp_path: Path) -> None:

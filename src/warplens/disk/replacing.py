@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from warplens.disk.folder import Folder
+
 
 @contextmanager
 def replacing(out: Path) -> Iterator[Path]:
@@ -32,8 +34,9 @@ def replacing(out: Path) -> Iterator[Path]:
                 shutil.copyfileobj(source, target)
         return
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
-    try:
-        yield partial
-        partial.replace(out)
-    finally:
-        partial.unlink(missing_ok=True)
+    with Folder(out.parent) as folder:
+        try:
+            yield partial
+            folder.rename(partial.name, out.name)
+        finally:
+            folder.remove(partial.name)
