@@ -345,3 +345,7 @@ def test_a_report_shows_them(tmp_path: Path) -> None:
         for row in rows:
             lanes[row["number"]].add(row["depth"])
         assert all(len(own) == 1 for own in lanes.values())
+    flame = warplens("flame", "--kind=tasks", "--wall", "--tree", "x.warplens", cwd=tmp_path).stdout
+    lines = [line[16:].rstrip() for line in flame.splitlines()]
+    at = next(number for number, line in enumerate(lines) if line.strip() == "task direct")
+    assert any(line.strip() == "task child of direct" for line in lines[at:])
