@@ -349,3 +349,5 @@ def test_a_report_shows_them(tmp_path: Path) -> None:
     lines = [line[16:].rstrip() for line in flame.splitlines()]
     at = next(number for number, line in enumerate(lines) if line.strip() == "task direct")
     assert any(line.strip() == "task child of direct" for line in lines[at:])
+    drawn = warplens("timeline", "--rows=tasks", "--width=200", "--depth=40", "x.warplens", cwd=tmp_path).stdout
+    assert "taking: (Queue.get)" in drawn
