@@ -80,6 +80,7 @@ class PythonReader {
   //! Stacks that were impossible and read again; and those of them that were given up.
   uint64_t detected() const { return detected_; }
   uint64_t given_up() const { return given_up_; }
+  void add_given_up() { ++given_up_; }
 
  private:
   struct Region {

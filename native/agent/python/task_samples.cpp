@@ -133,6 +133,7 @@ void TaskSamples::look(ProcessLog &log, const PythonThread &thread, const Python
   for (size_t i = 0; i < tasks.size(); ++i) {
     const bool runs = is_running(tasks[i], stack);
     if (!runs && (tasks[i].count == 0 || tasks[i].state == TaskState::running)) {
+      reader_.add_given_up();
       if (auto known = known_.find(tasks[i].address); known != known_.end()) {
         known->second.seen = looks_;  // it changed while it was read: it goes on as it was
       }
