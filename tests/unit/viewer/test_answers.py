@@ -204,7 +204,13 @@ def test_a_stack_is_told_from_the_inside_out(answers: Answers) -> None:
 def test_a_task_is_called_by_its_name_and_what_it_does(tmp_path: Path) -> None:
     timeline(tmp_path / "tasks.warplens", "main:task |(A:running<*A;work )(A<*A;get )(B<*B;get )")
     with open_report(tmp_path / "tasks.warplens") as opened:
-        found = Answers(view_of([opened])).event(0, "task_samples", 0, 1)
+        answers = Answers(view_of([opened]))
+        found, flame = answers.event(0, "task_samples", 0, 1), answers.flame(0, "tasks")
+        assert "tasks" in answers.meta()["features"]
+    assert [(node["name"], [child["name"] for child in node["children"]]) for node in flame["root"]["children"]] == [
+        ("task A", ["work", "get"]),
+        ("task B", ["get"]),
+    ]
     assert found["title"] == "A: (get)"
     assert [field["value"] for field in found["fields"] if field["name"] in ("task", "state")] == ["A", "awaiting"]
     assert [frame["function"] for frame in found["stack"]] == ["get", "task A"]
