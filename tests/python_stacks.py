@@ -12,6 +12,8 @@ from tests.spool_records import RawSpool
 
 PYTHON_SAMPLES = 1
 ON_CPU, GIL, CUT, EXCEPTION = 1, 2, 8, 16
+OUTER, READY = 32, 64  # of tasks
+OF_THREADS, OF_TASKS = (1, 2), (3,)  # SampleKind
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,9 @@ class Sample:
     count: int
     flags: int
     task: str | None
+    number: int  # of a task
+    start: int
+    end: int
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,8 +51,8 @@ class Sample:
         return any(short[at : at + len(names)] == list(names) for at in range(len(short)))
 
 
-def samples_of(spool: RawSpool) -> Iterator[Sample]:
-    """All samples of one process."""
+def samples_of(spool: RawSpool, kinds: Sequence[int] = OF_THREADS) -> Iterator[Sample]:
+    """All samples of one process, of threads or of tasks."""
     nodes = {record["node"]: record for record in spool.of("cpu_frame")}
     stacks: dict[int, tuple[StackFrame, ...]] = {0: ()}
 
@@ -58,19 +63,24 @@ def samples_of(spool: RawSpool) -> Iterator[Sample]:
             node = nodes[node]["parent"]
         for inner in reversed(missing):
             record = nodes[inner]
-            frame = StackFrame(record.name or "", spool.text(record["file"]), record["line"], record["first_line"])
+            frame = StackFrame(
+                record.name or "", spool.text(record["file"]) if record["file"] else "", record["line"], record["first_line"]
+            )
             stacks[inner] = (*stacks[record["parent"]], frame)
         return stacks[missing[0] if missing else node]
 
     for record in spool.of("cpu_sample"):
         assert record["start"] <= record["end"]
         assert record["count"] > 0
-        yield Sample(spool.facts["process"]["pid"], record["tid"], stack(record["stack"]), record["count"], record["flags"], record.name)
+        if record["domain"] not in kinds:
+            continue
+        more = record["count"], record["flags"], record.name, record["cpu"], record["start"], record["end"]
+        yield Sample(spool.facts["process"]["pid"], record["tid"], stack(record["stack"]), *more)
 
 
-def samples(run: PythonRun) -> list[Sample]:
+def samples(run: PythonRun, kinds: Sequence[int] = OF_THREADS) -> list[Sample]:
     """All samples of a run."""
-    return [sample for spool in run.spools for sample in samples_of(spool)]
+    return [sample for spool in run.spools for sample in samples_of(spool, kinds)]
 
 
 def sampled(
@@ -78,13 +88,14 @@ def sampled(
     command: Sequence[str | Path],
     enough: Callable[[list[Sample]], bool],
     seconds: float = 1.0,
+    kinds: Sequence[int] = OF_THREADS,
     **variables: str,
 ) -> tuple[PythonRun, list[Sample]]:
-    """Run a program, with a number of seconds as its last word, until there is `enough` to see."""
+    """Run a program, with a number of seconds as its last word, until there is `enough` to see in samples of these kinds."""
 
     def once(seconds: float) -> tuple[PythonRun, list[Sample]]:
         run = programs.run([*command, str(seconds)], PYTHON_SAMPLES, capture=programs.capture(PYTHON_SAMPLES, python_hz=1000), **variables)
         assert run.status == 0, run.stderr
-        return run, samples(run)
+        return run, samples(run, kinds)
 
     return given_time(once, lambda result: enough(result[1]), seconds)

@@ -24,6 +24,8 @@ struct PythonCode {
   std::vector<LineRange> ranges;
   bool has_ranges = false;
   bool runs_handles = false;  // asyncio's Handle._run
+  bool runs_loop = false;     // its BaseEventLoop.run_forever
+  bool awaits_group = false;  // what awaits the tasks of its TaskGroup
   uint32_t name_number = 0;   // of the texts, in the process's names; 0 = not asked so far
   uint32_t file_number = 0;
 };

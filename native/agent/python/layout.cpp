@@ -143,6 +143,15 @@ bool look(PythonRuntime &python) {
   python.text_type = address("PyUnicode_Type");
   python.bytes_type = address("PyBytes_Type");
   python.none = address("_Py_NoneStruct");
+  python.coroutine_type = address("PyCoro_Type");
+  python.generator_type = address("PyGen_Type");
+  python.stream_type = address("PyAsyncGen_Type");
+  python.set_type = address("PySet_Type");
+  python.number_type = address("PyLong_Type");
+  python.tuple_type = address("PyTuple_Type");
+  python.cell_type = address("PyCell_Type");
+  python.function_type = address("PyFunction_Type");
+  python.type_type = address("PyType_Type");
   unsigned major = 0, minor = 0, micro = 0;
   if (uintptr_t hex = address("Py_Version"); hex != 0) {
     unsigned long version = *reinterpret_cast<const unsigned long *>(hex);

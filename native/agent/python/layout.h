@@ -41,9 +41,13 @@ struct PythonLayout {
   uint32_t frame_entry = kNoOffset;  // 3.11: bool, the evaluation began with it
   uint32_t frame_locals = kNoOffset;
   uint32_t frame_copy = kNoOffset;  // free-threaded: int, the number of the copy of its code that it runs
+  uint32_t frame_globals = kNoOffset;
+  uint32_t frame_depth = kNoOffset;  // 3.11 to 3.13: int, how many locals and values of the stack it has
+  uint32_t frame_top = kNoOffset;    // later: pointer behind the topmost value
   uint32_t generator_frame = kNoOffset;
-  uint32_t gil_locked = kNoOffset;  // int
-  uint32_t gil_holder = kNoOffset;  // pointer to a thread state
+  uint32_t generator_state = kNoOffset;  // int8, whether it runs, has ended, …
+  uint32_t gil_locked = kNoOffset;       // int
+  uint32_t gil_holder = kNoOffset;       // pointer to a thread state
   uint32_t gil_cond = kNoOffset;
   uint32_t gil_switch_cond = kNoOffset;
   uint32_t code_name = kNoOffset;
@@ -66,11 +70,13 @@ struct PythonLayout {
 
 // The CPython of this process.
 struct PythonRuntime {
-  uintptr_t address;     // of _PyRuntime
-  uintptr_t code_type;   // of PyCode_Type
-  uintptr_t text_type;   // of PyUnicode_Type
-  uintptr_t bytes_type;  // of PyBytes_Type
-  uintptr_t none;        // None; 0: not known
+  uintptr_t address;                                      // of _PyRuntime
+  uintptr_t code_type;                                    // of PyCode_Type
+  uintptr_t text_type;                                    // of PyUnicode_Type
+  uintptr_t bytes_type;                                   // of PyBytes_Type
+  uintptr_t none;                                         // None; 0: not known
+  uintptr_t coroutine_type, generator_type, stream_type;  // of PyCoro_Type, PyGen_Type, PyAsyncGen_Type
+  uintptr_t set_type, number_type, tuple_type, cell_type, function_type, type_type;
   bool free_threaded;
   bool is_known;     // its layout is; false: nothing else may be read
   PythonLayout at;   // offsets

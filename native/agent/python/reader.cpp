@@ -43,9 +43,9 @@ size_t PythonReader::frame_size() const {
   return at.frame_owner != kNoOffset ? at.frame_locals : at.frame_instruction + sizeof(uintptr_t);
 }
 
-PythonReader::Raw PythonReader::parse(const char *bytes) const {
+RawFrame PythonReader::parse(const char *bytes) const {
   const PythonLayout &at = python_.at;
-  Raw raw{};
+  RawFrame raw{};
   raw.code = field<uintptr_t>(bytes, at.frame_code) & ~kTags;
   raw.previous = field<uintptr_t>(bytes, at.frame_previous);
   if (at.frame_owner != kNoOffset) {
@@ -261,7 +261,7 @@ bool PythonReader::walk(uintptr_t frame, bool &is_cut) {
     if (bytes == nullptr && (bytes = fetch(frame)) == nullptr) {
       return false;
     }
-    Raw raw = parse(bytes);
+    RawFrame raw = parse(bytes);
     raw.address = frame;
     raw_.push_back(raw);
     if (raw.previous == frame) {
@@ -280,7 +280,7 @@ size_t PythonReader::stable() const {
     if (find(raw_[i].address, second) == nullptr) {
       continue;  // it was read alone, and cannot be compared
     }
-    Raw again = parse(bytes_.data() + second);
+    RawFrame again = parse(bytes_.data() + second);
     bool same = again.code == raw_[i].code && again.previous == raw_[i].previous &&
                 again.copy == raw_[i].copy && (i == 0 || again.instruction == raw_[i].instruction);
     if (!same) {
@@ -293,7 +293,7 @@ size_t PythonReader::stable() const {
 void PythonReader::remember(PythonThread &thread) const {
   thread.outside.clear();
   bool has_chunks = python_.at.thread_chunk != kNoOffset;
-  for (const Raw &raw : raw_) {
+  for (const RawFrame &raw : raw_) {
     bool in_chunk = false;
     for (size_t i = 0; has_chunks && i < regions_.size() && !in_chunk; ++i) {
       in_chunk = regions_[i].size > frame_size() && raw.address - regions_[i].from < regions_[i].size;
@@ -305,7 +305,7 @@ void PythonReader::remember(PythonThread &thread) const {
 }
 
 // The task whose coroutine is run by raw_[at], a Handle._run: its frame is in the coroutine itself.
-void PythonReader::find_task(size_t at, std::string &name) const {
+void PythonReader::find_task(size_t at, PythonStack &stack) const {
   uintptr_t handle = 0;
   size_t inner = at;
   do {
@@ -313,19 +313,37 @@ void PythonReader::find_task(size_t at, std::string &name) const {
       return;
     }
   } while (raw_[--inner].owner >= kOwnedByC);
-  if (raw_[inner].owner == kOwnedByGenerator && python_.at.generator_frame != kNoOffset &&
-      copy_memory(handle, raw_[at].address + python_.at.frame_locals) &&
-      !read_task_name(python_, handle & ~kTags, raw_[inner].address - python_.at.generator_frame, name)) {
-    name.clear();
+  if (raw_[inner].owner != kOwnedByGenerator || python_.at.generator_frame == kNoOffset ||
+      !copy_memory(handle, raw_[at].address + python_.at.frame_locals)) {
+    return;
+  }
+  uintptr_t coroutine = raw_[inner].address - python_.at.generator_frame;
+  if (read_task_name(python_, handle & ~kTags, coroutine, stack.task)) {
+    stack.coroutine = coroutine;
+    stack.coroutine_from = stack.frames.size() + 1;
+  } else {
+    stack.task.clear();
   }
 }
 
+// The loop that raw_[at] runs is its first argument.
+void PythonReader::find_loop(size_t at, PythonStack &stack) const {
+  uintptr_t loop = 0, globals = 0;
+  if (!copy_memory(loop, raw_[at].address + python_.at.frame_locals) ||
+      (python_.at.frame_globals != kNoOffset &&
+       !copy_memory(globals, raw_[at].address + python_.at.frame_globals))) {
+    return;
+  }
+  stack.loop = loop & ~kTags;
+  stack.globals = globals;
+}
+
 // Where the copies of code begin that the frames run. They are asked for each time: they come and go with threads.
-void PythonReader::look_at_copies(size_t innermost) {
+void PythonReader::look_at_copies(const RawFrame *frames, size_t count) {
   copies_.clear();
-  for (size_t i = innermost; i < raw_.size(); ++i) {
-    if (raw_[i].copy != 0 && raw_[i].owner < kOwnedByC) {
-      copies_.push_back({raw_[i].code, raw_[i].copy, 0});
+  for (size_t i = 0; i < count; ++i) {
+    if (frames[i].copy != 0 && frames[i].owner < kOwnedByC) {
+      copies_.push_back({frames[i].code, frames[i].copy, 0});
     }
   }
   std::sort(copies_.begin(), copies_.end());
@@ -334,7 +352,7 @@ void PythonReader::look_at_copies(size_t innermost) {
 }
 
 // Of its instruction in its code, bytes.
-int64_t PythonReader::offset_of(const Raw &raw) const {
+int64_t PythonReader::offset_of(const RawFrame &raw) const {
   if (python_.at.code_instructions == kNoOffset) {
     return static_cast<int64_t>(raw.instruction) * 2;
   }
@@ -344,6 +362,23 @@ int64_t PythonReader::offset_of(const Raw &raw) const {
     begin = copy != copies_.end() && *copy == CodeCopy{raw.code, raw.copy, 0} ? copy->begin : 0;
   }
   return static_cast<int64_t>(raw.instruction - begin);
+}
+
+bool PythonReader::is_in_code(uint32_t number, int64_t offset) const {
+  return python_.at.code_instructions == kNoOffset ||
+         (offset >= -2 && offset <= codes_.code(number).instructions);
+}
+
+bool PythonReader::resolve(const RawFrame &raw, PythonFrame &frame) {
+  uint32_t number = PythonCodes::kNone;
+  codes_.look(&raw.code, &number, 1);
+  if (number == PythonCodes::kNone) {
+    return false;
+  }
+  look_at_copies(&raw, 1);
+  int64_t offset = offset_of(raw);
+  frame = {number, static_cast<int32_t>(offset), false};
+  return is_in_code(number, offset);
 }
 
 // Frames into codes and instructions, from raw_[innermost] outwards.
@@ -358,12 +393,13 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
   addresses_.erase(std::unique(addresses_.begin(), addresses_.end()), addresses_.end());
   numbers_.assign(addresses_.size(), PythonCodes::kNone);
   codes_.look(addresses_.data(), numbers_.data(), addresses_.size());
-  look_at_copies(innermost);
+  look_at_copies(raw_.data() + innermost, raw_.size() - innermost);
   stack.frames.clear();
   stack.task.clear();
+  stack.loop = stack.globals = stack.coroutine = 0;
   bool entered = true;
   for (size_t i = raw_.size(); i-- > innermost;) {
-    const Raw &raw = raw_[i];
+    const RawFrame &raw = raw_[i];
     if (raw.owner >= kOwnedByC) {
       entered = true;
       continue;
@@ -378,12 +414,13 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
       continue;  // made by the interpreter for itself: what cleans up after an __init__ that it entered directly
     }
     int64_t offset = offset_of(raw);
-    if (python_.at.code_instructions != kNoOffset &&
-        (offset < -2 || offset > codes_.code(number).instructions)) {
+    if (!is_in_code(number, offset)) {
       return Result::torn;  // its instruction is not in its code
     }
     if (codes_.code(number).runs_handles) {
-      find_task(i, stack.task);
+      find_task(i, stack);
+    } else if (codes_.code(number).runs_loop) {
+      find_loop(i, stack);
     }
     stack.frames.push_back({number, static_cast<int32_t>(offset), raw.is_entry || entered});
     entered = false;

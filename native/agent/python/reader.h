@@ -24,6 +24,18 @@ struct PythonStack {
   bool is_cut = false;              // outer frames are missing
   bool handles_exception = false;   // it is in an except block, or in what that called
   std::string task;                 // of asyncio, which this is of; empty: none, or not known
+  uintptr_t loop = 0;               // of asyncio, that it runs; 0 = none
+  uintptr_t globals = 0;            // of the module of that loop; 0 = that version has no place for them
+  uintptr_t coroutine = 0;          // of the task that the loop runs now; 0 = none
+  size_t coroutine_from = 0;        // its first frame
+};
+
+// A frame as it lies in memory.
+struct RawFrame {
+  uintptr_t address, code, previous, instruction;
+  uint32_t copy;  // of the code, that the instruction is in; 0: the code itself
+  uint8_t owner;
+  bool is_entry;
 };
 
 // A thread state: what Python knows a thread by.
@@ -58,17 +70,19 @@ class PythonReader {
 
   PythonCodes &codes() { return codes_; }
 
+  //! What a frame is, whose first frame_size() bytes were copied.
+  RawFrame parse(const char *bytes) const;
+  size_t frame_size() const;
+
+  //! One frame into code and instruction; false where there is no such code. Throws bad_alloc.
+  bool resolve(const RawFrame &raw, PythonFrame &frame);
+
   //! Stacks that were impossible and read again; and those of them that were given up.
   uint64_t detected() const { return detected_; }
   uint64_t given_up() const { return given_up_; }
+  void add_given_up() { ++given_up_; }
 
  private:
-  struct Raw {
-    uintptr_t address, code, previous, instruction;
-    uint32_t copy;  // of the code, that the instruction is in; 0: the code itself
-    uint8_t owner;
-    bool is_entry;
-  };
   struct Region {
     uintptr_t from;
     size_t size;
@@ -81,14 +95,14 @@ class PythonReader {
   bool walk(uintptr_t frame, bool &is_cut);
   size_t stable() const;
   Result resolve(size_t innermost, PythonStack &stack);
-  void look_at_copies(size_t innermost);
-  int64_t offset_of(const Raw &raw) const;
+  void look_at_copies(const RawFrame *frames, size_t count);
+  int64_t offset_of(const RawFrame &raw) const;
+  bool is_in_code(uint32_t number, int64_t offset) const;
   bool handles(const uintptr_t *item) const;
-  void find_task(size_t at, std::string &name) const;
+  void find_task(size_t at, PythonStack &stack) const;
+  void find_loop(size_t at, PythonStack &stack) const;
   const char *find(uintptr_t address, size_t &second) const;
   const char *fetch(uintptr_t address);
-  Raw parse(const char *bytes) const;
-  size_t frame_size() const;
   void remember(PythonThread &thread) const;
   uint32_t tid_of(uintptr_t handle, uint32_t native);
 
@@ -102,7 +116,7 @@ class PythonReader {
   uintptr_t older_chunk_ = 0;  // that was not copied so far
   bool handles_exception_ = false;
   std::vector<Piece> pieces_;
-  std::vector<Raw> raw_;  // innermost first
+  std::vector<RawFrame> raw_;  // innermost first
   std::vector<uintptr_t> addresses_;
   std::vector<uint32_t> numbers_;
   std::vector<CodeCopy> copies_;

@@ -44,6 +44,7 @@ void PythonSampling::refresh(ProcessLog &log) {
   for (size_t k = 0; k < before.size(); ++k) {
     if (!kept[k]) {
       tracks_[k].run.end(log, before[k].tid);
+      end_tasks(log, before[k]);
     }
   }
   tracks_ = std::move(tracks);
@@ -100,6 +101,36 @@ bool PythonSampling::may_rest(const Lock *lock, const PythonThread &thread, cons
          lock->holder != thread.address;
 }
 
+TaskSamples *PythonSampling::tasks_of(const PythonThread &thread) const {
+  auto found = loops_.find(thread.address);
+  return found != loops_.end() ? found->second.get() : nullptr;
+}
+
+// The thread's own stack, if it was read now, says whether it runs a loop, and which task of it.
+void PythonSampling::look_at_tasks(ProcessLog &log, const PythonThread &thread, bool is_read, uint64_t now,
+                                   uint64_t interval) {
+  const bool has_loop = is_read && stack_.loop != 0 && python_.at.generator_state != kNoOffset;
+  if (has_loop && tasks_of(thread) == nullptr) {
+    loops_[thread.address] = std::make_unique<TaskSamples>(task_reader_, reader_);
+  }
+  TaskSamples *tasks = tasks_of(thread);
+  if (tasks == nullptr) {
+    return;
+  }
+  if (is_read && !has_loop && !stack_.is_cut && tasks->has_ended()) {
+    end_tasks(log, thread);
+    return;
+  }
+  tasks->tick(log, thread, has_loop ? &stack_ : nullptr, now, interval);
+}
+
+void PythonSampling::end_tasks(ProcessLog &log, const PythonThread &thread) {
+  if (TaskSamples *tasks = tasks_of(thread)) {
+    tasks->end(log, thread.tid);
+    loops_.erase(thread.address);
+  }
+}
+
 void PythonSampling::look(ProcessLog &log, size_t i, uint64_t now, uint64_t interval) {
   PythonThread &thread = threads_[i];
   Track &track = tracks_[i];
@@ -107,16 +138,24 @@ void PythonSampling::look(ProcessLog &log, size_t i, uint64_t now, uint64_t inte
   // Before its frames: what runs in between is read again at the next tick.
   int64_t cpu = may_rest(lock, thread, track, i) ? track.cpu : thread_cpu_ns(thread.tid);
   uint8_t flags = lock != nullptr && lock->locked == 1 && lock->holder == thread.address ? kSampleGil : 0;
-  if (cpu != track.cpu || cpu < 0) {
-    bool is_first = track.cpu < 0;
-    track.cpu = cpu;
-    track.still = 0;
-    if (cpu < 0 || !reader_.read(thread, stack_)) {
+  const bool has_run = cpu != track.cpu || cpu < 0;
+  TaskSamples *tasks = tasks_of(thread);
+  if (tasks != nullptr && has_run) {
+    tasks->set_changed();
+  }
+  const bool is_read = has_run || (tasks != nullptr && tasks->is_due());
+  if (is_read && (cpu < 0 || !reader_.read(thread, stack_))) {
+    if (has_run) {
       track.cpu = -1;
       track.run.end(log, thread.tid);
       until_refresh_ = 0;  // it may be gone
-      return;
     }
+    return;
+  }
+  if (has_run) {
+    bool is_first = track.cpu < 0;
+    track.cpu = cpu;
+    track.still = 0;
     made_sense_ = made_sense_ || !stack_.frames.empty();
     track.sample.stack = reader_.node(log, stack_);
     track.sample.task = stack_.task.empty() ? 0 : log.intern(stack_.task);
@@ -129,6 +168,7 @@ void PythonSampling::look(ProcessLog &log, size_t i, uint64_t now, uint64_t inte
   }
   track.sample.flags = flags;
   track.run.add(log, thread.tid, track.sample, now, interval);
+  look_at_tasks(log, thread, is_read, now, interval);
 }
 
 void PythonSampling::tick(ProcessLog &log, uint64_t interval) {
@@ -139,6 +179,7 @@ void PythonSampling::tick(ProcessLog &log, uint64_t interval) {
       track.cpu = -1;
       track.still = 0;
     }
+    loops_.clear();
   }
   if (until_refresh_ == 0 || !read_heads()) {
     refresh(log);
@@ -158,6 +199,7 @@ void PythonSampling::tick(ProcessLog &log, uint64_t interval) {
 void PythonSampling::flush(ProcessLog &log) {
   for (size_t i = 0; i < tracks_.size() && i < threads_.size(); ++i) {
     tracks_[i].run.end(log, threads_[i].tid);
+    end_tasks(log, threads_[i]);
   }
 }
 

@@ -1,16 +1,20 @@
 // Looks at all Python threads of the process, tick by tick.
 #pragma once
 
+#include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "reader.h"
 #include "runs.h"
+#include "task_samples.h"
 
 namespace warplens::agent {
 
 class PythonSampling {
  public:
-  explicit PythonSampling(const PythonRuntime &python) : python_(python), reader_(python) {}
+  explicit PythonSampling(const PythonRuntime &python)
+      : python_(python), reader_(python), task_reader_(python, reader_) {}
 
   //! Looks at every thread. Throws bad_alloc.
   void tick(ProcessLog &log, uint64_t interval);
@@ -43,9 +47,15 @@ class PythonSampling {
   const Lock *lock_of(const PythonThread &thread) const;
   bool may_rest(const Lock *lock, const PythonThread &thread, const Track &track, size_t i) const;
   void look(ProcessLog &log, size_t i, uint64_t now, uint64_t interval);
+  TaskSamples *tasks_of(const PythonThread &thread) const;
+  void look_at_tasks(ProcessLog &log, const PythonThread &thread, bool is_read, uint64_t now,
+                     uint64_t interval);
+  void end_tasks(ProcessLog &log, const PythonThread &thread);
 
   const PythonRuntime &python_;
   PythonReader reader_;
+  TaskReader task_reader_;
+  std::unordered_map<uintptr_t, std::unique_ptr<TaskSamples>> loops_;  // by the thread that runs one
   std::vector<PythonThread> threads_;
   std::vector<Track> tracks_;     // of threads_
   std::vector<Lock> locks_;       // of interpreters

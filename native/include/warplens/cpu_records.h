@@ -6,11 +6,12 @@
 
 namespace warplens {
 
-enum class FrameKind : uint16_t { native = 1, python = 2, kernel = 3 };
+enum class FrameKind : uint16_t { native = 1, python = 2, kernel = 3, task = 4 };
 
 // A node of the tree of stacks: a stack is the number of its innermost frame, 0 = the empty stack. Written before what speaks of it;
 // numbers rise, and `parent` (the caller) is lower. head.domain is a FrameKind, head.name the function: of Python its qualified
-// name, of native code 0 (it is looked up at the desk, by module and offset), of kernel code its symbol or 0 (looked up by address).
+// name, of native code 0 (it is looked up at the desk, by module and offset), of kernel code its symbol or 0 (looked up by address). A task is where the frames
+// of an asyncio task begin, above those of the task that awaits it.
 struct CpuFrameRecord {
   RecordHead head;
   uint32_t node;
@@ -43,14 +44,18 @@ static_assert(sizeof(CpuModuleRecord) == 48);
 
 enum class SampleKind : uint16_t {
   python = 1,  // taken by the clock: whatever the thread did, on a CPU or not
-  native = 2   // taken by perf, while the thread ran; Python frames are among the native ones
+  native = 2,  // taken by perf, while the thread ran; Python frames are among the native ones
+  task = 3     // taken by the clock, of a task of asyncio; the thread is that of its loop
 };
-inline constexpr uint8_t kSampleOnCpu = 0x01;  // the thread ran since the last tick (python; native: always)
-inline constexpr uint8_t kSampleGil = 0x02;    // it held the GIL (python)
+inline constexpr uint8_t kSampleOnCpu =
+    0x01;  // the thread ran since the last tick (python; native: always); it ran the task (task)
+inline constexpr uint8_t kSampleGil = 0x02;  // it held the GIL (python)
 inline constexpr uint8_t kSampleLate =
     0x04;  // the Python frames were read too late to be sure of them (native)
 inline constexpr uint8_t kSampleCut = 0x08;        // the stack is deeper than what was read
 inline constexpr uint8_t kSampleException = 0x10;  // it handled an exception (python)
+inline constexpr uint8_t kSampleOuter = 0x20;  // the task waits for another one, which has its own samples
+inline constexpr uint8_t kSampleReady = 0x40;  // the task waits for nothing but its turn
 
 // `count` ticks, from `start` to `end`, found the thread with this stack. head.domain is a SampleKind; head.name the asyncio task, 0 = none.
 struct CpuSampleRecord {
@@ -60,7 +65,7 @@ struct CpuSampleRecord {
   uint32_t tid;
   uint32_t stack;
   uint32_t count;
-  uint32_t cpu;       // native; else 0xffffffff
+  uint32_t cpu;       // native; of a task its number in the process; else 0xffffffff
   uint64_t interval;  // ns between ticks as asked for
 };
 static_assert(sizeof(CpuSampleRecord) == 48);

@@ -16,6 +16,7 @@ _MOST = 3
 COUNTS = {
     "Python samples": ("samples", "sum(count) FILTER (kind = 'python')"),
     "native samples": ("samples", "sum(count) FILTER (kind = 'native')"),
+    "asyncio tasks": ("task_samples", "count(DISTINCT (process, number))"),
     "OS calls": ("osrt", ""),
     "thread states": ("thread_states", ""),
     "GIL holds": ("gil", "sum(holds)"),

@@ -22,7 +22,7 @@ ALL = Selection()
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which samples: `kind` is python, native, or osrt (OS calls that have a stack); `wall`: also of threads that waited."""
+    """Which samples: `kind` is python, native, osrt (OS calls that have a stack) or tasks; `wall`: also of what waited."""
 
     kind: str
     wall: bool
@@ -63,7 +63,7 @@ class Threads:
 
 
 def wanted(report: Report, kind: str, wall: bool) -> Wanted:
-    """Choose the samples. `kind`: auto, python, native or osrt. Raises MissingData and UsageError."""
+    """Choose the samples. `kind`: auto, python, native, osrt or tasks. Raises MissingData and UsageError."""
     return Wanted(kind_of(report, kind, wall=wall), wall)
 
 

@@ -17,7 +17,7 @@ FRAMES = Table(
         PROCESS,
         Column("parent", "int64", "Key of the caller's frame; null: the outermost one.", nullable=True),
         Column("depth", "int32", "Frames below it: 0 for the outermost one."),
-        Column("kind", "dict", "`python`, `native` or `kernel`."),
+        Column("kind", "dict", "`python`, `native`, `kernel` or `task`, where an asyncio task begins."),
         Column("function", "dict", "Function: qualified name of Python, demangled name of C++; `[name]+0x12` where there is no symbol."),
         Column(
             "module",
@@ -60,6 +60,33 @@ SAMPLES = Table(
             nullable=True,
         ),
         _RANGE,
+    ),
+    ("process", "start"),
+    happens=True,
+)
+TASK_SAMPLES = Table(
+    "task_samples",
+    "What asyncio tasks were seen to do or to await: consecutive ticks with the same stack are one row.",
+    (
+        _ID,
+        PROCESS,
+        THREAD,
+        time("start", "First tick that saw it."),
+        time("end", "The tick that saw something else."),
+        Column("task", "dict", "Name of the task.", nullable=True),
+        Column("number", "int64", "Tells tasks of one name apart: the number of the task in its process."),
+        Column("state", "dict", "`running`, `ready` (it waits for its turn) or `awaiting`."),
+        Column(
+            "doing",
+            "dict",
+            "Innermost function that it was in; where it awaits a task that was seen, this task, and how many of other names.",
+            nullable=True,
+        ),
+        Column("depth", "int32", "Lane on the thread, from 0, which the task has for all its life; no two tasks of a lane overlap."),
+        Column("outer", "bool", "It awaits another task, whose stack stands on its own: sums of all tasks leave it out."),
+        Column("count", "int64", "Ticks.", spread=True),
+        Column("weight", "int64", "Time that they stand for: ticks times the interval.", unit="ns", spread=True),
+        _STACK,
     ),
     ("process", "start"),
     happens=True,
@@ -204,4 +231,4 @@ IMPORTS = Table(
     happens=True,
 )
 
-CPU_TABLES = (FRAMES, SAMPLES, THREAD_STATES, OSRT, FILE_ACCESS, GC, GIL, PYTHON_CALLS, IMPORTS)
+CPU_TABLES = (FRAMES, SAMPLES, TASK_SAMPLES, THREAD_STATES, OSRT, FILE_ACCESS, GC, GIL, PYTHON_CALLS, IMPORTS)

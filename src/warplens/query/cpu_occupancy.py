@@ -1,4 +1,4 @@
-"""What each thread did on the CPU in each column of a timeline: states, the GIL, samples, OS calls, collections, Python calls, imports."""
+"""What each thread did on the CPU in each column of a timeline: states, the GIL, samples, OS calls, Python calls, tasks and so on."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ class Kind:
 
 
 _PYTHON = "CASE kind WHEN 'lock' THEN 'waits for ' || name WHEN 'pause' THEN 'pause: ' || name ELSE name END"
+_TASK = "coalesce(task || ': ', '') || CASE state WHEN 'running' THEN coalesce(doing, '?') ELSE '(' || coalesce(doing, '?') || ')' END"
 BARS = {
     "osrt": Kind("osrt", "name", outermost=True),
     "gc": Kind("gc", "'gen ' || generation", color=str(0xE38686)),
     "python": Kind("python_calls", _PYTHON, "kind IN ('function', 'task', 'lock', 'pause')", "depth", "color::BIGINT"),
+    "tasks": Kind("task_samples", _TASK, depth="depth", color=f"CASE WHEN state <> 'running' THEN {_GREY} END::BIGINT"),
     "imports": Kind("imports", "name", depth="depth"),
 }
 # Name, table, what counts for how busy a thread is, and the columns that say which share of its time a row of a band stands for.

@@ -14,13 +14,14 @@ from warplens.report.cpu import os_words
 from warplens.spool import desk
 from warplens.testing.cuda_pictures import Scene, enclosing
 
-_HEAD = re.compile(r"(?P<thread>[^:]*):(?P<kind>python|native|state|os|gil|gc|import|call)")
+_HEAD = re.compile(r"(?P<thread>[^:]*):(?P<kind>python|native|task|state|os|gil|gc|import|call)")
 _PIECE = re.compile(r"\((?P<op>[^)]*)\)|!(?P<instant>[^\s!(]*)")
 _FRAME = re.compile(r"(?P<function>.+?)(?:@(?P<module>[^@:]+))?(?::(?P<line>\d+))?")
 _PER_PROCESS = 1 << 32
 _TABLES = {
     "python": "samples",
     "native": "samples",
+    "task": "task_samples",
     "state": "thread_states",
     "os": "osrt",
     "gil": "gil",
@@ -114,6 +115,8 @@ class _Frames:
         function, module, line = (text, None, None) if match is None else match.group("function", "module", "line")
         row: Row = {"frame": key, "process": process, "parent": above, "depth": depth, "function": function}
         row["line"] = None if line is None else int(line)
+        if text.startswith("*"):
+            return row | {"kind": "task", "function": f"task {text[1:]}"}
         if module is None:
             return row | {"kind": "python", "file": "/app.py", "first_line": 1}
         path = None if module == _KERNEL else f"/lib/{module}"
@@ -133,6 +136,15 @@ def _sample(one: Happening, row: Row, frames: _Frames, tick: int) -> Row:
     more = {"gil": None if native else True, "cpu": 0 if native else None, "late": False if native else None}
     stack = frames.stack(row["process"], name, one.kind)
     return {**times, **more, "kind": one.kind, "on_cpu": True, "stack": stack, "task": task or None, "cut": False}
+
+
+def _task(one: Happening, row: Row, frames: _Frames, tick: int) -> Row:
+    about, _, stack = one.name.partition("<")
+    name, _, state = about.partition(":")
+    count, number = one.last - one.first, sum(name.encode())
+    times = {"count": count, "weight": count * tick, "depth": 0}
+    of = {"task": name, "number": number, "outer": state == "outer", "state": state if state in ("running", "ready") else "awaiting"}
+    return {**times, **of, "doing": stack.rpartition(";")[2] or None, "stack": frames.stack(row["process"], stack, "python")}
 
 
 def _state(one: Happening, row: Row, frames: _Frames, tick: int) -> Row:
@@ -172,6 +184,7 @@ def _call(one: Happening, row: Row, frames: _Frames, tick: int) -> Row:
 _ROWS: dict[str, Callable[[Happening, Row, _Frames, int], Mapping[str, Any]]] = {
     "python": _sample,
     "native": _sample,
+    "task": _task,
     "state": _state,
     "os": _os,
     "gil": _gil,

@@ -34,6 +34,7 @@ The CPU side has rows like these; one that is nested in another is drawn in a li
 
     main:python   |(main;load;read     )(main:7;step:12#task )
     main:native   |(main;run@libx.so;copy@kernel )
+    main:task     |(A:outer<*A;main )(A:running<*A;main )(A<*A;get )
     main:state    |(running:1 )(blocked:poll )(runnable )
     main:os       |(poll )(read:/data/a<main;load )
     main:gil      |(hold  )(wait  )
@@ -42,9 +43,10 @@ The CPU side has rows like these; one that is nested in another is drawn in a li
     main:call     |(load  )!ValueError (task:work )
 
 A stack is `outermost;…;innermost`. Each of its frames is a function, `@module` where it is native code (`@kernel`: of the kernel) and `:12`
-its line; `#name` behind a stack is an asyncio task. Each column of a sample is one tick. A state has its CPU or its reason, an OS call what
-it is about and, behind `<`, its stack; those on files are rows of `file_access`, too. `!Name` is an exception, or a warning if it is called
-so. `cpu` sets columns by name, of frames by function: `{"read:/data/a": {"bytes": 4096}, "step": {"file": "/model.py"}}`.
+its line; `#name` behind a stack is an asyncio task. A row `task` has the task, its state (`running`, `ready`, `outer`, or it awaits
+something) and behind `<` its stack, where `*A` begins a task. Each column of a sample is one tick. A state has its CPU or its reason, an OS
+call what it is about and, behind `<`, its stack; those on files are rows of `file_access`, too. `!Name` is an exception, or a warning if it
+is called so. `cpu` sets columns by name, of frames by function: `{"read:/data/a": {"bytes": 4096}, "step": {"file": "/model.py"}}`.
 """
 
 from __future__ import annotations

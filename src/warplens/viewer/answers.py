@@ -22,6 +22,7 @@ _FEATURES = {
     "nvtx": ("nvtx_ranges",),
     "python": ("python_calls",),
     "samples": ("samples",),
+    "tasks": ("task_samples",),
     "ops": ("ops",),
     "collectives": ("collectives",),
 }

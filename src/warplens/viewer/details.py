@@ -99,9 +99,9 @@ class _Details:
             fields.append({"name": "process", "value": ", ".join(filter(None, places.process_name(process)))})
         threads = {name: self._values[name] for name in ("thread", "end_thread") if self._values.get(name) is not None}
         fields += [{"name": name, "value": ", ".join(filter(None, places.thread_name(key)))} for name, key in threads.items()]
-        if self._values.get("task") is not None:
-            known = self._values["task"]
-            fields.append({"name": "task", "value": places.task_name(known)[0] if isinstance(known, int) else plain(known)})
+        task = self._values.get("task")
+        if isinstance(task, int):  # a key; of samples it is a name
+            fields.append({"name": "task", "value": places.task_name(task)[0]})
         for column in self._table.columns:
             value = self._values.get(column.name)
             if value is None or (column.name in _HIDDEN and column.type != "dict"):

@@ -1,4 +1,4 @@
-"""Flame graphs: samples by stack, ranges and Python calls by who encloses whom, kernels by class and function."""
+"""Flame graphs: samples of threads and of tasks by stack, ranges and Python calls by who encloses whom, kernels by class and function."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warplens.query.report import Report
     from warplens.viewer.opened import Opened
 
-KINDS = ("samples", "nvtx", "kernels", "python")
+KINDS = ("samples", "tasks", "nvtx", "kernels", "python")
 _Numbers = npt.NDArray[np.int64]
 _TABLES = {"nvtx": ("nvtx_ranges", "message"), "python": ("python_calls", "name")}
 _MOST = 8_000_000  # ranges whose nesting is looked at
@@ -30,22 +30,37 @@ def flame(opened: Opened, kind: str, selection: Selection) -> dict[str, Any]:
     if kind not in KINDS:
         raise UsageError(f"there is no flame graph of {kind!r}; there are {', '.join(KINDS)}")
     with opened.asking() as report:
-        made = {"samples": _samples, "kernels": _kernels}.get(kind)
+        made = {"samples": _samples, "tasks": _tasks, "kernels": _kernels}.get(kind)
         root = made(opened, report, selection) if made else _nested(report, selection, *_TABLES[kind])
     return {"kind": kind, "unit": "ns", "root": root}
 
 
 def _samples(opened: Opened, report: Report, selection: Selection) -> dict[str, Any]:
     from warplens.query.samples import kind_of, sampled
-    from warplens.query.stacks import Weights, top_down
 
     rows = sampled(report, selection, kind=kind_of(report))
     if not rows.num_rows:
         raise MissingData(f"does not contain CPU samples of threads that ran{selection.place(report)}.")
+    return _stacks(opened, "samples", rows)
+
+
+def _tasks(opened: Opened, report: Report, selection: Selection) -> dict[str, Any]:
+    """All tasks of asyncio, those that waited, too: each below the one that awaits it."""
+    from warplens.query.samples import kind_of, sampled
+
+    rows = sampled(report, selection, kind=kind_of(report, "tasks"), wall=True)
+    if not rows.num_rows:
+        raise MissingData(f"does not contain samples of asyncio tasks{selection.place(report)}.")
+    return _stacks(opened, "tasks", rows)
+
+
+def _stacks(opened: Opened, name: str, rows: pa.Table) -> dict[str, Any]:
+    from warplens.query.stacks import Weights, top_down
+
     frames = opened.frames
     tree = top_down(frames, "function", Weights.of(frames, rows))
     names = [frames.frame(position).function for position in tree.example.tolist()]
-    return _tree("samples", tree.parent, tree.total, tree.own, names)
+    return _tree(name, tree.parent, tree.total, tree.own, names)
 
 
 def _kernels(opened: Opened, report: Report, selection: Selection) -> dict[str, Any]:

@@ -24,6 +24,7 @@ LAYERS: dict[str, Row] = {
     "nvtx_marks": Row("Marks", "marks", "marks"),
     "ops": Row("Operations", "ops"),
     "python_calls": Row("Python", "python"),
+    "task_samples": Row("Tasks", "tasks"),
     "kernels": Row("Kernels", "kernels"),
     "graphs": Row("Graphs", "graphs"),
     "memcpys": Row("Copies", "copies"),

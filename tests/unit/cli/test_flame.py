@@ -145,3 +145,35 @@ def test_without_samples_it_says_how_to_get_some(tmp_path: Path, story: Path) ->
     assert "-t osrt" in str(ask(tmp_path / "none.warplens", "--kind", "osrt").exception)
     assert "is called nobody" in str(ask(story, "--thread", "nobody").exception)
     assert "--wall" in str(ask(story, "--filter-time", "310us/480us").exception)
+
+
+TASKS = """
+main:task |(A:outer<*A;main       )(A:running<*A;main;work      )
+main:task |(B<*A;main;*B;fetch;get)
+"""
+
+
+def test_tasks_stand_below_those_that_await_them(tmp_path: Path) -> None:
+    timeline(tmp_path / "run.warplens", TASKS, tick_ns=1_000_000)
+    lines = draw(tmp_path / "run.warplens", "--kind", "tasks", "--wall", "--tree", "--color", "never").splitlines()
+    assert lines[0] == "run: 54 samples of asyncio tasks that ran or waited, 1 thread"
+    assert [re.sub(r"  \S+:\d+$", "", line[17:]) for line in lines[2:]] == [
+        "task A",
+        "  main",
+        "    work",
+        "    task B",
+        "      fetch",
+        "        get",
+    ]
+    ran = draw(tmp_path / "run.warplens", "--kind", "tasks", "--tree", "--color", "never")
+    assert "30 samples of asyncio tasks that ran," in ran
+    assert "task B" not in ran
+    assert "100.0 %   0.0 %  tasks  task" in draw(tmp_path / "run.warplens", "--kind", "tasks", "--tree", "--by", "module")
+
+
+def test_what_it_says_where_no_task_was_seen(tmp_path: Path, story: Path) -> None:
+    refused = str(ask(story, "--kind", "tasks").exception)
+    assert "run.warplens has no samples of asyncio tasks; record a program that uses asyncio, with CPython 3.11 or later" in refused
+    timeline(tmp_path / "waits.warplens", "main:task |(B<*B;get )")
+    refused = str(ask(tmp_path / "waits.warplens", "--kind", "tasks").exception)
+    assert "samples of tasks that waited alone; --wall shows those" in refused

@@ -77,6 +77,14 @@ def test_rows_are_chosen_by_name(story: Path) -> None:
     assert "states, samples, python" in str(refused.exception)
 
 
+def test_tasks_have_a_lane_each(tmp_path: Path) -> None:
+    timeline(tmp_path / "run.warplens", "main:task |(A:running<*A;work       )(A<*A;get        )", tick_ns=1_000_000)
+    shown = draw(tmp_path / "run.warplens", "--rows", "tasks")
+    assert labels(shown) == ["tasks"]
+    assert "A: work" in shown
+    assert "A: (get)" in shown
+
+
 def test_other_threads_have_their_state_alone(story: Path) -> None:
     folded = draw(story, "--cpu", "1")
     assert labels(folded)[-2:] == ["OS calls", "state"]

@@ -203,6 +203,21 @@ def test_a_stack_is_told_from_the_inside_out(answers: Answers) -> None:
     assert found["title"] == found["event"]["name"] == "copy"
 
 
+def test_a_task_is_called_by_its_name_and_what_it_does(tmp_path: Path) -> None:
+    timeline(tmp_path / "tasks.warplens", "main:task |(A:running<*A;work )(A<*A;get )(B<*B;get )")
+    with open_report(tmp_path / "tasks.warplens") as opened:
+        answers = Answers(view_of([opened]))
+        found, flame = answers.event(0, "task_samples", 0, 1), answers.flame(0, "tasks")
+        assert "tasks" in answers.meta()["features"]
+    assert [(node["name"], [child["name"] for child in node["children"]]) for node in flame["root"]["children"]] == [
+        ("task A", ["work", "get"]),
+        ("task B", ["get"]),
+    ]
+    assert found["title"] == "A: (get)"
+    assert [field["value"] for field in found["fields"] if field["name"] in ("task", "state")] == ["A", "awaiting"]
+    assert [frame["function"] for frame in found["stack"]] == ["get", "task A"]
+
+
 def test_alike_counts_all_of_the_name(answers: Answers, report: Report) -> None:
     row = report.sql("SELECT min(id) AS id FROM nvtx_ranges WHERE message = 'step'").to_pylist()[0]["id"]
     found = answers.alike(0, "nvtx_ranges", row >> 32, row & 0xFFFFFFFF)

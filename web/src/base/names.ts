@@ -83,6 +83,7 @@ export function kindOf(layer: string, name: string): string {
     case "gc":
     case "gil":
     case "python_calls":
+    case "task_samples":
     case "imports":
       return "python";
     case "osrt":

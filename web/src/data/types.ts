@@ -238,7 +238,7 @@ export interface FlameNode {
 }
 
 export interface Flame {
-  kind: "samples" | "nvtx" | "kernels" | "python";
+  kind: "samples" | "tasks" | "nvtx" | "kernels" | "python";
   unit: "ns" | "samples";
   root: FlameNode;
 }

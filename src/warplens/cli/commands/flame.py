@@ -21,6 +21,7 @@ Examples:
   warplens flame --reverse --thread main run from what ran to who called it
   warplens flame --tree --by line --min 5 run
   warplens flame --wall --per-thread run     with what threads waited for
+  warplens flame --kind tasks --wall run     what tasks of asyncio await
   warplens flame --baseline before.warplens after.warplens
   warplens flame --exceptions run            what handling exceptions costs
 """
@@ -35,8 +36,12 @@ Examples:
 )
 @click.option("--reverse", is_flag=True, help="From the functions that samples ended in to their callers.")
 @click.option("--tree", "as_tree", is_flag=True, help="As an indented tree, with the shares as numbers.")
-@click.option("--kind", type=click.Choice(["python", "native", "osrt"]), help="Which samples (default: native, if any), or OS calls.")
-@click.option("--wall", is_flag=True, help="Python samples of threads that waited, too.")
+@click.option(
+    "--kind",
+    type=click.Choice(["python", "native", "osrt", "tasks"]),
+    help="Which samples (default: native, if any), or OS calls, or tasks of asyncio.",
+)
+@click.option("--wall", is_flag=True, help="Python samples of threads that waited, too; all tasks, not only those that ran.")
 @click.option("--baseline", type=ReportPath(), metavar="REPORT", help="Colour by the change against this report: red grew, blue shrank.")
 @click.option("--per-thread", is_flag=True, help="Each thread by itself.")
 @selection_options
@@ -76,7 +81,8 @@ def command(
     share in REPORT, and says by how many percent of all samples that share changed.
 
     The colour of a bar is that of its file or library. Without --wall only threads that ran count. With --kind osrt each call of the
-    C library that has a stack counts with its length: that is where threads waited.
+    C library that has a stack counts with its length: that is where threads waited. With --kind tasks the roots are tasks of asyncio: a
+    task that another one awaits stands below that one.
     """
     from warplens.cli.flame import difference, picture
     from warplens.cli.flame.load import Wish, load

@@ -25,6 +25,8 @@ _WHOSE = {
     "native": "native samples",
     "osrt": "calls of the C library that were long enough for a stack",
     "wall": "Python samples of threads that ran or waited",
+    "tasks": "samples of asyncio tasks that ran",
+    "tasks wall": "samples of asyncio tasks that ran or waited",
 }
 
 
@@ -66,6 +68,8 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     if rows is None or not rows.num_rows:
         if kind == "osrt":
             raise MissingData(f"{report.path.name} has no OS calls with a stack{selection.place(report)}; record with -t osrt.")
+        if kind == "tasks":
+            raise MissingData(_no_tasks(report, selection, wish))
         raise MissingData(_missing(report, selection, wish, kind))
     rows, threads = _wanted(report, rows, wish)
     names = {thread: number for number, thread in enumerate(threads)} if wish.per_thread else {}
@@ -74,7 +78,7 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     weights = Weights.of(frames, rows, group)
     tree = (bottom_up if wish.reverse else top_down)(frames, wish.by, weights)
     total, count = int(weights.weight.sum()), int(weights.count.sum())
-    whose = _WHOSE["wall" if wish.wall and kind == "python" else str(kind)]
+    whose = _WHOSE[("wall" if kind == "python" else f"{kind} wall") if wish.wall and kind in ("python", "tasks") else str(kind)]
     of = f"{count:,} {whose}{' and handled an exception' if wish.exceptions else ''}, {_threads(len(threads))}"
     return Flame(f"{report.name}: {of}", frames, tree, list(threads.values()) if names else [], total)
 
@@ -108,6 +112,16 @@ def _matches(row: dict[str, Any], id: str, wanted: Sequence[str], name: str) -> 
 
 def _name(process: dict[str, Any]) -> str:
     return Path(process["executable"]).name or str(process["command"])
+
+
+def _no_tasks(report: Report, selection: Selection, wish: Wish) -> str:
+    place = selection.place(report)
+    if not wish.wall and sampled(report, selection, kind="tasks", wall=True).num_rows:
+        return f"{report.path.name} has samples of tasks that waited alone{place}; --wall shows those."
+    return (
+        f"{report.path.name} has no samples of asyncio tasks{place}; record a program that uses asyncio, with CPython 3.11 or later "
+        "and --python-sampling=true."
+    )
 
 
 def _missing(report: Report, selection: Selection, wish: Wish, kind: str | None) -> str:

@@ -10,7 +10,7 @@ from warplens.query.frames import Frame
 def called(frame: Frame, by: str) -> str:
     """Return the name of a node that a frame is an example of."""
     if by == "module":
-        return _file(frame.module or frame.file) or frame.function
+        return "tasks" if frame.kind == "task" else _file(frame.module or frame.file) or frame.function
     if by == "line":
         place = where(frame, by)
         return f"{frame.function} ({place})" if place else frame.function

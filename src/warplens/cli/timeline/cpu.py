@@ -1,4 +1,4 @@
-"""The CPU side in the terminal timeline: under each thread its states, samples, Python calls, imports, GC, GIL and OS calls."""
+"""The CPU side in the terminal timeline: under each thread its states, samples, Python calls, tasks, imports, GC, GIL and OS calls."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ ROWS = {
     "states": "state",
     "samples": SAMPLES,
     "python": "Python",
+    "tasks": "tasks",
     "imports": "imports",
     "gc": "GC",
     "gil": "GIL",

@@ -40,7 +40,8 @@ def write(
     Args:
         report: the report.
         out: the file.
-        kind: which samples: python, native, auto (native ones where there are any), or osrt: calls of the C library that have a stack.
+        kind: which samples: python, native, auto (native ones where there are any), or osrt: calls of the C library that have a stack;
+            or tasks: of asyncio.
         wall: also Python samples of threads that waited.
         lines: keep the lines of a function apart.
         selection: which part of the report.

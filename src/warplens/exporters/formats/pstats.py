@@ -52,7 +52,8 @@ def write(
     Args:
         report: the report.
         out: the file.
-        kind: which samples: python, native, auto (Python ones where there are any), or osrt: calls of the C library that have a stack.
+        kind: which samples: python, native, auto (Python ones where there are any), or osrt: calls of the C library that have a stack;
+            or tasks: of asyncio.
         wall: also Python samples of threads that waited.
         calls: by traced calls, although there are samples.
         selection: which part of the report.

@@ -50,8 +50,11 @@ def write(
         selection: which part of the report.
     """
     which = wanted(report, kind, wall)
-    if which.kind == "osrt":
-        raise UsageError("speedscope: OS calls are not samples in the order of time; -t collapsed:kind=osrt has their stacks.")
+    if which.kind in ("osrt", "tasks"):
+        what = "OS calls" if which.kind == "osrt" else "samples of tasks, of which several are at once,"
+        raise UsageError(
+            f"speedscope: {what} are no samples of a thread in the order of time; -t collapsed:kind={which.kind} has their stacks."
+        )
     writer = _Writer(report, Labels(report, lines=lines))
     head = {"$schema": _SCHEMA, "name": report.name, "exporter": f"warplens {__version__}", "activeProfileIndex": 0}
     with text_output(out) as file:

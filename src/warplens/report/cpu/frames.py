@@ -16,8 +16,8 @@ from warplens.report.symbols.lookup import Symbols
 from warplens.report.words import labelled
 from warplens.spool.wide import WideRecords
 
-NATIVE, PYTHON, KERNEL = 1, 2, 3
-_KINDS = {NATIVE: "native", PYTHON: "python", KERNEL: "kernel"}
+NATIVE, PYTHON, KERNEL, TASK = 1, 2, 3, 4
+_KINDS = {NATIVE: "native", PYTHON: "python", KERNEL: "kernel", TASK: "task"}
 _SPARSE = 16  # stacks are looked up in a table, where it need not be longer than so many times the frames
 Numbers = npt.NDArray[np.int64]
 
@@ -30,7 +30,7 @@ class Frames:
         nothing = np.empty(0, np.int64)
         node, parent = (nothing, nothing) if records is None else (records.column("node"), records.column("parent"))
         kind = nothing if records is None else records.column("domain")
-        good = (node > 0) & (kind >= NATIVE) & (kind <= KERNEL)
+        good = (node > 0) & (kind >= NATIVE) & (kind <= TASK)
         order = np.flatnonzero(good)
         order = order[np.argsort(node[order], kind="stable")]
         first = np.ones(len(order), bool)
@@ -48,6 +48,8 @@ class Frames:
         known = (above < self._node) & self._known(above)
         self.broken += int((~known & (above != 0)).sum())
         self._parent = np.where(known, above, 0)
+        self._kind = kind[order]
+        self._names = nothing if records is None else records.column("name")[order]
         self._depth = _depths(np.where(known, np.searchsorted(self._node, above), -1))
         self.lost = 0  # stacks that rows name and that are not here
 
@@ -60,6 +62,19 @@ class Frames:
         known = self._known(numbers)
         self.lost += int((~known & (numbers != 0)).sum())
         return pa.array(self._place.first + numbers, mask=~known)
+
+    def name_of(self, stack: int) -> int:
+        """Return the string of a stack's innermost frame, which native code has not; 0 where there is none."""
+        place = int(np.searchsorted(self._node, stack))
+        return int(self._names[place]) if place < len(self._node) and self._node[place] == stack else 0
+
+    def tasks_below(self) -> dict[int, list[int]]:
+        """Return of each stack that tasks were awaited in the strings of these, in the order in which they were seen."""
+        found: dict[int, list[int]] = {}
+        rows = np.flatnonzero(self._kind == TASK)
+        for parent, name in zip(self._parent[rows].tolist(), self._names[rows].tolist(), strict=True):
+            found.setdefault(parent, []).append(name)
+        return found
 
     def tables(self, mapped: WideRecords | None, symbols: Symbols) -> Iterator[pa.Table]:
         """Return the rows of `frames`. `mapped`: the modules that native code is in."""
@@ -85,7 +100,7 @@ class Frames:
                 "file": natives.column(natives.file[rows], file),
                 "line": _lines(line),
                 "first_line": _lines(found["first_line"].astype(np.int64)),
-                "address": pa.array(address, mask=kind == PYTHON),
+                "address": pa.array(address, mask=(kind == PYTHON) | (kind == TASK)),
                 "path": natives.column(natives.path[rows]),
                 "build_id": natives.column(natives.build_id[rows]),
             }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,13 +33,12 @@ def samples(chosen: Chosen, place: Place, frames: Frames) -> Iterator[pa.Table]:
     for _, found, columns in chosen.groups():
         kind, flags = found["domain"], found["flags"]
         native = kind == NATIVE
-        count = found["count"].astype(np.int64)
-        interval = np.minimum(found["interval"].astype(np.uint64), LATEST).astype(np.int64)
+        count, weight = weight_of(found)
         (task,) = tasks.columns(found["name"])
         columns |= {
             "kind": labelled(kind, _KINDS),
-            "count": pa.array(count),
-            "weight": pa.array(np.where(interval > LATEST // np.maximum(count, 1), LATEST, count * interval)),
+            "count": count,
+            "weight": weight,
             "on_cpu": pa.array(native | _flag(flags, _ON_CPU)),
             "gil": pa.array(_flag(flags, _GIL), mask=native),
             "cpu": _cpu(found["cpu"]),
@@ -63,6 +63,13 @@ def thread_states(chosen: Chosen, reasons: Reasons) -> Iterator[pa.Table]:
             "reason": reasons.column(rows, state == BLOCKED),
         }
         yield schema.build("thread_states", columns)
+
+
+def weight_of(found: npt.NDArray[Any]) -> tuple[pa.Array, pa.Array]:
+    """Return how many ticks, and the time that they stand for."""
+    count = found["count"].astype(np.int64)
+    interval = np.minimum(found["interval"].astype(np.uint64), LATEST).astype(np.int64)
+    return pa.array(count), pa.array(np.where(interval > LATEST // np.maximum(count, 1), LATEST, count * interval))
 
 
 def _flag(flags: npt.NDArray[np.uint8], flag: int) -> npt.NDArray[np.bool_]:

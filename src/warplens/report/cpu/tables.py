@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.report.chosen import Spans, Times
-from warplens.report.cpu import notices, python, samples
+from warplens.report.cpu import notices, python, samples, task_samples
 from warplens.report.cpu.chosen import Chosen
 from warplens.report.cpu.frames import Frames
 from warplens.report.cpu.os_calls import OsCalls
@@ -92,6 +92,7 @@ class CpuTables:
         reasons = Reasons(states, place.strings) if states is not None else None
         for table, chosen, rows_of in (
             ("samples", self._chosen.pop("samples", None), lambda some: samples.samples(some, place, frames)),
+            ("task_samples", self._choose("cpu_sample", task_samples.TASKS), lambda some: task_samples.tasks(some, place, frames)),
             ("gil", self._choose("gil", python.GIL), lambda some: python.lock(some, reasons)),
             ("gc", self._choose("python_span", (python.GC,)), python.collections),
             ("imports", self._choose("python_span", (python.IMPORT,)), lambda some: python.imports(some, place)),

@@ -22,6 +22,10 @@ def _setting(kind: str) -> str:
     return f"Memset ({kind})" if kind else "Memset"
 
 
+def _task(task: str, state: str, doing: str) -> str:
+    return _joined(task, doing if state == "running" else f"({doing})")
+
+
 _SHORT = {
     "Host-to-Device": "HtoD",
     "Device-to-Host": "DtoH",
@@ -77,6 +81,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("syscalls", "syscalls", _THREAD, ("name",)),
     Layer("thread_states", "thread_states", _THREAD, ("state", "reason")),
     Layer("samples", "samples", (*_THREAD, "kind"), ("stack",), stacks=True),
+    Layer("task_samples", "task_samples", _THREAD, ("task", "state", "doing"), _task, depth="depth"),
     Layer("python_calls", "python_calls", (*_THREAD, "kind"), ("name",), color="color", depth="depth"),
     Layer("imports", "imports", _THREAD, ("name",), lambda name: f"import {name}", depth="depth"),
     Layer("gc", "gc", _THREAD, ("generation",), lambda generation: f"gc generation {generation}"),

@@ -64,7 +64,8 @@ def table(
         selection: which part of it.
         by: `function`, `line`, `module`, `thread`, `process` or `range` (the innermost NVTX push/pop range of the thread).
         tree: `flat`, `top-down` or `bottom-up`; by threads, processes or ranges: a tree of functions for each.
-        kind: what to look at: samples that are `python`, `native` or `auto`; or `osrt`: the calls of the C library that have a stack.
+        kind: what to look at: samples that are `python`, `native` or `auto`; or `osrt`: the calls of the C library that have a stack; or
+            `tasks`: samples of asyncio tasks.
         wall: also of threads that waited (Python samples only).
         only_python: functions of Python alone: what they call in native code is their own time.
         depth: levels of the tree; 0: all.

@@ -18,7 +18,7 @@ from warplens.testing import spool_writer as sw
 RECORDS = {
     "cpu_frame": FRAMES * 3,
     "cpu_module": MODULES,
-    "cpu_sample": [sample(1_000 + number, 1_010 + number, 10 + number % 3, domain=1 + number % 2) for number in range(20)],
+    "cpu_sample": [sample(1_000 + number, 1_010 + number, 10 + number % 3, domain=1 + number % 3) for number in range(20)],
     "cpu_state": [{"domain": 1 + number % 3, "start": 1_000 + 9 * number, "end": 1_009 + 9 * number, "tid": 10} for number in range(20)],
     "os_call": [call(1_000 + 7 * number, 1_100 + 7 * number, 4 + number % 2, flags=number % 2, stack=2) for number in range(20)],
     "gil": [{"domain": 1 + number % 3, "start": 1_000 + 9 * number, "end": 1_009 + 9 * number, "tid": 10} for number in range(20)],

@@ -104,6 +104,7 @@ def test_the_cpu_side(tmp_path: Path) -> None:
         """
         main:python |(main;load;read     )(main:7;step:12 )
         main:native |(main;run@libx.so;copy@kernel )
+        main:task   |(A:running<*A;load )(A<*A;get )
         main:state  |(running:1 )(blocked:poll )(runnable )
         main:os     |(poll )(read:/data/a<main;load )
         main:gil    |(hold  )(wait  )
@@ -115,6 +116,7 @@ def test_the_cpu_side(tmp_path: Path) -> None:
     )
     report = tmp_path / "r.warplens"
     assert names(report, "samples") == ["copy", "read", "step"]
+    assert names(report, "task_samples") == ["A: (get)", "A: load"]
     assert names(report, "thread_states") == ["blocked: poll", "runnable", "running"]
     assert names(report, "osrt") == ["poll", "read"]
     assert names(report, "gil") == ["GIL hold", "GIL wait"]

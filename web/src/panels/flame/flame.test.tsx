@@ -61,4 +61,6 @@ test("a kind without data says how to get it", async () => {
   await until(() => place.querySelector('[role="tree"]'));
   click(tab(place, "CPU samples"));
   expect(await until(() => place.textContent!.includes("--sample=process-tree"))).toBeTruthy();
+  click(tab(place, "Tasks"));
+  expect(await until(() => place.textContent!.includes("No tasks of asyncio here"))).toBeTruthy();
 });
