@@ -151,7 +151,6 @@ bool look(PythonRuntime &python) {
   python.tuple_type = address("PyTuple_Type");
   python.cell_type = address("PyCell_Type");
   python.function_type = address("PyFunction_Type");
-  python.type_type = address("PyType_Type");
   unsigned major = 0, minor = 0, micro = 0;
   if (uintptr_t hex = address("Py_Version"); hex != 0) {
     unsigned long version = *reinterpret_cast<const unsigned long *>(hex);

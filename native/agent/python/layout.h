@@ -76,7 +76,7 @@ struct PythonRuntime {
   uintptr_t bytes_type;                                   // of PyBytes_Type
   uintptr_t none;                                         // None; 0: not known
   uintptr_t coroutine_type, generator_type, stream_type;  // of PyCoro_Type, PyGen_Type, PyAsyncGen_Type
-  uintptr_t set_type, number_type, tuple_type, cell_type, function_type, type_type;
+  uintptr_t set_type, number_type, tuple_type, cell_type, function_type;
   bool free_threaded;
   bool is_known;     // its layout is; false: nothing else may be read
   PythonLayout at;   // offsets
