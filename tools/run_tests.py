@@ -42,6 +42,7 @@ _RECORDING = [
             "python_hooks",
             "python_free_threaded",
             "sampling_profiler",
+            "async_stacks",
             "record",
             "cpu_odd_programs",
             "cpu_real_programs",
