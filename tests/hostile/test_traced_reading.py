@@ -47,6 +47,10 @@ def received(tmp_path: Path) -> Path:
     folder.mkdir()
     shutil.copytree(tmp_path / "made.warplens", folder / "run.warplens")
     canary.plant(folder / "outside")
+    # Names that a sweep of snapshots, of drafts or of indexes could take for its own.
+    for name in ("tables/processes/x-1.s1.parquet", "tables/kernels/x-1.s1.parquet.tmp", "manifest.d/x.tmp", "index/x-1.s1.lanes"):
+        (folder / "run.warplens" / name).parent.mkdir(exist_ok=True)
+        (folder / "run.warplens" / name).write_text("of the sender")
     if os.geteuid() == 0:
         for path in (folder, *folder.rglob("*")):
             os.lchown(path, 65534, 65534)
