@@ -174,6 +174,15 @@ def _native() -> str | None:
     return None if any(LIB.glob("libwarplens*")) else "the native half is not built (make native)"
 
 
+def _memory_cgroup() -> str | None:
+    sys.path.insert(0, str(ROOT))
+    try:
+        found: str | None = importlib.import_module("tests.memory_cgroup").why_not()
+    finally:
+        sys.path.remove(str(ROOT))
+    return found
+
+
 def _tmpfs() -> str | None:
     if os.geteuid() != 0 or shutil.which("mount") is None:
         return "mounting a tmpfs needs root"
@@ -249,6 +258,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "mpich": _program("mpirun.mpich"),
     "native": _native,
     "tmpfs": _tmpfs,
+    "memory-cgroup": _memory_cgroup,
     "aarch64": _aarch64,
     "multilib": _builds("-m32"),
     "musl": _program("musl-gcc"),

@@ -22,7 +22,7 @@ BlobLog::Blob BlobLog::write(SpoolFile &file, uint32_t thread, const BlobHead &h
       return {};
     }
     next_chunk_ = std::min(next_chunk_ * 4, size_t{1} << 20);
-    cursor_ = chunk.contents();
+    cursor_ = window_ = chunk.contents();
     end_ = chunk.end();
     ready_ = chunk.size <= kSmallChunk ? end_ : cursor_;  // threads that write little should not cost memory
     // Where it lies, and which of those that have lain there.
@@ -31,6 +31,8 @@ BlobLog::Blob BlobLog::write(SpoolFile &file, uint32_t thread, const BlobHead &h
   }
   if (static_cast<size_t>(ready_ - cursor_) < need) {
     char *begin = std::max(ready_, cursor_);
+    file.let_go(window_, cursor_);
+    window_ = begin;
     ready_ = std::min(end_, begin + std::max(kWindow, need));
     SpoolFile::populate(begin, static_cast<size_t>(ready_ - begin));
   }

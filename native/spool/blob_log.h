@@ -33,8 +33,9 @@ class BlobLog {
   char *cursor_ = nullptr;
   char *ready_ = nullptr;  // end of what is populated
   char *end_ = nullptr;
-  uint64_t begin_ = 0;   // of the chunk's contents in the file
-  uint64_t offset_ = 0;  // of the cursor
+  char *window_ = nullptr;  // where what is populated last begins
+  uint64_t begin_ = 0;      // of the chunk's contents in the file
+  uint64_t offset_ = 0;     // of the cursor
   size_t next_chunk_ = kPage;
 };
 

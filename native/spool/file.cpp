@@ -26,6 +26,8 @@ constexpr size_t kFirstStep = size_t{256} << 10;
 constexpr size_t kLastStep = size_t{64} << 20;
 constexpr size_t kHugeFrom =
     size_t{16} << 20;  // not before: a program that records little should not get 2 MiB at a time
+// Each open chunk may keep 2 MiB mapped then; with more of them, small pages keep a program small.
+constexpr uint32_t kHugeUpTo = 12;
 constexpr uint32_t kRetryEvery = 4096;
 
 size_t round_to_page(size_t size) {
@@ -55,16 +57,16 @@ int write_whole(int fd, const char *from, size_t size) {
   return 0;
 }
 
-char *map(int fd, uint64_t offset, size_t size) {
+char *map(int fd, uint64_t offset, size_t size, bool huge) {
   void *p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
   if (p == MAP_FAILED) {
     return nullptr;
   }
   madvise(p, size, MADV_DONTFORK);  // a child must never write into its parent's spool
   if (size >= kHugeFrom) {
-    madvise(
-        p, size,
-        MADV_HUGEPAGE);  // large folios: half the kernel's cost of a new page (1.0 -> 0.5 us), where it has them
+    // Large folios: half the kernel's cost of a new page (1.0 -> 0.5 us), where it has them. Linux 6.18 maps whole ones, whatever was
+    // asked for, and makes none where nothing is read ahead.
+    madvise(p, size, huge ? MADV_HUGEPAGE : MADV_RANDOM);
   }
   return static_cast<char *>(p);
 }
@@ -123,7 +125,7 @@ int SpoolFile::create(const std::string &path, std::string_view json, const Cloc
     size = std::max(least, round_to_page(size / 2));
     error = 0;
   }
-  if (error == 0 && buffers_ == nullptr && (base = map(fd, 0, size)) == nullptr) {
+  if (error == 0 && buffers_ == nullptr && (base = map(fd, 0, size, false)) == nullptr) {
     error = errno;
     give_back(size);
   }
@@ -214,7 +216,8 @@ int SpoolFile::grow(size_t want) {
       step = kPage;
       error = take(fd, file_size_, step);
     }
-    if (error == 0 && buffers_ == nullptr && (base = map(fd, file_size_, step)) == nullptr) {
+    if (error == 0 && buffers_ == nullptr &&
+        (base = map(fd, file_size_, step, open_ <= kHugeUpTo)) == nullptr) {
       error = errno;
       give_back(step);
     }
@@ -285,6 +288,7 @@ Chunk SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size
   chunk->thread = thread;
   chunk->sequence = sequence_.fetch_add(1, std::memory_order_relaxed);
   std::atomic_ref(chunk->magic).store(kChunkMagic, std::memory_order_release);
+  ++open_;
   cursor_ += size;
   header_->chunk_end.store(cursor_, std::memory_order_release);
   return result;
@@ -303,7 +307,13 @@ Chunk SpoolFile::allocate_for(size_t need, ChunkKind kind, uint32_t thread, size
 }
 
 void SpoolFile::retire(const Chunk &chunk) {
-  if (buffers_ != nullptr && chunk) {
+  if (!chunk) {
+    return;
+  }
+  --open_;
+  if (buffers_ == nullptr) {
+    let_go(chunk.header, chunk.end());
+  } else {
     buffers_->write_out(chunk.header);
   }
 }
@@ -372,6 +382,7 @@ Chunk SpoolFile::take_old(UsedChunks &used, ChunkKind kind, uint16_t stride, uin
   } else {
     populate(chunk.header, chunk.size);
   }
+  ++open_;
   ChunkHeader header{};
   header.kind = kind;
   header.type = type;
@@ -400,6 +411,18 @@ void SpoolFile::renew(const Chunk &chunk, const ChunkHeader &with) {
   header->generation = with.generation;
   number.store(sequence_.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
   std::atomic_ref(header->magic).store(kChunkMagic, std::memory_order_release);
+}
+
+// The page at `end` may be the next one that is written.
+void SpoolFile::let_go(const void *begin, const void *end) {
+  auto first = reinterpret_cast<uintptr_t>(begin) / kPage * kPage;
+  auto last = reinterpret_cast<uintptr_t>(end) / kPage * kPage;
+  if (buffers_ != nullptr || first >= last) {
+    return;
+  }
+  int saved = errno;
+  madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED);
+  errno = saved;
 }
 
 void SpoolFile::populate(void *begin, size_t size) {

@@ -65,6 +65,9 @@ class SpoolFile {
   //! Asks the kernel for the pages now, in one call, instead of one fault each on the recording path.
   static void populate(void *begin, size_t size);
 
+  //! [MT] What lies there is written: its pages leave the process, and stay in the file. Whoever looks gets them back.
+  void let_go(const void *begin, const void *end);
+
   //! [MT] The process ends, but more may come.
   void note_end(uint64_t end_ns);
 
@@ -104,7 +107,8 @@ class SpoolFile {
   uint64_t cursor_ = 0;               // next chunk in the file
   uint64_t file_size_ = 0;
   std::atomic<uint32_t> sequence_{0};
-  BlockArray<Step> steps_;  // all that was mapped
+  std::atomic<uint32_t> open_{0};  // chunks that somebody fills
+  BlockArray<Step> steps_;         // all that was mapped
   uint32_t step_count_ = 0;
   bool closed_ = false;
   std::mutex used_mutex_;

@@ -54,6 +54,7 @@ void ThreadLog::open_chunk(EventRecord *cursor, char *end) {
   cursor_ = cursor;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   limit_ = cursor;
+  window_ = reinterpret_cast<char *>(cursor);
   chunk_end_ = end;
 }
 
@@ -126,8 +127,10 @@ bool ThreadLog::more_while_busy(RecordType type, size_t count) {
   char *window = reinterpret_cast<char *>(cursor_);
   char *end = std::min(chunk_end_, window + kWindow);
   if (chunk_size_ > kFirstChunk) {  // threads that write little should not cost memory
+    process_->file().let_go(window_, window);
     SpoolFile::populate(window, static_cast<size_t>(end - window));
   }
+  window_ = window;
   limit_ = last_record(reinterpret_cast<EventRecord *>(window), end);
   return true;
 }

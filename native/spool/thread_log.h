@@ -215,6 +215,7 @@ class ThreadLog {
   uint32_t open_gate_ = 0;                       // … and the gate's value while it is
   uint32_t written_task_ = 0;                    // of the last task_switch record
   char *chunk_end_ = nullptr;
+  char *window_ = nullptr;  // where the window begins
   size_t chunk_size_ = 0;
   uint32_t generation_ = 0;
   uint32_t index_ = 0;

@@ -58,12 +58,14 @@ bool WideStream::more(SpoolFile &file, RecordType type, uint16_t stride) {
       return false;
     }
     next_chunk_ = std::min(next_chunk_ * 4, kLastChunk);
-    cursor = chunk.contents();
+    cursor = window_ = chunk.contents();
     end_ = cursor + (chunk.size - sizeof(ChunkHeader)) / stride * stride;
     ready = chunk.size <= kSmallChunk ? end_ : cursor;
   }
   if (static_cast<size_t>(ready - cursor) < stride) {
     char *begin = ready;
+    file.let_go(window_, begin);
+    window_ = begin;
     ready = std::min(end_, begin + kWindow);
     SpoolFile::populate(begin, static_cast<size_t>(ready - begin));
   }

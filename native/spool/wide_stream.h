@@ -28,6 +28,7 @@ class WideStream {
   static constexpr size_t kWindow = size_t{128} << 10;
 
   char *end_ = nullptr;
+  char *window_ = nullptr;  // where what is populated last begins
   size_t next_chunk_ = kPage;
   ChunkRing ring_;
   Chunk lasting_;  // the chunk of a type that has no ring

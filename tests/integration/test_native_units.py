@@ -62,3 +62,8 @@ def test_signal_handlers_between_any_two_instructions(tmp_path: Path) -> None:
     done = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith(" 0 failures\n")
+
+
+def test_recording_adds_little_to_the_resident_size(tmp_path: Path) -> None:
+    """Without a sanitizer, which makes pages resident itself."""
+    unit_tests(build_spool_test(tmp_path / "resident_test", words=("-O2",), name="resident_test"), tmp_path)

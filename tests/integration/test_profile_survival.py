@@ -180,6 +180,50 @@ def test_a_mistake_of_the_launcher_is_not_the_programs(tmp_path: Path) -> None:
     assert "The launcher could not note all it knows: RuntimeError: odd." in " ".join(done.stderr.split())
 
 
+def test_a_killed_conversion_leaves_the_exit_code_and_says_what_to_do(tmp_path: Path) -> None:
+    text = """
+        import os, signal
+        from warplens.report import finish
+        finish.Builder.build = lambda builder: os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = _changed(tmp_path, text)
+    assert done.returncode == 3, done.stderr
+    lines = [line for line in done.stderr.splitlines() if "is not finished" in line]
+    assert len(lines) == 1
+    assert "ended (SIGKILL, which the system sends where memory is short)" in lines[0]
+    assert "All is in x.warplens/spool/" in lines[0]
+    assert lines[0].endswith("`warplens info x.warplens` finishes it.")
+    assert info(tmp_path / "x.warplens")["parts"][0]["exit_status"] == 3
+
+
+def test_a_killed_summary_leaves_the_exit_code_and_the_report(tmp_path: Path) -> None:
+    text = """
+        import os, signal
+        from warplens.cli import finishing
+        finishing._summarise = lambda note, manifest: os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = _changed(tmp_path, text)
+    assert done.returncode == 3, done.stderr
+    assert "x.warplens is finished, but the process that sums it up ended (SIGKILL" in done.stderr
+    assert not (tmp_path / "x.warplens" / "pending.d").exists()
+
+
+def test_ctrl_c_while_the_report_is_written_leaves_it_for_later(tmp_path: Path) -> None:
+    text = """
+        import os, signal, time
+        from warplens.report import finish
+        def build(builder):
+            os.kill(os.getppid(), signal.SIGINT)
+            time.sleep(60)
+        finish.Builder.build = build
+    """
+    done = _changed(tmp_path, text)
+    assert done.returncode == 130
+    assert "Nothing is lost: `warplens info x.warplens` finishes the report." in done.stderr
+    assert not list((tmp_path / "x.warplens").rglob("*.tmp*"))
+    assert info(tmp_path / "x.warplens")["parts"][0]["exit_status"] == 3
+
+
 def test_an_interruption_before_the_report_is_begun_says_what_to_do(tmp_path: Path) -> None:
     text = """
         import os, signal

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from warplens.capture.announce import CUPTI, CUPTI_SEARCH, SPOOL, TOOLS
+from warplens.capture.expendable import how_it_ended
 
 # The child finds this very warplens, then what its own interpreter finds, then what the program had added to sys.path. Before it imports
 # anything, it forgets the working directory: a types.py there is the program's.
@@ -101,7 +102,7 @@ class Finisher:
                 last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
             self._answer = answer if isinstance(answer, dict) else {}
             if not self._answer:
-                self.died = f"exit code {self._child.returncode}" + (f", {last}" if last else "")
+                self.died = how_it_ended(self._child.returncode) + (f", {last}" if last else "")
 
 
 def python() -> str:

@@ -152,6 +152,11 @@ class Recording:
         if self._child is not None and self._rest is None:
             self._child.release()
 
+    def aside(self) -> AbstractContextManager[Callable[[int], None]]:
+        """As `Child.aside`: for a child of ours beside the program, which may go on."""
+        assert self._child is not None
+        return self._child.aside()
+
     def _sample_gpus(self, run: Run) -> GpuSampler | None:
         """Sample the GPUs from now on: after the program's start, which so inherits nothing of NVML."""
         metrics = self.options.gpu_metrics

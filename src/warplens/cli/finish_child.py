@@ -25,7 +25,7 @@ _LINE = 300
 def main(request: Mapping[str, Any]) -> None:
     """Finish the recording that `request` names, and print as JSON what was found."""
     without_pandas()
-    step_back(5)
+    step_back(5, first_to_go=True)  # the program comes first, also where memory gets short
     note = pending.read(Path(request["note"]))
     late: list[str] = []
     said: list[str] = []

@@ -23,7 +23,7 @@ def finish_and_summarise(note: pending.Pending, *, quiet: bool) -> None:
     """Finish the recording `note` and print its summary; where that cannot be made, say why. Raises what `finish` does."""
     report = note.report
     if not note.path.exists():  # somebody deleted the report while the program ran
-        note = pending.begin(report, note.spool, job=note.job, keep_raw=note.keep_raw)
+        note = pending.begin(report, note.spool, job=note.job, keep_raw=note.keep_raw, name=note.id)
     with progress_bar(quiet) as progress:
         manifest = finish(note, report, keep_raw=note.keep_raw, progress=progress)
     if not quiet:

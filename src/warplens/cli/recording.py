@@ -6,7 +6,8 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -14,6 +15,7 @@ from typing import Literal
 from warplens.capture import job as jobs
 from warplens.capture.agent import load_agent
 from warplens.capture.attendant import Attendant
+from warplens.capture.expendable import run_expendable
 from warplens.capture.facts import process_name
 from warplens.capture.gpu_options import GpuMetrics
 from warplens.capture.launch import Outcome, Recording
@@ -28,6 +30,7 @@ from warplens.cli.unfinished import leave_for_later
 from warplens.cli.words import short_path
 from warplens.errors import CaptureError, UsageError, WarplensError
 from warplens.handover import pending
+from warplens.handover.naming import MANIFESTS
 from warplens.handover.output_name import expand
 from warplens.handover.wording import COMMAND_LINE
 
@@ -78,11 +81,12 @@ class Recorded:
     finished: bool
 
 
-def record(request: Request) -> Recorded:
+def record(request: Request, then: Callable[[Path], None] = lambda report: None) -> Recorded:
     """Run the program and write the report; WarplensError when the program cannot run. On a full disk it runs unrecorded.
 
     Once it ran, its exit status is returned whatever becomes of the report: that is said, and `finished` tells. Where the packages
-    that write reports are missing, the recording stays in the report for another machine to finish.
+    that write reports are missing, the recording stays in the report for another machine to finish. `then` is called with the
+    finished report, where the memory that this takes is not the launcher's.
     """
     if not request.program:
         raise UsageError(f"There is no program to run.\nFor example: warplens {request.kind} python train.py")
@@ -154,7 +158,9 @@ def record(request: Request) -> Recorded:
                 tell(f"warplens: {row['severity']}: {row['message']}")
         if outcome.over_by not in (None, "end") and not request.quiet:
             _say_over(request, outcome)
-        finished = _finish(place.note, quiet=request.quiet)
+        finished, died = run_expendable(lambda: _finish(place.note, then, quiet=request.quiet), recording.aside)
+        if died is not None:
+            _say_died(place.note, died)
     except KeyboardInterrupt:
         path = short_path(place.report)
         tell(f"\nwarplens: interrupted. Nothing is lost: `warplens info {path}` finishes the report.")
@@ -223,7 +229,7 @@ def variables(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def _finish(note: pending.Pending, *, quiet: bool) -> bool:
+def _finish(note: pending.Pending, then: Callable[[Path], None] = lambda report: None, *, quiet: bool) -> bool:
     """Make the report, and return whether there is one. What goes wrong is said: the exit code is the program's, whatever it is."""
     try:
         # the program is through: only now comes what takes time to load
@@ -238,8 +244,21 @@ def _finish(note: pending.Pending, *, quiet: bool) -> bool:
         path = short_path(note.report)
         complain(f"{path} is not finished: {type(error).__name__}: {error}\nNothing is lost: `warplens info {path}` tries again.")
     else:
+        then(note.report)
         return True
     return False
+
+
+def _say_died(note: pending.Pending, how: str) -> None:
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K\x1b[?25h")  # the progress bar had no time to leave
+    path = short_path(note.report)
+    if not note.path.exists() and (note.report / MANIFESTS / f"{note.id}.json").exists():
+        complain(f"{path} is finished, but the process that sums it up ended ({how}): open it with `warplens info {path}`.")
+    else:
+        spool = short_path(Path(note.spool))
+        then = f"All is in {spool}: `warplens info {path}` finishes it."
+        complain(f"{path} is not finished: the process that writes it ended ({how}). {then}")
 
 
 def _say_what_is_later(request: Request, traces: list[str]) -> None:

@@ -115,9 +115,7 @@ def _record(
         capture=given(capture),
         kind=kind,
     )
-    recorded = record(request)
-    if stats and recorded.finished:
-        _run_stats(ctx, recorded.report)
+    recorded = record(request, partial(_run_stats, ctx)) if stats else record(request)
     ctx.exit(recorded.exit_status)
 
 

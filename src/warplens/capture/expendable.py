@@ -1,0 +1,124 @@
+"""Work in a forked child that may be lost: the system ends it first where memory gets short, and our exit code stays our own."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from types import FrameType
+from typing import NoReturn
+
+from warplens.handover.priority import step_back
+
+_PR_SET_PDEATHSIG = 1
+_DONE, _NOT_DONE = b"1", b"0"
+
+Aside = Callable[[], AbstractContextManager[Callable[[int], None]]]
+
+
+def run_expendable(work: Callable[[], bool], aside: Aside = lambda: nullcontext(lambda pid: None)) -> tuple[bool, str | None]:
+    """Call `work` in a child; return what it returns, or False and how the child ended, where it ended without an answer.
+
+    A fork, not a new interpreter: that would cost each recording 0.1 s more. Ctrl-C reaches `work` as KeyboardInterrupt, once, and
+    is raised here when the child has ended. The child does not outlive us. Where there cannot be one, `work` is called here.
+    `aside` is entered while the child is started, and is given its pid: nobody else may wait for it.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()  # or both of us would
+    reader, writer = os.pipe()
+    us = os.getpid()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until both of us are ready for it
+    pid = 0
+    try:
+        pid = _fork(aside, lambda: _be_the_child(work, writer, us, mask))
+        os.close(writer)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        answer = os.read(reader, 1)
+    except KeyboardInterrupt:
+        if pid:
+            _interrupt(pid)
+        raise
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        os.close(reader)
+    if not pid:
+        return work(), None
+    code = _end_of(pid)
+    return answer == _DONE, None if answer else how_it_ended(code)
+
+
+def how_it_ended(code: int | None) -> str:
+    """Say how a child ended: `code` is that of `subprocess`, negative for a signal, None where it is not known."""
+    if code is None:
+        return "no exit code"
+    if code == -signal.SIGKILL:
+        return "SIGKILL, which the system sends where memory is short"
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return signal.Signals(-code).name
+        return f"signal {-code}"
+    return f"exit code {code}"
+
+
+def _fork(aside: Aside, child: Callable[[], NoReturn]) -> int:
+    """Call `child` in a child, and return its pid; 0 where there cannot be one."""
+    with aside() as adopt, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # our other threads hold nothing that the child needs
+        try:
+            pid = os.fork()
+        except OSError:
+            return 0
+        if pid == 0:
+            child()
+        adopt(pid)
+        return pid
+
+
+def _be_the_child(work: Callable[[], bool], writer: int, parent: int, mask: set[int | signal.Signals]) -> NoReturn:
+    code = 1
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() == parent:
+            step_back(0, first_to_go=True)
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                signal.signal(signal.SIGINT, _interrupted_once)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            done = work()
+            os.write(writer, _DONE if done else _NOT_DONE)
+            code = 0
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(AttributeError, OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+
+
+def _interrupted_once(number: int, frame: FrameType | None) -> NoReturn:
+    """What cleans up after Ctrl-C is not interrupted by the next one, nor by ours beside the terminal's."""
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _interrupt(pid: int) -> None:
+    """Pass Ctrl-C on and wait for the end of the child; one more ends it at once."""
+    try:
+        os.kill(pid, signal.SIGINT)
+        _end_of(pid)
+    except KeyboardInterrupt:
+        os.kill(pid, signal.SIGKILL)
+        _end_of(pid)
+
+
+def _end_of(pid: int) -> int | None:
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    except ChildProcessError:  # the thread that waits for the program was faster
+        return None
