@@ -24,6 +24,7 @@ from warplens.capture.python_functions import write_functions
 from warplens.capture.run import Run
 from warplens.capture.run_facts import RunFacts
 from warplens.capture.tree import Tree
+from warplens.capture.writeback import Writeback
 from warplens.handover.wording import COMMAND_LINE
 
 
@@ -89,6 +90,7 @@ class Recording:
         tree = Tree(
             self.spool, self.agent, self.facts, CPU_STUB if cpu_settings(self.options).flags or self.options.cuda.backtrace else STUB
         )
+        writeback = Writeback(self.spool)
         child = Child(tree.register.waited)
         try:
             run = Run(
@@ -111,6 +113,7 @@ class Recording:
                     tree.started(child.pid, path, self.command)
                     run.director.begin()
                     run.watch()
+                    writeback.start()
                     sampler = self._sample_gpus(run)
                     self.facts.set(pid=child.pid)
                     _note_cuda_tool(self.facts, environment.get(CUDA_CHAIN) if "cuda" in self.options.trace else None)
@@ -137,6 +140,7 @@ class Recording:
                     self.facts.note("error", "launcher", f"The launcher could not note all it knows: {type(error).__name__}: {error}.")
                 self.facts.save()
             finally:
+                writeback.stop()
                 run.close()
                 tree.close()
         except BaseException:
