@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import tempfile
 from collections.abc import Iterable
-from functools import cache
 
 import duckdb
 
@@ -25,12 +23,12 @@ _MEMORY_SHARE = 0.5
 _MEMORY_MOST = 8 << 30
 
 
-def connect(store: Stored, *, threads: int | None = None, memory: int | None = None, spill: bool = True) -> duckdb.DuckDBPyConnection:
+def connect(store: Stored, *, threads: int | None = None, memory: int | None = None, spill: str = "") -> duckdb.DuckDBPyConnection:
     """Open a connection that can see the tables of one report (`show` them) and nothing else.
 
     It can read files only below the report's `tables`, loads no extension, and its settings are locked.
     `threads`: at most so many (default: one per CPU). `memory`: bytes (default: `memory_limit()`).
-    `spill`: whether what does not fit may go into temporary files.
+    `spill`: the folder for what does not fit; without one, there are no temporary files.
     """
     tables = store.path.resolve() / "tables"
     connection = duckdb.connect(
@@ -42,7 +40,7 @@ def connect(store: Stored, *, threads: int | None = None, memory: int | None = N
             "python_enable_replacements": "false",
             "threads": str(threads or os.cpu_count() or 1),
             "memory_limit": f"{(memory or memory_limit()) >> 20}MiB",
-            "temp_directory": _spill_folder() if spill else "",
+            "temp_directory": spill,
             "preserve_insertion_order": "true",
         },
     )
@@ -148,15 +146,12 @@ def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-@cache
-def _spill_folder() -> str:
-    """Return a folder for temporary files that nobody else can look into, or put anything into; none where there is no place for one."""
+def spill_folder() -> str:
+    """Make a folder for temporary files that nobody else can look into, or put anything into; empty where there is no place for one."""
     try:
-        folder = tempfile.TemporaryDirectory(prefix="warplens-query-")
+        return tempfile.mkdtemp(prefix="warplens-query-")
     except OSError:
         return ""
-    atexit.register(folder.cleanup)
-    return folder.name
 
 
 def memory_limit() -> int:

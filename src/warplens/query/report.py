@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import warplens.query.arrow_compute as pc
+from warplens.disk.files import remove_tree
 from warplens.errors import MissingData, QueryError, ReportError
 from warplens.handover.naming import SUFFIX
 from warplens.model.tables import TABLES
@@ -49,6 +51,7 @@ class Report:
         """
         self._store = store
         self._memory, self._spill = memory, spill
+        self._unspill: Callable[[], object] = lambda: None
         self._tables: dict[str, int] | None = None
         self._parts: dict[int, int] | None = None
         self._connection: duckdb.DuckDBPyConnection | None = None
@@ -284,10 +287,13 @@ class Report:
 
     def _shows(self, names: set[str]) -> duckdb.DuckDBPyConnection:
         """Return the connection, with views of at least these tables."""
-        from warplens.query.connection import connect, show
+        from warplens.query.connection import connect, show, spill_folder
 
         if self._connection is None:
-            self._connection, self._shown = connect(self._store, memory=self._memory, spill=self._spill), set()
+            spill = spill_folder() if self._spill else ""
+            if spill:
+                self._unspill = weakref.finalize(self, remove_tree, Path(spill))
+            self._connection, self._shown = connect(self._store, memory=self._memory, spill=spill), set()
         show(self._connection, self._store, names - self._shown)
         self._shown |= names
         return self._connection
@@ -297,6 +303,7 @@ class Report:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+            self._unspill()
 
     def __enter__(self) -> Self:
         return self
