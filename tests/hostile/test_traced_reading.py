@@ -65,7 +65,7 @@ def test_a_command_changes_nothing_outside_of_its_own_folders(words: tuple[str, 
     before = canary.state(received.parent)
     variables = {"HOME": own / "home", "XDG_CACHE_HOME": own / "cache", "TMPDIR": own / "tmp", "PYTHONDONTWRITEBYTECODE": 1}
     done = subprocess.run(
-        ["strace", "-f", "-qq", "-s", "4096", "-o", own / "trace", f"-etrace={_CALLS}", *COMMAND, words[0], received, *words[1:]],
+        ["strace", "-f", "-y", "-qq", "-s", "4096", "-o", own / "trace", f"-etrace={_CALLS}", *COMMAND, words[0], received, *words[1:]],
         cwd=received.parent / "outside",
         env=environment() | {name: str(value) for name, value in variables.items()},
         capture_output=True,
