@@ -96,7 +96,8 @@ def _look(seen: Seen, command: _Command, folder: Path, seconds: float, count: in
     seen.rates.append(own["steps"] / own["wall"])
     seen.truth.update(own["parts"])
     seen.seconds += own["wall"]
-    for line in out.read_text(encoding="utf-8").splitlines() if out.exists() else ():
+    # A torn read may be in a name, and no text.
+    for line in out.read_text(encoding="utf-8", errors="replace").splitlines() if out.exists() else ():
         stack, _, number = line.rpartition(" ")
         names = [next(iter(FRAMES.intersection(re.findall(r"\w+", frame))), "") for frame in stack.split(";")]
         if "known" in names:
