@@ -35,7 +35,7 @@ _OURS = [sys.executable, "-m", "warplens"]
 
 @dataclass
 class Seen:
-    """What came of the rounds with a sampler: steps of the program each second, stacks below `known`, and the program's own times."""
+    """The rounds with one sampler: steps of the program each second, stacks below `known`, and the program's own times."""
 
     rates: list[float] = field(default_factory=list)
     stacks: Counter[tuple[str, ...]] = field(default_factory=Counter)
@@ -48,12 +48,12 @@ def run(quick: bool) -> Iterator[Row]:
     seconds, rounds = (3.0, 1) if quick else (10.0, 4)
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         for count in (1, 64):
-            found = {sampler: Seen() for sampler in _samplers()}
+            results = {sampler: Seen() for sampler in _samplers()}
             for _ in range(rounds):
                 for sampler, command in _samplers().items():
-                    _look(found[sampler], command, Path(name), seconds, count)
-            for sampler, seen in found.items():
-                yield from _rows(f"{count} thread{'s' if count > 1 else ''}, {sampler}", seen, found["nothing"])
+                    _look(results[sampler], command, Path(name), seconds, count)
+            for sampler, seen in results.items():
+                yield from _rows(f"{count} thread{'s' if count > 1 else ''}, {sampler}", seen, results["nothing"])
 
 
 _Command = Callable[[Path, list[str]], list[list[str]]]  # a file for stacks and a program: what to run, one after the other
@@ -84,7 +84,7 @@ def _profiling(out: Path, program: list[str]) -> list[list[str]]:
 
 
 def _look(seen: Seen, command: _Command, folder: Path, seconds: float, count: int) -> None:
-    """One round: run the program, and read what the sampler wrote."""
+    """Run the program once with a sampler, and read the stacks that it wrote."""
     out, timed = folder / "stacks.txt", folder / "timed.json"
     out.unlink(missing_ok=True)
     program = [sys.executable, str(WORK), "timed", str(seconds), str(timed), str(count)]
@@ -105,7 +105,7 @@ def _look(seen: Seen, command: _Command, folder: Path, seconds: float, count: in
 
 
 def _rows(label: str, seen: Seen, bare: Seen) -> Iterator[Row]:
-    """What one sampler adds, loses and says."""
+    """The rows of one sampler: its cost, its lost samples, its errors."""
     if seen is bare:
         return
     ours = label.endswith("warplens")

@@ -81,17 +81,17 @@ def test_a_command_changes_nothing_outside_of_its_own_folders(words: tuple[str, 
 
 def test_what_changes_something_is_seen(tmp_path: Path) -> None:
     lines = """
-17 openat(AT_FDCWD, "/work/x", O_RDONLY|O_CLOEXEC) = 3
+17 openat(AT_FDCWD, "/home/x", O_RDONLY|O_CLOEXEC) = 3
 17 openat(AT_FDCWD, "/own/x", O_WRONLY|O_CREAT|O_CLOEXEC, 0666) = 3
 17 openat(AT_FDCWD, "/dev/null", O_RDWR) = 3
-17 unlink("/work/gone") = -1 ENOENT (No such file or directory)
+17 unlink("/home/gone") = -1 ENOENT (No such file or directory)
 17 openat(AT_FDCWD, "y", O_RDWR|O_CREAT, 0600) = 4
-18 rename("/own/x", "/work/x") = 0
-18 unlinkat(5</work/r>, "a \\"b\\"", 0) = 0
+18 rename("/own/x", "/home/x") = 0
+18 unlinkat(5</home/r>, "a \\"b\\"", 0) = 0
 """
-    assert [line.split()[1] for line in changes(lines, Path("/own"), Path("/work"))] == [
-        'unlink("/work/gone")',
+    assert [line.split()[1] for line in changes(lines, Path("/own"), Path("/home"))] == [
+        'unlink("/home/gone")',
         "openat(AT_FDCWD,",
         'rename("/own/x",',
-        "unlinkat(5</work/r>,",
+        "unlinkat(5</home/r>,",
     ]
