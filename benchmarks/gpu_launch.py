@@ -54,6 +54,7 @@ LAUNCH_MODES = {
 }
 TORCH_MODES = {
     "nothing": Mode(words=("nothing",)),
+    "raw CUPTI, the same kinds": Mode(kinds=_SAME_KINDS, words=("raw",)),
     "warplens": Mode(("-t", "cuda,nvtx", "-c", "cudaProfilerApi", "--capture-range-end=repeat"), words=("window",)),
     "torch.profiler, CUDA": Mode(words=("CUDA",)),
     "torch.profiler, CPU and CUDA": Mode(words=("CPU", "CUDA")),
@@ -61,7 +62,7 @@ TORCH_MODES = {
 # Prints a line of JSON: microseconds of a launch in an eager model and of a training step, in blocks that are not recorded and in blocks
 # that are. They take turns in one process, since two processes differ by up to a third on a machine that others use, too.
 TORCH = """
-import contextlib, json, sys, time, torch
+import contextlib, ctypes, json, os, sys, time, torch
 def block(): return torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU(), torch.nn.LayerNorm(256))
 eager = torch.nn.Sequential(*[block() for _ in range(12)]).cuda()
 small = torch.randn(64, 256, device="cuda")
@@ -80,7 +81,15 @@ def window():
     torch.cuda.profiler.start()
     yield
     torch.cuda.profiler.stop()
+raw = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).probe_record if sys.argv[1] == "raw" else lambda on: None
+raw(0)
+@contextlib.contextmanager
+def enabled():
+    raw(1)
+    yield
+    raw(0)
 def recorder():
+    if sys.argv[1] == "raw": return enabled()
     if sys.argv[1] == "nothing": return contextlib.nullcontext()
     if sys.argv[1] == "window": return window()
     return torch.profiler.profile(activities=[getattr(torch.profiler.ProfilerActivity, name) for name in sys.argv[1:]])

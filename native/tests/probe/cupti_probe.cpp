@@ -274,14 +274,15 @@ void subscribe_again() {
   }
 }
 
-void enable_kinds(const char *kinds) {
+void set_kinds(const char *kinds, bool on) {
   for (const char *at = kinds; *at != '\0'; at += *at == ',' ? 1 : 0) {
     char *end = nullptr;
     auto kind = static_cast<CuptiKind>(std::strtoul(at, &end, 10));
     if (end == at) {
       return;
     }
-    say("ENABLE kind=%u result=%u", kind, g_call.activity_enable(kind));
+    say("%s kind=%u result=%u", on ? "ENABLE" : "DISABLE", kind,
+        on ? g_call.activity_enable(kind) : g_call.activity_disable(kind));
     at = end;
   }
 }
@@ -307,6 +308,11 @@ void enable_driver_calls() {
 }
 
 }  // namespace
+
+// A benchmark switches the kinds of PROBE_KINDS on and off by this.
+extern "C" __attribute__((visibility("default"))) void probe_record(int on) {
+  set_kinds(g_kinds, on != 0);
+}
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   const char *prefix = getenv("PROBE_OUT"), *kib = getenv("PROBE_KB"), *path = getenv("PROBE_CUPTI");
@@ -339,7 +345,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   say("ZEROED result=%u", g_call.activity_set_attribute(kCuptiZeroedOutBuffer, &size, &on));
   say("CALLBACKS result=%u", g_call.activity_register_callbacks(request, complete));
   if (g_kinds != nullptr) {
-    enable_kinds(g_kinds);
+    set_kinds(g_kinds, true);
     start_flushing();
     return 1;
   }
