@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from warplens.spool.chunks import Chunk
 
-_RELEASE_EVERY = 64 << 20  # bytes of the mapped file read before its pages are given back
-_GATHERED = 32 << 20  # bytes of rows that are copied out at once
+_RELEASE_EVERY = 4 << 20  # bytes of the mapped file read before its pages are given back
+_GATHERED = 4 << 20  # bytes of rows that are copied out at once
+_BLOCK = 1 << 14  # records that are looked at together
 
 # What readers ask of each type of records; what its description lacks makes all its records unreadable. Whole numbers of any width.
 FIELDS: dict[str, str] = {
@@ -65,6 +66,7 @@ class WideRecords:
         self._memory = memory
         self._mapped = mapped
         self._dtype = dtype
+        self._number = number
         self._pieces: list[tuple[int, int, npt.NDArray[np.bool_] | None]] = []  # offset, records, those that can be used (None: all)
         self._touched = 0
         self.damaged = 0
@@ -75,15 +77,18 @@ class WideRecords:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def size(self) -> int:
+        """Bytes of a record."""
+        return int(self._dtype.itemsize)
+
     def column(self, name: str) -> npt.NDArray[np.int64]:
         """Return one field of all records. What does not fit into 63 bits wraps around: callers look at what they get."""
         out = np.empty(self._count, np.int64)
         at = 0
-        for block, usable in self._blocks():
-            values = block[name] if usable is None else block[name][usable]
-            out[at : at + len(values)] = values.astype(np.int64)
-            at += len(values)
-        self._release()
+        for _, block in self.blocks():
+            out[at : at + len(block)] = block[name].astype(np.int64)
+            at += len(block)
         return out
 
     def offsets(self) -> npt.NDArray[np.int64]:
@@ -97,6 +102,28 @@ class WideRecords:
             out[at : at + len(places)] = places
             at += len(places)
         return out
+
+    def blocks(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]:
+        """Yield all records, some at a time: where they lie, and a view of them that is good until the next one."""
+        size = self._dtype.itemsize
+        for offset, count, usable in self._pieces:
+            for first in range(0, count, _BLOCK):
+                some = min(_BLOCK, count - first)
+                at = offset + first * size
+                view, places = self._view(at, some), np.arange(at, at + size * some, size, dtype=np.int64)
+                mine = None if usable is None else usable[first : first + some]
+                yield (places, view) if mine is None else (places[mine], view[mine])
+                self._touch(some * size)
+        self._release()
+
+    def stretches(self, offsets: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return the records of places that lie behind each other, as far as they can be used; `counts`: how many at each offset."""
+        size = self._dtype.itemsize
+        ends = np.cumsum(counts)
+        within = np.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64) - np.repeat(ends - counts, counts)
+        found = self.rows(np.repeat(offsets, counts) + within * size)
+        usable = found["type"] == self._number
+        return found if usable.all() else found[usable]
 
     def rows(self, offsets: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return records by where they lie."""
@@ -127,11 +154,6 @@ class WideRecords:
             self._pieces.append((chunk.offset, count, usable))
             self._count += count if usable is None else int(usable.sum())
         self._touch(chunk.size)
-
-    def _blocks(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
-        for offset, count, usable in self._pieces:
-            yield self._view(offset, count), usable
-            self._touch(count * self._dtype.itemsize)
 
     def _view(self, offset: int, count: int) -> npt.NDArray[Any]:
         return self._memory[offset : offset + count * self._dtype.itemsize].view(self._dtype)
