@@ -75,9 +75,11 @@ def _finish(note: pending.Pending, said: list[str], unheard: list[str]) -> bool:
         import pyarrow.parquet as pq
 
         from warplens.report.finish import finish
+        from warplens.report.memory import be_frugal
     except ModuleNotFoundError as error:
         said.append(" ".join(leave_for_later(note, error).split()).removeprefix("warplens: "))
         return False
+    be_frugal()
     manifest = finish(note, note.report, keep_raw=note.keep_raw)
     with pq.ParquetFile(note.report / manifest.tables["diagnostics"]["file"]) as file:
         table = file.read(["severity", "code", "message"])

@@ -46,7 +46,9 @@ def _snapshot(path: Path) -> list[str]:
     from warplens.cli.summary import summary
     from warplens.query import open as open_report
     from warplens.report.finish import snapshot
+    from warplens.report.memory import be_frugal
 
+    be_frugal()
     manifest = snapshot(note)
     lines = []
     with open_report(note.report) as report:

@@ -14,6 +14,7 @@ from warplens.spool.chunks import Chunk
 _RELEASE_EVERY = 4 << 20  # bytes of the mapped file read before its pages are given back
 _GATHERED = 4 << 20  # bytes of rows that are copied out at once
 _BLOCK = 1 << 14  # records that are looked at together
+_LONG = 16  # stretches of so many records are copied one by one
 
 # What readers ask of each type of records; what its description lacks makes all its records unreadable. Whole numbers of any width.
 FIELDS: dict[str, str] = {
@@ -120,8 +121,16 @@ class WideRecords:
         """Return the records of places that lie behind each other, as far as they can be used; `counts`: how many at each offset."""
         size = self._dtype.itemsize
         ends = np.cumsum(counts)
-        within = np.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64) - np.repeat(ends - counts, counts)
-        found = self.rows(np.repeat(offsets, counts) + within * size)
+        found = np.empty(int(ends[-1]) if len(ends) else 0, self._dtype)
+        if len(offsets) * _LONG < len(found):
+            bytes_ = found.view(np.uint8)
+            for offset, end, count in zip(offsets.tolist(), (ends * size).tolist(), (counts * size).tolist(), strict=True):
+                bytes_[end - count : end] = self._memory[offset : offset + count]
+                self._touch(count)
+            self._release()
+        else:
+            within = np.arange(len(found), dtype=np.int64) - np.repeat(ends - counts, counts)
+            found = self.rows(np.repeat(offsets, counts) + within * size)
         usable = found["type"] == self._number
         return found if usable.all() else found[usable]
 

@@ -31,7 +31,9 @@ Examples:
 def command(source: Path, output: str | None, force_overwrite: bool) -> None:
     """Make a report of what another tool recorded, e.g. of an export of Nsight Systems: a file, or a folder of files."""
     from warplens.importers.importing import import_file
+    from warplens.report.memory import be_frugal
 
+    be_frugal()
     # A report that is to be replaced stays until there is something to replace it with.
     folder = Path(output or source).absolute().parent
     folder.mkdir(parents=True, exist_ok=True)
