@@ -15,14 +15,12 @@ from warplens.cli.words import short_path
 from warplens.handover import pending
 from warplens.report import manifest as manifests
 from warplens.report.finish import finish
-from warplens.report.memory import be_frugal
 
 _PATIENCE_S = 0.3
 
 
 def finish_and_summarise(note: pending.Pending, *, quiet: bool) -> None:
     """Finish the recording `note` and print its summary; where that cannot be made, say why. Raises what `finish` does."""
-    be_frugal()
     report = note.report
     if not note.path.exists():  # somebody deleted the report while the program ran
         note = pending.begin(report, note.spool, job=note.job, keep_raw=note.keep_raw, name=note.id)

@@ -40,15 +40,14 @@ def _snapshot(path: Path) -> list[str]:
         return []  # the report was finished meanwhile
     import click
 
-    from warplens.cli.light import without_pandas
+    from warplens.cli.light import give_back_early, without_pandas
 
     without_pandas()
+    give_back_early()
     from warplens.cli.summary import summary
     from warplens.query import open as open_report
     from warplens.report.finish import snapshot
-    from warplens.report.memory import be_frugal
 
-    be_frugal()
     manifest = snapshot(note)
     lines = []
     with open_report(note.report) as report:

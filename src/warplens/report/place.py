@@ -41,13 +41,13 @@ class Place:
 
     def groups(self, count: int) -> Iterator[slice]:
         """Return the rows that are made and written at once."""
-        step = self.step
-        for begin in range(0, count, step):
-            yield slice(begin, min(begin + step, count))
+        pieces = max(round(count / self.step), 1)  # none is small
+        for number in range(pieces if count else 0):
+            yield slice(count * number // pieces, count * (number + 1) // pieces)
 
     @property
     def step(self) -> int:
-        """How many rows that are."""
+        """About how many rows that are."""
         return min(self.most or ROWS_PER_GROUP, ROWS_PER_GROUP)
 
     def ids(self, rows: slice) -> dict[str, pa.Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from warplens.spool.chunks import Chunk
 
 _RELEASE_EVERY = 4 << 20  # bytes of the mapped file read before its pages are given back
-_GATHERED = 4 << 20  # bytes of rows that are copied out at once
+_GATHERED = 4 << 20  # bytes of the file that rows are copied out of at once
 _BLOCK = 1 << 14  # records that are looked at together
 _LONG = 16  # stretches of so many records are copied one by one
 
@@ -140,12 +141,14 @@ class WideRecords:
         words = self._memory[: len(self._memory) // 8 * 8].view("<u8")
         steps = np.arange(self._dtype.itemsize // 8)
         whole = out.view("<u8").reshape(len(out), len(steps))
-        block = max(_GATHERED // self._dtype.itemsize, 1)
-        for first in range(0, len(offsets), block):
-            some = offsets[first : first + block]
-            np.take(words, (some >> 3)[:, None] + steps, out=whole[first : first + block], mode="clip")
-            self._touch(len(some) * self._dtype.itemsize)
-        self._release()
+        order = None if (offsets[1:] >= offsets[:-1]).all() else np.argsort(offsets, kind="stable")
+        places = offsets if order is None else offsets[order]
+        # Some of the file at once: a record that is looked at maps all that lies around it.
+        edges = np.flatnonzero(np.diff(places // _GATHERED)) + 1
+        for first, last in pairwise([0, *edges.tolist(), len(places)]):
+            found = np.take(words, (places[first:last] >> 3)[:, None] + steps, mode="clip")
+            whole[slice(first, last) if order is None else order[first:last]] = found
+            self._release()
         return out
 
     def _add(self, chunk: Chunk, number: int) -> None:
