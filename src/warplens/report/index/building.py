@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warplens.errors import WarplensError
+from warplens.report.available import budget
 from warplens.report.generations import FIRST, INDEX, INDEX_SUFFIX
 from warplens.report.index import inside
 from warplens.report.index.builder import IndexBuilder
@@ -22,6 +23,8 @@ from warplens.report.index.rows import Frames, Rows
 from warplens.report.manifest import Manifest
 
 LARGE = 1 << 21  # rows: fewer are indexed within half a second by whoever looks at them first, and finishing need not take longer
+_BYTES_PER_ROW = 1.6  # that an index takes until it is whole
+_SHARE = 0.75  # of the budget: row groups take the rest
 _FOOTER = 1 << 16  # bytes at the end of a Parquet file: they say what is in all of it
 
 Progress = Callable[[str, float], None]
@@ -95,7 +98,8 @@ def _insides(report: Path, manifest: Manifest) -> Insides | None:
 
 def prepare(report: Path, manifest: Manifest, progress: Progress | None = None) -> bool:
     """Make the index of a large part that was just written. False: there is none, and whoever looks at the part first makes it."""
-    if events(manifest) < LARGE:
+    rows = events(manifest)
+    if rows < LARGE or rows * _BYTES_PER_ROW > budget() * _SHARE:
         return False
     try:
         build(report, manifest, path_of(report, manifest), progress)
