@@ -39,7 +39,7 @@ double time_pairs(ThreadLog &log, uint32_t pairs) {
 extern "C" {
 
 WARPLENS_EXPORT uint32_t warplens_abi_version(void) {
-  return 6;
+  return 7;
 }
 
 WARPLENS_EXPORT int warplens_python_known(void) {
@@ -127,6 +127,15 @@ WARPLENS_EXPORT int64_t warplens_window_keep(void *control, uint32_t cause, uint
 
 WARPLENS_EXPORT int64_t warplens_window_close_abandoned(void *control) {
   return close_abandoned_window(static_cast<ControlPage *>(control));
+}
+
+WARPLENS_EXPORT int warplens_control_charge(void *control, int64_t bytes) {
+  auto *page = static_cast<ControlPage *>(control);
+  if (bytes < 0) {
+    discharge(page, static_cast<size_t>(-bytes));
+    return 0;
+  }
+  return charge(page, static_cast<size_t>(bytes));
 }
 
 WARPLENS_EXPORT int warplens_profiler_start(void) {

@@ -10,7 +10,7 @@ from pathlib import Path
 from warplens.capture.announce import AGENT
 from warplens.errors import CaptureError
 
-ABI_VERSION = 6
+ABI_VERSION = 7
 CLOCK_KINDS = ("monotonic", "tsc", "cntvct")
 
 
