@@ -99,7 +99,7 @@ def rows(result: Run) -> list[Row]:
         Row("… more in the second half than in the first", launcher / MIB, "MiB", budget=2.0, budget_on="value"),
         Row("pages of the container that wait for the disk, at most", max(look.dirty for look in later) / MIB, "MiB"),
         Row("spool", last.spool / MIB / last.after, "MiB/s", note=f"{last.spool / MIB:,.0f} MiB at the end"),
-        Row("ranges", result.ranges / result.seconds, "1/s", "plain", result.plain_ranges / result.seconds, note="beside all other sources"),
+        Row("ranges", result.ranges / result.seconds, "1/s", "plain", result.plain_ranges / result.seconds, note="all other sources on"),
         Row("from the program's end to the launcher's", result.end_s, "s", "the run, s", result.seconds, note=f"with the report{killed}"),
     ]
     every = max(1, len(result.looks) // _POINTS)
