@@ -71,6 +71,9 @@ void raise_to(std::atomic<uint64_t> &time, uint64_t to) {
 }  // namespace
 
 int charge(ControlPage *control, size_t size) {
+  if (!can_write(control)) {
+    return ENOSPC;
+  }
   uint64_t bytes = control->bytes.load(std::memory_order_relaxed);
   do {
     if (control->max_bytes != 0 && (size > control->max_bytes || bytes > control->max_bytes - size)) {
@@ -81,6 +84,9 @@ int charge(ControlPage *control, size_t size) {
 }
 
 void discharge(ControlPage *control, size_t size) {
+  if (!can_write(control)) {
+    return;
+  }
   uint64_t bytes = control->bytes.load(std::memory_order_relaxed);
   while (!control->bytes.compare_exchange_weak(bytes, bytes - std::min<uint64_t>(bytes, size),
                                                std::memory_order_relaxed)) {
