@@ -105,7 +105,7 @@ class ControlPage:
         return int(ctypes.c_uint32.from_address(self.address + GATE).value)
 
     def arm(self, trigger: int) -> None:
-        """Let processes open windows by `trigger` from now on, a Trigger of format.h; not where a full disk keeps that from being written."""
+        """Let processes open windows by `trigger` from now on, a Trigger of format.h; a full disk may keep that from being written."""
         for page in filter(_can_write, self._pages):
             ctypes.c_uint32.from_address(page + TRIGGER).value = trigger
 

@@ -20,13 +20,14 @@ from warplens.capture.outdated import OutdatedSpools
 from warplens.capture.run_facts import RunFacts
 from warplens.capture.settings import settings
 from warplens.capture.window_notes import note_windows
+from warplens.disk.full import FULL, why_full
 from warplens.errors import CaptureError
 from warplens.handover.wording import Wording
 from warplens.model.words import counted, duration
 
 CLOCK_SPAN_NS = 10_000_000
 _MOST_KILLED = 64  # launch.json has only so much room on a full disk
-_OTHER_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
+_OTHER_PLACE = (*FULL, errno.EACCES, errno.EROFS)
 
 
 class Run:
@@ -168,6 +169,7 @@ class Run:
         counts = self._control.counts()
         if counts.failed:
             reason = os.strerror(counts.error) if counts.error else "unknown reason"
+            reason = why_full(counts.error, self._spool) if counts.error in FULL else reason
             reason = "--max-size was reached before they began" if counts.error == MAX_SIZE_REACHED else reason
             hint = f" Name another directory with {self._wording.spool_dir}." if counts.error in _OTHER_PLACE else ""
             self.facts.note(
