@@ -28,7 +28,7 @@ USED_UP = {"space": "the disk is full", "inodes": "all its inodes are in use", "
 
 # Uses up what there is of DISK: `fill(False)` all bytes, `fill(True)` all inodes.
 FILL = """
-import os, sys
+import os, sys, time
 from pathlib import Path
 from warplens import nvtx
 
@@ -99,6 +99,7 @@ def test_a_report_that_cannot_be_written_is_finished_later(disk: Path, tmp_path:
         f"""
         for number in range(1000):
             nvtx.mark("before")
+        time.sleep(0.5)  # where no space can be reserved, the last 0.1 s may be lost
         fill({kind == "inodes"})
         nvtx.mark("after")
         print("ran")
@@ -115,7 +116,7 @@ def test_a_report_that_cannot_be_written_is_finished_later(disk: Path, tmp_path:
     assert (again.returncode, FULL in again.stderr) == (1, True)
     empty(disk)
     facts = info(disk / "x.warplens")
-    assert facts["tables"]["nvtx_marks"] == 1001
+    assert facts["tables"]["nvtx_marks"] in ((1000, 1001) if kind == "quota" else (1001,))
     assert not list(disk.rglob("*.spool"))
     assert not list(disk.rglob("*.tmp*"))
     if kind != "quota":  # there the last facts of the launcher had no room, as it said
