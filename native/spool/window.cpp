@@ -62,8 +62,7 @@ bool can_write(const ControlPage *control, const void *at) {
   int saved = errno;
   auto page = reinterpret_cast<uintptr_t>(at) / kPage * kPage;
   // Before Linux 5.14 there is no such question: EINVAL.
-  bool refused =
-      madvise(reinterpret_cast<void *>(page), kPage, MADV_POPULATE_WRITE) != 0 && errno == EFAULT;
+  bool refused = madvise(reinterpret_cast<void *>(page), kPage, MADV_POPULATE_WRITE) != 0 && errno == EFAULT;
   errno = saved;
   return !refused;
 }

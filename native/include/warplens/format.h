@@ -360,7 +360,8 @@ static_assert(sizeof(CpuSettings) == 40);
 struct ControlPage {
   char magic[8];
   uint32_t version;
-  uint32_t has_space;  // 1: its pages can be written at any time; else a full disk may refuse it, see can_write
+  uint32_t
+      has_space;  // 1: its pages can be written at any time; else a full disk may refuse it, see can_write
   ClockParams clock;
   std::atomic<uint64_t> processes;  // agents that started
   std::atomic<uint64_t> failed;     // agents that could not open a spool
