@@ -102,8 +102,11 @@ def rows(result: Run) -> list[Row]:
         Row("ranges", result.ranges / result.seconds, "1/s", "plain", result.plain_ranges / result.seconds, note="all other sources on"),
         Row("from the program's end to the launcher's", result.end_s, "s", "the run, s", result.seconds, note=f"with the report{killed}"),
     ]
-    every = max(1, len(result.looks) // _POINTS)
-    for look in result.looks[::every]:
+    due = 0.0
+    for look in later:
+        if look.after < due:
+            continue
+        due = look.after + result.seconds / _POINTS
         at = f"{SERIES}{look.after:.0f} s"
         found += [
             Row(f"{at}: plain", look.plain / MIB, "MiB"),
