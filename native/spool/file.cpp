@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -186,7 +187,7 @@ int SpoolFile::create(const std::string &path, std::string_view json, const Cloc
     unlink(path.c_str());
     return error;
   }
-  remember(base, buffers_ == nullptr ? size : first_chunk);
+  remember(base, buffers_ == nullptr ? size : first_chunk, 0);
   device_ = status.st_dev;
   inode_ = status.st_ino;
   step_ = base;
@@ -195,10 +196,27 @@ int SpoolFile::create(const std::string &path, std::string_view json, const Cloc
   return 0;
 }
 
-void SpoolFile::remember(char *begin, size_t size) {
+void SpoolFile::remember(char *begin, size_t size, uint64_t offset) {
   if (Step *step = steps_.make(step_count_)) {  // else it stays mapped for good
-    *step = {begin, size};
+    *step = {begin, size, offset};
     ++step_count_;
+  }
+}
+
+// Pages that were let go leave tables of pages behind, 2 MiB for each GiB. Where the same part of the file is mapped anew in their place
+// they go; who writes there late, or slowly, gets the page back as before.
+void SpoolFile::renew_old_step(int fd) {
+  constexpr uint32_t kBehind = 2;
+  const Step *step = step_count_ < kBehind ? nullptr : steps_.at(step_count_ - kBehind);
+  if (step == nullptr || step->size < kHugeFrom) {
+    return;
+  }
+  // By number, as in forget_mapping.
+  long got = syscall(SYS_mmap, step->begin, step->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+                     static_cast<off_t>(step->offset));
+  if (got == reinterpret_cast<intptr_t>(step->begin)) {
+    madvise(step->begin, step->size, MADV_DONTFORK);
+    madvise(step->begin, step->size, MADV_RANDOM);
   }
 }
 
@@ -256,13 +274,16 @@ int SpoolFile::grow(size_t want) {
       give_back(step);
     }
   }
+  if (error == 0 && buffers_ == nullptr && keep_ns_ == 0) {
+    renew_old_step(fd);
+  }
   close(fd);
   if (error != 0) {
     note_limit(error);
     return error;
   }
   if (buffers_ == nullptr) {
-    remember(base, step);
+    remember(base, step, file_size_);
   }
   step_ = base;
   step_offset_ = file_size_;
@@ -280,7 +301,7 @@ ChunkHeader *SpoolFile::place(uint64_t offset, size_t size, bool again) {
   Chunk fresh;
   ChunkHeader *chunk = buffers_->take(offset, size, again, &fresh);
   if (fresh) {
-    remember(reinterpret_cast<char *>(fresh.header), fresh.size);
+    remember(reinterpret_cast<char *>(fresh.header), fresh.size, fresh.offset);
   }
   return chunk;
 }

@@ -88,6 +88,7 @@ class SpoolFile {
   struct Step {
     char *begin;
     size_t size;
+    uint64_t offset;  // in the file
   };
 
   // Space on the disk and of the run's limit.
@@ -100,7 +101,8 @@ class SpoolFile {
   void note_given_up(const UsedChunk &used, bool early);
   uint32_t next_sequence();
   ChunkHeader *place(uint64_t offset, size_t size, bool again);
-  void remember(char *begin, size_t size);
+  void remember(char *begin, size_t size, uint64_t offset);
+  void renew_old_step(int fd);
 
   std::mutex mutex_;
   FileHeader *header_ = nullptr;
