@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from warplens.capture import clock_log
 from warplens.capture.agent import ClockSample
 from warplens.capture.clock_log import MOST, ClockLog, thinned
+from warplens.disk import files
 from warplens.spool.clock import read_samples
 
 SECOND = 1_000_000_000
@@ -47,7 +47,7 @@ def test_of_three_days_there_is_no_more_than_of_some_hours(tmp_path: Path, monke
 
     path = tmp_path / "clocks.jsonl"
     log = ClockLog(path)
-    monkeypatch.setattr(clock_log.files, "append", lambda path: Fast())
+    monkeypatch.setattr(files, "append", lambda path: Fast())
     largest = 0
     for second in range(3 * DAY):
         log.add(reading(second))

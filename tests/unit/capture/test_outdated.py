@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from warplens.capture import outdated
 from warplens.capture.agent import Agent, CaptureSettings, load_agent
 from warplens.capture.control import ControlPage
 from warplens.capture.outdated import OutdatedSpools
@@ -38,7 +37,7 @@ class Days:
         self.control = ControlPage(spool / "control")
         self.gone: list[str] = []
         self.recorder = OutdatedSpools(spool, self.control, self.agent, HOUR, self.gone.append)
-        monkeypatch.setattr(outdated.time, "monotonic_ns", lambda: self.now)
+        monkeypatch.setattr(time, "monotonic_ns", lambda: self.now)
 
     def file(self, name: str, *, begun_ns: int = 0, ended_ns: int = 0, size: int = 4096) -> Path:
         """Make a spool file of a process."""
