@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -130,7 +131,8 @@ def measure(seconds: float, events: int, memory: int, look: Callable[[Look], Non
             result.ranges = int(_end(ours))
             result.said = ours.stderr.read() if ours.stderr else ""
         result.kills = group.kills
-        _finished(report)
+        if (found := _finished(report)) != result.ranges:
+            raise RuntimeError(f"the report has {found:,} ranges of {result.ranges:,}")
     return result
 
 
@@ -144,6 +146,9 @@ def _started(words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     finally:
         process.kill()
         process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
 
 
 def _watch(
@@ -204,10 +209,11 @@ def _end(process: subprocess.Popen[str]) -> str:
     return out
 
 
-def _finished(report: Path) -> None:
-    """The report must be complete, whoever writes it."""
-    words = [sys.executable, "-m", "warplens", "info", str(report)]
-    subprocess.run(words, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, check=True, stdout=subprocess.DEVNULL)
+def _finished(report: Path) -> int:
+    """Return how many ranges the report has, whoever writes it."""
+    words = [sys.executable, "-m", "warplens", "info", "-f", "json", str(report)]
+    done = subprocess.run(words, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, check=True, stdout=subprocess.PIPE)
+    return int(json.loads(done.stdout)["tables"]["nvtx_ranges"])
 
 
 def _most(looks: Sequence[Look]) -> int:
