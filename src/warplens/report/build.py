@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +166,8 @@ class Builder:
                 self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
             with timings.stage("write"):
                 tables.finish(lambda part: self._tell(done + share * (1 - tables.left * (1 - part))))
-            self._notes += [(note, key) for note in (*spool.notes(), *tables.notes())]
+            for note in (*spool.notes(), *tables.notes()):
+                self._notes.append((note if note.time is None else replace(note, time=mapped(note.time)), key))
             self._process_row(spool, number, key, mapped)
             self._thread_rows(spool, key, mapped)
 

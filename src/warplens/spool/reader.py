@@ -195,7 +195,8 @@ class SpoolFile:
         pid = self.process.pid
         recorder = any(chunk.generation for chunk in self.chunks)
         unread = losses.unread(self.events.counts(), self.names.unknown, self.definitions.broken, pid, recorder=recorder)
-        return [*self._notes, *losses.dropped(self.head, self.layouts, pid), *unread]
+        lost = losses.dropped(self.head, self.layouts, self.process)
+        return [*self._notes, *lost, *losses.given_up(self.head, self.process), *unread]
 
     def _note(self, severity: str, code: str, message: str, count: int) -> None:
         self._notes.append(Note(severity, code, "spool", message, count))
