@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -81,11 +83,11 @@ def make_samples(directory: Path, samples: int) -> None:
         file.write(np.array([end, end], "<u8").tobytes())
 
 
-def _measured(make: object, size: int) -> dict[str, float]:
+def _measured(make: Callable[[Path, int], None], size: int) -> dict[str, float]:
     """Return the peak memory (MiB) of each command on a recording of `size` events."""
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:
         spool, report = Path(folder) / "spool", Path(folder) / "report.warplens"
-        make(spool, size)  # type: ignore[operator]
+        make(spool, size)
         commands = {
             "conversion": [sys.executable, "-c", _CONVERT, spool, report],
             "stats": [sys.executable, "-m", "warplens", "stats", report],
@@ -95,13 +97,26 @@ def _measured(make: object, size: int) -> dict[str, float]:
 
 
 def _peak(words: list[str]) -> float:
-    """Run a command and return the most memory that it had resident, in MiB."""
+    """Run a command and return the most memory that it had resident, in MiB. What `wait4` says includes ours, from before it began."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent / "src")}
-    child = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    assert child.stderr is not None
-    said = child.stderr.read()
-    _, status, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode not in (0, 1):
-        raise RuntimeError(f"{words}: {said.decode(errors='replace')[-500:]}")
-    return used.ru_maxrss / 1024
+    peak = 0
+    with tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=said)
+        while child.poll() is None:
+            peak = max(peak, _high_water(child.pid, words[0]))
+            time.sleep(0.005)
+        if child.returncode not in (0, 1):
+            said.seek(0)
+            raise RuntimeError(f"{words}: {said.read().decode(errors='replace')[-500:]}")
+    return peak / 1024
+
+
+def _high_water(pid: int, program: str) -> int:
+    """Return the most KiB that a process had resident since it began `program`; 0 where it has not, or has ended."""
+    try:
+        if not Path(f"/proc/{pid}/cmdline").read_bytes().startswith(program.encode() + b"\0"):
+            return 0
+        text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in text.splitlines() if line.startswith("VmHWM:")), 0)
