@@ -6,12 +6,14 @@ import ctypes
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # of mallopt()
 _LARGE = 1 << 20  # bytes
 _ARENAS = 2
+_POOL = "ARROW_DEFAULT_MEMORY_POOL"
 
 
 class _Absent:
@@ -30,11 +32,20 @@ def without_pandas() -> None:
 
 
 def give_back_early() -> None:
-    """Have what is large go back to the system as soon as it is free, in a process that has not loaded pyarrow and does one thing.
+    """Have what is large go back to the system as soon as it is free, in a process that does one thing. Loads pyarrow.
 
     Arrow's pool keeps memory for later, and glibc does, the more the larger the pieces that were freed before.
     """
-    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+    if "pyarrow" not in sys.modules:
+        before = os.environ.get(_POOL)
+        os.environ[_POOL] = "system"  # Arrow looks at it once
+        with suppress(ImportError):
+            import pyarrow as pa
+
+            pa.default_memory_pool()
+        del os.environ[_POOL]
+        if before is not None:
+            os.environ[_POOL] = before
     setter = getattr(ctypes.CDLL(None), "mallopt", None)
     if setter is not None:
         setter(_M_MMAP_THRESHOLD, _LARGE)
