@@ -206,8 +206,9 @@ class SpoolFile:
         last = 0
         for kind in _ON_CPU:
             if kind in self.wide:
-                ends = self.wide[kind].column("end")
-                last = max(last, int(ends[(ends >= 0) & (ends <= _LATEST)].max(initial=0)))
+                for _, block in self.wide[kind].blocks():
+                    ends = block["end"].astype(np.int64)
+                    last = max(last, int(ends[(ends >= 0) & (ends <= _LATEST)].max(initial=0)))
         return last
 
     def _fits(self, chunk: Chunk) -> bool:
