@@ -356,7 +356,7 @@ def test_a_flight_recorder_keeps_the_last_seconds(tmp_path: Path) -> None:
 
 
 def test_a_flight_recorder_of_a_server_keeps_no_spools_of_those_long_gone(tmp_path: Path) -> None:
-    """Its disk does not fill up with them; they are listed, and what was given up is told."""
+    """Its disk does not fill up with them; they are listed, and the report names what was given up."""
     text = """
 from pathlib import Path
 spool = Path(os.environ["WARPLENS_SPOOL"])

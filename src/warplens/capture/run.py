@@ -140,7 +140,7 @@ class Run:
         if self._also_look is not None:
             self._also_look()
         if self._outdated is not None and not self.is_read() and self._outdated.look():
-            # Now and then: whoever kills the launcher gets a report that knows.
+            # Now and then, for the report of a launcher that is killed.
             self._note_outdated()
             self.facts.save()
 
