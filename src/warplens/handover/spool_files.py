@@ -35,7 +35,8 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
     in_a_report = folder.parent.name == "spool" and (folder.parent.parent / PENDING).is_dir()
     token = [path for path in found if path.name == TOKEN]
     proven = [path for path in found if _has_magic(path)]
-    others = [path for path in found if path not in proven and path not in token]
+    last = {path.name for path in (*proven, *token)}  # there may be 10^4 of them
+    others = [path for path in found if path.name not in last]
     return others + proven + token if in_a_report or proven or not others else []
 
 

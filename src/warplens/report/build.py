@@ -114,14 +114,14 @@ class Builder:
         found = []
         unbegun = 0
         for path in spools.spool_files(self.directory):
-            if not spools.is_begun(path):
-                unbegun += 1
-                continue
             try:
                 with SpoolFile(path) as spool:
                     found.append((path, spool.process))
                     self._late |= self.as_of is not None and spool.head.buffered
             except SpoolError as error:
+                if not spools.is_begun(path):
+                    unbegun += 1
+                    continue
                 self.unreadable.append(path)
                 message = f"{error}; the file is kept in the report's raw directory"
                 self._notes.append((Note("error", "spool-unreadable", "spool", message), None))
