@@ -14,6 +14,7 @@ import numpy as np
 from warplens.errors import SpoolError
 from warplens.handover import pending
 from warplens.report.family import Family
+from warplens.report.gathering import Gathering
 from warplens.report.gpu_metrics import GpuMetrics
 from warplens.report.process_tables import ProcessTables
 from warplens.report.symbols.lookup import Symbols
@@ -70,6 +71,7 @@ class Builder:
 
     def build(self) -> Facts:
         """Write every table of the part and return the facts for its manifest."""
+        self._gathering = Gathering(self.part.write)
         self._launch = spools.read_launch(self.directory)
         self._control = spools.read_control(self.directory)
         self._windows = Windows(self._control.capture if self._control else None, self.as_of)
@@ -99,6 +101,8 @@ class Builder:
                 ended = self.as_of
             self._add_process(path, number, ended, done / total, size / total)
             done += size
+        with self.timings.stage("write"):
+            self._gathering.finish()
         family.add_silent(self.part.key)
         family.link()
         self._notes += [(note, None) for note in (*family.notes, *self._symbols.notes())]
@@ -145,7 +149,7 @@ class Builder:
                 events = spool.events
                 mapped = _Map(fixed)
                 slices = events.plan(ROWS_PER_SLICE)
-                tables = ProcessTables(spool, key, self.part.write, mapped, mapped.all, self._symbols)
+                tables = ProcessTables(spool, key, self._gathering.add, mapped, mapped.all, self._symbols)
                 if fixed:
                     events.set_clock(fixed[0], fixed[1])
             for block in range(slices):

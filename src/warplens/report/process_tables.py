@@ -91,10 +91,16 @@ class ProcessTables:
     def finish(self, progress: Callable[[float], None] = lambda _: None) -> None:
         """Write what was defined and all of CUDA and the CPU, after the last slice. `progress` hears which part of that is done."""
         threads = self._key * THREADS_PER_PROCESS
-        self._write("tasks", tasks.table(self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock))
-        self._write("nvtx_schemas", schema.build("nvtx_schemas", self._schemas.rows(self._key, self._domains)))
-        self._write("nvtx_counters", schema.build("nvtx_counters", self._counters.rows))
-        self._write("nvtx_objects", schema.build("nvtx_objects", self._objects.finish()))
+        ran = tasks.table(self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock)
+        if ran is not None:
+            self._write("tasks", ran)
+        for table, rows in (
+            ("nvtx_schemas", self._schemas.rows(self._key, self._domains)),
+            ("nvtx_counters", self._counters.rows),
+            ("nvtx_objects", self._objects.finish()),
+        ):
+            if rows:  # most processes define nothing
+                self._write(table, schema.build(table, rows))
         share = self._cuda.records / max(self._cuda.records + self._cpu.records, 1)
         self._cuda.finish(lambda part: progress(share * part))
         self._cpu.finish(lambda part: progress(share + (1 - share) * part))

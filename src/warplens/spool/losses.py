@@ -73,6 +73,8 @@ _WIDE = {
 
 def dropped(head: Head, layouts: Layouts, pid: int) -> list[Note]:
     """What the agent counted as lost."""
+    if not (head.error or head.buffered or any(head.dropped)):
+        return []
     notes = []
     losses = [(head.dropped[0], "strings (their ranges have no name)")]
     losses += [(head.dropped[number], f"{name} records") for name, number in layouts.ids.items() if number < min(_SLOTS)]
