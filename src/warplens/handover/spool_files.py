@@ -27,11 +27,12 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
     known = ("control", "processes.log", "clocks.jsonl", "launch.json", "gpu_metrics.jsonl", "python_functions.txt", TOKEN)
     # a launcher that was killed while it measured what recording costs has left a spool of its own
     measured = "calibration-"
-    found = sorted(
-        path
-        for path in folder.iterdir()
-        if links.is_file(path) and (path.suffix == ".spool" or path.name.partition(".tmp")[0] in known or path.name.startswith(measured))
+    names = sorted(
+        name
+        for name in os.listdir(folder)
+        if (name.endswith(".spool") or name.partition(".tmp")[0] in known or name.startswith(measured)) and links.is_file(folder / name)
     )
+    found = [folder / name for name in names]
     in_a_report = folder.parent.name == "spool" and (folder.parent.parent / PENDING).is_dir()
     token = [path for path in found if path.name == TOKEN]
     proven = [path for path in found if _has_magic(path)]

@@ -26,7 +26,7 @@ class Chosen:
         self._records, self._place = records, place
         start, end = records.column("start"), records.column("end")
         kept = sane(start, end)
-        mine = None if of is None else np.isin(records.column("domain"), of)
+        mine = None if of is None else _among(records.column("domain"), of)
         place.tally.damaged += int((~kept if mine is None else ~kept & mine).sum())
         kept &= place.spans.overlap(start, end)
         if mine is not None:
@@ -87,3 +87,11 @@ class Chosen:
             "start": pa.array(place.clock(self.start[rows])),
             "end": pa.array(place.clock(found["end"].astype(np.int64))),
         }
+
+
+def _among(values: npt.NDArray[np.int64], wanted: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """Say which values are wanted, faster than np.isin for the few that there are in a short process."""
+    found: npt.NDArray[np.bool_] = np.zeros(len(values), bool)
+    for one in wanted:
+        found |= values == one
+    return found

@@ -21,29 +21,36 @@ class Reasons:
     """The reasons of the rows of `thread_states`; calls and waits go by in order of start while they are written."""
 
     def __init__(self, states: Chosen, strings: Strings) -> None:
-        self._strings = strings
-        self._calls, self._waits = (Enclosing(states.thread, states.start) for _ in range(2))
+        self._strings, self._states = strings, states
+        self._calls: Enclosing | None = None  # most short processes make no calls, and never wait
+        self._waits: Enclosing | None = None
 
     def call(self, thread: npt.NDArray[np.int32], start: npt.NDArray[np.int64], found: npt.NDArray[Any]) -> None:
         """Take the next OS calls."""
+        self._calls = self._calls or self._around()
         self._calls.pass_by(_ranges(thread, start, found["end"], found["name"]))
 
     def wait(self, thread: npt.NDArray[np.int32], start: npt.NDArray[np.int64], found: npt.NDArray[Any]) -> None:
         """Take the next waits for the GIL."""
+        self._waits = self._waits or self._around()
         self._waits.pass_by(_ranges(thread, start, found["end"], found["name"]))
 
     def finish(self) -> None:
         """Look at the states behind the last call and wait."""
-        self._calls.finish()
-        self._waits.finish()
+        for around in (self._calls, self._waits):
+            if around is not None:
+                around.finish()
 
     def column(self, rows: slice, blocked: npt.NDArray[np.bool_]) -> pa.DictionaryArray:
         """Return the reasons of some rows; null where there is none."""
-        calls, waits = self._calls.found[rows], self._waits.found[rows]
-        # Who waits for the GIL does so in a call, which tells less.
-        reason = np.where(waits >= 0, _GIL, calls)
+        reason = np.full(len(blocked), -1, np.int64) if self._calls is None else self._calls.found[rows]
+        if self._waits is not None:  # who waits for the GIL does so in a call, which tells less
+            reason = np.where(self._waits.found[rows] >= 0, _GIL, reason)
         words = {number: self._strings.get(number) or UNKNOWN for number in np.unique(reason[reason >= 0]).tolist()}
         return labelled(reason, words | {_GIL: "GIL"}, absent=~blocked | (reason == -1))
+
+    def _around(self) -> Enclosing:
+        return Enclosing(self._states.thread, self._states.start)
 
 
 def _ranges(
