@@ -152,7 +152,8 @@ class Builder:
                 events = spool.events
                 mapped = _Map(fixed)
                 slices = events.plan(ROWS_PER_SLICE)
-                tables = ProcessTables(spool, key, self._gathering.add, mapped, mapped.all, self._symbols)
+                gathered = self._gathering
+                tables = ProcessTables(spool, key, gathered.add, mapped, mapped.all, self._symbols, gathered.keep)
                 if fixed:
                     events.set_clock(fixed[0], fixed[1])
             left = tables.left

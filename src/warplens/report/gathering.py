@@ -19,7 +19,12 @@ class Gathering:
         self._rows: dict[str, int] = {}
 
     def add(self, table: str, rows: pa.Table) -> None:
-        """Take rows of a table."""
+        """Take rows of a table that may lie in memory which is about to change, such as a slice of events."""
+        few = 0 < rows.num_rows < FEW
+        self.keep(table, _copied(rows) if few else rows)
+
+    def keep(self, table: str, rows: pa.Table) -> None:
+        """Take rows whose memory is theirs."""
         if not rows.num_rows:
             return
         if rows.num_rows >= FEW:
@@ -44,3 +49,7 @@ class Gathering:
             self._write(table, pieces[0])
         elif pieces:
             self._write(table, pa.concat_tables(pieces).unify_dictionaries().combine_chunks())
+
+
+def _copied(rows: pa.Table) -> pa.Table:
+    return pa.Table.from_arrays([pa.concat_arrays(column.chunks) for column in rows.columns], schema=rows.schema)
