@@ -24,6 +24,7 @@ class Rows(list[dict[str, Any]]):
             "rank": None,
             "primary": key == 0,
             "start": key,
+            "end": key + 1_000_000,
             "exit_status": 0,
             "ended": "exit",
             "began": "spawn",
