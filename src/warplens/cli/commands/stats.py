@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from warplens.query import Report, Selection
 
 FAMILY = "stats.tables"
-_ROWS = 40  # of a table on the terminal: a screen
+_ROWS, _ROWS_UNASKED = 40, 15  # of a table on the terminal: a screen; of each of those that come unasked
 _BY = ("device", "stream", "process", "rank", "launch", "sm", "warp", "role", "tag")  # the last ones: inside kernels
 
 
@@ -88,10 +88,9 @@ Examples:
 @click.option(
     "--rows",
     type=click.IntRange(0),
-    default=_ROWS,
-    show_default=True,
     metavar="N",
-    help="Rows of each table on the standard output; 0: all. Other formats, and files, have all.",
+    help=f"Rows of each table on the standard output, 0: all. Default: {_ROWS} of those that -r names, else {_ROWS_UNASKED}. "
+    "Other formats, and files, have all.",
 )
 @click.option("--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec.")
 @click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
@@ -114,7 +113,7 @@ def command(
     forms: tuple[str, ...],
     outputs: tuple[str, ...],
     by: str | None,
-    rows: int,
+    rows: int | None,
     timeunit: str,
     filter_time: str | None,
     filter_nvtx: str | None,
@@ -132,12 +131,13 @@ def command(
     from warplens.query import Selection
 
     selection = Selection.parse(filter_time, filter_nvtx)
+    most = rows if rows is not None else _ROWS if names else _ROWS_UNASKED
     printed = 0
     skipped: list[str] = []
     with open_report(report, window=window, quiet=quiet) as opened:
         for job in todo:
             try:
-                _run(job, opened, selection, unit, rows, overwrite=force_overwrite, quiet=quiet, first=not printed)
+                _run(job, opened, selection, unit, most, overwrite=force_overwrite, quiet=quiet, first=not printed)
                 printed += 1
             except MissingData as missing:
                 skipped.append(f"SKIPPED: {opened.path.name + ' ' if str(missing).startswith('does not') else ''}{missing}")
