@@ -28,9 +28,10 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
     # a launcher that was killed while it measured what recording costs has left a spool of its own
     measured = "calibration-"
     names = sorted(
-        name
-        for name in os.listdir(folder)
-        if (name.endswith(".spool") or name.partition(".tmp")[0] in known or name.startswith(measured)) and links.is_file(folder / name)
+        entry.name
+        for entry in os.scandir(folder)
+        if (entry.name.endswith(".spool") or entry.name.partition(".tmp")[0] in known or entry.name.startswith(measured))
+        and entry.is_file(follow_symlinks=False)
     )
     found = [folder / name for name in names]
     in_a_report = folder.parent.name == "spool" and (folder.parent.parent / PENDING).is_dir()

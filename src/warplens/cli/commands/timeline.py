@@ -13,7 +13,6 @@ from warplens.cli.opening import window_option
 from warplens.cli.report_path import ReportPath
 from warplens.errors import UsageError
 
-
 _TRACKS = 24
 
 

@@ -36,8 +36,8 @@ _NONE = {"ranges": 0, "lanes": 0, "busy": 0}
 class Wish:
     """What the user wants to see: ids or parts of names of `processes` and `threads` (empty: all), and at most how many of each kind.
 
-    `fold`: of more tracks that are alike than those, a few. `rows`: of the CPU side, which (names of `cpu.ROWS`); `cpu`: below how many threads, the busiest. `inside`: a part of the names of
-    launches whose inside to show; None: that of a launch which is alone in the window.
+    `fold`: of more tracks that are alike than those, a few. `rows`: of the CPU side, which (names of `cpu.ROWS`); `cpu`: below how many
+    threads, the busiest. `inside`: a part of the names of launches whose inside to show; None: that of a launch that is alone there.
     """
 
     depth: int = 8

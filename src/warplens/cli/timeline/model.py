@@ -113,10 +113,10 @@ class Group:
 
 @dataclass
 class Picture:
-    """All that is drawn. `begin` and `end` are ns from the report's begin; `hidden` counts the tracks that were left out,
-    `alike` says what most of them are.
+    """All that is drawn. `begin` and `end` are ns from the report's begin; `hidden` counts the tracks that were left out.
 
-    `folded`: threads of which only the state is shown. `launches`: those at other times, where the longest is shown unasked.
+    `alike`: what most of those are. `folded`: threads of which only the state is shown. `launches`: those at other times, where the
+    longest is shown unasked.
     """
 
     title: str
