@@ -38,9 +38,10 @@ class ProcessTables:
         clock: Callable[[int], int],
         clocks: Callable[[desk.Times], desk.Times],
         symbols: Symbols | None = None,
+        most: int | None = None,
         keep: Callable[[str, pa.Table], None] | None = None,
     ) -> None:
-        """`keep`: as `write`, for tables whose memory is theirs."""
+        """`most`: rows of calls and samples that are made at once; `keep`: as `write`, for tables whose memory is theirs."""
         first = key * RANGES_PER_PROCESS
         self._spool, self._key, self._first, self._write, self._clock = spool, key, first, write, clock
         events, definitions = spool.events, spool.definitions
@@ -54,8 +55,8 @@ class ProcessTables:
         self._samples = Samples(first, events, self._counters, self._payloads, write)
         self._objects = Objects(first, key, definitions, self._domains, events, spool.actions, write, clock)
         threads = Threads(spool.names, events.threads())
-        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, keep or write, clocks, threads, symbols)
-        self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, self._cpu.stacks)
+        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, keep or write, clocks, threads, symbols, most)
+        self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, self._cpu.stacks, most)
         self._intrakernel = None
         if "intrakernel_launch" in spool.wide:
             from warplens.report.intrakernel.tables import IntrakernelTables  # few reports need it
