@@ -86,7 +86,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < count; ++i) {
     one(argv[1], i);
   }
-  printf("{\"wall\": %lld, \"cpu\": %lld, \"kib\": %ld}\n", (long long)(now() - begin), (long long)(cpu() - begin_cpu),
-         resident_kib() - before);
+  printf("{\"wall\": %lld, \"cpu\": %lld, \"kib\": %ld}\n", (long long)(now() - begin),
+         (long long)(cpu() - begin_cpu), resident_kib() - before);
   return 0;
 }

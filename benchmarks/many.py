@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from c_api import _build
@@ -24,20 +24,18 @@ QUESTIONS = ("info", "stats", "analyze", "timeline", "flame", "export")
 HERE = Path(__file__).resolve().parent
 
 
-def run(quick: bool) -> list[Row]:
+def run(quick: bool) -> Iterator[Row]:
     """Record processes, threads and names without us, then with the launcher; then ask each report everything."""
     share = 20 if quick else 1
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         folder = Path(name)
         program = _build("many.c", HERE, folder)
-        rows: list[Row] = []
         for label, (options, budget) in PROCESS_BUDGETS.items():
-            rows += _small(program, folder, "processes", 10_000 // share, f"process, {label}", options, budget)
-            rows += _asked(folder, f"{10_000 // share:,} processes, {label}")
+            yield from _small(program, folder, "processes", 10_000 // share, f"process, {label}", options, budget)
+            yield from _asked(folder, f"{10_000 // share:,} processes, {label}")
         for mode, count in (("threads", 100_000 // share), ("names", 1_000_000 // share), ("ranges", 10_000_000 // share)):
-            rows += _small(program, folder, mode, count, mode.removesuffix("s"), (), None)
-            rows += _asked(folder, f"{count:,} {mode}")
-        return rows
+            yield from _small(program, folder, mode, count, mode.removesuffix("s"), (), None)
+            yield from _asked(folder, f"{count:,} {mode}")
 
 
 def _used(words: Sequence[str | Path], folder: Path) -> tuple[str, float, float, float]:

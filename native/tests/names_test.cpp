@@ -74,7 +74,8 @@ void test_names_without_end() {
   CHECK(again != 0 && again != numbers[kNames / 2] && texts(scratch.path)[again] == middle);
   // Handles are for good.
   uint32_t handle = process.intern("a handle");
-  CHECK(process.text(handle) == "a handle" && process.intern("a handle") == handle && process.passing("a handle") == handle);
+  CHECK(process.text(handle) == "a handle" && process.intern("a handle") == handle &&
+        process.passing("a handle") == handle);
 }
 
 // A child of a fork writes the names of the ranges that it got from its parent into a spool of its own.

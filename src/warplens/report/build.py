@@ -157,9 +157,7 @@ class Builder:
                 mapped = _Map(fixed)
                 slices = events.plan(self._rows)
                 gathered = self._gathering
-                tables = ProcessTables(
-                    spool, key, gathered.add, mapped, mapped.all, self._symbols, self._rows // 2, keep=gathered.keep
-                )
+                tables = ProcessTables(spool, key, gathered.add, mapped, mapped.all, self._symbols, self._rows // 2, keep=gathered.keep)
                 if fixed:
                     events.set_clock(fixed[0], fixed[1])
             left = tables.left
