@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 from warplens.cli.group import commands
-from warplens.query import Report
+from warplens.query import Report, Selection
 from warplens.query import occupancy as occupied
 from warplens.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, write_part
 from warplens.rules.loading import waits
@@ -175,10 +176,13 @@ def test_stats_and_rules_of_many_names(names: Path) -> None:
 
 def test_waits_for_data_are_asked_for_once(processes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Report.open(processes) as report:
-        questions = []
+        questions: list[str] = []
         whole = report.sql
-        monkeypatch.setattr(report, "sql", lambda *words, **more: (questions.append(words), whole(*words, **more))[1])
-        from warplens.query import Selection
 
+        def counted(text: str, *words: Any, **more: Any) -> pa.Table:
+            questions.append(text)
+            return whole(text, *words, **more)
+
+        monkeypatch.setattr(report, "sql", counted)
         assert waits(report, Selection()) == []  # `loading` means that only within steps
         assert len(questions) < 20
