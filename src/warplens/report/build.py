@@ -15,6 +15,7 @@ from warplens.errors import SpoolError
 from warplens.handover import pending
 from warplens.report.available import budget
 from warplens.report.family import Family
+from warplens.report.gathering import Gathering
 from warplens.report.gpu_metrics import GpuMetrics
 from warplens.report.process_tables import ProcessTables
 from warplens.report.symbols.lookup import Symbols
@@ -23,6 +24,7 @@ from warplens.report.writer import THREADS_PER_PROCESS, Facts, PartWriter
 from warplens.spool import clock as clocks
 from warplens.spool import desk
 from warplens.spool import directory as spools
+from warplens.spool.layout import Clock
 from warplens.spool.notes import Note
 from warplens.spool.process import Process
 from warplens.spool.reader import UNKNOWN_THREAD, SpoolFile
@@ -33,6 +35,7 @@ _LEAST_ROWS = 1 << 13
 _LATE_S = 0.2  # buffered files are less than that behind what their processes have recorded
 
 Progress = Callable[[str, float], None]
+Correction = tuple[desk.Times, desk.Times, int]  # see clock.correction
 
 
 @dataclass
@@ -65,6 +68,7 @@ class Builder:
     timings: Timings = field(default_factory=Timings)
     unreadable: list[Path] = field(default_factory=list)
     as_of: int | None = None  # ns: the recording goes on, and this is when we look at it
+    _corrections: dict[Clock, Correction | None] = field(default_factory=dict)
     _late: bool = False
     _symbols: Symbols = field(default_factory=Symbols)
     _processes: list[dict[str, Any]] = field(default_factory=list)
@@ -73,6 +77,7 @@ class Builder:
 
     def build(self) -> Facts:
         """Write every table of the part and return the facts for its manifest."""
+        self._gathering = Gathering(self.part.write)
         self._rows = min(max(budget() // _BYTES_PER_ROW, _LEAST_ROWS), ROWS_PER_SLICE)
         self._launch = spools.read_launch(self.directory)
         self._control = spools.read_control(self.directory)
@@ -103,6 +108,8 @@ class Builder:
                 ended = self.as_of
             self._add_process(path, number, ended, done / total, size / total)
             done += size
+        with self.timings.stage("write"):
+            self._gathering.finish()
         family.add_silent(self.part.key)
         family.link()
         self._notes += [(note, None) for note in (*family.notes, *self._symbols.notes())]
@@ -118,14 +125,14 @@ class Builder:
         found = []
         unbegun = 0
         for path in spools.spool_files(self.directory):
-            if not spools.is_begun(path):
-                unbegun += 1
-                continue
             try:
                 with SpoolFile(path) as spool:
                     found.append((path, spool.process))
                     self._late |= self.as_of is not None and spool.head.buffered
             except SpoolError as error:
+                if not spools.is_begun(path):
+                    unbegun += 1
+                    continue
                 self.unreadable.append(path)
                 message = f"{error}; the file is kept in the report's raw directory"
                 self._notes.append((Note("error", "spool-unreadable", "spool", message), None))
@@ -144,20 +151,22 @@ class Builder:
             spool.windows, spool.only = self._windows.spans(), self._windows.only()
             spool.capture = self._control.capture if self._control else None
             timings = self.timings
-            fixed = clocks.correction(spool.head.clock, self._samples)
+            fixed = self._correction(spool.head.clock)
             with timings.stage("decode"):
                 events = spool.events
                 mapped = _Map(fixed)
                 slices = events.plan(self._rows)
-                tables = ProcessTables(spool, key, self.part.write, mapped, mapped.all, self._symbols, self._rows // 2)
+                gathered = self._gathering
+                tables = ProcessTables(spool, key, gathered.add, mapped, mapped.all, self._symbols, self._rows // 2, keep=gathered.keep)
                 if fixed:
                     events.set_clock(fixed[0], fixed[1])
+            left = tables.left
             for block in range(slices):
                 with timings.stage("order"):
                     rows = events.slice(block)
                 with timings.stage("write"):
                     tables.add(rows)
-                self._tell(done + share * (1 - tables.left) * (block + 1) / slices)
+                self._tell(done + share * (1 - left) * (block + 1) / slices)
             if fixed:
                 message = (
                     f"the counter's conversion was up to {fixed[2]} ns off CLOCK_MONOTONIC in process {spool.process.pid}; "
@@ -165,11 +174,17 @@ class Builder:
                 )
                 self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
             with timings.stage("write"):
-                tables.finish(lambda part: self._tell(done + share * (1 - tables.left * (1 - part))))
+                tables.finish(lambda part: self._tell(done + share * (1 - left * (1 - part))))
             for note in (*spool.notes(), *tables.notes()):
                 self._notes.append((note if note.time is None else replace(note, time=mapped(note.time)), key))
             self._process_row(spool, number, key, mapped)
             self._thread_rows(spool, key, mapped)
+
+    def _correction(self, clock: Clock) -> Correction | None:
+        """Return the correction of a clock, which is the same for all processes of a host: a long run has many readings."""
+        if clock not in self._corrections:
+            self._corrections[clock] = clocks.correction(clock, self._samples)
+        return self._corrections[clock]
 
     def _tell(self, done: float) -> None:
         if self.progress is not None:
@@ -231,7 +246,7 @@ class Builder:
         with self.timings.stage("write"):
             self.part.write("processes", self._processes)
             self.part.write("threads", self._threads)
-            clock = _Map(clocks.correction(self._control.clock, self._samples) if self._control else None)
+            clock = _Map(self._correction(self._control.clock) if self._control else None)
             windows = self._windows.rows(self.part.part, facts.host, facts.end, clock, self._processes)
             self.part.write("capture_windows", windows)
             self.part.write(
@@ -252,7 +267,7 @@ class Builder:
 class _Map:
     """The clock correction for single times, and for many."""
 
-    def __init__(self, fixed: tuple[desk.Times, desk.Times, int] | None) -> None:
+    def __init__(self, fixed: Correction | None) -> None:
         self._fixed = fixed
 
     def __call__(self, time_ns: int) -> int:

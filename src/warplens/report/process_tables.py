@@ -39,8 +39,9 @@ class ProcessTables:
         clocks: Callable[[desk.Times], desk.Times],
         symbols: Symbols | None = None,
         most: int | None = None,
+        keep: Callable[[str, pa.Table], None] | None = None,
     ) -> None:
-        """`most`: rows of calls and samples that are made at once."""
+        """`most`: rows of calls and samples that are made at once; `keep`: as `write`, for tables whose memory is theirs."""
         first = key * RANGES_PER_PROCESS
         self._spool, self._key, self._first, self._write, self._clock = spool, key, first, write, clock
         events, definitions = spool.events, spool.definitions
@@ -54,7 +55,7 @@ class ProcessTables:
         self._samples = Samples(first, events, self._counters, self._payloads, write)
         self._objects = Objects(first, key, definitions, self._domains, events, spool.actions, write, clock)
         threads = Threads(spool.names, events.threads())
-        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, symbols, most)
+        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, keep or write, clocks, threads, symbols, most)
         self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, self._cpu.stacks, most)
         self._intrakernel = None
         if "intrakernel_launch" in spool.wide:
@@ -93,10 +94,16 @@ class ProcessTables:
     def finish(self, progress: Callable[[float], None] = lambda _: None) -> None:
         """Write what was defined and all of CUDA and the CPU, after the last slice. `progress` hears which part of that is done."""
         threads = self._key * THREADS_PER_PROCESS
-        self._write("tasks", tasks.table(self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock))
-        self._write("nvtx_schemas", schema.build("nvtx_schemas", self._schemas.rows(self._key, self._domains)))
-        self._write("nvtx_counters", schema.build("nvtx_counters", self._counters.rows))
-        self._write("nvtx_objects", schema.build("nvtx_objects", self._objects.finish()))
+        ran = tasks.table(self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock)
+        if ran is not None:
+            self._write("tasks", ran)
+        for table, rows in (
+            ("nvtx_schemas", self._schemas.rows(self._key, self._domains)),
+            ("nvtx_counters", self._counters.rows),
+            ("nvtx_objects", self._objects.finish()),
+        ):
+            if rows:  # most processes define nothing
+                self._write(table, schema.build(table, rows))
         share = self._cuda.records / max(self._cuda.records + self._cpu.records, 1)
         self._cuda.finish(lambda part: progress(share * part))
         self._cpu.finish(lambda part: progress(share + (1 - share) * part))

@@ -70,13 +70,13 @@ class SpoolFile:
         self._events: Events | None = None
         try:
             start, end = self.head.json_offset, min(self.head.json_offset + self.head.json_size, self.length)
-            facts = layout.read_facts(self._mapped[start:end], str(path), start)
-            self.layouts = layout.read_layouts(facts, str(path), start)
+            described = layout.read_description(self._mapped[start:end], str(path), start)
         except BaseException:
             self.close()
             raise
-        self.process: Process = read_process(facts.get("process"))
-        self.actions = layout.read_actions(facts.get("actions"))
+        self.layouts = described.layouts
+        self.process: Process = read_process(described.process)
+        self.actions = described.actions
         self._notes: list[Note] = []
         # Set before `events` is read. ns, when the process ended, where the caller knows it:
         self.ended = 0
