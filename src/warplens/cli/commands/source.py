@@ -39,6 +39,7 @@ Examples:
 @click.option(
     "--min", "least", type=click.FloatRange(0, 100), default=1.0, show_default=True, metavar="PERCENT", help="A hot line has so much."
 )
+@click.option("--opcodes", is_flag=True, help="With each line the instructions that its samples ended in.")
 @click.option("--wall", is_flag=True, help="Samples of threads that waited, too.")
 @selection_options
 @click.option("-f", "--format", "form", type=click.Choice(("text", "html")), default="text", show_default=True, help="How.")
@@ -54,6 +55,7 @@ def command(
     files: int | None,
     context: int | None,
     least: float,
+    opcodes: bool,
     wall: bool,
     processes: tuple[str, ...],
     threads: tuple[str, ...],
@@ -74,10 +76,15 @@ def command(
     Self that of samples which ended in it. FILE is a path or the end of one; without it, the hottest files are shown, those of the
     program itself first. The text of the lines is read from the file on this machine, where it is there.
 
+    With --opcodes, of a recording with --python-sampling-opcodes=true, each line has the instructions of the interpreter that its own
+    samples ended in, and how many of these were specialised: the forms that CPython takes for the types that it met. General are those
+    which have such forms and were in none.
+
     A page (-f html) has every line that a sample was in, lines link to themselves (#L10), and one file is all of it: it loads and runs
     nothing.
     """
     from warplens.cli.flame.load import Wish, load
+    from warplens.cli.flame.opcodes import by_line
     from warplens.cli.flame.source import hot_files, shown
     from warplens.cli.flame.source_page import source_page
     from warplens.cli.timeline.render import Style
@@ -90,14 +97,16 @@ def command(
     )
     with open_report(report, window=window) as opened:
         wish = Wish("line", False, wall, "python", processes, threads, exceptions=exceptions)
-        flame = load(opened, Selection.parse(filter_time, filter_nvtx), wish)
+        selection = Selection.parse(filter_time, filter_nvtx)
+        flame = load(opened, selection, wish)
+        instructions = by_line(opened, selection, wish, flame) if opcodes else None
         recorded = opened.path.stat().st_mtime
         if form == "html":
-            found = hot_files(flame, file, files or _ON_A_PAGE)
+            found = hot_files(flame, file, files or _ON_A_PAGE, instructions)
             lines = list(source_page(flame, found, whole=whole, context=context, recorded=recorded))
         else:
             lines, around = [flame.title], 2 if context is None else context
-            for hot in hot_files(flame, file, files or _AS_TEXT):
+            for hot in hot_files(flame, file, files or _AS_TEXT, instructions):
                 lines += ["", *shown(hot, style, whole=whole, context=around, least=least / 100, recorded=recorded)]
     if output is None:
         tables.show(iter(lines))

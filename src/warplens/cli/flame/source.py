@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
@@ -30,6 +30,7 @@ class Line:
     function: str
     total: float
     own: float
+    instructions: str = ""  # that those which ended here were in; empty: not asked for
 
 
 @dataclass
@@ -46,10 +47,10 @@ class HotFile:
         return max(line.total for line in self.lines.values())
 
 
-def hot_files(flame: Flame, wanted: str | None, most: int) -> list[HotFile]:
+def hot_files(flame: Flame, wanted: str | None, most: int, instructions: Mapping[tuple[str, int], object] | None = None) -> list[HotFile]:
     """Return the hottest `most` files, those of the program itself first, or those whose path is or ends in `wanted`.
 
-    Raises UsageError, and MissingData where no sample has a line.
+    `instructions`: what to say of them, by file and line. Raises UsageError, and MissingData where no sample has a line.
     """
     tree = flat(flame.tree)
     found: dict[str, HotFile] = {}
@@ -62,7 +63,8 @@ def hot_files(flame: Flame, wanted: str | None, most: int) -> list[HotFile]:
         before = hot.lines.get(frame.line)
         if before is not None:  # several code objects in a line, as of comprehensions: both may be in one sample
             total, own = min(max(total, before.total + own), 1.0), own + before.own
-        hot.lines[frame.line] = Line(frame.function, total, own)
+        words = str((instructions or {}).get((frame.file, frame.line), ""))
+        hot.lines[frame.line] = Line(frame.function, total, own, words)
         hot.own += float(tree.own[node] / flame.weight)
 
     def rank(hot: HotFile) -> tuple[bool, float, str]:
@@ -114,6 +116,8 @@ def shown(hot: HotFile, style: Style, *, whole: bool, context: int, least: float
             yield paint(" " * 18 + ("..." if style.ascii else "⋮"), _DIM, style)
         before = number
         yield _row(number, hot.lines.get(number), source, digits, style)
+        if (line := hot.lines.get(number)) and line.instructions:
+            yield paint(cut(f"{' ' * 17}{' ' * digits}  {printable(line.instructions)}", style.width, style.glyphs), _DIM, style)
     if not hottest:
         yield paint(f"no line has {least:.1%} of the samples: --min PERCENT", _DIM, style)
 

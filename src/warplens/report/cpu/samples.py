@@ -13,6 +13,7 @@ from warplens.report import schema, texts
 from warplens.report.chosen import LATEST
 from warplens.report.cpu.chosen import NONE, Chosen
 from warplens.report.cpu.frames import Frames
+from warplens.report.cpu.opcodes import Opcodes
 from warplens.report.cpu.reasons import Reasons
 from warplens.report.place import Place
 from warplens.report.words import labelled
@@ -27,7 +28,7 @@ _ON_CPU, _GIL, _LATE, _CUT, _EXCEPTION = 0x01, 0x02, 0x04, 0x08, 0x10
 _SAMPLED = 0x01
 
 
-def samples(chosen: Chosen, place: Place, frames: Frames) -> Iterator[pa.Table]:
+def samples(chosen: Chosen, place: Place, frames: Frames, opcodes: Opcodes) -> Iterator[pa.Table]:
     """Return the rows of `samples`."""
     tasks = texts.Names(place.strings, texts.plain)
     for _, found, columns in chosen.groups():
@@ -41,12 +42,13 @@ def samples(chosen: Chosen, place: Place, frames: Frames) -> Iterator[pa.Table]:
             "weight": weight,
             "on_cpu": pa.array(native | _flag(flags, _ON_CPU)),
             "gil": pa.array(_flag(flags, _GIL), mask=native),
-            "cpu": _cpu(found["cpu"]),
+            "cpu": _cpu(np.where(native, found["cpu"], NONE)),
             "stack": frames.stacks(found["stack"]),
             "task": task,
             "late": pa.array(_flag(flags, _LATE), mask=~native),
             "cut": pa.array(_flag(flags, _CUT)),
             "exception": pa.array(_flag(flags, _EXCEPTION), mask=native),
+            **opcodes.columns(found["cpu"], native),
         }
         yield schema.build("samples", columns)
 

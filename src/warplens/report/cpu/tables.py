@@ -12,6 +12,7 @@ from warplens.report.chosen import Spans, Times
 from warplens.report.cpu import notices, python, samples, task_samples
 from warplens.report.cpu.chosen import Chosen
 from warplens.report.cpu.frames import Frames
+from warplens.report.cpu.opcodes import Opcodes
 from warplens.report.cpu.os_calls import OsCalls
 from warplens.report.cpu.reasons import Reasons
 from warplens.report.enclosing import Columns
@@ -88,10 +89,11 @@ class CpuTables:
         if self._frames is None:
             return
         place, frames = self._place, self._frames
+        opcodes = Opcodes(self._wide.get("cpu_notice"), place.strings)
         states = self._choose("cpu_state", samples.STATES)
         reasons = Reasons(states, place.strings) if states is not None else None
         for table, chosen, rows_of in (
-            ("samples", self._chosen.pop("samples", None), lambda some: samples.samples(some, place, frames)),
+            ("samples", self._chosen.pop("samples", None), lambda some: samples.samples(some, place, frames, opcodes)),
             ("task_samples", self._choose("cpu_sample", task_samples.TASKS), lambda some: task_samples.tasks(some, place, frames)),
             ("gil", self._choose("gil", python.GIL), lambda some: python.lock(some, reasons)),
             ("gc", self._choose("python_span", (python.GC,)), python.collections),

@@ -1,0 +1,54 @@
+"""The instructions that the samples of each line were in, and how many of these were specialised."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from warplens.cli.flame.load import Flame, Wish, wanted_threads
+from warplens.errors import MissingData
+from warplens.query import Report, Selection
+from warplens.query.samples import sampled
+
+_MOST = 4  # names in a line
+
+
+@dataclass
+class Instructions:
+    """Time (ns) by instruction; `specialised` and `general`: that of those forms, of all."""
+
+    names: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    specialised: int = 0
+    general: int = 0
+
+    def add(self, name: str, specialised: bool | None, weight: int) -> None:
+        """Count time in one."""
+        self.names[name] += weight
+        self.specialised += weight if specialised else 0
+        self.general += weight if specialised is False else 0
+
+    def __str__(self) -> str:
+        """What is shown beside a line: the shares of the two forms, then the instructions with most time."""
+        whole = sum(self.names.values())
+        order = sorted(self.names.items(), key=lambda item: (-item[1], item[0]))
+        shown = [f"{name} {weight / whole:.0%}" for name, weight in order[:_MOST]]
+        more = f", {len(order) - _MOST} more" if len(order) > _MOST else ""
+        return f"{self.specialised / whole:.0%} specialised, {self.general / whole:.0%} general: {', '.join(shown)}{more}"
+
+
+def by_line(report: Report, selection: Selection, wish: Wish, flame: Flame) -> dict[tuple[str, int], Instructions]:
+    """Return the instructions of each file and line in which samples ended. Raises MissingData where none were recorded."""
+    per = ("process", "thread", "opcode", "specialised")
+    rows, _ = wanted_threads(report, sampled(report, selection, wall=wish.wall, exceptions=wish.exceptions, per=per), wish)
+    lines: dict[tuple[str, int], Instructions] = defaultdict(Instructions)
+    names, forms, weights = (rows.column(name).to_pylist() for name in ("opcode", "specialised", "weight"))
+    for position, name, form, weight in zip(flame.frames.positions(rows.column("stack")).tolist(), names, forms, weights, strict=True):
+        frame = flame.frames.frame(position)
+        if name is not None and weight and frame.file is not None and frame.line:
+            lines[frame.file, frame.line].add(name, form, weight)
+    if not lines:
+        raise MissingData(
+            f"{report.path.name} does not say which instructions its samples were in; record with --python-sampling-opcodes=true, "
+            "which needs CPython 3.11 or later."
+        )
+    return lines
