@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from warplens.cli.flame.load import Flame
-from warplens.cli.flame.source import HotFile, Line, around, note, read_source
 from warplens.flows.html.page import heading, page
 from warplens.flows.html.words import safe
 from warplens.query.frames import is_library
+from warplens.query.source_lines import HotFile, Line, around, note, read_source
 
 _HOTTEST = 15  # lines in the list at the top
 _STEPS = 10  # of heat

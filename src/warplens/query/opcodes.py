@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from warplens.cli.flame.load import Flame, Wish, wanted_threads
-from warplens.errors import MissingData
-from warplens.query import Report, Selection
-from warplens.query.samples import sampled
+if TYPE_CHECKING:
+    import pyarrow as pa
 
+    from warplens.query.frames import Frames
+
+PER = ("process", "thread", "opcode", "specialised")
 _MOST = 4  # names in a line
 
 
@@ -36,19 +38,15 @@ class Instructions:
         return f"{self.specialised / whole:.0%} specialised, {self.general / whole:.0%} general: {', '.join(shown)}{more}"
 
 
-def by_line(report: Report, selection: Selection, wish: Wish, flame: Flame) -> dict[tuple[str, int], Instructions]:
-    """Return the instructions of each file and line in which samples ended. Raises MissingData where none were recorded."""
-    per = ("process", "thread", "opcode", "specialised")
-    rows, _ = wanted_threads(report, sampled(report, selection, wall=wish.wall, exceptions=wish.exceptions, per=per), wish)
+def by_line(frames: Frames, rows: pa.Table) -> dict[tuple[str, int], Instructions]:
+    """Return the instructions of each file and line in which samples ended; nothing where none were recorded.
+
+    `rows`: as `query.samples.sampled` returns them, by `PER` too.
+    """
     lines: dict[tuple[str, int], Instructions] = defaultdict(Instructions)
     names, forms, weights = (rows.column(name).to_pylist() for name in ("opcode", "specialised", "weight"))
-    for position, name, form, weight in zip(flame.frames.positions(rows.column("stack")).tolist(), names, forms, weights, strict=True):
-        frame = flame.frames.frame(position)
+    for position, name, form, weight in zip(frames.positions(rows.column("stack")).tolist(), names, forms, weights, strict=True):
+        frame = frames.frame(position)
         if name is not None and weight and frame.file is not None and frame.line:
             lines[frame.file, frame.line].add(name, form, weight)
-    if not lines:
-        raise MissingData(
-            f"{report.path.name} does not say which instructions its samples were in; record with --python-sampling-opcodes=true, "
-            "which needs CPython 3.11 or later."
-        )
     return lines
