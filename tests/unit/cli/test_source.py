@@ -32,15 +32,7 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A report whose files lie in `tmp_path`: 84 samples, of which 25 passed `load` in train.py and 40 ended in model.py:9."""
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("COLORTERM", raising=False)
-    frames = {
-        number: (*frame[:4], frame[4].replace("/app", str(tmp_path)) if frame[4] else None, *frame[5:])
-        for number, frame in cpu_story.FRAMES.items()
-    }
-    monkeypatch.setattr(cpu_story, "FRAMES", frames)
-    (tmp_path / "train.py").write_text("\n".join(f"line {number}" for number in range(1, 101)))
-    (tmp_path / "model.py").write_text("\n".join(f"model {number}" for number in range(1, 13)))
-    cpu_story.write(tmp_path / "run.warplens")
-    return tmp_path / "run.warplens"
+    return cpu_story.write_program(tmp_path)
 
 
 @pytest.mark.slow
