@@ -83,6 +83,20 @@ def test_the_program_finds_no_module_of_it(python: str, programs: PythonPrograms
     assert done.stdout == programs.bare([python, "-c", LOADED, "0"]).stdout
 
 
+@needs_forms
+@pytest.mark.parametrize("options", [[], ["-S"]])
+def test_a_module_of_the_program_by_that_name_is_left_alone(python: str, options: list[str], programs: PythonPrograms) -> None:
+    (programs.folder / "opcode.py").write_text("print('imported')")
+    program = programs.folder / "program.py"
+    program.write_text(f"import sys, time\ntime.sleep(0.1)\nprint(sys.path[0])\n{LOADED}\nimport opcode", encoding="utf-8")
+    command = [python, *options, program]
+    done = programs.run(command, 0, capture=programs.capture(PYTHON_SAMPLES | OPCODES, python_hz=1000))
+    bare = programs.bare(command)
+    assert (done.stdout, done.stderr) == (bare.stdout, bare.stderr)
+    assert done.stdout.endswith("\nimported\n")
+    assert len(names(done)) > 150
+
+
 @pytest.mark.parametrize("python", [path for path in interpreters() if version_of(path) == (3, 10)])
 def test_older_pythons_say_that_there_are_none(python: str, programs: PythonPrograms) -> None:
     done = given_time(lambda seconds: run(programs, python, OPCODES, PROGRAM, seconds), lambda done: bool(seen(done, "steady")), 0.5)

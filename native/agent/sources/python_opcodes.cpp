@@ -21,13 +21,16 @@ const char *opcode_names() {
 namespace python {
 namespace {
 
+// A module of the program's by that name is not imported: only what lies beside the standard library is looked at.
 // 3.11 and 3.12 give the specialised forms the numbers that are free, in order; later versions say them. Two instructions in one and
 // those that only lack a check for the first run are no specialised forms. 3.11 calls a general form that counts its runs adaptive.
 constexpr char kQuestion[] = R"(
 import sys
-before, writes = set(sys.modules), sys.dont_write_bytecode
+before, writes, path = set(sys.modules), sys.dont_write_bytecode, sys.path
 sys.dont_write_bytecode = True
 try:
+    home = sys._stdlib_dir or ""
+    sys.path = [folder for folder in path if folder.startswith(home)]
     import opcode
     names = dict(enumerate(opcode.opname[:256]))
     free = [number for number, name in names.items() if name[0] == "<"]
@@ -41,7 +44,7 @@ try:
                 forms[name] = 1 if name.endswith("_ADAPTIVE") else 2
     text = "".join(f"{number + 256 * forms.get(name, 0)} {name}\n" for number, name in names.items() if name[0] != "<")
 finally:
-    sys.dont_write_bytecode = writes
+    sys.dont_write_bytecode, sys.path = writes, path
     for name in set(sys.modules) - before:
         del sys.modules[name]
 )";
