@@ -49,7 +49,8 @@ def total(shapes: Sequence[Shape]) -> float:
 
 def main(seconds: float = 2.0) -> None:
     """Sum up for a while."""
-    same, mixed = [Square(3.0)] * 2000, [Square(3), Circle(2), Square(2.5), Circle(1)] * 500
+    same = [Square(3.0)] * 2000
+    mixed: list[Shape] = [Square(3), Circle(2), Square(2.5), Circle(1)] * 500
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         total(same)

@@ -89,7 +89,7 @@ def test_a_module_of_the_program_by_that_name_is_left_alone(python: str, options
     (programs.folder / "opcode.py").write_text("print('imported')")
     program = programs.folder / "program.py"
     program.write_text(f"import sys, time\ntime.sleep(0.1)\nprint(sys.path[0])\n{LOADED}\nimport opcode", encoding="utf-8")
-    command = [python, *options, program]
+    command: list[str | Path] = [python, *options, program]
     done = programs.run(command, 0, capture=programs.capture(PYTHON_SAMPLES | OPCODES, python_hz=1000))
     bare = programs.bare(command)
     assert (done.stdout, done.stderr) == (bare.stdout, bare.stderr)

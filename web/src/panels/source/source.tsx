@@ -56,12 +56,12 @@ function Lines({ of, by, wanted }: { of: SourceLines; by: By; wanted: number | n
     body.current?.querySelector(`[data-line="${shown ?? ""}"]`)?.scrollIntoView({ block: "center" });
   }, [of.path, shown]);
   return (
-    <div class="p-source" tabIndex={0} role="group" aria-label={`Lines of ${of.path}`}>
+    <div class="p-source">
       {of.note && <p class="p-note">{of.note}</p>}
-      <table>
+      <table aria-label={`Lines of ${of.path}`}>
         <thead><tr><th>Line</th><th>Total</th><th>Self</th><th>{of.path}</th></tr></thead>
         <tbody ref={body}>
-          {of.lines.map((one, i) => <Row key={one.line} one={one} gap={one.line !== (of.lines[i - 1]?.line ?? 0) + 1} heat={heat(one[by], most)} wanted={one.line === wanted} />)}
+          {of.lines.map((one, i) => <Row key={one.line} one={one} gap={one.line !== (of.lines[i - 1]?.line ?? 0) + 1} heat={opacity(one[by], most)} wanted={one.line === wanted} />)}
         </tbody>
       </table>
     </div>
@@ -69,7 +69,7 @@ function Lines({ of, by, wanted }: { of: SourceLines; by: By; wanted: number | n
 }
 
 /** The root, so that a hundredth can still be seen. */
-function heat(share: number | undefined, most: number): number {
+function opacity(share: number | undefined, most: number): number {
   return share === undefined || most === 0 ? 0 : MOST * Math.sqrt(share / most);
 }
 
@@ -84,7 +84,7 @@ function Row({ one, gap, heat, wanted }: { one: SourceLine; gap: boolean; heat: 
         <td>{shared(one.self)}</td>
         <td>{one.text ?? <span class="p-dim">in {one.function}</span>}</td>
       </tr>
-      {one.instructions && <tr class="p-dim"><td colSpan={3} /><td class="p-below">{one.instructions}</td></tr>}
+      {one.instructions && <tr class="p-dim"><td class="p-below" colSpan={4}>{one.instructions}</td></tr>}
     </>
   );
 }
