@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from warplens.errors import SpoolError
 from warplens.handover import pending
+from warplens.report.available import budget
 from warplens.report.family import Family
 from warplens.report.gpu_metrics import GpuMetrics
 from warplens.report.process_tables import ProcessTables
@@ -26,7 +27,9 @@ from warplens.spool.notes import Note
 from warplens.spool.process import Process
 from warplens.spool.reader import UNKNOWN_THREAD, SpoolFile
 
-ROWS_PER_SLICE = 1 << 20
+ROWS_PER_SLICE = 1 << 17  # at most: DuckDB asks groups of that size in parallel
+_BYTES_PER_ROW = 1 << 10  # that finishing takes, all of it
+_LEAST_ROWS = 1 << 13
 _LATE_S = 0.2  # buffered files are less than that behind what their processes have recorded
 
 Progress = Callable[[str, float], None]
@@ -70,6 +73,7 @@ class Builder:
 
     def build(self) -> Facts:
         """Write every table of the part and return the facts for its manifest."""
+        self._rows = min(max(budget() // _BYTES_PER_ROW, _LEAST_ROWS), ROWS_PER_SLICE)
         self._launch = spools.read_launch(self.directory)
         self._control = spools.read_control(self.directory)
         self._windows = Windows(self._control.capture if self._control else None, self.as_of)
@@ -144,8 +148,8 @@ class Builder:
             with timings.stage("decode"):
                 events = spool.events
                 mapped = _Map(fixed)
-                slices = events.plan(ROWS_PER_SLICE)
-                tables = ProcessTables(spool, key, self.part.write, mapped, mapped.all, self._symbols)
+                slices = events.plan(self._rows)
+                tables = ProcessTables(spool, key, self.part.write, mapped, mapped.all, self._symbols, self._rows // 2)
                 if fixed:
                     events.set_clock(fixed[0], fixed[1])
             for block in range(slices):
@@ -162,7 +166,8 @@ class Builder:
                 self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
             with timings.stage("write"):
                 tables.finish(lambda part: self._tell(done + share * (1 - tables.left * (1 - part))))
-            self._notes += [(note, key) for note in (*spool.notes(), *tables.notes())]
+            for note in (*spool.notes(), *tables.notes()):
+                self._notes.append((note if note.time is None else replace(note, time=mapped(note.time)), key))
             self._process_row(spool, number, key, mapped)
             self._thread_rows(spool, key, mapped)
 

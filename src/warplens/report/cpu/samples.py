@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from warplens.report import schema, texts
 from warplens.report.chosen import LATEST
-from warplens.report.cpu.chosen import NONE, Chosen
+from warplens.report.cpu.chosen import NONE, Piece
 from warplens.report.cpu.frames import Frames
 from warplens.report.cpu.opcodes import Opcodes
 from warplens.report.cpu.reasons import Reasons
@@ -28,14 +28,20 @@ _ON_CPU, _GIL, _LATE, _CUT, _EXCEPTION = 0x01, 0x02, 0x04, 0x08, 0x10
 _SAMPLED = 0x01
 
 
-def samples(chosen: Chosen, place: Place, frames: Frames, opcodes: Opcodes) -> Iterator[pa.Table]:
-    """Return the rows of `samples`."""
-    tasks = texts.Names(place.strings, texts.plain)
-    for _, found, columns in chosen.groups():
+class Samples:
+    """Makes the rows of `samples`."""
+
+    def __init__(self, place: Place, frames: Frames, opcodes: Opcodes) -> None:
+        self._frames, self._opcodes = frames, opcodes
+        self._tasks = texts.Names(place.strings, texts.plain)
+
+    def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
+        """Return a table and its next rows; `columns`: those that all tables have."""
+        found = piece.found
         kind, flags = found["domain"], found["flags"]
         native = kind == NATIVE
         count, weight = weight_of(found)
-        (task,) = tasks.columns(found["name"])
+        (task,) = self._tasks.columns(found["name"])
         columns |= {
             "kind": labelled(kind, _KINDS),
             "count": count,
@@ -43,28 +49,33 @@ def samples(chosen: Chosen, place: Place, frames: Frames, opcodes: Opcodes) -> I
             "on_cpu": pa.array(native | _flag(flags, _ON_CPU)),
             "gil": pa.array(_flag(flags, _GIL), mask=native),
             "cpu": _cpu(np.where(native, found["cpu"], NONE)),
-            "stack": frames.stacks(found["stack"]),
+            "stack": self._frames.stacks(found["stack"]),
             "task": task,
             "late": pa.array(_flag(flags, _LATE), mask=~native),
             "cut": pa.array(_flag(flags, _CUT)),
             "exception": pa.array(_flag(flags, _EXCEPTION), mask=native),
-            **opcodes.columns(found["cpu"], native),
+            **self._opcodes.columns(found["cpu"], native),
         }
-        yield schema.build("samples", columns)
+        yield "samples", schema.build("samples", columns)
 
 
-def thread_states(chosen: Chosen, reasons: Reasons) -> Iterator[pa.Table]:
-    """Return the rows of `thread_states`."""
-    reasons.finish()
-    for rows, found, columns in chosen.groups():
+class ThreadStates:
+    """Makes the rows of `thread_states`."""
+
+    def __init__(self, reasons: Reasons) -> None:
+        self._reasons = reasons
+
+    def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
+        """Return a table and its next rows; `columns`: those that all tables have."""
+        found = piece.found
         state = found["domain"]
         columns |= {
             "state": labelled(state, _STATES),
             "cpu": _cpu(found["cpu"]),
             "exact": pa.array(~_flag(found["flags"], _SAMPLED)),
-            "reason": reasons.column(rows, state == BLOCKED),
+            "reason": self._reasons.column(piece, state == BLOCKED),
         }
-        yield schema.build("thread_states", columns)
+        yield "thread_states", schema.build("thread_states", columns)
 
 
 def weight_of(found: npt.NDArray[Any]) -> tuple[pa.Array, pa.Array]:
