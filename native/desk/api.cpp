@@ -14,26 +14,16 @@
 #include "nest.h"
 #include "slice.h"
 #include "string_chunk.h"
+#include "timeline.h"
 
 using warplens::desk::ClockMap;
-using warplens::desk::Events;
 using warplens::desk::guarded;
 using warplens::desk::Layout;
 using warplens::desk::Slicer;
-
-namespace {
-
-struct Timeline {
-  explicit Timeline(const Layout &layout) : events(layout) {}
-  Events events;
-  std::unique_ptr<Slicer> slicer;
-  warplens::desk::BlobReader blobs;
-};
-
-}  // namespace
+using warplens::desk::Timeline;
 
 WARPLENS_API uint32_t warplens_desk_abi_version() {
-  return 5;
+  return 6;
 }
 
 WARPLENS_API Timeline *warplens_desk_new(const Layout *layout) {
