@@ -15,8 +15,10 @@ from typing import Any
 from warplens.cli.light import without_pandas
 from warplens.handover import pending
 from warplens.handover.priority import come_back, come_last, step_back
+from warplens.report.available import available
 
 SHARE = 0.05  # of one core, from the beginning of the recording on
+_ROOM = 512 << 20  # bytes: where less is free, the program and its files need it more
 _PACE_S = 0.25
 _ALONE_S = 0.5
 _PATIENCE_S = 5.0
@@ -33,7 +35,7 @@ def main(request: Mapping[str, Any]) -> None:
     step_back(0, first_to_go=True)
     without_pandas()
     note = pending.read(Path(request["note"]))
-    if note is not None:
+    if note is not None and available() >= _ROOM:
         converter = _Converter(note, request["begun_ns"])
         told = converter.follow(request["control"])
         converter.finish(request["answer"], summary=told and not request["quiet"])
