@@ -77,6 +77,25 @@ def tmpfs() -> Iterator[Callable[[str], Path]]:
         yield mount
 
 
+@pytest.fixture
+def loop_disk() -> Iterator[Callable[..., Path]]:
+    """Make a file system in a file and mount it; all goes with the test. For tests that require the piece."""
+    with contextlib.ExitStack() as undo:
+
+        def mount(*maker: str, size: int = 128 << 20) -> Path:
+            folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="warplens-loop-")))
+            with (folder / "disk").open("wb") as file:
+                file.truncate(size)
+            subprocess.run([*maker, folder / "disk"], check=True, capture_output=True)
+            point = folder / "mounted"
+            point.mkdir()
+            subprocess.run(["mount", "-o", "loop", folder / "disk", point], check=True)
+            undo.callback(subprocess.check_call, ["umount", "--lazy", point])
+            return point
+
+        yield mount
+
+
 @pytest.fixture(autouse=True)
 def _environment_is_left_alone() -> Iterator[None]:
     before = {name: value for name, value in os.environ.items() if name not in _IGNORED}

@@ -193,6 +193,27 @@ def _tmpfs() -> str | None:
     return None
 
 
+def _loop(maker: str, kind: str) -> Callable[[], str | None]:
+    def look() -> str | None:
+        if os.geteuid() != 0 or shutil.which(maker) is None:
+            return f"mounting a disk of our own needs root and {maker}"
+        if f"\t{kind}\n" not in Path("/proc/filesystems").read_text():
+            return f"this kernel has no {kind}"
+        with tempfile.TemporaryDirectory(prefix="warplens-loop-") as folder:
+            disk = Path(folder) / "disk"
+            with disk.open("wb") as file:
+                file.truncate(128 << 20)
+            point = Path(folder) / "mounted"
+            point.mkdir()
+            for words in ([maker, "-q", str(disk)], ["mount", "-o", "loop", str(disk), str(point)]):
+                if subprocess.run(words, capture_output=True, check=False).returncode:
+                    return f"{words[0]} of a disk in a file is refused here (a container?)"
+            subprocess.run(["umount", point], check=True)
+        return None
+
+    return look
+
+
 def _builds(*words: str) -> Callable[[], str | None]:
     def look() -> str | None:
         with tempfile.TemporaryDirectory(prefix="warplens-piece-") as folder:
@@ -259,6 +280,8 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "native": _native,
     "tmpfs": _tmpfs,
     "memory-cgroup": _memory_cgroup,
+    "loop-ext4": _loop("mkfs.ext4", "ext4"),
+    "loop-btrfs": _loop("mkfs.btrfs", "btrfs"),
     "aarch64": _aarch64,
     "multilib": _builds("-m32"),
     "musl": _program("musl-gcc"),

@@ -14,6 +14,7 @@
 #include "agent/session.h"
 #include "spool/process_log.h"
 #include "spool/schema.h"
+#include "spool/space.h"
 #include "spool/window.h"
 #include "warplens/warplens.h"
 
@@ -39,7 +40,7 @@ double time_pairs(ThreadLog &log, uint32_t pairs) {
 extern "C" {
 
 WARPLENS_EXPORT uint32_t warplens_abi_version(void) {
-  return 6;
+  return 7;
 }
 
 WARPLENS_EXPORT int warplens_python_known(void) {
@@ -70,11 +71,16 @@ WARPLENS_EXPORT int warplens_control_create(const char *path, const uint64_t ear
   if (fd < 0) {
     return errno;
   }
+  bool has_space = can_reserve(fd);
   int error = posix_fallocate(fd, 0, kControlSize);
   void *pages =
       error != 0 ? MAP_FAILED : mmap(nullptr, kControlSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (error == 0 && pages == MAP_FAILED) {
     error = errno;
+  }
+  if (error == 0 && !has_space && !can_write(static_cast<ControlPage *>(pages))) {
+    munmap(pages, kControlSize);
+    error = ENOSPC;
   }
   close(fd);
   if (error != 0) {
@@ -84,6 +90,7 @@ WARPLENS_EXPORT int warplens_control_create(const char *path, const uint64_t ear
   auto *control = new (pages) ControlPage{};
   ClockKind kind = best_clock_kind();
   control->version = kControlVersion;
+  control->has_space = has_space ? 1 : 0;
   control->clock = calibrate(kind, {early[0], early[1], early[2]}, sample_clocks(kind));
   control->trigger = static_cast<Trigger>(wanted.trigger);
   control->window_limit = wanted.window_limit;
@@ -127,6 +134,15 @@ WARPLENS_EXPORT int64_t warplens_window_keep(void *control, uint32_t cause, uint
 
 WARPLENS_EXPORT int64_t warplens_window_close_abandoned(void *control) {
   return close_abandoned_window(static_cast<ControlPage *>(control));
+}
+
+WARPLENS_EXPORT int warplens_control_charge(void *control, int64_t bytes) {
+  auto *page = static_cast<ControlPage *>(control);
+  if (bytes < 0) {
+    discharge(page, static_cast<size_t>(-bytes));
+    return 0;
+  }
+  return charge(page, static_cast<size_t>(bytes));
 }
 
 WARPLENS_EXPORT int warplens_profiler_start(void) {

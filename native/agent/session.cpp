@@ -229,8 +229,10 @@ void open_control(State &state) {
     munmap(page, kControlSize);
     return;
   }
-  control->chained.fetch_add(g_chained.load());
-  control->not_chained.fetch_add(g_not_chained.load());
+  if (can_write(control)) {
+    control->chained.fetch_add(g_chained.load());
+    control->not_chained.fetch_add(g_not_chained.load());
+  }
   state.clock.store(new ClockParams(control->clock));
   state.control.store(control);
 }
@@ -266,9 +268,15 @@ void start_once() {
   pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
+// Null where there is none, or a full disk keeps it from being written.
+ControlPage *writable_control(const State &state) {
+  ControlPage *control = state.control.load();
+  return control != nullptr && can_write(control) ? control : nullptr;
+}
+
 void turn_off(State &state, int error) {
   state.mode.store(Mode::failed);
-  if (ControlPage *control = state.control.load()) {
+  if (ControlPage *control = writable_control(state)) {
     uint32_t none = 0;
     control->error.compare_exchange_strong(none, static_cast<uint32_t>(error));
     control->failed.fetch_add(1);
@@ -306,7 +314,7 @@ int open_process(State &state) {
     delete process;
     return error;
   }
-  if (ControlPage *control = state.control.load()) {
+  if (ControlPage *control = writable_control(state)) {
     control->processes.fetch_add(1);
   }
   state.process = process;
@@ -315,7 +323,7 @@ int open_process(State &state) {
 }
 
 ThreadLog *lost(State &state) {
-  if (ControlPage *control = state.control.load(std::memory_order_relaxed)) {
+  if (ControlPage *control = writable_control(state)) {
     control->lost.fetch_add(1, std::memory_order_relaxed);
   }
   return nullptr;
@@ -468,7 +476,7 @@ void count_chained(bool reached) {
     return;
   }
   (reached ? g_chained : g_not_chained).fetch_add(1);
-  if (ControlPage *control = g_state->control.load()) {
+  if (ControlPage *control = writable_control(*g_state)) {
     (reached ? control->chained : control->not_chained).fetch_add(1);
   }
 }

@@ -11,6 +11,8 @@ namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kMost = 4'000'000;  // frames: some 300 MiB of spool
+constexpr uint32_t kKnown =
+    1u << 18;  // of them that are known again: 20 MiB; of days others are written twice
 
 struct Node {
   uint32_t parent;
@@ -21,6 +23,7 @@ struct Tree {
   std::mutex mutex;
   uint32_t generation = 0;  // of the recording that has it
   uint32_t count = 0;
+  uint32_t forgotten = 0;  // the first so many; the numbers in the index are those behind them
   BlockArray<Node> nodes;
   HashIndex index;
 };
@@ -66,7 +69,7 @@ uint32_t stack_node(ProcessLog &log, uint32_t parent, const Frame &frame) {
   std::lock_guard lock(tree.mutex);
   if (tree.generation != log.generation()) {
     tree.index.clear();
-    tree.count = 0;
+    tree.count = tree.forgotten = 0;
     tree.generation = log.generation();
   }
   uint64_t hash = hash_of(parent, frame);
@@ -74,11 +77,19 @@ uint32_t stack_node(ProcessLog &log, uint32_t parent, const Frame &frame) {
     const Node &node = *tree.nodes.at(number);
     return node.parent == parent && same(node.frame, frame);
   });
-  if (known != 0 || tree.count == kMost) {
-    return known;
+  if (known != 0) {
+    return tree.forgotten + known;
+  }
+  if (tree.count == kMost) {
+    return 0;
+  }
+  if (tree.count - tree.forgotten == kKnown) {
+    tree.index.clear();
+    tree.forgotten = tree.count;
   }
   uint32_t number = tree.count + 1;
-  Node *node = tree.nodes.make(number);
+  uint32_t place = number - tree.forgotten;
+  Node *node = tree.nodes.make(place);
   bool room = node != nullptr && tree.index.reserve([&](uint32_t other) {
     const Node &its = *tree.nodes.at(other);
     return hash_of(its.parent, its.frame);
@@ -88,7 +99,7 @@ uint32_t stack_node(ProcessLog &log, uint32_t parent, const Frame &frame) {
   }
   *node = {parent, frame};
   tree.count = number;
-  tree.index.add(hash, number);
+  tree.index.add(hash, place);
   return number;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 #include <numeric>
+#include <unordered_map>
 #include <vector>
 
 #include "blobs.h"
@@ -22,8 +23,17 @@ using warplens::desk::Layout;
 using warplens::desk::Slicer;
 using warplens::desk::Timeline;
 
+namespace {
+
+// How the push/pop ranges of some threads lie within one another; they come in order of start, some at a time.
+struct Nests {
+  std::unordered_map<int64_t, warplens::desk::Nest> of;
+};
+
+}  // namespace
+
 WARPLENS_API uint32_t warplens_desk_abi_version() {
-  return 6;
+  return 7;
 }
 
 WARPLENS_API Timeline *warplens_desk_new(const Layout *layout) {
@@ -253,13 +263,21 @@ WARPLENS_API int64_t warplens_desk_map_times(const int64_t *from, const int64_t 
   });
 }
 
-// Depth and parent (row number or -1) of push/pop ranges of one or more threads, rows in order of start.
-WARPLENS_API int64_t warplens_desk_nest(const int64_t *thread, const int64_t *start, const int64_t *end,
-                                        uint64_t count, int32_t *depth, int64_t *parent) {
+WARPLENS_API Nests *warplens_desk_nests_new() {
+  return new (std::nothrow) Nests;
+}
+
+WARPLENS_API void warplens_desk_nests_free(Nests *nests) {
+  delete nests;
+}
+
+// Depth and parent (row number or -1) of the next ranges; `first` is the number of the first row.
+WARPLENS_API int64_t warplens_desk_nest(Nests *nests, int64_t first, const int64_t *thread,
+                                        const int64_t *start, const int64_t *end, uint64_t count,
+                                        int32_t *depth, int64_t *parent) {
   return guarded([&] {
-    std::unordered_map<int64_t, warplens::desk::Nest> nests;
     for (uint64_t row = 0; row < count; ++row) {
-      const auto place = nests[thread[row]].add(start[row], end[row], static_cast<int64_t>(row));
+      const auto place = nests->of[thread[row]].add(start[row], end[row], first + static_cast<int64_t>(row));
       depth[row] = static_cast<int32_t>(place.depth);
       parent[row] = place.parent;
     }

@@ -19,11 +19,14 @@ Chunk ChunkRing::next(SpoolFile &file, ChunkKind kind, uint16_t stride, uint32_t
     file.retire(full, now, used_);
   }
   if (file.keep_ns() != 0) {
-    current_ = file.take_old(used_, kind, stride, thread, need, now, type);
+    current_ = file.take_old(used_, kind, stride, thread, need, now, type, false);
   }
   if (!current_) {
     current_ = need == 0 ? file.allocate(kind, stride, thread, want, type)
                          : file.allocate_for(need, kind, thread, want);
+  }
+  if (!current_ && file.keep_ns() != 0) {  // the latest records are worth more than the oldest
+    current_ = file.take_old(used_, kind, stride, thread, need, now, type, true);
   }
   current_.since = now;
   return current_;

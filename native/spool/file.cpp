@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <new>
 
+#include "clock.h"
 #include "space.h"
 #include "uncancelled.h"
 #include "window.h"
@@ -32,17 +34,6 @@ constexpr uint32_t kRetryEvery = 4096;
 
 size_t round_to_page(size_t size) {
   return (size + kPage - 1) / kPage * kPage;
-}
-
-// Counts what the file takes against the limit of all files of the run; kMaxSizeReached when that would go over it.
-int charge(ControlPage *control, size_t size) {
-  uint64_t bytes = control->bytes.load(std::memory_order_relaxed);
-  do {
-    if (control->max_bytes != 0 && (size > control->max_bytes || bytes > control->max_bytes - size)) {
-      return kMaxSizeReached;
-    }
-  } while (!control->bytes.compare_exchange_weak(bytes, bytes + size, std::memory_order_relaxed));
-  return 0;
 }
 
 int write_whole(int fd, const char *from, size_t size) {
@@ -71,7 +62,37 @@ char *map(int fd, uint64_t offset, size_t size, bool huge) {
   return static_cast<char *>(p);
 }
 
+// Of several threads the latest time stays.
+void raise_to(std::atomic<uint64_t> &time, uint64_t to) {
+  uint64_t before = time.load(std::memory_order_relaxed);
+  while (before < to && !time.compare_exchange_weak(before, to, std::memory_order_relaxed)) {
+  }
+}
+
 }  // namespace
+
+int charge(ControlPage *control, size_t size) {
+  if (!can_write(control)) {
+    return ENOSPC;
+  }
+  uint64_t bytes = control->bytes.load(std::memory_order_relaxed);
+  do {
+    if (control->max_bytes != 0 && (size > control->max_bytes || bytes > control->max_bytes - size)) {
+      return kMaxSizeReached;
+    }
+  } while (!control->bytes.compare_exchange_weak(bytes, bytes + size, std::memory_order_relaxed));
+  return 0;
+}
+
+void discharge(ControlPage *control, size_t size) {
+  if (!can_write(control)) {
+    return;
+  }
+  uint64_t bytes = control->bytes.load(std::memory_order_relaxed);
+  while (!control->bytes.compare_exchange_weak(bytes, bytes - std::min<uint64_t>(bytes, size),
+                                               std::memory_order_relaxed)) {
+  }
+}
 
 int SpoolFile::take(int fd, uint64_t offset, size_t size) {
   int error = control_ == nullptr ? 0 : charge(control_, size);
@@ -86,8 +107,22 @@ int SpoolFile::take(int fd, uint64_t offset, size_t size) {
 
 void SpoolFile::give_back(size_t size) {
   if (control_ != nullptr) {
-    control_->bytes.fetch_sub(size, std::memory_order_relaxed);
+    discharge(control_, size);
   }
+}
+
+void SpoolFile::drop(RecordType type) {
+  count(static_cast<size_t>(type));
+  uint64_t now = now_ns(clock_);
+  uint64_t never = 0;
+  header_->first_loss_ns.compare_exchange_strong(never, now, std::memory_order_relaxed);
+  raise_to(header_->last_loss_ns, now);
+}
+
+// One number is never given: it says that a chunk is being emptied.
+uint32_t SpoolFile::next_sequence() {
+  uint32_t next = sequence_.fetch_add(1, std::memory_order_relaxed);
+  return next == kRenewing ? sequence_.fetch_add(1, std::memory_order_relaxed) : next;
 }
 
 void SpoolFile::note_limit(int error) {
@@ -152,7 +187,7 @@ int SpoolFile::create(const std::string &path, std::string_view json, const Cloc
     unlink(path.c_str());
     return error;
   }
-  remember(base, buffers_ == nullptr ? size : first_chunk);
+  remember(base, buffers_ == nullptr ? size : first_chunk, 0);
   device_ = status.st_dev;
   inode_ = status.st_ino;
   step_ = base;
@@ -161,10 +196,27 @@ int SpoolFile::create(const std::string &path, std::string_view json, const Cloc
   return 0;
 }
 
-void SpoolFile::remember(char *begin, size_t size) {
+void SpoolFile::remember(char *begin, size_t size, uint64_t offset) {
   if (Step *step = steps_.make(step_count_)) {  // else it stays mapped for good
-    *step = {begin, size};
+    *step = {begin, size, offset};
     ++step_count_;
+  }
+}
+
+// Pages that were let go leave tables of pages behind, 2 MiB for each GiB. Where the same part of the file is mapped anew in their place
+// they go; who writes there late, or slowly, gets the page back as before.
+void SpoolFile::renew_old_step(int fd) {
+  constexpr uint32_t kBehind = 2;
+  const Step *step = step_count_ < kBehind ? nullptr : steps_.at(step_count_ - kBehind);
+  if (step == nullptr || step->size < kHugeFrom) {
+    return;
+  }
+  // By number, as in forget_mapping.
+  long got = syscall(SYS_mmap, step->begin, step->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+                     static_cast<off_t>(step->offset));
+  if (got == reinterpret_cast<intptr_t>(step->begin)) {
+    madvise(step->begin, step->size, MADV_DONTFORK);
+    madvise(step->begin, step->size, MADV_RANDOM);
   }
 }
 
@@ -222,13 +274,16 @@ int SpoolFile::grow(size_t want) {
       give_back(step);
     }
   }
+  if (error == 0 && buffers_ == nullptr && keep_ns_ == 0) {
+    renew_old_step(fd);
+  }
   close(fd);
   if (error != 0) {
     note_limit(error);
     return error;
   }
   if (buffers_ == nullptr) {
-    remember(base, step);
+    remember(base, step, file_size_);
   }
   step_ = base;
   step_offset_ = file_size_;
@@ -246,7 +301,7 @@ ChunkHeader *SpoolFile::place(uint64_t offset, size_t size, bool again) {
   Chunk fresh;
   ChunkHeader *chunk = buffers_->take(offset, size, again, &fresh);
   if (fresh) {
-    remember(reinterpret_cast<char *>(fresh.header), fresh.size);
+    remember(reinterpret_cast<char *>(fresh.header), fresh.size, fresh.offset);
   }
   return chunk;
 }
@@ -286,7 +341,7 @@ Chunk SpoolFile::allocate(ChunkKind kind, uint16_t stride, uint32_t thread, size
   chunk->stride = stride;
   chunk->size = size;
   chunk->thread = thread;
-  chunk->sequence = sequence_.fetch_add(1, std::memory_order_relaxed);
+  chunk->sequence = next_sequence();
   std::atomic_ref(chunk->magic).store(kChunkMagic, std::memory_order_release);
   ++open_;
   cursor_ += size;
@@ -328,7 +383,9 @@ void SpoolFile::retire(const Chunk &chunk, uint64_t now, UsedChunks &used) {
       ++entry_count_;
     }
     if (entry != nullptr) {  // else it is never written again
-      *entry = {chunk, chunk.header->generation, now, nullptr};
+      uint16_t stride = chunk.header->stride;
+      uint64_t records = stride == 0 ? 0 : (chunk.size - sizeof(ChunkHeader)) / stride;
+      *entry = {chunk, chunk.header->generation, now, records, nullptr};
       used.add(entry);
     }
   }
@@ -353,23 +410,25 @@ UsedChunk *SpoolFile::old_of(UsedChunks &used, size_t need, uint64_t latest) {
 }
 
 Chunk SpoolFile::take_old(UsedChunks &used, ChunkKind kind, uint16_t stride, uint32_t thread, size_t need,
-                          uint64_t now, RecordType type) {
-  if (now <= keep_ns_) {
+                          uint64_t now, RecordType type, bool early) {
+  if (now <= keep_ns_ && !early) {
     return {};
   }
+  uint64_t latest = early ? UINT64_MAX : now - keep_ns_;
   Chunk chunk;
   uint16_t generation = 0;
   {
     std::lock_guard lock(used_mutex_);
-    UsedChunk *entry = old_of(used, need, now - keep_ns_);
+    UsedChunk *entry = old_of(used, need, latest);
     if (entry == nullptr) {
-      entry = old_of(kind == ChunkKind::blobs ? used_blobs_ : used_records_, need, now - keep_ns_);
+      entry = old_of(kind == ChunkKind::blobs ? used_blobs_ : used_records_, need, latest);
     }
     if (entry == nullptr) {
       return {};
     }
     chunk = entry->chunk;
     generation = static_cast<uint16_t>(entry->generation + 1);
+    note_given_up(*entry, early);
     entry->next = free_entries_;
     free_entries_ = entry;
   }
@@ -393,6 +452,14 @@ Chunk SpoolFile::take_old(UsedChunks &used, ChunkKind kind, uint16_t stride, uin
   return chunk;
 }
 
+void SpoolFile::note_given_up(const UsedChunk &used, bool early) {
+  header_->given_up.fetch_add(used.records, std::memory_order_relaxed);
+  raise_to(header_->given_up_ns, used.newest);
+  if (early) {
+    raise_to(header_->early_ns, used.newest);
+  }
+}
+
 // Whoever reads meanwhile, or after the process was killed here, sees by the number that the contents are no longer what they
 // were, or not yet what they will be.
 void SpoolFile::renew(const Chunk &chunk, const ChunkHeader &with) {
@@ -409,7 +476,7 @@ void SpoolFile::renew(const Chunk &chunk, const ChunkHeader &with) {
   header->size = chunk.size;
   header->thread = with.thread;
   header->generation = with.generation;
-  number.store(sequence_.fetch_add(1, std::memory_order_relaxed), std::memory_order_release);
+  number.store(next_sequence(), std::memory_order_release);
   std::atomic_ref(header->magic).store(kChunkMagic, std::memory_order_release);
 }
 

@@ -16,6 +16,12 @@
 
 namespace warplens {
 
+//! [MT] Counts bytes against the limit of all files of the run; kMaxSizeReached when that would go over it, else 0.
+int charge(ControlPage *control, size_t size);
+
+//! [MT] Bytes that were charged are free again.
+void discharge(ControlPage *control, size_t size);
+
 class SpoolFile {
  public:
   SpoolFile() = default;
@@ -41,9 +47,10 @@ class SpoolFile {
   void retire(const Chunk &chunk);
 
   //! [MT] For a flight recorder: a chunk of `used`, or of threads that ended, with nothing in it that is to be kept, and room for
-  //! `need` bytes. Empty again, with the next number; none if there is none. What a closed window holds is kept for ever.
+  //! `need` bytes. Empty again, with the next number; none if there is none. What a closed window holds is kept for ever. `early`:
+  //! there is no other space, so the oldest one is taken, however young it is.
   [[nodiscard]] Chunk take_old(UsedChunks &used, ChunkKind kind, uint16_t stride, uint32_t thread,
-                               size_t need, uint64_t now, RecordType type = RecordType::none);
+                               size_t need, uint64_t now, RecordType type, bool early);
 
   //! [MT] Full chunks of a thread that ended.
   void leave_used(UsedChunks &used, ChunkKind kind);
@@ -52,8 +59,8 @@ class SpoolFile {
   uint64_t keep_ns() const { return keep_ns_; }
   const ClockParams &clock() const { return clock_; }
 
-  //! [MT] Counts a record that could not be written.
-  void drop(RecordType type) { count(static_cast<size_t>(type)); }
+  //! [MT] Counts a record that could not be written, and notes when.
+  void drop(RecordType type);
   void undrop(RecordType type) {
     header_->dropped[static_cast<size_t>(type)].fetch_sub(1, std::memory_order_relaxed);
   }
@@ -81,6 +88,7 @@ class SpoolFile {
   struct Step {
     char *begin;
     size_t size;
+    uint64_t offset;  // in the file
   };
 
   // Space on the disk and of the run's limit.
@@ -90,8 +98,11 @@ class SpoolFile {
   int grow(size_t want);
   UsedChunk *old_of(UsedChunks &used, size_t need, uint64_t latest);
   void renew(const Chunk &chunk, const ChunkHeader &header);
+  void note_given_up(const UsedChunk &used, bool early);
+  uint32_t next_sequence();
   ChunkHeader *place(uint64_t offset, size_t size, bool again);
-  void remember(char *begin, size_t size);
+  void remember(char *begin, size_t size, uint64_t offset);
+  void renew_old_step(int fd);
 
   std::mutex mutex_;
   FileHeader *header_ = nullptr;

@@ -21,6 +21,16 @@ constexpr uint32_t kTmpfs = 0x01021994;
 constexpr uint32_t kRamfs = 0x858458f6;
 constexpr uint32_t kOverlay = 0x794c7630;
 
+// An overlay passes on what its upper file system can do. Those that promise space take pieces out of files (ext4, XFS) or can do
+// neither (tmpfs, ext4 with old files); those that write elsewhere (Btrfs, ZFS) can only zero.
+bool overlay_can_reserve(int fd) {
+  int saved = errno;
+  const auto can = [fd](int mode) { return fallocate(fd, mode, 0, 4096) == 0 || errno != EOPNOTSUPP; };
+  bool result = can(FALLOC_FL_COLLAPSE_RANGE) || !can(FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE);
+  errno = saved;
+  return result;
+}
+
 int write_zeros(int fd, uint64_t offset, size_t size) {
   static const char zeros[65536] = {};
   while (size > 0) {
@@ -59,8 +69,9 @@ bool can_reserve(int fd) {
     case kXfs:
     case kTmpfs:
     case kRamfs:
-    case kOverlay:
       return true;
+    case kOverlay:
+      return overlay_can_reserve(fd);
     default:
       return false;
   }

@@ -9,7 +9,7 @@ namespace warplens {
 //! Whether going on to `size` raises SIGXFSZ in the traced program: look before asking.
 bool over_file_limit(uint64_t size);
 
-//! Whether space that `reserve` got for this file is there when the mapped pages are written, and when they are written again.
+//! Whether space that `reserve` got for this empty file is there when the mapped pages are written, and when they are written again.
 //! WARPLENS_SPOOL_SPACE=reserved or =buffered decides otherwise, for tests and odd file systems.
 bool can_reserve(int fd);
 

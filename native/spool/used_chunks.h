@@ -21,6 +21,7 @@ struct UsedChunk {
   Chunk chunk;
   uint16_t generation;  // as its header says, which may be gone by now
   uint64_t newest;      // nothing in it is later
+  uint64_t records;     // that it has room for; 0 for blobs
   UsedChunk *next;
 };
 

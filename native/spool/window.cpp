@@ -3,6 +3,7 @@
 
 #include <linux/futex.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +12,10 @@
 #include <climits>
 
 #include "clock.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 namespace warplens {
 namespace {
@@ -44,7 +49,23 @@ uint32_t opened_by(const ControlPage *control, Cause cause, uint32_t windows) {
   return count;
 }
 
+bool can_write_window(const ControlPage *control, uint32_t number) {
+  return can_write(control) && can_write(control, windows_of(control) + number);
+}
+
 }  // namespace
+
+bool can_write(const ControlPage *control, const void *at) {
+  if (control->has_space != 0) {
+    return true;
+  }
+  int saved = errno;
+  auto page = reinterpret_cast<uintptr_t>(at) / kPage * kPage;
+  // Before Linux 5.14 there is no such question: EINVAL.
+  bool refused = madvise(reinterpret_cast<void *>(page), kPage, MADV_POPULATE_WRITE) != 0 && errno == EFAULT;
+  errno = saved;
+  return !refused;
+}
 
 int64_t open_window(ControlPage *control, Cause cause, uint32_t pid, uint64_t open_ns, uint32_t limit) {
   uint32_t gate = settle_windows(control);
@@ -56,6 +77,9 @@ int64_t open_window(ControlPage *control, Cause cause, uint32_t pid, uint64_t op
   }
   if (limit != 0 && opened_by(control, cause, gate / 2) >= limit) {
     return 0;
+  }
+  if (!can_write_window(control, gate / 2)) {
+    return -ENOSPC;
   }
   CaptureWindow &window = windows_of(control)[gate / 2];
   uint64_t none = 0;
@@ -77,7 +101,8 @@ int64_t open_window(ControlPage *control, Cause cause, uint32_t pid, uint64_t op
 
 int64_t close_window(ControlPage *control, Cause cause, int64_t number) {
   uint32_t gate = settle_windows(control);
-  if (gate % 2 == 0 || gate >= kLastGate || (number != 0 && number != gate / 2 + 1)) {
+  if (gate % 2 == 0 || gate >= kLastGate || (number != 0 && number != gate / 2 + 1) ||
+      !can_write_window(control, gate / 2)) {
     return 0;
   }
   CaptureWindow &window = windows_of(control)[gate / 2];
@@ -101,12 +126,12 @@ uint32_t settle_windows(ControlPage *control) {
   CaptureWindow *last = windows_of(control) + (gate - 1) / 2;
   uint64_t none = 0;
   if (gate % 2 == 0) {
-    if (last->close_ns.load(std::memory_order_relaxed) == 0) {
+    if (last->close_ns.load(std::memory_order_relaxed) == 0 && can_write(control, last)) {
       uint64_t open = last->open_ns.load(std::memory_order_relaxed);
       last->close_ns.compare_exchange_strong(none, std::max(now_after(control->clock), open + 1),
                                              std::memory_order_acq_rel);
     }
-  } else if (last->open_ns.load(std::memory_order_relaxed) == 0) {
+  } else if (last->open_ns.load(std::memory_order_relaxed) == 0 && can_write(control, last)) {
     uint64_t before = gate == 1 ? 1 : last[-1].close_ns.load(std::memory_order_relaxed);
     last->open_ns.compare_exchange_strong(none, std::max(now_after(control->clock), before),
                                           std::memory_order_acq_rel);
@@ -131,7 +156,8 @@ int64_t keep_window(ControlPage *control, Cause cause, uint64_t span, bool go_on
   if (gate % 2 == 0 || gate >= kLastGate) {
     return 0;
   }
-  if (go_on && gate + 1 >= kLastGate) {
+  if ((go_on && gate + 1 >= kLastGate) || !can_write_window(control, gate / 2) ||
+      (go_on && !can_write_window(control, gate / 2 + 1))) {
     return -ENOSPC;
   }
   CaptureWindow &window = windows_of(control)[gate / 2];

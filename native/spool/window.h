@@ -12,11 +12,18 @@ inline const CaptureWindow *windows_of(const ControlPage *control) {
   return windows_of(const_cast<ControlPage *>(control));
 }
 
+//! [MT] Whether the page of the control file that holds `at` can be written now. Where its file system promises no space, a write to a
+//! page that has gone to the disk asks for some, and raises SIGBUS where there is none: look before writing.
+bool can_write(const ControlPage *control, const void *at);
+inline bool can_write(const ControlPage *control) {
+  return can_write(control, control);
+}
+
 // The gate moves first, and its time is taken after: whoever finds a time missing takes it (settle_windows). So whatever ended
 // before somebody saw the gate move lies on the near side of the edge, and what begins after on the far side.
 
 //! [MT] Opens a window; its number from 1, 0 when one is open or `cause` has opened `limit` of them (0 = any number), -ENOSPC
-//! when there is no room for another. `pid` is the opener, 0 for the launcher. It begins now, or at `open_ns` where that is not 0.
+//! when there is no room for another, or the disk is full. `pid` is the opener, 0 for the launcher. It begins now, or at `open_ns` where that is not 0.
 int64_t open_window(ControlPage *control, Cause cause, uint32_t pid, uint64_t open_ns = 0,
                     uint32_t limit = 0);
 

@@ -95,6 +95,46 @@ void test_everything_a_thread_writes() {
   CHECK(most > 0 && most <= 32 * kMiB);
 }
 
+// KiB of a line of /proc/self/status.
+size_t status(const char *name) {
+  size_t kib = 0;
+  if (FILE *file = std::fopen("/proc/self/status", "r")) {
+    char line[256];
+    std::string format = std::string(name) + ": %zu";
+    while (std::fgets(line, sizeof(line), file) != nullptr && std::sscanf(line, format.c_str(), &kib) != 1) {
+    }
+    std::fclose(file);
+  }
+  return kib;
+}
+
+// The tables of pages count, too: a GiB takes 2 MiB of them.
+void test_tables_of_pages() {
+  Scratch scratch;
+  Names names;
+  ProcessLog process(names);
+  CHECK(process.open(scratch.path, "{}", kClock) == 0);
+  ThreadLog *log = process.enter_thread();
+  ThreadLog *slow = process.enter_thread();
+  for (int i = 0; i < 16; ++i) {  // with so many open chunks the pages are small
+    ThreadLog *other = process.enter_thread();
+    other->push(0, named(2));
+    other->pop(0, now_ns(kClock));
+  }
+  size_t before = status("VmPTE");
+  for (size_t i = 0; i < 16'000'000; ++i) {
+    log->push(0, named(1));
+    log->pop(0, now_ns(kClock));
+    if (i % 1'000'000 == 0) {  // in a chunk of a step that was mapped anew meanwhile
+      slow->push(0, named(2));
+      slow->pop(0, now_ns(kClock));
+    }
+  }
+  CHECK(size_of(process.file()) > 600 * kMiB);
+  CHECK(status("VmPTE") < before + 700);
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::range) == 16'000'032);
+}
+
 // However many threads: 32 MiB, and 1 MiB for each.
 void test_many_threads() {
   Scratch scratch;
@@ -157,6 +197,7 @@ int main() {
   test_ranges();
   test_everything_a_thread_writes();
   test_many_threads();
+  test_tables_of_pages();
   test_a_ring();
   std::printf("resident: %d checks, %d failed\n", g_checks, g_failures);
   return g_failures == 0 ? 0 : 1;

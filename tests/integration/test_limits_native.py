@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 import struct
@@ -24,6 +25,7 @@ from warplens.spool.reader import SpoolFile
 pytestmark = [pytest.mark.require("native", "gcc")]
 Target = Callable[..., Path]
 MAX_SIZE_REACHED = 4096
+SECOND = 1_000_000_000
 BUFFERED = {"WARPLENS_SPOOL_SPACE": "buffered"}
 
 
@@ -40,7 +42,8 @@ def recorded(path: Path) -> tuple[int, dict[int, int], list[str]]:
     """Of one spool: its ranges, open ones too; what it dropped by type; the codes of its notes."""
     with SpoolFile(path) as spool:
         counts = spool.events.counts()
-        rows = counts.ranges + counts.start_ends + len(spool._open_slots(spool.events)[0])
+        last = {tuple(row) for row in spool.events.last_events().tolist()}
+        rows = counts.ranges + counts.start_ends + len(spool._open_slots(last)[0])
         dropped = {number: count for number, count in enumerate(spool.head.dropped) if count}
         return rows, dropped, [note.code for note in spool.notes()]
 
@@ -105,7 +108,71 @@ def test_a_flight_recorder_takes_no_more_room_after_a_while(variables: dict[str,
         assert not any(spool.head.dropped)
         assert {tid for tid, _, _ in spool.names.threads.values()} != {0}
         assert len(spool.names.threads) == 2
-        assert [note.code for note in spool.notes()] == (["not-reserved"] if variables else [])
+        assert [note.code for note in spool.notes()] == [*(["not-reserved"] if variables else []), "given-up"]
+
+
+@pytest.mark.parametrize("variables", [{}, BUFFERED], ids=["reserved", "buffered"])
+def test_a_flight_recorder_runs_for_days(variables: dict[str, str], tmp_path: Path, target: Target) -> None:
+    """A second is a day here. After the first day the spool grows no more, and it says how much was given up, and until when."""
+    hour, day = 3600 * SECOND, 86_400 * SECOND
+    capture = Capture(tmp_path / "spool", keep_ns=hour)
+    capture.hurry(86_400)
+    capture.open()
+    log = tmp_path / "counts"
+    words: list[Any] = [target("nvtx_storm"), "2", "100000000", "steady", log]
+    with subprocess.Popen(words, env={**capture.environment(), **variables}, stdout=subprocess.DEVNULL) as process:
+        until(lambda: closed(log), "the first range")
+        time.sleep(1)
+        after_a_day = capture.size()
+        time.sleep(2.2)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert capture.size() <= 2 * after_a_day
+    (path,) = spool_files(capture.spool)
+    with SpoolFile(path) as spool:
+        counts = spool.events.counts()
+        assert counts.last - spool.process.start_ns > 3 * day
+        assert not any(spool.head.dropped)
+        notes = {note.code: note for note in spool.notes()}
+        assert set(notes) == ({"given-up", "not-reserved"} if variables else {"given-up"})
+        count, when = notes["given-up"].count, notes["given-up"].time
+        assert count is not None
+        assert when is not None
+        assert abs(count + counts.ranges - closed(log)) < closed(log) / 10
+        assert counts.last - day < when < counts.last - hour
+        assert "s after it began to be recorded" in notes["given-up"].message
+
+
+def test_a_flight_recorder_with_little_room_keeps_the_latest(tmp_path: Path, target: Target) -> None:
+    """There is room for some seconds of an hour: what was last is there, and the spool says from when on all is."""
+    limit = 4 << 20
+    capture = Capture(tmp_path / "spool", open=True, keep_ns=3600 * SECOND, max_bytes=limit)
+    threads, ranges = 2, 200_000
+    assert run(capture, target("nvtx_storm"), str(threads), str(ranges)) == "done\n"
+    (path,) = spool_files(capture.spool)
+    assert capture.size() <= limit
+    with SpoolFile(path) as spool:
+        counts = spool.events.counts()
+        assert counts.ranges > 30_000
+        assert not any(spool.head.dropped)
+        notes = {note.code: note for note in spool.notes()}
+        assert set(notes) == {"given-up", "kept-less", "spool-error"}
+        assert notes["given-up"].count == pytest.approx(threads * ranges - counts.ranges, rel=0.05)
+        assert counts.first < notes["kept-less"].time < counts.last  # type: ignore[operator]
+        # The threads end with the ranges around all others.
+        assert len(spool.names.threads) == threads
+
+
+def test_a_full_spool_says_from_when_to_when_records_were_lost(tmp_path: Path, target: Target) -> None:
+    capture = Capture(tmp_path / "spool", open=True, max_bytes=1 << 20)
+    assert run(capture, target("nvtx_storm"), "2", "100000") == "done\n"
+    (path,) = spool_files(capture.spool)
+    with SpoolFile(path) as spool:
+        spool.events  # noqa: B018
+        assert spool.process.start_ns < spool.head.first_loss_ns < spool.head.last_loss_ns <= spool.head.end_ns
+        (note,) = [note for note in spool.notes() if note.code == "dropped-records"]
+        assert note.time == spool.head.first_loss_ns
+        assert re.search(r"were dropped from [\d.]+ ms to [\d.]+ ms after it began to be recorded because", note.message)
 
 
 def test_a_flight_recorder_of_threads_that_come_and_go(tmp_path: Path, target: Target) -> None:

@@ -17,7 +17,17 @@ pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(1200)]  # an instr
 
 
 # The last two are as long as the others together.
-WRITER = ["spool_test", "payload_test", "window_test", "buffers_test", "limits_test", "recorder_test", "wide_test"]
+WRITER = [
+    "spool_test",
+    "payload_test",
+    "window_test",
+    "buffers_test",
+    "limits_test",
+    "space_test",
+    "days_test",
+    "recorder_test",
+    "wide_test",
+]
 
 
 @pytest.fixture(scope="module")

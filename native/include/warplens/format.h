@@ -118,6 +118,12 @@ struct FileHeader {
   std::atomic<uint32_t> error;      // errno of the first failure or kMaxSizeReached, else 0
   uint32_t flags;                   // kSpool…
   std::atomic<uint64_t> dropped[kDropSlots];
+  std::atomic<uint64_t> first_loss_ns;  // when a record was dropped for the first time, 0 = never
+  std::atomic<uint64_t> last_loss_ns;   // and for the last time
+  // Of a flight recorder: what its chunks held that were written anew.
+  std::atomic<uint64_t> given_up;     // records
+  std::atomic<uint64_t> given_up_ns;  // none of them is later, 0 = none
+  std::atomic<uint64_t> early_ns;     // the same of chunks that were not old enough: there was no more space
 };
 static_assert(sizeof(FileHeader) <= kPage);
 
@@ -354,7 +360,8 @@ static_assert(sizeof(CpuSettings) == 40);
 struct ControlPage {
   char magic[8];
   uint32_t version;
-  uint32_t reserved;
+  uint32_t
+      has_space;  // 1: its pages can be written at any time; else a full disk may refuse it, see can_write
   ClockParams clock;
   std::atomic<uint64_t> processes;  // agents that started
   std::atomic<uint64_t> failed;     // agents that could not open a spool

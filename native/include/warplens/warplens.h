@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* 5; a launcher refuses an agent with another number. */
+/* 7; a launcher refuses an agent with another number. */
 uint32_t warplens_abi_version(void);
 
 /* Reads the clocks together, bracketed so that they agree to some tens of ns:
@@ -73,6 +73,10 @@ int64_t warplens_window_keep(void *control, uint32_t cause, uint64_t span_ns, ui
 /* Closes the open window if the process that opened it is gone, which nobody else will do. Returns as warplens_window_close does.
  * Only for a launcher that sees the pids of the program. */
 int64_t warplens_window_close_abandoned(void *control);
+
+/* Counts bytes of a file of the run that is no spool against the limit of all of them, or gives them back where `bytes` is below 0.
+ * Returns 0, or 4096 where that would go over the limit; nothing is counted then. */
+int warplens_control_charge(void *control, int64_t bytes);
 
 /* cudaProfilerStart and cudaProfilerStop, for the run that records this process; they count only where its capture range says
  * so. Returns 1 when a window was opened (closed), else 0. */

@@ -10,7 +10,7 @@ from pathlib import Path
 from warplens.capture.announce import AGENT
 from warplens.errors import CaptureError
 
-ABI_VERSION = 6
+ABI_VERSION = 7
 CLOCK_KINDS = ("monotonic", "tsc", "cntvct")
 
 
@@ -128,6 +128,9 @@ class Agent:
         self._window_close_abandoned = library.warplens_window_close_abandoned
         self._window_close_abandoned.argtypes = (ctypes.c_void_p,)
         self._window_close_abandoned.restype = ctypes.c_int64
+        self._charge = library.warplens_control_charge
+        self._charge.argtypes = (ctypes.c_void_p, ctypes.c_int64)
+        self._charge.restype = ctypes.c_int
         self._pair_cost = library.warplens_pair_cost
         self._pair_cost.argtypes = (ctypes.c_char_p, ctypes.c_uint32)
         self._pair_cost.restype = ctypes.c_double
@@ -210,6 +213,10 @@ class Agent:
         if number < 0:
             raise OSError(-number, os.strerror(-number))
         return number
+
+    def charge(self, control: int, count: int) -> bool:
+        """Count bytes of a file against the limit of the run; False where they do not fit. Below 0: they are free again."""
+        return bool(self._charge(control, count) == 0)
 
     def pair_cost(self, directory: Path, pairs: int = 20_000) -> float | None:
         """Return what one push/pop costs here, in ns; None where it cannot be measured in `directory`."""

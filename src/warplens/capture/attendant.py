@@ -76,7 +76,8 @@ class Attendant:
     def attend(self, run: Run, child: Child) -> Iterator[None]:
         """Answer what is asked of the recording `run`; the signals of this thread are blocked by now."""
         self._run, self._child = run, child
-        self._snapshots = Snapshots(Path(self._note.part), child.aside)
+        self._snapshots = snapshots = Snapshots(Path(self._note.part), child.aside)
+        run.is_read = lambda: snapshots.busy
         if self._options.keep_last is not None:
             child.hear(SAVE_SIGNAL, self._save)
         try:

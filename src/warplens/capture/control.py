@@ -16,10 +16,12 @@ from warplens.handover.control_layout import (
     FAILED,
     FILE_SIZE,
     GATE,
+    HAS_SPACE,
     LOST,
     MOST_WINDOWS,
     NOT_CHAINED,
     OVER,
+    PAGE,
     PAGE_END,
     PROCESSES,
     TRIGGER,
@@ -32,6 +34,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
 _LIBC.mmap.restype = ctypes.c_void_p
 _LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_POPULATE_WRITE = 23  # MADV_POPULATE_WRITE; EINVAL before Linux 5.14
 _FAILED = ctypes.c_void_p(-1).value
 MAX_SIZE_REACHED = 4096  # as an ERROR: no errno, but its byte count came to the limit
 # FileHeader in native/include/warplens/format.h
@@ -101,8 +105,8 @@ class ControlPage:
         return int(ctypes.c_uint32.from_address(self.address + GATE).value)
 
     def arm(self, trigger: int) -> None:
-        """Let processes open windows by `trigger` from now on, a Trigger of format.h."""
-        for page in self._pages:
+        """Let processes open windows by `trigger` from now on, a Trigger of format.h; a full disk may keep that from being written."""
+        for page in filter(_can_write, self._pages):
             ctypes.c_uint32.from_address(page + TRIGGER).value = trigger
 
     def disarm(self) -> None:
@@ -122,7 +126,7 @@ class ControlPage:
 
         Processes that began before it was written anew do not know it, and open theirs in the one they do.
         """
-        if len(self._pages) == 1:
+        if len(self._pages) == 1 or not _can_write(self.address, FILE_SIZE):
             return
         rows: list[tuple[int, ...]] = []
         for row in sorted({row for page in range(len(self._pages)) for row in self._rows(page)}):
@@ -164,6 +168,13 @@ class ControlPage:
         if address is None or address == _FAILED:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))
         return int(address)
+
+
+def _can_write(page: int, size: int = PAGE) -> bool:
+    """Whether a control file can be written now, as can_write in native/spool/window.h; looks at its first `size` bytes."""
+    if ctypes.c_uint32.from_address(page + HAS_SPACE).value:
+        return True
+    return bool(_LIBC.madvise(page, size, _POPULATE_WRITE) == 0 or ctypes.get_errno() != errno.EFAULT)
 
 
 def ended_orderly(descriptor: int) -> bool:

@@ -14,7 +14,7 @@ from warplens.capture.control import ControlPage, Window
 from warplens.capture.options import CaptureOptions
 from warplens.capture.settings import TRIGGERS
 from warplens.errors import CaptureError
-from warplens.handover.control_layout import CAUSES
+from warplens.handover.control_layout import CAUSES, MOST_WINDOWS
 
 Cause = Literal["start", "time", "nvtx", "cudaProfilerApi", "command", "max-size", "keep", "end"]
 # No window yet; one is open; none is, another may come; there will be no other.
@@ -22,6 +22,7 @@ Phase = Literal["waiting", "recording", "paused", "over"]
 _LONGEST_S = 3600.0  # what a lock can wait for is bounded
 WATCH_S = 0.5  # how late a window is closed whose process was killed
 POLL_S = 0.02  # how late a gate that programs move, and a full spool, may be noticed
+_NO_MORE = f"a recording has {MOST_WINDOWS:,} of them at most.\nStart the program again for another recording."
 CUDA_S = 0.3  # after a window, agents fetch from CUPTI what ran on GPUs for so long: a program that is killed at once loses it
 
 
@@ -87,7 +88,7 @@ class Director:
             try:
                 number = self._each(lambda control: self._agent.open_window(control, CAUSES.index(cause)))
             except OSError as error:
-                raise CaptureError(f"No other window can be opened: {error.strerror}.") from error
+                raise CaptureError(f"No other window can be opened: {_NO_MORE}") from error
             self._changed.notify()
             return number
 
@@ -153,7 +154,7 @@ class Director:
         try:
             return self._each(lambda control: self._agent.keep_window(control, CAUSES.index(cause), round(seconds * 1e9), go_on=go_on))
         except OSError as error:
-            raise CaptureError(f"The last seconds cannot be kept in a window of their own: {error.strerror}.") from error
+            raise CaptureError(f"The last seconds cannot be kept in a window of their own: {_NO_MORE}") from error
 
     def _each(self, change: Callable[[int], int]) -> int:
         """Make one change in every control file there is; return what the latest says."""
@@ -180,7 +181,7 @@ class Director:
             pauses.append(POLL_S if begun is None else (begun - time.monotonic_ns()) / 1e9 + self._options.duration)
         if self._options.capture_range != "none" or self._options.start_later:
             pauses.append(WATCH_S)
-        if self._last_range() is not None or (self._options.max_size is not None and not self._full):
+        if self._last_range() is not None or self._ends_full():
             pauses.append(POLL_S)
         return min(max(min(pauses), 0.0), _LONGEST_S) if pauses else None
 
@@ -191,7 +192,7 @@ class Director:
         now = time.monotonic_ns()
         if self._delay_end_ns is not None and now >= self._delay_end_ns:
             self._begin_after_delay()
-        if self._options.max_size is not None and not self._full and self._control.refused():
+        if self._ends_full() and self._control.refused():
             self.stop("max-size")
             self._full = True
             self._control.disarm()
@@ -202,6 +203,10 @@ class Director:
             self.shutdown("time")
         elif last is not None and self._control.gate() >= 2 * last and self._ranges() >= last:
             self.shutdown("nvtx" if self._options.capture_range == "nvtx" else "cudaProfilerApi")
+
+    def _ends_full(self) -> bool:
+        """Whether the recording is to stop when it is full. A flight recorder goes on: it writes over what is oldest."""
+        return self._options.max_size is not None and self._options.keep_last is None and not self._full
 
     def _begin_after_delay(self) -> None:
         self._delay_end_ns = None

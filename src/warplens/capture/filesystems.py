@@ -42,6 +42,14 @@ _SLOW = frozenset(
 )
 
 
+_REFUSED = frozenset({"nfs", "nfs4"})
+
+
+def is_refused(filesystem: str) -> bool:
+    """Tell whether nobody may name a filesystem of this type for a spool: a server that is gone would stop the program itself."""
+    return filesystem in _REFUSED
+
+
 def is_slow(filesystem: str) -> bool:
     """Tell whether a spool is slow on a filesystem of this type. Of a type that nobody knows it is not assumed."""
     return filesystem in _SLOW or filesystem.startswith("fuse.")

@@ -8,12 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from warplens.capture.gpu_options import GpuMetrics
 from warplens.capture.gpu_readings import Readings
 from warplens.capture.nvml import LIBRARY, Gpu, Nvml, NvmlError
-from warplens.disk.files import append
+from warplens.capture.sample_file import SampleFile
 
 FILE = "gpu_metrics.jsonl"
 _PATIENCE_S = 1.0
@@ -23,17 +22,30 @@ _NONE_FOUND = "There is no GPU here, or none that this user may see."
 class GpuSampler:
     """Samples from `start` to `stop`, while `recording` says so. Nothing is raised: what goes wrong is in `problem`.
 
+    `charge` and `is_wanted` are those of `SampleFile`.
+
     Each line of the file is JSON: the first says what is sampled, `{"gpus": [{"gpu", "uuid", "name"}], "metrics": [[name, unit]]}`,
     the others are readings, `[ns of CLOCK_MONOTONIC, gpu, [value or null, …]]`.
     """
 
-    def __init__(self, spool: Path, options: GpuMetrics, recording: Callable[[], bool], library: str = LIBRARY) -> None:
+    def __init__(
+        self,
+        spool: Path,
+        options: GpuMetrics,
+        recording: Callable[[], bool],
+        library: str = LIBRARY,
+        *,
+        charge: Callable[[int], bool] = lambda count: True,
+        is_wanted: Callable[[int], bool] | None = None,
+    ) -> None:
         self.problem: tuple[str, str] | None = None  # severity, message
         self.missed = 0
         self._path = spool / FILE
         self._options = options
         self._recording = recording
         self._library = library
+        self._charge = charge
+        self._is_wanted = is_wanted
         self._stop = threading.Event()
         self._ended = threading.Event()
         self._began = False
@@ -86,12 +98,9 @@ class GpuSampler:
             "gpus": [{"gpu": gpu.gpu, "uuid": gpu.uuid, "name": gpu.name} for gpu in gpus],
             "metrics": Readings.metrics(gpm=gpm),
         }
-        with append(self._path) as file:
-            file.truncate()
-            _write(file, json.dumps(head) + "\n")
-            self._loop(file, readings, gpm)
+        self._loop(SampleFile(self._path, json.dumps(head), self._charge, self._is_wanted), readings, gpm)
 
-    def _loop(self, file: BinaryIO, readings: Sequence[Readings], gpm: bool) -> None:
+    def _loop(self, file: SampleFile, readings: Sequence[Readings], gpm: bool) -> None:
         period = 1 / self._options.frequency
         due = time.monotonic()
         while True:
@@ -103,7 +112,7 @@ class GpuSampler:
             if self._stop.wait(due - now):
                 return
 
-    def _read_all(self, file: BinaryIO, readings: Sequence[Readings], gpm: bool) -> None:
+    def _read_all(self, file: SampleFile, readings: Sequence[Readings], gpm: bool) -> None:
         for reading in readings:
             begin = time.monotonic_ns()
             try:
@@ -112,15 +121,9 @@ class GpuSampler:
                 self.missed += 1
                 continue
             line = json.dumps([(begin + time.monotonic_ns()) // 2, reading.gpu.gpu, values], separators=(",", ":"))
-            try:
-                _write(file, line + "\n")
-            except OSError:
+            if not file.add(line):
                 self.missed += 1
 
 
 def _chosen(gpus: list[Gpu], devices: Sequence[int]) -> list[Gpu]:
     return [gpu for gpu in gpus if not devices or gpu.gpu in devices]
-
-
-def _write(file: BinaryIO, text: str) -> None:
-    file.write(text.encode())

@@ -91,14 +91,18 @@ class SpoolKeeper:
             self.lost += self.not_held
         return rescued
 
+    def let_go(self, name: str) -> None:
+        """Close one file, if it is held: it is to be removed."""
+        self._seen.discard(name)
+        self._alive.pop(name, None)
+        self._last_alive.pop(name, None)
+        if held := self._held.pop(name, None):
+            _close(*held)
+
     def release(self) -> None:
         """Close the files that are held."""
         for descriptor, identity in self._held.values():
-            try:
-                if _identity(descriptor) == identity:  # a program that closes all there is may have opened others since
-                    os.close(descriptor)
-            except OSError:
-                continue
+            _close(descriptor, identity)
         self._held.clear()
 
     def _see_who_lives(self) -> None:
@@ -128,6 +132,14 @@ class SpoolKeeper:
             source.seek(0)
             while block := source.read(1 << 20):
                 target.write(block)
+
+
+def _close(descriptor: int, identity: tuple[int, int]) -> None:
+    try:
+        if _identity(descriptor) == identity:  # a program that closes all there is may have opened others since
+            os.close(descriptor)
+    except OSError:
+        pass
 
 
 def _identity(descriptor: int) -> tuple[int, int]:

@@ -176,7 +176,8 @@ class Recording:
         metrics = self.options.gpu_metrics
         if metrics.kind == "none" or not (metrics.chosen or "cuda" in self.options.trace):
             return None
-        sampler = GpuSampler(self.spool, metrics, run.is_recording)
+        is_wanted = None if self.options.keep_last is None else run.is_kept
+        sampler = GpuSampler(self.spool, metrics, run.is_recording, charge=run.charge, is_wanted=is_wanted)
         sampler.start()
         return sampler
 

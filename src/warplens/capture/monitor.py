@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import json
 import os
 import threading
 import time
@@ -11,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from warplens.capture.agent import Agent, ClockSample
+from warplens.capture.clock_log import ClockLog
 from warplens.capture.keeper import SpoolKeeper
-from warplens.disk.files import append
 
 LOOK_S = 0.25
 LOOKS_PER_LINE = 4
@@ -20,35 +19,37 @@ _GONE_S = 1.0
 
 
 class Monitor:
-    """Runs from `start` to `stop`; a full disk costs lines, counted in `missed_lines`.
+    """Runs from `start` to `stop`.
 
     Its thread is none of `threading`'s, because it may run inside a program that counts, traces or profiles those.
     """
 
     def __init__(self, spool: Path, agent: Agent, keeper: SpoolKeeper, also_look: Callable[[], None] | None = None) -> None:
-        self.missed_lines = 0
         self._also_look = also_look
-        self._path = spool / "clocks.jsonl"
+        self._log = ClockLog(spool / "clocks.jsonl")
         self._agent = agent
         self._keeper = keeper
-        self._lines: list[str] = []
         self._stop = threading.Event()
         self._ended = threading.Event()
         self._tid = 0
 
+    @property
+    def missed_lines(self) -> int:
+        """How many lines a full disk cost."""
+        return self._log.missed
+
     def start(self, early: ClockSample) -> None:
         """Write the first lines, `early` and now, and start the thread."""
-        self._write(early)
-        self._write(self._agent.clock_sample())
+        self._log.add(early)
+        self._log.add(self._agent.clock_sample())
         self.resume()
 
     def stop(self) -> None:
         """Write a last line, look a last time, and end the thread."""
         self.pause()
         self._keeper.look()
-        self._write(self._agent.clock_sample())
-        if not self._path.exists() and self._lines:  # deleted with its directory: the lines are still known
-            self._append("".join(self._lines))
+        self._log.write_again()
+        self._log.add(self._agent.clock_sample())
 
     def pause(self) -> None:
         """End the thread, and wait until the system has forgotten it: Python 3.12 warns programs that fork with threads."""
@@ -83,21 +84,6 @@ class Monitor:
                     self._also_look()
                 looks += 1
                 if looks % LOOKS_PER_LINE == 0:
-                    self._write(self._agent.clock_sample())
+                    self._log.add(self._agent.clock_sample())
         finally:
             self._ended.set()
-
-    def _write(self, sample: ClockSample) -> None:
-        line = json.dumps({"counter": sample.counter, "monotonic": sample.monotonic, "realtime": sample.realtime}) + "\n"
-        if len(self._lines) < 100_000:
-            self._lines.append(line)
-        if not self._append(line):
-            self.missed_lines += 1
-
-    def _append(self, text: str) -> bool:
-        try:
-            with append(self._path) as file:
-                file.write(text.encode())
-        except OSError:
-            return False
-        return True

@@ -16,15 +16,18 @@ from warplens.capture.director import Director
 from warplens.capture.keeper import SpoolKeeper
 from warplens.capture.monitor import Monitor
 from warplens.capture.options import DEFAULTS, CaptureOptions
+from warplens.capture.outdated import OutdatedSpools
 from warplens.capture.run_facts import RunFacts
 from warplens.capture.settings import settings
 from warplens.capture.window_notes import note_windows
+from warplens.disk.full import FULL, why_full
 from warplens.errors import CaptureError
 from warplens.handover.wording import Wording
+from warplens.model.words import counted, duration
 
 CLOCK_SPAN_NS = 10_000_000
 _MOST_KILLED = 64  # launch.json has only so much room on a full disk
-_OTHER_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
+_OTHER_PLACE = (*FULL, errno.EACCES, errno.EROFS)
 
 
 class Run:
@@ -50,6 +53,7 @@ class Run:
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.facts = written
+        self.is_read: Callable[[], bool] = lambda: False  # whether somebody reads the spool now, who must find all of it
         self._options = options
         self._spool = spool
         self._agent = agent
@@ -58,7 +62,11 @@ class Run:
         self._control = self._create_control()
         self.director = Director(self._control, agent, options, kill, wake=wake)
         self._keeper = SpoolKeeper(spool, self._control, limit=files)
-        self._monitor = Monitor(spool, agent, self._keeper, also_look)
+        self._outdated: OutdatedSpools | None = None
+        if options.keep_last is not None:
+            self._outdated = OutdatedSpools(spool, self._control, agent, round(options.keep_last * 1e9), self._keeper.let_go)
+        self._also_look = also_look
+        self._monitor = Monitor(spool, agent, self._keeper, self._look)
 
     def begin(self, pid: int | None = None) -> int:
         """Note that the recording begins now, with the primary process `pid` where there is one already; return the time in ns."""
@@ -75,6 +83,15 @@ class Run:
     def is_recording(self) -> bool:
         """Say whether a window is open."""
         return self._control.gate() % 2 == 1
+
+    def charge(self, count: int) -> bool:
+        """Count bytes of a file of ours against --max-size, or free them where `count` is below 0; say whether they fit."""
+        return self._agent.charge(self._control.address, count)
+
+    def is_kept(self, time_ns: int) -> bool:
+        """Say whether a flight recorder keeps what was at a time, ns: it is one of the last seconds, or in a window that is closed."""
+        recent = time.monotonic_ns() - round((self._options.keep_last or 0) * 1e9)
+        return time_ns >= recent or any(window.open_ns <= time_ns < window.close_ns for window in self._control.windows())
 
     def pause(self) -> None:
         """Stop watching until `watch_again`."""
@@ -105,6 +122,7 @@ class Run:
         note_windows(self.facts, self.director.state(), self._options, end_ns, self._spool)
         self.facts.set(last_alive=dict(sorted(self._keeper.killed().items())[:_MOST_KILLED]))
         self._note_spool()
+        self._note_outdated()
         self._note_counts(unheard)
         self._note_other_tool(other_tool)
         if still_running and not self.director.finished.is_set():
@@ -117,6 +135,12 @@ class Run:
             )
         if missed := self._monitor.missed_lines:
             self.facts.note("warning", "clock-lines", "Some readings of the clocks could not be written to the spool directory.", missed)
+
+    def _look(self) -> None:
+        if self._also_look is not None:
+            self._also_look()
+        if self._outdated is not None and not self.is_read():
+            self._outdated.look()
 
     def abandon(self) -> None:
         """Let go of everything without a word: it is the recording of the process that this one was forked from."""
@@ -145,6 +169,7 @@ class Run:
         counts = self._control.counts()
         if counts.failed:
             reason = os.strerror(counts.error) if counts.error else "unknown reason"
+            reason = why_full(counts.error, self._spool) if counts.error in FULL else reason
             reason = "--max-size was reached before they began" if counts.error == MAX_SIZE_REACHED else reason
             hint = f" Name another directory with {self._wording.spool_dir}." if counts.error in _OTHER_PLACE else ""
             self.facts.note(
@@ -175,6 +200,18 @@ class Run:
                 f"It heard nothing of {count} {'library' if count == 1 else 'libraries'}. Check that NVTX_INJECTION64_PATH names a tool "
                 "that works by itself.",
                 count,
+            )
+
+    def _note_outdated(self) -> None:
+        if self._outdated is not None and (count := self._outdated.removed):
+            last = duration(max(self._outdated.newest_ns - self.facts.start_ns, 0))
+            self.facts.note(
+                "info",
+                "ended-before",
+                f"What {counted(count, 'process')} had recorded was given up: all of them ended before the time that --keep-last keeps, "
+                f"the last of them {last} after the recording began. They are listed, without what they did.",
+                count,
+                self._outdated.newest_ns,
             )
 
     def _note_spool(self) -> None:

@@ -67,9 +67,10 @@ class RunFacts:
         """Say whether the source `name` records."""
         return name in self._facts["sources"]
 
-    def note(self, severity: str, code: str, message: str, count: int | None = None) -> None:
-        """Add a row for the report's diagnostics."""
-        self.diagnostics.append({"severity": severity, "code": code, "source": self._source, "message": message, "count": count})
+    def note(self, severity: str, code: str, message: str, count: int | None = None, time_ns: int | None = None) -> None:
+        """Add a row for the report's diagnostics; `time_ns`: when it was, ns of CLOCK_MONOTONIC."""
+        row = {"severity": severity, "code": code, "source": self._source, "message": message, "count": count, "time": time_ns}
+        self.diagnostics.append(row)
 
     def save(self) -> None:
         """Write all to the file, in one step where there is room for two."""

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from warplens.capture.filesystems import filesystem_of, is_slow
+from warplens.capture.filesystems import filesystem_of, is_refused, is_slow
 from warplens.disk.files import remove_folder
 from warplens.disk.folder import PRIVATE_FOLDER, Folder
+from warplens.disk.full import FULL, why_full
 from warplens.errors import CaptureError
 from warplens.handover.wording import COMMAND_LINE, Wording
 
@@ -38,17 +39,22 @@ def choose_spool(
 ) -> SpoolDirectory:
     """Create and return the spool directory of the recording `name`; CaptureError where nothing can be written.
 
-    `explicit` is taken as it is. Else it lies in `report` unless the filesystem there is known to be slow, else under `$TMPDIR`,
-    else in the usual temporary directories.
+    `explicit` is taken as it is, but for one on NFS. Else it lies in `report` unless the filesystem there is known to be slow, else under
+    `$TMPDIR`, else in the usual temporary directories.
     """
     if explicit is not None:
         path = explicit.absolute() / f"warplens-{name}"
         filesystem = filesystem_of(path)
+        if is_refused(filesystem):
+            raise CaptureError(
+                f"{wording.spool_dir} {explicit} is on {filesystem}: where its server does not answer, the program would wait for it.\n"
+                "Name a directory on a disk of this node, e.g. /tmp; the report itself may lie on a network file system."
+            )
         try:
             _create(path)
         except OSError as error:
             raise CaptureError(
-                f"Cannot write to {wording.spool_dir} {explicit}: {_words(error)}.\n"
+                f"Cannot write to {wording.spool_dir} {explicit}: {_words(error, path)}.\n"
                 "Name a writable directory on a disk of this node, e.g. /tmp."
             ) from error
         return SpoolDirectory(path, filesystem, beside=False, warning=_warning(path, filesystem))
@@ -66,8 +72,8 @@ def choose_spool(
         try:
             _create(path)
         except OSError as error:
-            failures.append(f"  {parent}: {_words(error)}")
-            full = error if error.errno in (errno.ENOSPC, errno.EDQUOT) else full
+            failures.append(f"  {parent}: {_words(error, path)}")
+            full = error if error.errno in FULL else full
             continue
         chosen = SpoolDirectory(path, filesystem, beside, _warning(path, filesystem))
         if chosen.warning is None:
@@ -126,13 +132,13 @@ def _warning(path: Path, filesystem: str) -> str | None:
     return None
 
 
-def _words(error: OSError) -> str:
+def _words(error: OSError, path: Path) -> str:
+    if error.errno in FULL:
+        return why_full(error.errno, path)
     words = {
         errno.EACCES: "no permission to write there",
         errno.EPERM: "no permission to write there",
         errno.EROFS: "it is read-only",
-        errno.ENOSPC: "the disk is full",
-        errno.EDQUOT: "the disk quota is used up",
         errno.ENOTDIR: "it is not a directory",
         errno.EEXIST: "a file of that name is in the way",
     }

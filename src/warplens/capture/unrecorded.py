@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-
 from warplens.capture.child import Child
 from warplens.capture.environment import launch_environment
 from warplens.capture.options import CaptureOptions
 from warplens.capture.program import find_program
-
-FULL = (errno.ENOSPC, errno.EDQUOT)
-
-
-def is_full(error: BaseException | None) -> bool:
-    """Say whether something failed because a disk has no room, or its user none on it."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in FULL:
-            return True
-        error = error.__cause__
-    return False
 
 
 def run_unrecorded(command: tuple[str, ...], options: CaptureOptions) -> int:

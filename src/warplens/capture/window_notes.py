@@ -9,16 +9,20 @@ from warplens.capture.names_seen import like, names_seen
 from warplens.capture.options import CaptureOptions
 from warplens.capture.run_facts import RunFacts
 from warplens.capture.settings import capture_name
+from warplens.model.words import duration
 
 
 def note_windows(facts: RunFacts, state: State, options: CaptureOptions, end_ns: int, spool: Path) -> None:
     """Note where no window opened, and where one had to be closed."""
     if state.full:
+        when = max((window.close_ns for window in state.windows if window.closed_by == "max-size"), default=0)
+        after = f" {duration(when - facts.start_ns)} after it began" if when > facts.start_ns > 0 else ""
         facts.note(
             "warning",
             "max-size",
-            f"The recording reached its --max-size of {_size(options.max_size or 0)}, and stopped there. "
+            f"The recording reached its --max-size of {_size(options.max_size or 0)}{after}, and stopped there. "
             "Give it more, or record less: a capture range, a duration, fewer domains.",
+            time_ns=when or None,
         )
     if state.windows:
         return

@@ -45,8 +45,10 @@ class Writeback:
         """Begin to write what is new in each file, without waiting for it. Never raises OSError."""
         try:
             with os.scandir(self._spool) as entries:
-                for entry in entries:
-                    if entry.name.endswith(".spool") and entry.stat().st_size - self._begun.get(entry.name, 0) >= _STEP:
+                spools = [entry for entry in entries if entry.name.endswith(".spool")]
+                self._begun = {entry.name: self._begun[entry.name] for entry in spools if entry.name in self._begun}
+                for entry in spools:
+                    if entry.stat().st_size - self._begun.get(entry.name, 0) >= _STEP:
                         self._write(entry)
         except OSError:
             return  # deleted, or no more descriptors: the next look may do better

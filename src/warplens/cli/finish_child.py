@@ -12,7 +12,7 @@ from typing import Any
 from warplens.capture.agent import load_agent
 from warplens.capture.libraries import named, package_of, silent
 from warplens.capture.run_facts import RunFacts
-from warplens.cli.light import without_pandas
+from warplens.cli.light import give_back_early, without_pandas
 from warplens.cli.unfinished import leave_for_later
 from warplens.cli.words import counted, short_path
 from warplens.errors import WarplensError
@@ -25,6 +25,7 @@ _LINE = 300
 def main(request: Mapping[str, Any]) -> None:
     """Finish the recording that `request` names, and print as JSON what was found."""
     without_pandas()
+    give_back_early()
     step_back(5, first_to_go=True)  # the program comes first, also where memory gets short
     note = pending.read(Path(request["note"]))
     late: list[str] = []

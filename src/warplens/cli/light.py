@@ -1,11 +1,16 @@
-"""Keeps imports away that no command needs."""
+"""Keeps away what no command needs: imports, and memory that is free."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # of mallopt()
+_LARGE = 1 << 20  # bytes
 
 
 class _Absent:
@@ -21,3 +26,15 @@ def without_pandas() -> None:
     """Hide pandas from this process: pyarrow imports it (0.2 s) the first time it converts anything, only to look at its types."""
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _Absent())
+
+
+def give_back_early() -> None:
+    """Have what is large go back to the system as soon as it is free, in a process that has not loaded pyarrow and does one thing.
+
+    Arrow's pool keeps memory for later, and glibc does, the more the larger the pieces that were freed before.
+    """
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+    setter = getattr(ctypes.CDLL(None), "mallopt", None)
+    if setter is not None:
+        setter(_M_MMAP_THRESHOLD, _LARGE)
+        setter(_M_ARENA_MAX, 1)

@@ -23,12 +23,14 @@ from warplens.capture.launch import Outcome, Recording
 from warplens.capture.options import DEFAULTS, CaptureOptions, Wait
 from warplens.capture.place import Place, take_place
 from warplens.capture.program import find_program
-from warplens.capture.unrecorded import is_full, run_unrecorded
+from warplens.capture.unrecorded import run_unrecorded
 from warplens.cli import capture_arguments, cpu_arguments, cuda_arguments, gpu_arguments
+from warplens.cli.light import give_back_early
 from warplens.cli.nsys_options import ALIASES, BUILT_TRACES, HARDWARE, LATER_TRACES, LIBRARY_TRACES, Later
 from warplens.cli.telling import complain, tell
 from warplens.cli.unfinished import leave_for_later
 from warplens.cli.words import short_path
+from warplens.disk.full import is_full
 from warplens.errors import CaptureError, UsageError, WarplensError
 from warplens.handover import pending
 from warplens.handover.naming import MANIFESTS
@@ -248,6 +250,7 @@ def _finish(
     """Make the report, and return whether there is one. What goes wrong is said: the exit code is the program's, whatever it is."""
     try:
         # the program is through: only now comes what takes time to load
+        give_back_early()
         from warplens.cli.finishing import finish_and_summarise
 
         finish_and_summarise(note, converting, quiet=quiet)

@@ -40,9 +40,10 @@ def _snapshot(path: Path) -> list[str]:
         return []  # the report was finished meanwhile
     import click
 
-    from warplens.cli.light import without_pandas
+    from warplens.cli.light import give_back_early, without_pandas
 
     without_pandas()
+    give_back_early()
     from warplens.cli.summary import summary
     from warplens.query import open as open_report
     from warplens.report.finish import snapshot

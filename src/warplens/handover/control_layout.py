@@ -6,6 +6,7 @@ import struct
 
 PAGE = 4096  # kPage: the same on every machine, whatever its memory pages are
 VERSION = 5  # of the control file
+HAS_SPACE = 12
 PROCESSES = 48
 FAILED = 56
 ERROR = 64

@@ -13,14 +13,15 @@ from warplens.errors import ReportError
 from warplens.model.tables import TABLES, Column, Table
 from warplens.query.cutting import Calls, Window, payload_condition, share
 from warplens.query.selection import overlap
-from warplens.report.available import total
+from warplens.report.available import available
 from warplens.report.store import Piece, Stored
 
 _WORD = re.compile(r"\w+")
 _LISTING = frozenset({"show", "describe", "summarize", "pragma", "information_schema", "query_table"})
 _CATALOGS = ("duckdb_", "pg_", "sqlite_")
-_MEMORY_SHARE = 0.5
+_MEMORY_SHARE = 0.5  # of what is free: as much goes to what SQL takes beside what it counts, and to us
 _MEMORY_MOST = 8 << 30
+_MEMORY_LEAST = 32 << 20
 
 
 def connect(store: Stored, *, threads: int | None = None, memory: int | None = None, spill: str = "") -> duckdb.DuckDBPyConnection:
@@ -156,4 +157,4 @@ def spill_folder() -> str:
 
 def memory_limit() -> int:
     """Return the bytes that SQL may take where nobody says how many."""
-    return min(int(total() * _MEMORY_SHARE), _MEMORY_MOST)
+    return max(min(int(available() * _MEMORY_SHARE), _MEMORY_MOST), _MEMORY_LEAST)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _UNKNOWN = 8 << 30  # bytes, where the system says nothing
+_WANTED = 128 << 20  # bytes that work on large data takes where there is enough
+_LEAST = 16 << 20  # less than that is no use: the libraries take as much for themselves
 _GROUPS = Path("/sys/fs/cgroup")
 _FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))  # cgroup v2, v1
 
@@ -19,7 +21,12 @@ def total() -> int:
 
 def available() -> int:
     """Return the bytes of memory that are free now, what the system can give up at once included."""
-    return max(0, min([_free(), *(most - used for most, used in _limits()), *_own()]))
+    return max(0, min([_free(), *(most - used for most, used in _limits()), *(most - _mapped() for most in _own())]))
+
+
+def budget(wanted: int = _WANTED) -> int:
+    """Return the bytes that large work may take of its own: at most `wanted`, and at most half of what is free now."""
+    return max(min(wanted, available() // 2), _LEAST)
 
 
 def _machine() -> int:
@@ -58,6 +65,13 @@ def _limit(group: Path) -> Iterator[tuple[int, int]]:
             words = (group / "memory.stat").read_text(encoding="ascii").split()
             freed = int(words[words.index("inactive_file") + 1]) if "inactive_file" in words else 0
             yield limit, max(0, int((group / used).read_text(encoding="ascii")) - freed)
+
+
+def _mapped() -> int:
+    """Return the bytes of address space that this process has."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def _own() -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from warplens.errors import SpoolError
 from warplens.handover import pending
 from warplens.report import range_rows
+from warplens.report.available import budget
 from warplens.report.domains import Domains
 from warplens.report.family import Family
 from warplens.report.following import ROWS_PER_SLICE, Follower, Surprise
@@ -31,6 +32,8 @@ from warplens.spool.notes import Note
 from warplens.spool.process import Process
 from warplens.spool.reader import UNKNOWN_THREAD, SpoolFile
 
+_BYTES_PER_ROW = 1 << 10  # that finishing takes, all of it
+_LEAST_ROWS = 1 << 13
 _LATE_S = 0.2  # buffered files are less than that behind what their processes have recorded
 
 Progress = Callable[[str, float], None]
@@ -58,15 +61,15 @@ class Timings:
 class _Slices:
     """The slices of a process: all of them, or those that were left when it ended."""
 
-    def __init__(self, events: Events, follower: Follower | None) -> None:
-        self._follower = follower
-        self._count = events.plan(ROWS_PER_SLICE) if follower is None else 0
+    def __init__(self, events: Events, follower: Follower | None, rows: int) -> None:
+        self._follower, self._rows = follower, rows
+        self._count = events.plan(rows) if follower is None else 0
         self.number = -1
 
     def more(self) -> bool:
         """Go to the next one."""
         if self._follower is not None:
-            going = self._follower.more()
+            going = self._follower.more(self._rows)
             self.number = self._follower.slices - 1
             return going
         self.number += 1
@@ -109,6 +112,7 @@ class Builder:
 
     def build(self) -> Facts:
         """Write every table of the part and return the facts for its manifest."""
+        self._rows = min(max(budget() // _BYTES_PER_ROW, _LEAST_ROWS), ROWS_PER_SLICE)
         self._launch = spools.read_launch(self.directory)
         self._control = spools.read_control(self.directory)
         self._windows = Windows(self._control.capture if self._control else None, self.as_of)
@@ -194,8 +198,8 @@ class Builder:
             with timings.stage("decode"):
                 events = spool.events
                 mapped = _Map(fixed)
-                slices = _Slices(events, follower)
-                tables = ProcessTables(spool, key, self.part.write, mapped, mapped.all, self._symbols)
+                slices = _Slices(events, follower, self._rows)
+                tables = ProcessTables(spool, key, self.part.write, mapped, mapped.all, self._symbols, self._rows // 2)
                 if fixed:
                     events.set_clock(fixed[0], fixed[1])
             while slices.more():
@@ -217,7 +221,8 @@ class Builder:
                     self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
                 with timings.stage("write"):
                     tables.finish(lambda part: self._tell(done + share * (1 - tables.left * (1 - part))))
-                self._notes += [(note, key) for note in (*spool.notes(), *tables.notes())]
+                for note in (*spool.notes(), *tables.notes()):
+                    self._notes.append((note if note.time is None else replace(note, time=mapped(note.time)), key))
                 self._thread_rows(spool, key, mapped)
 
             if follower is not None and tables.records:

@@ -1,10 +1,10 @@
-"""Finds the innermost NVTX push/pop range around each of many points in time, while the ranges go by slice by slice."""
+"""Finds the innermost range around each of many points in time, while both go by in order of start: of NVTX the push/pop ranges."""
 
 from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,8 @@ from warplens.spool import desk
 from warplens.spool.events import RANGES, Events
 
 KINDS = {"thread": np.int64, "start": np.int64, "end": np.int64, "id": np.int64, "style": np.int32}
-Columns = Mapping[str, npt.NDArray[np.int64]]
+Numbers = npt.NDArray[np.int64]
+Columns = Mapping[str, Numbers]
 
 
 class _Ranges(ctypes.Structure):
@@ -28,18 +29,66 @@ def of_slice(events: Events) -> Columns:
     return {name: events.column(RANGES, name, kind) for name, kind in KINDS.items()}
 
 
-class Enclosing:
-    """Points in order of `start`; `thread` counts from `base`, as the ranges' threads do. `found` is the id of a range, -1 without one."""
+class Around:
+    """The ranges that are open on some threads; `threads` count from `base`, as those of ranges do."""
 
-    def __init__(self, thread: npt.NDArray[np.int32], start: npt.NDArray[np.int64], base: int = 0) -> None:
-        self._thread, self._start, self._base = thread, start, base
-        self.found = np.full(len(start), -1, np.int64)
-        self._done = 0
-        watched = np.unique(thread).astype(np.int64) + base
+    def __init__(self, threads: npt.NDArray[np.int32], base: int = 0) -> None:
+        self._base = base
+        watched = np.unique(threads).astype(np.int64) + base
         self._handle = desk.library()["enclosing_new"](desk.address(watched), len(watched))
         if not self._handle:
             raise MemoryError("the desk library ran out of memory")
         self._free = weakref.finalize(self, desk.library()["enclosing_free"], self._handle)
+
+    def find(self, ranges: Columns, thread: npt.NDArray[np.int32], start: Numbers, out: Numbers) -> None:
+        """Take the next ranges, and put into `out` which one is around each of the next points; -1: none.
+
+        Points lie before all later ranges.
+        """
+        some = _Ranges(*(desk.address(ranges[name]) for name in KINDS), count=len(ranges["start"])) if ranges else _Ranges()
+        keys = self._base + thread.astype(np.int64)
+        where = (desk.address(keys), desk.address(start), len(start), desk.address(out))
+        desk.call("enclosing_add", self._handle, ctypes.addressof(some), *where)
+
+    def among(self, ranges: Stream, thread: npt.NDArray[np.int32], start: Numbers) -> Numbers:
+        """Return which range is around each of the next points, -1 for none; the ranges up to there are taken from `ranges`."""
+        found = np.full(len(start), -1, np.int64)
+        done = 0
+        for some in ranges.until(int(start[-1])) if len(start) else ():
+            behind = int(np.searchsorted(start, some["start"][-1], side="left"))
+            self.find(some, thread[done:behind], start[done:behind], found[done:behind])
+            done = behind
+        self.find({}, thread[done:], start[done:], found[done:])
+        return found
+
+
+class Stream:
+    """Ranges that come in pieces, in order of start, and are taken as far as somebody looks."""
+
+    def __init__(self, pieces: Iterable[Columns]) -> None:
+        self._pieces = iter(pieces)
+        self._left: Columns | None = None
+
+    def until(self, time: int) -> Iterator[Columns]:
+        """Return the next ranges that begin no later than `time`; no piece is empty."""
+        while (some := self._left or next(self._pieces, None)) is not None:
+            behind = int(np.searchsorted(some["start"], time, side="right"))
+            whole = behind == len(some["start"])
+            self._left = None if whole else {name: column[behind:] for name, column in some.items()}
+            if behind:
+                yield some if whole else {name: column[:behind] for name, column in some.items()}
+            if not whole:
+                return
+
+
+class Enclosing:
+    """Points in order of `start`, all at once; `thread` counts from `base`. `found` is the id of a range, -1 without one."""
+
+    def __init__(self, thread: npt.NDArray[np.int32], start: Numbers, base: int = 0) -> None:
+        self._thread, self._start = thread, start
+        self.found = np.full(len(start), -1, np.int64)
+        self._done = 0
+        self._around = Around(thread, base)
 
     def pass_by(self, ranges: Columns) -> None:
         """Take the next ranges, in order of start: later ones begin no earlier than the last of them."""
@@ -49,17 +98,17 @@ class Enclosing:
     def finish(self) -> None:
         """Look at the points behind the last range."""
         self._take({}, len(self._start))
-        self._free()
 
     def column(self, rows: slice) -> pa.Array:
         """Return what was found for some points; null without a range."""
-        return pa.array(self.found[rows], mask=self.found[rows] < 0)
+        return column(self.found[rows])
 
     def _take(self, ranges: Columns, until: int) -> None:
-        some = _Ranges(*(desk.address(ranges[name]) for name in KINDS), count=len(ranges["start"])) if ranges else _Ranges()
         rows = slice(self._done, max(until, self._done))
-        thread = self._base + self._thread[rows].astype(np.int64)
-        start, out = self._start[rows], self.found[rows]
-        where = (desk.address(thread), desk.address(start), len(start), desk.address(out))
-        desk.call("enclosing_add", self._handle, ctypes.addressof(some), *where)
+        self._around.find(ranges, self._thread[rows], self._start[rows], self.found[rows])
         self._done = rows.stop
+
+
+def column(found: Numbers) -> pa.Array:
+    """Return ids as a column; null for -1."""
+    return pa.array(found, mask=found < 0)

@@ -231,7 +231,9 @@ class Family:
         silent = f"made no {' or '.join(heard)} call" if heard or not others else "had nothing to record"
         silent += f", and had nothing to record of {', '.join(others)}" if heard and others else ""
         if self.control is not None and self.control.failed:
-            return f"{silent}, or no spool could be opened"
+            silent += ", or no spool could be opened"
+        if any(note.code == "ended-before" for note in self.launch.notes):
+            silent += ", or ended before the time that --keep-last keeps"
         return silent
 
     def _of_primary(self, life: Life) -> bool:

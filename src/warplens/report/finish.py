@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from warplens.disk.files import remove_folder
 from warplens.disk.folder import Folder
+from warplens.disk.full import is_full, why_full
 from warplens.errors import ReportError
 from warplens.handover import links, spool_files
 from warplens.handover import pending as pendings
@@ -188,8 +189,9 @@ def _failed(error: BaseException, report: Path, spool: Path, *, live: bool = Fal
         again = "the recording goes on, and nothing is lost"
     then = "then try" if live else "then open it"
     number = getattr(error, "errno", None)
-    if number in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error):
-        return ReportError(f"no space left while writing {report}; free some, {then} again ({again})")
+    if is_full(error):
+        why = why_full(errno.EDQUOT if "quota exceeded" in str(error) else number, report)
+        return ReportError(f"no space left while writing {report}: {why}; free some, {then} again ({again})")
     if number in (errno.EACCES, errno.EROFS, errno.EPERM):
         return ReportError(f"cannot write {report}: {error}; make it writable, {then} again ({again})")
     return ReportError(f"cannot {'write' if live else 'finish'} {report}: {error}; {again}")

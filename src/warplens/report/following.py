@@ -26,8 +26,7 @@ from warplens.spool.events import MARKS, RANGES, Events
 from warplens.spool.layout import Clock
 from warplens.spool.reader import SpoolFile
 
-ROWS_PER_SLICE = 1 << 20
-_ROWS_AT_ONCE = 1 << 18  # while the process goes on: a tenth of a second, in which nothing can be interrupted
+ROWS_PER_SLICE = 1 << 17  # at most: DuckDB asks groups of that size in parallel; nothing interrupts them
 ALL = (1 << 64) - 1
 _CLOSED = 0x40  # flag of a slot
 _STARTED_NS = 200_000_000  # a thread that was put aside between the clock and the spool is back after that
@@ -95,17 +94,17 @@ class Follower:
             events.wait_for(records, facts)
             domains = Domains(spool.names, spool.strings)
             while self._until < until:
-                self._until = events.cut(min(_ROWS_AT_ONCE, ROWS_PER_SLICE), until)
+                self._until = events.cut(ROWS_PER_SLICE, until)
                 self._add(events, spool, domains)
                 if not pace():
                     break
         return True
 
-    def more(self) -> bool:
-        """Make the next of the last slices, and say whether there is one: the recording is over, and the events were all read."""
+    def more(self, rows: int) -> bool:
+        """Make the next of the last slices, of about so many rows, and say whether there is one: the recording is over, all is read."""
         if self.events is None or self._until == ALL:
             return False
-        self._until = self.events.cut(ROWS_PER_SLICE, ALL)
+        self._until = self.events.cut(rows, ALL)
         self.slices += 1
         return True
 

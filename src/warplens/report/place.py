@@ -13,7 +13,7 @@ from warplens.report.chosen import Spans, Times
 from warplens.report.threads import Threads
 from warplens.spool.strings import Strings
 
-ROWS_PER_GROUP = 1 << 18
+ROWS_PER_GROUP = 1 << 16  # at most
 
 
 @dataclass
@@ -36,7 +36,19 @@ class Place:
     strings: Strings
     spans: Spans
     threads: Threads
+    most: int | None = None  # rows that are made and written at once; None: ROWS_PER_GROUP
     tally: Tally = field(default_factory=Tally, kw_only=True)
+
+    def groups(self, count: int) -> Iterator[slice]:
+        """Return the rows that are made and written at once."""
+        pieces = max(round(count / self.step), 1)  # none is small
+        for number in range(pieces if count else 0):
+            yield slice(count * number // pieces, count * (number + 1) // pieces)
+
+    @property
+    def step(self) -> int:
+        """About how many rows that are."""
+        return min(self.most or ROWS_PER_GROUP, ROWS_PER_GROUP)
 
     def ids(self, rows: slice) -> dict[str, pa.Array]:
         """Return the first columns of some rows."""
@@ -45,12 +57,6 @@ class Place:
             "id": pa.array(np.arange(self.first + rows.start, self.first + rows.stop, dtype=np.int64)),
             "process": pa.array(np.full(count, self.process, np.int64)),
         }
-
-
-def groups(count: int) -> Iterator[slice]:
-    """Return the rows that are made and written at once."""
-    for begin in range(0, count, ROWS_PER_GROUP):
-        yield slice(begin, min(begin + ROWS_PER_GROUP, count))
 
 
 def ordered(kept: npt.NDArray[np.bool_], start: Times) -> npt.NDArray[np.int64]:

@@ -38,7 +38,9 @@ class ProcessTables:
         clock: Callable[[int], int],
         clocks: Callable[[desk.Times], desk.Times],
         symbols: Symbols | None = None,
+        most: int | None = None,
     ) -> None:
+        """`most`: rows of calls and samples that are made at once."""
         first = key * RANGES_PER_PROCESS
         self._spool, self._key, self._first, self._write, self._clock = spool, key, first, write, clock
         events, definitions = spool.events, spool.definitions
@@ -52,8 +54,8 @@ class ProcessTables:
         self._samples = Samples(first, events, self._counters, self._payloads, write)
         self._objects = Objects(first, key, definitions, self._domains, events, spool.actions, write, clock)
         threads = Threads(spool.names, events.threads())
-        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, symbols)
-        self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, self._cpu.stacks)
+        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, symbols, most)
+        self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, self._cpu.stacks, most)
         self._intrakernel = None
         if "intrakernel_launch" in spool.wide:
             from warplens.report.intrakernel.tables import IntrakernelTables  # few reports need it

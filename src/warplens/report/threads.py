@@ -51,6 +51,11 @@ class Threads:
             self._see(lives[0][1], int(time[mine[0]]))
         return out
 
+    def of(self, tid: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Return the indexes of all threads that had one of these system ids, one after the other."""
+        found = {min(index, UNKNOWN_THREAD) for one in tid.tolist() for _, index in self._of.get(one, ())}
+        return np.array(sorted(found), np.int32)
+
     def name(self, records: WideRecords | None) -> None:
         """Give threads that have no name what the system called them when they were first seen to call; all calls are matched."""
         if records is None:

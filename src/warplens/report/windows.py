@@ -98,6 +98,8 @@ class Windows:
         if capture.over and "max-size" not in told:
             limit = f"all spool files together reached --max-size ({capture.max_bytes / (1 << 20):,.4g} MiB)"
             message = f"{limit}: a file could not grow {capture.over:,} times, and what came then is missing; allow more, or capture less"
+            if capture.keep_ns:
+                message = f"{limit}: less is kept than --keep-last asks for; allow more, or capture less"
             notes.append(Note("warning", "max-size", "report", message, min(capture.over, 1 << 62)))
         if capture.keep_ns:
             message = f"a flight recorder: of each window only the last {capture.keep_ns / 1e9:,.6g} s are here (--keep-last)"

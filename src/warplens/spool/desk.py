@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import weakref
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from warplens.errors import WarplensError
 
-ABI = 6
+ABI = 7
 Times = npt.NDArray[np.int64]
 
 _P, _U32, _U64, _I64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
@@ -56,7 +57,9 @@ _SIGNATURES: dict[str, tuple[list[Any], Any]] = {
     "strings": ([_P, _U64, _U64, _P, _P, _P, _P, _P], _I64),
     "unite": ([_P, _P, _U64, _P, _P], _I64),
     "map_times": ([_P, _P, _U64, _P, _P, _U64], _I64),
-    "nest": ([_P, _P, _P, _U64, _P, _P], _I64),
+    "nests_new": ([], _P),
+    "nests_free": ([_P], None),
+    "nest": ([_P, _I64, _P, _P, _P, _U64, _P, _P], _I64),
     "lanes": ([_P, _P, _U64, _P], _I64),
     "demangle": ([ctypes.c_char_p, _P, _U64], _I64),
     "enclosing_new": ([_P, _U64], _P),
@@ -119,11 +122,28 @@ def map_times(source: Times, target: Times, times: Times) -> Times:
     return out
 
 
+class Nests:
+    """How push/pop ranges lie within one another; they come in order of start, the longer first, some at a time."""
+
+    def __init__(self) -> None:
+        self._handle = library()["nests_new"]()
+        if not self._handle:
+            raise MemoryError("the desk library ran out of memory")
+        self._rows = 0
+        weakref.finalize(self, library()["nests_free"], self._handle)
+
+    def add(self, thread: Times, start: Times, end: Times) -> tuple[npt.NDArray[np.int32], Times]:
+        """Return depth and parent (row number from the first ranges on, -1 for none) of the next ranges."""
+        depth, parent = np.empty(len(start), np.int32), np.empty(len(start), np.int64)
+        columns = (address(thread), address(start), address(end))
+        call("nest", self._handle, self._rows, *columns, len(start), address(depth), address(parent))
+        self._rows += len(start)
+        return depth, parent
+
+
 def nest(thread: Times, start: Times, end: Times) -> tuple[npt.NDArray[np.int32], Times]:
     """Return depth and parent (row number, -1 for none) of push/pop ranges sorted by start, the longer first."""
-    depth, parent = np.empty(len(start), np.int32), np.empty(len(start), np.int64)
-    call("nest", address(thread), address(start), address(end), len(start), address(depth), address(parent))
-    return depth, parent
+    return Nests().add(thread, start, end)
 
 
 def lanes(start: Times, end: Times) -> npt.NDArray[np.int32]:

@@ -16,7 +16,7 @@ from warplens.spool.chunks import Chunk
 from warplens.spool.layout import Layouts
 from warplens.spool.strings import Strings
 
-_RELEASE_EVERY = 64 << 20  # bytes of mapped file read before the pages are given back
+_RELEASE_EVERY = 4 << 20  # bytes of mapped file read before the pages are given back
 
 RANGES, MARKS, SAMPLES, OPERATIONS = range(4)  # the native tables
 OPEN_FACTS = np.dtype([("id", "<u8"), ("parent", "<u8"), ("thread", "<u4"), ("task", "<u4")])

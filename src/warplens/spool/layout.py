@@ -22,7 +22,7 @@ VERSION = 3
 PAGE = 4096
 CLOCKS = ("monotonic", "tsc", "cntvct")
 
-_HEAD = struct.Struct("<8sIIII II QQQ QQQ II 64Q")
+_HEAD = struct.Struct("<8sIIII II QQQ QQQ II 64Q 5Q")
 _CONTROL = struct.Struct("<8sII II QQQ QQI")
 _EVENT = {"flags": 1, "domain": 2, "name": 4, "start": 8, "end": 8, "payload": 8, "color": 4, "category": 4}
 _META = {"domain": 2, "name": 4, "start": 8, "id": 8, "thread": 4, "tid": 4, "category": 4}
@@ -64,6 +64,13 @@ class Head:
     error: int
     dropped: tuple[int, ...]
     buffered: bool = False  # no space was reserved: the file was up to 100 ms behind
+    # ns, 0 = never: when records were dropped first and last
+    first_loss_ns: int = 0
+    last_loss_ns: int = 0
+    # Of a flight recorder: how many records it wrote over, and when the last of them was; of those that were not old enough for that, too
+    given_up: int = 0
+    given_up_ns: int = 0
+    early_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,8 +105,9 @@ def read_head(data: bytes, file: str) -> Head:
         raise SpoolError(f"{file}: offset 8: version {fields[1]} of the spool format; this warplens reads {VERSION}")
     first, json_offset, json_size = fields[2:5]
     size, chunk_end, end_ns, error = fields[10:14]
+    buffered = bool(fields[14] & _BUFFERED)
     return Head(
-        first, json_offset, json_size, _clock(fields[5:10]), size, chunk_end, end_ns, error, fields[15:79], bool(fields[14] & _BUFFERED)
+        first, json_offset, json_size, _clock(fields[5:10]), size, chunk_end, end_ns, error, fields[15:79], buffered, *fields[79:84]
     )
 
 

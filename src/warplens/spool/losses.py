@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 
+from warplens.model.words import duration
 from warplens.spool.events import Counts
 from warplens.spool.layout import Head, Layouts
 from warplens.spool.notes import Note
+from warplens.spool.process import Process
 
 _LATEST = 1 << 62
 _LONGEST_NAME = 32768
@@ -71,9 +73,11 @@ _WIDE = {
 }
 
 
-def dropped(head: Head, layouts: Layouts, pid: int) -> list[Note]:
+def dropped(head: Head, layouts: Layouts, process: Process) -> list[Note]:
     """What the agent counted as lost."""
     notes = []
+    pid = process.pid
+    when = _from_to(head.first_loss_ns, head.last_loss_ns, process)
     losses = [(head.dropped[0], "strings (their ranges have no name)")]
     losses += [(head.dropped[number], f"{name} records") for name, number in layouts.ids.items() if number < min(_SLOTS)]
     every = [("nvtx", *loss) for loss in losses]
@@ -86,8 +90,8 @@ def dropped(head: Head, layouts: Layouts, pid: int) -> list[Note]:
             because = f"the spool could not grow{reason}{_HINTS.get(head.error, '')}"
             if not head.error:
                 because = _LIMITS.get(what, because)
-            message = f"{count:,} {what} of process {pid} were dropped because {because}"
-            notes.append(Note("error", "dropped-records", source, message, min(count, _LATEST)))
+            message = f"{count:,} {what} of process {pid} were dropped{when} because {because}"
+            notes.append(Note("error", "dropped-records", source, message, min(count, _LATEST), _time(head.first_loss_ns)))
     if head.error and not any(count for _, count, _ in every):
         message = f"the spool of process {pid} could not grow at some time{reason}; nothing was dropped"
         notes.append(Note("info", "spool-error", "nvtx", message))
@@ -97,6 +101,37 @@ def dropped(head: Head, layouts: Layouts, pid: int) -> list[Note]:
         found = [(head.dropped[slot], *loss) for slot, loss in slots.items() if head.dropped[slot]]
         notes += [_note(severity, code, count, what, pid, source) for count, severity, code, what in found]
     return notes
+
+
+def given_up(head: Head, process: Process) -> list[Note]:
+    """What a flight recorder wrote over: what was too old to keep, and what was not, where it had no room."""
+    if not head.given_up_ns:
+        return []
+    until = _after(head.given_up_ns, process)
+    message = f"{head.given_up:,} records of process {process.pid} were given up, the last of them {until}: --keep-last keeps what is later"
+    notes = [Note("info", "given-up", "spool", message, min(head.given_up, _LATEST), _time(head.given_up_ns))]
+    if head.early_ns:
+        message = (
+            f"there was no room for all that --keep-last asks for: of process {process.pid} all records are here only from "
+            f"{_after(head.early_ns, process)} on; allow more with --max-size, or free some of the disk"
+        )
+        notes.append(Note("warning", "kept-less", "spool", message, None, _time(head.early_ns)))
+    return notes
+
+
+def _from_to(first: int, last: int, process: Process) -> str:
+    if not _time(first) or not process.start_ns:  # of an agent that did not note it
+        return ""
+    begin = duration(max(first - process.start_ns, 0))
+    return f" from {begin} to {_after(max(first, last), process)}"
+
+
+def _after(time_ns: int, process: Process) -> str:
+    return f"{duration(max(time_ns - process.start_ns, 0))} after it began to be recorded"
+
+
+def _time(time_ns: int) -> int | None:
+    return time_ns if 0 < time_ns < _LATEST else None
 
 
 def _source(name: str) -> str:

@@ -206,7 +206,8 @@ class SpoolFile:
         pid = self.process.pid
         recorder = any(chunk.generation for chunk in self.chunks)
         unread = losses.unread(self.events.counts(), self.names.unknown, self.definitions.broken, pid, recorder=recorder)
-        return [*self._notes, *losses.dropped(self.head, self.layouts, pid), *unread]
+        lost = losses.dropped(self.head, self.layouts, self.process)
+        return [*self._notes, *lost, *losses.given_up(self.head, self.process), *unread]
 
     def _note(self, severity: str, code: str, message: str, count: int) -> None:
         self._notes.append(Note(severity, code, "spool", message, count))
@@ -216,8 +217,9 @@ class SpoolFile:
         last = 0
         for kind in _ON_CPU:
             if kind in self.wide:
-                ends = self.wide[kind].column("end")
-                last = max(last, int(ends[(ends >= 0) & (ends <= _LATEST)].max(initial=0)))
+                for _, block in self.wide[kind].blocks():
+                    ends = block["end"].astype(np.int64)
+                    last = max(last, int(ends[(ends >= 0) & (ends <= _LATEST)].max(initial=0)))
         return last
 
     def _fits(self, chunk: Chunk) -> bool:

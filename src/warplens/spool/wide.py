@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy.typing as npt
 
 from warplens.spool.chunks import Chunk
 
-_RELEASE_EVERY = 64 << 20  # bytes of the mapped file read before its pages are given back
-_GATHERED = 32 << 20  # bytes of rows that are copied out at once
+_RELEASE_EVERY = 4 << 20  # bytes of the mapped file read before its pages are given back
+_GATHERED = 4 << 20  # bytes of the file that rows are copied out of at once
+_BLOCK = 1 << 14  # records that are looked at together
+_LONG = 16  # stretches of so many records are copied one by one
 
 # What readers ask of each type of records; what its description lacks makes all its records unreadable. Whole numbers of any width.
 FIELDS: dict[str, str] = {
@@ -65,6 +68,7 @@ class WideRecords:
         self._memory = memory
         self._mapped = mapped
         self._dtype = dtype
+        self._number = number
         self._pieces: list[tuple[int, int, npt.NDArray[np.bool_] | None]] = []  # offset, records, those that can be used (None: all)
         self._touched = 0
         self.damaged = 0
@@ -75,15 +79,18 @@ class WideRecords:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def size(self) -> int:
+        """Bytes of a record."""
+        return int(self._dtype.itemsize)
+
     def column(self, name: str) -> npt.NDArray[np.int64]:
         """Return one field of all records. What does not fit into 63 bits wraps around: callers look at what they get."""
         out = np.empty(self._count, np.int64)
         at = 0
-        for block, usable in self._blocks():
-            values = block[name] if usable is None else block[name][usable]
-            out[at : at + len(values)] = values.astype(np.int64)
-            at += len(values)
-        self._release()
+        for _, block in self.blocks():
+            out[at : at + len(block)] = block[name].astype(np.int64)
+            at += len(block)
         return out
 
     def offsets(self) -> npt.NDArray[np.int64]:
@@ -98,18 +105,50 @@ class WideRecords:
             at += len(places)
         return out
 
+    def blocks(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]:
+        """Yield all records, some at a time: where they lie, and a view of them that is good until the next one."""
+        size = self._dtype.itemsize
+        for offset, count, usable in self._pieces:
+            for first in range(0, count, _BLOCK):
+                some = min(_BLOCK, count - first)
+                at = offset + first * size
+                view, places = self._view(at, some), np.arange(at, at + size * some, size, dtype=np.int64)
+                mine = None if usable is None else usable[first : first + some]
+                yield (places, view) if mine is None else (places[mine], view[mine])
+                self._touch(some * size)
+        self._release()
+
+    def stretches(self, offsets: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return the records of places that lie behind each other, as far as they can be used; `counts`: how many at each offset."""
+        size = self._dtype.itemsize
+        ends = np.cumsum(counts)
+        found = np.empty(int(ends[-1]) if len(ends) else 0, self._dtype)
+        if len(offsets) * _LONG < len(found):
+            bytes_ = found.view(np.uint8)
+            for offset, end, count in zip(offsets.tolist(), (ends * size).tolist(), (counts * size).tolist(), strict=True):
+                bytes_[end - count : end] = self._memory[offset : offset + count]
+                self._touch(count)
+            self._release()
+        else:
+            within = np.arange(len(found), dtype=np.int64) - np.repeat(ends - counts, counts)
+            found = self.rows(np.repeat(offsets, counts) + within * size)
+        usable = found["type"] == self._number
+        return found if usable.all() else found[usable]
+
     def rows(self, offsets: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return records by where they lie."""
         out = np.empty(len(offsets), self._dtype)
         words = self._memory[: len(self._memory) // 8 * 8].view("<u8")
         steps = np.arange(self._dtype.itemsize // 8)
         whole = out.view("<u8").reshape(len(out), len(steps))
-        block = max(_GATHERED // self._dtype.itemsize, 1)
-        for first in range(0, len(offsets), block):
-            some = offsets[first : first + block]
-            np.take(words, (some >> 3)[:, None] + steps, out=whole[first : first + block], mode="clip")
-            self._touch(len(some) * self._dtype.itemsize)
-        self._release()
+        order = None if (offsets[1:] >= offsets[:-1]).all() else np.argsort(offsets, kind="stable")
+        places = offsets if order is None else offsets[order]
+        # Some of the file at once: a record that is looked at maps all that lies around it.
+        edges = np.flatnonzero(np.diff(places // _GATHERED)) + 1
+        for first, last in pairwise([0, *edges.tolist(), len(places)]):
+            found = np.take(words, (places[first:last] >> 3)[:, None] + steps, mode="clip")
+            whole[slice(first, last) if order is None else order[first:last]] = found
+            self._release()
         return out
 
     def _add(self, chunk: Chunk, number: int) -> None:
@@ -127,11 +166,6 @@ class WideRecords:
             self._pieces.append((chunk.offset, count, usable))
             self._count += count if usable is None else int(usable.sum())
         self._touch(chunk.size)
-
-    def _blocks(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
-        for offset, count, usable in self._pieces:
-            yield self._view(offset, count), usable
-            self._touch(count * self._dtype.itemsize)
 
     def _view(self, offset: int, count: int) -> npt.NDArray[Any]:
         return self._memory[offset : offset + count * self._dtype.itemsize].view(self._dtype)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from warplens.capture import filesystems
-from warplens.capture.filesystems import filesystem_of, is_slow
+from warplens.capture.filesystems import filesystem_of, is_refused, is_slow
 
 MOUNTS = """\
 22 1 8:1 / / rw - ext4 /dev/sda1 rw
@@ -58,6 +58,29 @@ def test_without_the_table_of_mounts_the_kernel_is_asked(text: str, tmp_path: Pa
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no /dev/shm")
 def test_memory_is_tmpfs(tmp_path: Path) -> None:
     assert filesystem_of(Path("/dev/shm/not/there"), tmp_path / "missing") == "tmpfs"
+
+
+# What statfs(2) says of filesystems that a test machine seldom has, by the kernel's magic.h and the sources of OpenZFS.
+@pytest.mark.parametrize(
+    ("magic", "name"),
+    [
+        (0x2FC12FC1, "zfs"),
+        (0x01021994, "tmpfs"),
+        (0x794C7630, "overlay"),
+        (0x6969, "nfs"),
+        (0x9123683E, "btrfs"),
+        (0xEF53, "ext4"),
+        (0x1, "unknown"),
+    ],
+)
+def test_what_statfs_says_has_a_name(magic: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filesystems, "_magic", lambda path: magic)
+    assert filesystem_of(tmp_path, tmp_path / "missing") == name
+
+
+def test_nfs_alone_is_refused() -> None:
+    names = ["nfs", "nfs4", "zfs", "tmpfs", "overlay", "lustre", "cifs", "fuse", "ext4", "unknown"]
+    assert [name for name in names if is_refused(name)] == ["nfs", "nfs4"]
 
 
 def test_what_statfs_cannot_tell_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

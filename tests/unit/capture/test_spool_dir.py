@@ -59,6 +59,26 @@ def test_an_explicit_directory_is_taken(tmp_path: Path) -> None:
     assert choose_spool(tmp_path / "r.warplens", "h-1-2", explicit=tmp_path / "mine").path == tmp_path / "mine" / "warplens-h-1-2"
 
 
+@pytest.mark.parametrize("filesystem", ["nfs", "nfs4"])
+def test_nfs_is_refused_in_words(filesystem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool_dir, "filesystem_of", lambda path: filesystem)
+    with pytest.raises(CaptureError) as caught:
+        choose_spool(tmp_path / "r.warplens", "h-1-2", explicit=tmp_path / "mine")
+    what, then = str(caught.value).splitlines()
+    assert what == f"--spool-dir {tmp_path / 'mine'} is on {filesystem}: where its server does not answer, the program would wait for it."
+    assert then.startswith("Name a directory on a disk of this node, e.g. /tmp")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("filesystem", ["zfs", "tmpfs", "overlay"])
+def test_a_directory_on_a_disk_of_this_node_is_taken_without_a_word(
+    filesystem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool_dir, "filesystem_of", lambda path: filesystem)
+    chosen = choose_spool(tmp_path / "r.warplens", "h-1-2", explicit=tmp_path / "mine")
+    assert (chosen.filesystem, chosen.warning) == (filesystem, None)
+
+
 def test_an_explicit_file_is_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(CaptureError, match=r"--spool-dir .*not a directory|file of that name"):

@@ -48,7 +48,14 @@ def test_the_least_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(available, "_own", list)
     assert (available.total(), available.available()) == (3 * GIB, GIB)
     monkeypatch.setattr(available, "_own", lambda: [GIB // 2])
-    assert (available.total(), available.available()) == (GIB // 2, GIB // 2)
+    monkeypatch.setattr(available, "_mapped", lambda: GIB // 8)
+    assert (available.total(), available.available()) == (GIB // 2, 3 * GIB // 8)
+
+
+@pytest.mark.parametrize(("free", "wanted"), [(8 * GIB, 128 << 20), (100 << 20, 50 << 20), (1 << 20, 16 << 20)])
+def test_the_budget_is_half_of_what_is_free_at_most(free: int, wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(available, "available", lambda: free)
+    assert available.budget() == wanted
 
 
 def test_this_machine_has_memory() -> None:

@@ -41,7 +41,7 @@ def test_readers_see_the_new_order(tmp_path: Path, groups: int) -> None:
     assert rows.column("text").to_pylist() == [str(number) for number in wanted]
     metadata = pq.read_metadata(path)
     assert [metadata.row_group(place).column(0).statistics.min for place in range(groups)] == [numbers[group][0] for group in order]
-    found = duckdb.sql(f"SELECT id FROM read_parquet('{path}')").fetchall()
+    found = duckdb.execute("SELECT id FROM read_parquet(?)", [str(path)]).fetchall()
     assert [row[0] for row in found] == wanted
 
 

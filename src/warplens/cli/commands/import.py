@@ -9,6 +9,7 @@ import click
 
 from warplens.cli.finishing import progress_bar
 from warplens.cli.flags import FlagCommand
+from warplens.cli.light import give_back_early
 from warplens.cli.words import counted, short_path
 from warplens.disk.files import rename
 from warplens.handover.destination import destination
@@ -30,6 +31,7 @@ Examples:
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a report that exists.")
 def command(source: Path, output: str | None, force_overwrite: bool) -> None:
     """Make a report of what another tool recorded, e.g. of an export of Nsight Systems: a file, or a folder of files."""
+    give_back_early()
     from warplens.importers.importing import import_file
 
     # A report that is to be replaced stays until there is something to replace it with.

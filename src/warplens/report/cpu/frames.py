@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from warplens.report import schema, texts
 from warplens.report.cpu.natives import Natives, modules
-from warplens.report.place import Place, groups
+from warplens.report.place import Place
 from warplens.report.symbols.lookup import Symbols
 from warplens.report.words import labelled
 from warplens.spool.wide import WideRecords
@@ -83,7 +83,7 @@ class Frames:
         place, offsets = self._place, self._records.offsets()[self._order]
         natives = self._natives(self._records, mapped, symbols)
         functions, files = texts.Names(place.strings, texts.named), texts.Names(place.strings, texts.plain)
-        for rows in groups(len(self)):
+        for rows in place.groups(len(self)):
             found = self._records.rows(offsets[rows])
             kind = found["domain"].astype(np.int64)
             (function,), (file,) = functions.columns(found["name"]), files.columns(found["file"])

@@ -12,9 +12,8 @@ import pyarrow as pa
 from warplens.report import schema, texts
 from warplens.report.chosen import LATEST
 from warplens.report.cpu import os_words
-from warplens.report.cpu.chosen import Chosen
+from warplens.report.cpu.chosen import Piece
 from warplens.report.cpu.frames import Frames
-from warplens.report.cpu.reasons import Reasons
 from warplens.report.place import Place
 from warplens.report.words import labelled
 
@@ -25,8 +24,8 @@ _FILES, _SOCKETS, _LOCKS, _MEMORY = (os_words.GROUPS.index(group) for group in (
 class OsCalls:
     """The rows of both tables."""
 
-    def __init__(self, chosen: Chosen, place: Place, frames: Frames, reasons: Reasons | None) -> None:
-        self._chosen, self._place, self._frames, self._reasons = chosen, place, frames, reasons
+    def __init__(self, place: Place, frames: Frames) -> None:
+        self._place, self._frames = place, frames
         self._functions = texts.Names(place.strings, texts.named, os_words.operation)
         self._groups = texts.Ids(place.strings, lambda name: os_words.GROUPS.index(os_words.group(name)))
         self._sockets = texts.Ids(place.strings, os_words.on_socket)
@@ -35,50 +34,48 @@ class OsCalls:
         self._opens = texts.Ids(place.strings, os_words.flags_asked)
         self._files = 0
 
-    def tables(self) -> Iterator[tuple[str, pa.Table]]:
-        """Return rows of `osrt` and of `file_access` in turns, with the names of their tables."""
-        for rows, found, columns in self._chosen.groups():
-            if self._reasons is not None:
-                self._reasons.call(self._chosen.thread[rows], self._chosen.start[rows], found)
-            name, operation = self._functions.columns(found["name"])
-            (target,) = self._targets.columns(found["text"])
-            result, error, fd = found["result"].astype(np.int64), found["domain"].astype(np.int64), found["fd"].astype(np.int32)
-            group, known = self._groups(found["name"]), self._sockets(found["text"])
-            group = np.where((group == _FILES) & (known == 1), _SOCKETS, group)
-            on_file = ((found["flags"] & _FILE) != 0) & (known == 0)
-            moved = (self._moves(found["name"]) != 0) & (result >= 0)
-            mapped = (group == _MEMORY) & (error == 0)
-            subject = found["object"].astype(np.uint64)
-            size = np.where(mapped, np.minimum(subject, LATEST).astype(np.int64), result)
-            common = {
-                "error": labelled(error, os_words.ERRORS, absent=error == 0),
-                "fd": pa.array(fd, mask=fd < 0),
-                "bytes": pa.array(size, mask=~(moved | mapped)),
-            }
-            yield (
+    def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
+        """Return the next rows of `osrt` and of `file_access` with the names of their tables; `columns`: those that all tables have."""
+        found = piece.found
+        name, operation = self._functions.columns(found["name"])
+        (target,) = self._targets.columns(found["text"])
+        result, error, fd = found["result"].astype(np.int64), found["domain"].astype(np.int64), found["fd"].astype(np.int32)
+        group, known = self._groups(found["name"]), self._sockets(found["text"])
+        group = np.where((group == _FILES) & (known == 1), _SOCKETS, group)
+        on_file = ((found["flags"] & _FILE) != 0) & (known == 0)
+        moved = (self._moves(found["name"]) != 0) & (result >= 0)
+        mapped = (group == _MEMORY) & (error == 0)
+        subject = found["object"].astype(np.uint64)
+        size = np.where(mapped, np.minimum(subject, LATEST).astype(np.int64), result)
+        common = {
+            "error": labelled(error, os_words.ERRORS, absent=error == 0),
+            "fd": pa.array(fd, mask=fd < 0),
+            "bytes": pa.array(size, mask=~(moved | mapped)),
+        }
+        yield (
+            "osrt",
+            schema.build(
                 "osrt",
-                schema.build(
-                    "osrt",
-                    {
-                        **columns,
-                        **common,
-                        "name": name,
-                        "group": labelled(group, dict(enumerate(os_words.GROUPS))),
-                        "result": pa.array(result),
-                        "target": target,
-                        "object": pa.array(subject, mask=(group != _LOCKS) | (subject == 0)),
-                        "stack": self._frames.stacks(found["stack"]),
-                    },
-                ),
-            )
-            if on_file.any():
-                kept = pa.array(np.flatnonzero(on_file))
-                files = {**columns, **common, "name": name, "operation": operation, "path": target}
-                files.pop("range", None)
-                files = {column: values.take(kept) for column, values in files.items()} | self._asked(found[on_file])
-                files |= self._place.ids(slice(self._files, self._files + len(kept)))
-                self._files += len(kept)
-                yield "file_access", schema.build("file_access", files)
+                {
+                    **columns,
+                    **common,
+                    "name": name,
+                    "group": labelled(group, dict(enumerate(os_words.GROUPS))),
+                    "result": pa.array(result),
+                    "target": target,
+                    "object": pa.array(subject, mask=(group != _LOCKS) | (subject == 0)),
+                    "stack": self._frames.stacks(found["stack"]),
+                },
+            ),
+        )
+        if on_file.any():
+            kept = pa.array(np.flatnonzero(on_file))
+            files = {**columns, **common, "name": name, "operation": operation, "path": target}
+            files.pop("range", None)
+            files = {column: values.take(kept) for column, values in files.items()} | self._asked(found[on_file])
+            files |= self._place.ids(slice(self._files, self._files + len(kept)))
+            self._files += len(kept)
+            yield "file_access", schema.build("file_access", files)
 
     def _asked(self, found: npt.NDArray[Any]) -> dict[str, pa.Array]:
         """Return the columns that `object` becomes: a number of bytes, or flags."""

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from warplens.report import schema, texts
 from warplens.report.chosen import LATEST
-from warplens.report.cpu.chosen import Chosen
-from warplens.report.cpu.reasons import Reasons
+from warplens.report.cpu.chosen import Chosen, Piece
 from warplens.report.place import Place
 from warplens.report.words import labelled
 from warplens.spool import desk
@@ -28,32 +27,31 @@ Numbers = npt.NDArray[np.int64]
 
 
 class _Nested:
-    """How the rows of each thread lie within one another. `inside`: for each row how long those are that lie right in it (ns)."""
+    """How the rows of each thread lie within one another."""
 
-    def __init__(self, chosen: Chosen, end: Numbers, place: Place) -> None:
-        self._first = place.first
-        self.depth, self._parent = desk.nest(chosen.thread.astype(np.int64), chosen.start, end)
-        self._length = end - chosen.start
+    def __init__(self, first: int) -> None:
+        self._first, self._nests = first, desk.Nests()
 
-    def inside(self) -> Numbers:
-        inner = self._parent >= 0
-        sums = np.bincount(self._parent[inner], self._length[inner].astype(np.float64), len(self._parent))
-        return np.asarray(sums, np.int64) if len(sums) else np.zeros(0, np.int64)
-
-    def columns(self, rows: slice) -> dict[str, pa.Array]:
-        parent = self._parent[rows]
-        return {"depth": pa.array(self.depth[rows]), "parent": pa.array(self._first + parent, mask=parent < 0)}
+    def columns(self, piece: Piece) -> tuple[dict[str, pa.Array], Numbers]:
+        """Return the columns of the next rows, and the row around each, -1 for none."""
+        depth, parent = self._nests.add(piece.thread.astype(np.int64), piece.start, piece.end)
+        return {"depth": pa.array(depth), "parent": pa.array(self._first + parent, mask=parent < 0)}, parent
 
 
-def calls(chosen: Chosen, place: Place) -> Iterator[pa.Table]:
-    """Return the rows of `python_calls`."""
-    nested = _Nested(chosen, chosen.ends(), place)
-    names, files = texts.Names(place.strings, texts.named), texts.Names(place.strings, texts.plain)
-    for rows, found, columns in chosen.groups():
+class Calls:
+    """Makes the rows of `python_calls`."""
+
+    def __init__(self, place: Place) -> None:
+        self._nested = _Nested(place.first)
+        self._names, self._files = texts.Names(place.strings, texts.named), texts.Names(place.strings, texts.plain)
+
+    def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
+        """Return a table and its next rows; `columns`: those that all tables have."""
+        found = piece.found
         kind, flags, line = found["domain"], found["flags"], found["line"]
-        (name,), (file,) = names.columns(found["name"]), files.columns(found["file"])
+        (name,), (file,) = self._names.columns(found["name"]), self._files.columns(found["file"])
         columns |= {
-            **nested.columns(rows),
+            **self._nested.columns(piece)[0],
             "kind": labelled(kind, _KINDS),
             "name": name,
             "file": file,
@@ -62,49 +60,54 @@ def calls(chosen: Chosen, place: Place) -> Iterator[pa.Table]:
             "clipped": pa.array((flags & _CUT) != 0),
             "failed": pa.array(found["value"] == 1, mask=(kind != TASK) & (kind != FUNCTION)),
         }
-        yield schema.build("python_calls", columns)
+        yield "python_calls", schema.build("python_calls", columns)
 
 
-def imports(chosen: Chosen, place: Place) -> Iterator[pa.Table]:
-    """Return the rows of `imports`."""
-    nested = _Nested(chosen, chosen.ends(), place)
-    inside = nested.inside()
-    names = texts.Names(place.strings, texts.named)
-    for rows, found, columns in chosen.groups():
-        (name,) = names.columns(found["name"])
-        length = found["end"].astype(np.int64) - chosen.start[rows]
+class Imports:
+    """Makes the rows of `imports`."""
+
+    def __init__(self, chosen: Chosen, place: Place) -> None:
+        self._nested, self._names = _Nested(place.first), texts.Names(place.strings, texts.named)
+        self._inside = np.zeros(len(chosen))  # ns: how long those are that lie right in each
+        nested = _Nested(place.first)
+        for piece in chosen.pieces():
+            parent = nested.columns(piece)[1]
+            inner = parent >= 0
+            np.add.at(self._inside, parent[inner], (piece.end - piece.start)[inner])
+
+    def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
+        """Return a table and its next rows; `columns`: those that all tables have."""
+        (name,) = self._names.columns(piece.found["name"])
+        length = piece.end - piece.start
         columns |= {
-            **nested.columns(rows),
+            **self._nested.columns(piece)[0],
             "name": name,
-            "self": pa.array(np.maximum(length - inside[rows], 0)),
-            "failed": pa.array(found["value"] == 1),
+            "self": pa.array(np.maximum(length - self._inside[piece.rows].astype(np.int64), 0)),
+            "failed": pa.array(piece.found["value"] == 1),
         }
-        yield schema.build("imports", columns)
+        yield "imports", schema.build("imports", columns)
 
 
-def collections(chosen: Chosen) -> Iterator[pa.Table]:
-    """Return the rows of `gc`."""
-    for _, found, columns in chosen.groups():
-        columns |= {
-            "generation": pa.array(np.clip(found["value"], 0, 0x7FFFFFFF).astype(np.int32)),
-            "collected": pa.array(np.maximum(found["value2"].astype(np.int64), 0)),
-            "uncollectable": pa.array(found["line"].astype(np.int64)),
-        }
-        yield schema.build("gc", columns)
+def collections(piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
+    """Return the next rows of `gc`; `columns`: those that all tables have."""
+    found = piece.found
+    columns |= {
+        "generation": pa.array(np.clip(found["value"], 0, 0x7FFFFFFF).astype(np.int32)),
+        "collected": pa.array(np.maximum(found["value2"].astype(np.int64), 0)),
+        "uncollectable": pa.array(found["line"].astype(np.int64)),
+    }
+    yield "gc", schema.build("gc", columns)
 
 
-def lock(chosen: Chosen, reasons: Reasons | None) -> Iterator[pa.Table]:
-    """Return the rows of `gil`."""
-    for rows, found, columns in chosen.groups():
-        state = found["domain"]
-        length = found["end"].astype(np.int64) - chosen.start[rows]
-        waits = state == WAIT
-        if reasons is not None and waits.any():
-            reasons.wait(chosen.thread[rows][waits], chosen.start[rows][waits], found[waits])
-        interpreter = np.minimum(found["interpreter"].astype(np.uint64), 0x7FFFFFFF).astype(np.int32)
-        columns |= {"state": labelled(state, _STATES), "interpreter": pa.array(interpreter)}
-        for name, kind, brief in _LOCK:
-            one = length if name in ("held", "waited") else np.ones(len(length), np.int64)
-            sums = np.minimum(found[brief].astype(np.uint64), LATEST).astype(np.int64)
-            columns[name] = pa.array(np.where(state == BRIEF, sums, np.where(state == kind, one, 0)))
-        yield schema.build("gil", columns)
+def lock(piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
+    """Return the next rows of `gil`; `columns`: those that all tables have."""
+    found = piece.found
+    state = found["domain"]
+    length = piece.end - piece.start
+    interpreter = np.minimum(found["interpreter"].astype(np.uint64), 0x7FFFFFFF).astype(np.int32)
+    columns |= {"state": labelled(state, _STATES), "interpreter": pa.array(interpreter)}
+    for name, kind, brief in _LOCK:
+        one = length if name in ("held", "waited") else np.ones(len(length), np.int64)
+        sums = np.minimum(found[brief].astype(np.uint64), LATEST).astype(np.int64)
+        columns[name] = pa.array(np.where(state == BRIEF, sums, np.where(state == kind, one, 0)))
+    yield "gil", schema.build("gil", columns)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.report.cpu.chosen import Chosen
-from warplens.report.enclosing import Enclosing
+from warplens.report.cpu.chosen import Chosen, Piece
+from warplens.report.cpu.python import WAIT
+from warplens.report.enclosing import Around, Columns, Stream
 from warplens.report.texts import UNKNOWN
 from warplens.report.words import labelled
 from warplens.spool.strings import Strings
@@ -18,41 +19,30 @@ _GIL = -2
 
 
 class Reasons:
-    """The reasons of the rows of `thread_states`; calls and waits go by in order of start while they are written."""
+    """The reasons of the rows of `thread_states`, whose pieces come in order; OS calls and the GIL are read beside them."""
 
-    def __init__(self, states: Chosen, strings: Strings) -> None:
+    def __init__(self, states: Chosen, strings: Strings, calls: Chosen | None, lock: Chosen | None) -> None:
         self._strings = strings
-        self._calls, self._waits = (Enclosing(states.thread, states.start) for _ in range(2))
+        self._beside = [(Around(states.threads), Stream(ranges)) for ranges in (_ranges(calls), _ranges(lock, WAIT))]
 
-    def call(self, thread: npt.NDArray[np.int32], start: npt.NDArray[np.int64], found: npt.NDArray[Any]) -> None:
-        """Take the next OS calls."""
-        self._calls.pass_by(_ranges(thread, start, found["end"], found["name"]))
-
-    def wait(self, thread: npt.NDArray[np.int32], start: npt.NDArray[np.int64], found: npt.NDArray[Any]) -> None:
-        """Take the next waits for the GIL."""
-        self._waits.pass_by(_ranges(thread, start, found["end"], found["name"]))
-
-    def finish(self) -> None:
-        """Look at the states behind the last call and wait."""
-        self._calls.finish()
-        self._waits.finish()
-
-    def column(self, rows: slice, blocked: npt.NDArray[np.bool_]) -> pa.DictionaryArray:
-        """Return the reasons of some rows; null where there is none."""
-        calls, waits = self._calls.found[rows], self._waits.found[rows]
+    def column(self, piece: Piece, blocked: npt.NDArray[np.bool_]) -> pa.DictionaryArray:
+        """Return the reasons of the next rows; null where there is none."""
+        calls, waits = (around.among(ranges, piece.thread, piece.start) for around, ranges in self._beside)
         # Who waits for the GIL does so in a call, which tells less.
         reason = np.where(waits >= 0, _GIL, calls)
         words = {number: self._strings.get(number) or UNKNOWN for number in np.unique(reason[reason >= 0]).tolist()}
         return labelled(reason, words | {_GIL: "GIL"}, absent=~blocked | (reason == -1))
 
 
-def _ranges(
-    thread: npt.NDArray[np.int32], start: npt.NDArray[np.int64], end: npt.NDArray[Any], name: npt.NDArray[Any]
-) -> dict[str, npt.NDArray[Any]]:
-    return {
-        "thread": thread.astype(np.int64),
-        "start": np.ascontiguousarray(start),
-        "end": end.astype(np.int64),
-        "id": name.astype(np.int64),
-        "style": np.zeros(len(start), np.int32),
-    }
+def _ranges(chosen: Chosen | None, of: int | None = None) -> Iterator[Columns]:
+    for piece in () if chosen is None else chosen.pieces():
+        mine = slice(None) if of is None else piece.found["domain"] == of
+        start = np.ascontiguousarray(piece.start[mine])
+        if len(start):
+            yield {
+                "thread": piece.thread[mine].astype(np.int64),
+                "start": start,
+                "end": np.ascontiguousarray(piece.end[mine]),
+                "id": piece.found["name"][mine].astype(np.int64),
+                "style": np.zeros(len(start), np.int32),
+            }

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from warplens.report import schema, texts
 from warplens.report.chosen import LATEST
-from warplens.report.cpu.chosen import NONE, Chosen
+from warplens.report.cpu.chosen import NONE, Piece
 from warplens.report.cpu.frames import Frames
 from warplens.report.cpu.reasons import Reasons
 from warplens.report.place import Place
@@ -27,14 +27,19 @@ _ON_CPU, _GIL, _LATE, _CUT, _EXCEPTION = 0x01, 0x02, 0x04, 0x08, 0x10
 _SAMPLED = 0x01
 
 
-def samples(chosen: Chosen, place: Place, frames: Frames) -> Iterator[pa.Table]:
-    """Return the rows of `samples`."""
-    tasks = texts.Names(place.strings, texts.plain)
-    for _, found, columns in chosen.groups():
+class Samples:
+    """Makes the rows of `samples`."""
+
+    def __init__(self, place: Place, frames: Frames) -> None:
+        self._frames, self._tasks = frames, texts.Names(place.strings, texts.plain)
+
+    def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
+        """Return a table and its next rows; `columns`: those that all tables have."""
+        found = piece.found
         kind, flags = found["domain"], found["flags"]
         native = kind == NATIVE
         count, weight = weight_of(found)
-        (task,) = tasks.columns(found["name"])
+        (task,) = self._tasks.columns(found["name"])
         columns |= {
             "kind": labelled(kind, _KINDS),
             "count": count,
@@ -42,27 +47,32 @@ def samples(chosen: Chosen, place: Place, frames: Frames) -> Iterator[pa.Table]:
             "on_cpu": pa.array(native | _flag(flags, _ON_CPU)),
             "gil": pa.array(_flag(flags, _GIL), mask=native),
             "cpu": _cpu(found["cpu"]),
-            "stack": frames.stacks(found["stack"]),
+            "stack": self._frames.stacks(found["stack"]),
             "task": task,
             "late": pa.array(_flag(flags, _LATE), mask=~native),
             "cut": pa.array(_flag(flags, _CUT)),
             "exception": pa.array(_flag(flags, _EXCEPTION), mask=native),
         }
-        yield schema.build("samples", columns)
+        yield "samples", schema.build("samples", columns)
 
 
-def thread_states(chosen: Chosen, reasons: Reasons) -> Iterator[pa.Table]:
-    """Return the rows of `thread_states`."""
-    reasons.finish()
-    for rows, found, columns in chosen.groups():
+class ThreadStates:
+    """Makes the rows of `thread_states`."""
+
+    def __init__(self, reasons: Reasons) -> None:
+        self._reasons = reasons
+
+    def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
+        """Return a table and its next rows; `columns`: those that all tables have."""
+        found = piece.found
         state = found["domain"]
         columns |= {
             "state": labelled(state, _STATES),
             "cpu": _cpu(found["cpu"]),
             "exact": pa.array(~_flag(found["flags"], _SAMPLED)),
-            "reason": reasons.column(rows, state == BLOCKED),
+            "reason": self._reasons.column(piece, state == BLOCKED),
         }
-        yield schema.build("thread_states", columns)
+        yield "thread_states", schema.build("thread_states", columns)
 
 
 def weight_of(found: npt.NDArray[Any]) -> tuple[pa.Array, pa.Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy.typing as npt
@@ -10,17 +10,19 @@ import pyarrow as pa
 
 from warplens.report.chosen import Spans, Times
 from warplens.report.cpu import notices, python, samples, task_samples
-from warplens.report.cpu.chosen import Chosen
+from warplens.report.cpu.chosen import Chosen, Numbers, Piece
 from warplens.report.cpu.frames import Frames
 from warplens.report.cpu.os_calls import OsCalls
 from warplens.report.cpu.reasons import Reasons
-from warplens.report.enclosing import Columns
+from warplens.report.cpu.watched import Watched
+from warplens.report.enclosing import Columns, column
 from warplens.report.place import Place
 from warplens.report.symbols.lookup import Symbols
 from warplens.report.threads import Threads
 from warplens.spool.notes import Note
 from warplens.spool.reader import SpoolFile
 
+Make = Callable[[Piece, dict[str, pa.Array]], Iterator[tuple[str, pa.Table]]]
 KINDS = ("cpu_frame", "cpu_module", "cpu_sample", "cpu_state", "os_call", "gil", "python_span", "cpu_notice")
 
 
@@ -28,6 +30,7 @@ class CpuTables:
     """Writes what a spool holds of the CPU side as the rows of process `process`; a spool without any costs nothing.
 
     `first`: the id of the first row of each table; `thread_base`: the key of the process's thread 0; `clock` corrects times.
+    `most`: rows that are made at once.
     """
 
     def __init__(
@@ -40,41 +43,64 @@ class CpuTables:
         clock: Callable[[Times], Times],
         threads: Threads,
         symbols: Symbols | None = None,
+        most: int | None = None,
     ) -> None:
         self._spool, self._write, self._symbols = spool, write, symbols or Symbols()
         self._wide = {kind: spool.wide[kind] for kind in KINDS if kind in spool.wide}
         self.records = sum(len(records) for records in self._wide.values())
         spans = Spans(spool.windows if spool.windows is not None else spool.only)
-        self._place = Place(process, first, thread_base, clock, spool.strings, spans, threads)
+        self._place = Place(process, first, thread_base, clock, spool.strings, spans, threads, most)
         self._frames: Frames | None = None
-        self._chosen: dict[str, Chosen] = {}
+        self._watched: list[tuple[Watched, Chosen, Make]] = []
+        self._chosen: dict[tuple[str, tuple[int, ...] | None], Chosen] = {}
+        self._done = 0
         if self._wide:
-            self._frames = Frames(self._wide.get("cpu_frame"), self._place, spool.process.boot_id)
-            for table, kind, of in (
-                ("samples", "cpu_sample", samples.SAMPLES),
-                ("osrt", "os_call", None),
-                ("python_calls", "python_span", python.CALLS),
+            place = self._place
+            frames = self._frames = Frames(self._wide.get("cpu_frame"), place, spool.process.boot_id)
+            for kind, of, make in (
+                ("cpu_sample", samples.SAMPLES, lambda: samples.Samples(place, frames)),
+                ("os_call", None, lambda: OsCalls(place, frames)),
+                ("python_span", python.CALLS, lambda: python.Calls(place)),
             ):
                 if chosen := self._choose(kind, of):
-                    self._chosen[table] = chosen
-                    chosen.watch()
+                    self._watched.append((Watched(chosen, place), chosen, make()))
 
     def stacks(self, stack: npt.NDArray[Any]) -> pa.Array:
         """Return the keys of stacks, which are numbers of `cpu_frame` records, as a column; null where there is none."""
         return pa.nulls(len(stack), pa.int64()) if self._frames is None else self._frames.stacks(stack)
 
     def pass_by(self, ranges: Columns) -> None:
-        """Look at the ranges of NVTX in the current slice, before the next one is made."""
-        for chosen in self._chosen.values():
-            chosen.pass_by(ranges)
+        """Look at the ranges of NVTX in the current slice, before the next one is made, and write what lies before its end."""
+        for watched, chosen, make in self._watched:
+            self._add(watched.pass_by(ranges), chosen, make)
 
     def finish(self, progress: Callable[[float], None]) -> None:
-        """Write all tables, after the last slice. `progress` hears which part of the records is done."""
-        done = 0
-        for table, rows in self._tables():
-            self._write(table, rows)
-            done += rows.num_rows
-            progress(min(done / max(self.records, 1), 1.0))
+        """Write what is left, after the last slice. `progress` hears which part of the records is done."""
+        for watched, chosen, make in self._watched:
+            self._add(watched.finish(), chosen, make, progress)
+        self._watched = []
+        for kind, of, maker in self._others():
+            if some := self._choose(kind, of):
+                self._add(((piece, None) for piece in some.pieces()), some, maker(some), progress)
+        if self._frames is not None:
+            for rows in self._frames.tables(self._wide.get("cpu_module"), self._symbols):
+                self._write("frames", rows)
+
+    def _add(
+        self,
+        pieces: Iterable[tuple[Piece, Numbers | None]],
+        chosen: Chosen,
+        make: Make,
+        progress: Callable[[float], None] = lambda part: None,
+    ) -> None:
+        for piece, around in pieces:
+            columns = chosen.columns(piece)
+            if around is not None:
+                columns["range"] = column(around)
+            for table, rows in make(piece, columns):
+                self._write(table, rows)
+            self._done += len(piece.found)
+            progress(min(self._done / max(self.records, 1), 1.0))
 
     def notes(self) -> list[Note]:
         """What happened to the recording of the CPU side, and what of it could not be used."""
@@ -84,31 +110,21 @@ class CpuTables:
         told = notices.notes(self._wide.get("cpu_notice"), spool.strings, pid)
         return [*told, *notices.odd(self._place.tally, self._frames.broken, self._frames.lost, pid)]
 
-    def _tables(self) -> Iterator[tuple[str, pa.Table]]:
-        if self._frames is None:
-            return
+    def _others(self) -> Iterator[tuple[str, tuple[int, ...], Callable[[Chosen], Make]]]:
+        """Return the tables whose rows have no range: from which records and domains, and what makes their rows."""
         place, frames = self._place, self._frames
-        states = self._choose("cpu_state", samples.STATES)
-        reasons = Reasons(states, place.strings) if states is not None else None
-        for table, chosen, rows_of in (
-            ("samples", self._chosen.pop("samples", None), lambda some: samples.samples(some, place, frames)),
-            ("task_samples", self._choose("cpu_sample", task_samples.TASKS), lambda some: task_samples.tasks(some, place, frames)),
-            ("gil", self._choose("gil", python.GIL), lambda some: python.lock(some, reasons)),
-            ("gc", self._choose("python_span", (python.GC,)), python.collections),
-            ("imports", self._choose("python_span", (python.IMPORT,)), lambda some: python.imports(some, place)),
-            ("python_calls", self._chosen.pop("python_calls", None), lambda some: python.calls(some, place)),
-        ):
-            if chosen is not None:
-                for rows in rows_of(chosen):
-                    yield table, rows
-        calls = self._chosen.pop("osrt", None)
-        if calls is not None:
-            yield from OsCalls(calls, place, frames, reasons).tables()
-        if states is not None and reasons is not None:
-            for rows in samples.thread_states(states, reasons):
-                yield "thread_states", rows
-        for rows in frames.tables(self._wide.get("cpu_module"), self._symbols):
-            yield "frames", rows
+        if frames is None:
+            return
+        yield "cpu_sample", task_samples.TASKS, lambda chosen: task_samples.TaskSamples(chosen, place, frames)
+        yield "gil", python.GIL, lambda chosen: python.lock
+        yield "python_span", (python.GC,), lambda chosen: python.collections
+        yield "python_span", (python.IMPORT,), lambda chosen: python.Imports(chosen, place)
+        calls, lock = self._choose("os_call", None), self._choose("gil", python.GIL)
+        yield "cpu_state", samples.STATES, lambda chosen: samples.ThreadStates(Reasons(chosen, place.strings, calls, lock))
 
     def _choose(self, kind: str, of: tuple[int, ...] | None) -> Chosen | None:
-        return Chosen(self._wide[kind], self._place, of=of) if kind in self._wide else None
+        """Return the records of a type that become rows; None where there are none."""
+        if kind in self._wide and (kind, of) not in self._chosen:
+            self._chosen[kind, of] = Chosen(self._wide[kind], self._place, of=of)
+        chosen = self._chosen.get((kind, of))
+        return chosen if chosen is not None and len(chosen) else None

@@ -13,7 +13,6 @@ from warplens.report import schema, texts
 from warplens.report.cuda import names
 from warplens.report.cuda.place import CudaPlace
 from warplens.report.enclosing import Columns, Enclosing
-from warplens.report.place import groups
 from warplens.spool.wide import WideRecords
 
 _APIS = pa.array(["runtime", "driver"])
@@ -46,7 +45,7 @@ class Api:
         place, calls = self._place, self._place.calls
         functions = texts.Names(place.strings, names.call)
         span = calls.span if calls.kept.all() else calls.span[calls.kept]
-        for rows in groups(len(calls.offsets)):
+        for rows in place.groups(len(calls.offsets)):
             found = self._records.rows(calls.offsets[rows])
             (name,) = functions.columns(found["name"])
             place.asked.add(rows, found, place.spans, span[rows])

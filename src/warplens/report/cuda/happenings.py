@@ -12,7 +12,7 @@ from warplens.report import schema, texts
 from warplens.report.chosen import sane
 from warplens.report.cuda import labels
 from warplens.report.cuda.place import CudaPlace
-from warplens.report.place import groups, ordered
+from warplens.report.place import ordered
 from warplens.report.words import labelled, optional
 from warplens.spool.wide import WideRecords
 
@@ -36,7 +36,7 @@ def unified_memory(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]
     place.tally.damaged += int((~good).sum())
     kept = ordered(good & place.spans.overlap(start, end), start)
     offsets, start, end = records.offsets()[kept], start[kept], end[kept]
-    for rows in groups(len(kept)):
+    for rows in place.groups(len(kept)):
         found = records.rows(offsets[rows])
         kind = found["kind"].astype(np.int64)
         source, target = found["source"].astype(np.int32), found["destination"].astype(np.int32)
@@ -75,7 +75,7 @@ def overhead(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     kept = ordered(good & place.spans.overlap(start, end), start)
     offsets = records.offsets()[kept]
     sources = texts.Names(place.strings, texts.plain)
-    for rows in groups(len(kept)):
+    for rows in place.groups(len(kept)):
         found = records.rows(offsets[rows])
         start, tid = found["start"].astype(np.int64), found["tid"].astype(np.int64)
         thread = place.threads.match(tid, start, known=True).astype(np.int64)
@@ -100,7 +100,7 @@ def external_ids(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     kept = np.flatnonzero(np.append(place.calls.kept, place.spans.all)[call])
     kept = kept[np.argsort(correlation[kept], kind="stable")]
     offsets, call = records.offsets()[kept], call[kept]
-    for rows in groups(len(kept)):
+    for rows in place.groups(len(kept)):
         found = records.rows(offsets[rows])
         columns = {
             "process": pa.array(np.full(len(found), place.process, np.int64)),

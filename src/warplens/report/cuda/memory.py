@@ -13,7 +13,7 @@ from warplens.report import schema, texts
 from warplens.report.chosen import sane
 from warplens.report.cuda.labels import MEMORY_KINDS, MEMORY_OPERATIONS
 from warplens.report.cuda.place import NOWHERE, CudaPlace
-from warplens.report.place import groups, ordered
+from warplens.report.place import ordered
 from warplens.report.words import labelled, optional
 from warplens.spool.wide import WideRecords
 
@@ -33,7 +33,7 @@ def table(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     kept = place.spans.place(start[order]) >= 0
     offsets, size, total = records.offsets()[order[kept]], size[kept], total[kept]
     sources = texts.Names(place.strings, texts.plain)
-    for rows in groups(len(offsets)):
+    for rows in place.groups(len(offsets)):
         found = records.rows(offsets[rows])
         use = (found["operation"] == _ALLOCATE) | (found["operation"] == _FREE)
         no_pool = found["pool"] == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,8 @@ NOWHERE = 0xFFFFFFFF  # instead of a device, a stream, …
 class CudaPlace(Place):
     """One process that used CUDA."""
 
-    calls: Calls
-    asked: Asked
+    calls: Calls = field(kw_only=True)
+    asked: Asked = field(kw_only=True)
 
     def api(self, call: npt.NDArray[np.int64]) -> pa.Array:
         """Return the ids of calls as a column; null for -1 and for calls that are no rows."""

@@ -46,6 +46,7 @@ class CudaTables:
 
     `first`: the id of the first row of each table;
     `stacks` makes a column of numbers of stacks; `thread_base`: the key of the process's thread 0; `clock` corrects times.
+    `most`: rows that are made at once.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class CudaTables:
         clock: Callable[[Times], Times],
         threads: Threads,
         stacks: Callable[[npt.NDArray[Any]], pa.Array] = lambda stack: pa.nulls(len(stack), pa.int64()),
+        most: int | None = None,
     ) -> None:
         self._spool, self._write = spool, write
         self._done = 0
@@ -76,7 +78,9 @@ class CudaTables:
         threads.name(self._wide.get("cuda_thread"))
         tally = Tally(damaged=calls.damaged)
         asked_of = Asked(calls, spool.strings)
-        self._place = CudaPlace(process, first, thread_base, clock, spool.strings, spans, threads, calls, asked_of, tally=tally)
+        self._place = CudaPlace(
+            process, first, thread_base, clock, spool.strings, spans, threads, most, calls=calls, asked=asked_of, tally=tally
+        )
         if "cuda_api" in self._wide:
             self._api = Api(self._wide["cuda_api"], self._place, self._wide.get("cuda_backtrace"), stacks)
 

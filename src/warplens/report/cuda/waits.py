@@ -11,7 +11,7 @@ from warplens.report import schema
 from warplens.report.chosen import LATEST, sane
 from warplens.report.cuda.labels import SYNC_KINDS
 from warplens.report.cuda.place import NOWHERE, CudaPlace
-from warplens.report.place import groups, ordered
+from warplens.report.place import ordered
 from warplens.report.words import labelled, optional
 from warplens.spool.wide import WideRecords
 
@@ -24,7 +24,7 @@ def syncs(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     good &= place.spans.overlap(start, end) & ~place.calls.are_own(place.calls.find(records.column("correlation")))
     kept = ordered(good, start)
     offsets = records.offsets()[kept]
-    for rows in groups(len(kept)):
+    for rows in place.groups(len(kept)):
         found = records.rows(offsets[rows])
         columns = {
             **place.ids(rows),
@@ -53,7 +53,7 @@ def events(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     when = np.where(start > 0, start, LATEST)
     kept = ordered(good & place.calls.launched_inside(call, correlation, when, when), when)
     offsets, call, start = records.offsets()[kept], call[kept], start[kept]
-    for rows in groups(len(kept)):
+    for rows in place.groups(len(kept)):
         found = records.rows(offsets[rows])
         columns = {
             **place.ids(rows),

@@ -14,7 +14,7 @@ from warplens.report.chosen import sane
 from warplens.report.cuda import names
 from warplens.report.cuda.labels import COPY_KINDS, LAUNCH_TYPES, MEMORY_KINDS
 from warplens.report.cuda.place import NOWHERE, CudaPlace
-from warplens.report.place import groups, ordered
+from warplens.report.place import ordered
 from warplens.report.words import labelled, optional
 from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
@@ -41,7 +41,7 @@ def groups_of(records: WideRecords, place: CudaPlace) -> Iterator[tuple[npt.NDAr
     place.tally.early_ns = max(place.tally.early_ns, int(ahead.max(initial=-_INEXACT)) + _INEXACT)
     offsets = records.offsets()[kept]
     del good, told, ahead, kept
-    for rows in groups(len(offsets)):
+    for rows in place.groups(len(offsets)):
         found = records.rows(offsets[rows])
         yield (
             found,
