@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from warplens.cli.light import without_pandas
+from warplens.cli.light import give_back_early, without_pandas
 from warplens.handover import pending
 from warplens.handover.priority import come_back, come_last, step_back
 from warplens.report.available import available
@@ -34,6 +34,7 @@ def main(request: Mapping[str, Any]) -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     step_back(0, first_to_go=True)
     without_pandas()
+    give_back_early()
     note = pending.read(Path(request["note"]))
     if note is not None and available() >= _ROOM:
         converter = _Converter(note, request["begun_ns"])
