@@ -28,6 +28,10 @@ uint32_t text_number(std::string_view text) {
   return with_names<uint32_t>([&](Names &names) { return names.intern(text); });
 }
 
+uint32_t passing_number(std::string_view text) {
+  return with_names<uint32_t>([&](Names &names) { return names.passing(text); });
+}
+
 uint16_t domain_number(std::string_view name) {
   return with_names<uint16_t>([&](Names &names) { return names.domain(name); });
 }

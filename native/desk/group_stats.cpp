@@ -18,10 +18,14 @@
 
 namespace {
 
-// Chunks of growing size: many small groups stay small, large ones never copy.
+// The first values in place, then chunks of growing size: a million groups of one value stay small, large ones never copy.
 class Values {
  public:
   void push(uint32_t value) {
+    if (few_ < kFew) {
+      first_[few_++] = value;
+      return;
+    }
     if (used_ == room_) grow();
     *next_++ = value;
     ++used_;
@@ -32,6 +36,8 @@ class Values {
     for (auto &chunk : other.chunks_) chunks_.push_back(std::move(chunk));
     other.chunks_.clear();
     used_ = room_ = 0;
+    for (uint32_t i = 0; i < other.few_; ++i) push(other.first_[i]);
+    other.few_ = 0;
   }
   void seal() {
     if (!chunks_.empty() && used_ != 0) chunks_.back().size = used_;
@@ -39,10 +45,11 @@ class Values {
   }
   template <typename Function>
   void each_chunk(Function function) const {
+    if (few_ != 0) function(first_, size_t{few_});
     for (const auto &chunk : chunks_) function(chunk.data.get(), chunk.size);
   }
   int64_t count() const {
-    int64_t total = 0;
+    int64_t total = few_;
     for (const auto &chunk : chunks_) total += static_cast<int64_t>(chunk.size);
     return total;
   }
@@ -54,14 +61,17 @@ class Values {
   };
   void grow() {
     seal();
-    room_ = grown_ == 0 ? 32 : std::min<size_t>(grown_ * 4, 16384);
+    room_ = grown_ == 0 ? 32 : std::min<uint32_t>(grown_ * 4, 16384);
     grown_ = room_;
     chunks_.push_back({std::make_unique_for_overwrite<uint32_t[]>(room_), 0});
     next_ = chunks_.back().data.get();
   }
+  static constexpr uint32_t kFew = 4;
   std::vector<Chunk> chunks_;
   uint32_t *next_ = nullptr;
-  size_t used_ = 0, room_ = 0, grown_ = 0;
+  uint32_t used_ = 0, room_ = 0, grown_ = 0;  // of the last chunk
+  uint32_t few_ = 0;
+  uint32_t first_[kFew];
 };
 
 constexpr int64_t kDirect = 1 << 16;

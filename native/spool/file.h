@@ -68,6 +68,7 @@ class SpoolFile {
 
   FileHeader *header() const { return header_; }
   const std::string &path() const { return path_; }
+  bool is_buffered() const { return buffers_ != nullptr; }
 
   //! Asks the kernel for the pages now, in one call, instead of one fault each on the recording path.
   static void populate(void *begin, size_t size);

@@ -67,6 +67,11 @@ bool NameWriter::text(std::string_view text, uint32_t id) {
     next_texts_ = std::min(next_texts_ * 4, size_t{1} << 20);
     text_ = chunk.contents();
     text_end_ = chunk.end();
+    Block *block = file_.is_buffered() ? nullptr : blocks_.make(block_count_);
+    if (block != nullptr) {
+      *block = {id, text_, text_end_};
+      ++block_count_;
+    }
   }
   auto *head = reinterpret_cast<StringHead *>(text_);
   head->id = id;
@@ -75,6 +80,33 @@ bool NameWriter::text(std::string_view text, uint32_t id) {
       .store(static_cast<uint32_t>(text.size() + 1), std::memory_order_release);
   text_ += size;
   return true;
+}
+
+std::string_view NameWriter::find(uint32_t id) const {
+  uint32_t low = 0;
+  for (uint32_t high = block_count_; low < high;) {  // the first block that begins behind it
+    uint32_t middle = low + (high - low) / 2;
+    if (blocks_.at(middle)->first <= id) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == 0) {
+    return {};
+  }
+  const Block &block = *blocks_.at(low - 1);
+  for (const char *at = block.begin; static_cast<size_t>(block.end - at) >= sizeof(StringHead);) {
+    const auto *head = reinterpret_cast<const StringHead *>(at);
+    if (head->length_plus_1 == 0) {
+      break;
+    }
+    if (head->id == id) {
+      return {reinterpret_cast<const char *>(head + 1), head->length_plus_1 - 1};
+    }
+    at += (sizeof(StringHead) + head->length_plus_1 - 1 + 7) / 8 * 8;
+  }
+  return {};
 }
 
 void NameWriter::record(RecordHead head, const MetaRecord &record) {
@@ -118,18 +150,17 @@ uint32_t Names::find(const Subject &subject) const {
                             [&](uint32_t i) { return subject_of(*records_.at(i)) == subject; });
 }
 
-// Keeps the text under the next number; 0 when memory is out.
-uint32_t Names::store(std::string_view text, uint64_t hash) {
-  uint32_t id = text_count_ + 1;
+// Keeps the text under a number; false when memory is out.
+bool Names::store(uint32_t id, std::string_view text, uint64_t hash) {
   Text *kept = id == 0 ? nullptr : texts_.make(id);
   if (kept == nullptr || !text_index_.reserve([this](uint32_t other) { return hash_of_text(other); })) {
-    return 0;
+    return false;
   }
   if (room_size_ < text.size()) {
     size_t size = std::max(next_room_, (text.size() + kPage - 1) / kPage * kPage);
     char *room = static_cast<char *>(map_memory(size));
     if (room == nullptr) {
-      return 0;
+      return false;
     }
     room_ = room;
     room_size_ = size;
@@ -140,8 +171,9 @@ uint32_t Names::store(std::string_view text, uint64_t hash) {
   room_ += text.size();
   room_size_ -= text.size();
   text_index_.add(hash, id);
-  text_count_ = id;
-  return id;
+  ++kept_count_;
+  kept_bytes_ += text.size();
+  return true;
 }
 
 // In a fork child the arrays are whole but for what other threads were just adding; the indexes may be anything.
@@ -200,16 +232,48 @@ uint32_t Names::intern_locked(std::string_view text, size_t longest) {
     writer_->file().drop(RecordType::none);
     return 0;
   }
-  uint32_t id = store(text, hash);
-  if (writer_ != nullptr) {
-    if (id == 0) {  // out of memory: the number is good for this once
-      id = ++text_count_;
-    }
+  if (!store(text_count_ + 1, text, hash) && writer_ == nullptr) {
+    return 0;  // out of memory; in a recording, the number is good for this once
+  }
+  if (writer_ != nullptr && too_long) {
+    writer_->file().count(kCutNames);
+  }
+  return ++text_count_;
+}
+
+uint32_t Names::passing(std::string_view text) {
+  std::lock_guard lock(mutex_);
+  check();
+  if (kept_count_ < kMostKept && kept_bytes_ + text.size() <= kMostKeptBytes) {
+    return intern_locked(text, kLongest);
+  }
+  bool too_long = text.size() > kLongest;
+  text = cut(text, kLongest);
+  uint64_t hash = hash_text(text.data(), text.size());
+  auto size = static_cast<uint32_t>(text.size());
+  uint32_t id = find(text, hash);
+  if (id == 0) {
+    id = passing_.find(hash, size);
+  }
+  if (id == 0 && (id = write_once(text)) != 0) {
+    passing_.put(hash, size, id);
     if (too_long) {
       writer_->file().count(kCutNames);
     }
   }
   return id;
+}
+
+void Names::hold(uint32_t id) {
+  std::lock_guard lock(mutex_);
+  check();
+  if (id == 0 || id > text_count_ || writer_ == nullptr || !text(id).empty()) {
+    return;
+  }
+  std::string_view text = writer_->find(id);
+  if (!text.empty()) {
+    store(id, text, hash_text(text.data(), text.size()));
+  }
 }
 
 uint32_t Names::write_once(std::string_view text) {
@@ -331,6 +395,7 @@ void Names::forget(uint16_t domain, uint32_t kind, uint64_t id) {
 void Names::attach(NameWriter &writer) {
   std::lock_guard lock(mutex_);
   check();
+  passing_.forget();
   writer_ = &writer;
   for (uint32_t id = 1; id <= text_count_; ++id) {
     const Text *text = texts_.at(id);
@@ -348,6 +413,7 @@ void Names::attach(NameWriter &writer) {
 
 void Names::become_child() {
   new (&mutex_) std::mutex;
+  passing_.abandon();
   writer_ = nullptr;
   stale_ = true;
 }

@@ -8,6 +8,7 @@
 
 #include "file.h"
 #include "memory.h"
+#include "passing.h"
 
 namespace warplens {
 
@@ -51,8 +52,11 @@ class NameWriter {
  public:
   explicit NameWriter(SpoolFile &file) : file_(file) {}
 
-  //! One thread at a time. False when there is no space.
+  //! One thread at a time, numbers rise. False when there is no space.
   bool text(std::string_view text, uint32_t id);
+
+  //! What was written under a number; empty where it was not, and in a buffered spool. One thread at a time, as `text`.
+  std::string_view find(uint32_t id) const;
 
   //! [MT] Counted as lost when there is no space.
   void record(RecordHead head, const MetaRecord &record);
@@ -60,8 +64,16 @@ class NameWriter {
   SpoolFile &file() { return file_; }
 
  private:
+  struct Block {
+    uint32_t first;  // number in it
+    const char *begin;
+    const char *end;
+  };
+
   SpoolFile &file_;
   Chunk texts_;
+  BlockArray<Block> blocks_;  // of a mapped spool
+  uint32_t block_count_ = 0;
   char *text_ = nullptr;
   char *text_end_ = nullptr;
   size_t next_texts_ = kPage;
@@ -84,6 +96,13 @@ class Names {
 
   //! [MT] The number of `text` (from 1), or 0 when it cannot be stored now; then it is tried again next time.
   uint32_t intern(std::string_view text, size_t longest = kLongest);
+
+  //! [MT] As `intern`, for what the program holds no handle of, such as the name of a range: when there are very many such names, the
+  //! number is good for this recording only, and the same name may get another one later.
+  uint32_t passing(std::string_view text);
+
+  //! [MT] The text of this number is needed by other recordings, too: a child of a fork has a range that is called so.
+  void hold(uint32_t id);
 
   //! [MT] The text of a number that `intern` gave; empty for another one.
   std::string_view text(uint32_t id) const {
@@ -125,6 +144,9 @@ class Names {
  private:
   static constexpr size_t kFirstRoom = size_t{64} << 10;
   static constexpr size_t kLastRoom = size_t{1} << 20;
+  // So much of names is kept, and what programs hold handles of.
+  static constexpr uint32_t kMostKept = uint32_t{1} << 16;
+  static constexpr size_t kMostKeptBytes = size_t{4} << 20;
   struct Text {
     const char *at;
     uint32_t size;
@@ -143,7 +165,7 @@ class Names {
   uint64_t hash_of_record(uint32_t number) const;
   uint32_t find(std::string_view text, uint64_t hash) const;
   uint32_t find(const Subject &subject) const;
-  uint32_t store(std::string_view text, uint64_t hash);
+  bool store(uint32_t id, std::string_view text, uint64_t hash);
   bool keep(const Kept &kept);
   uint32_t intern_locked(std::string_view text, size_t longest);
   // For a text that will not come again: written to the recording (0 without one), but not kept.
@@ -156,6 +178,9 @@ class Names {
   BlockArray<Text> texts_;
   uint32_t text_count_ = 0;
   HashIndex text_index_;
+  uint32_t kept_count_ = 0;
+  size_t kept_bytes_ = 0;
+  PassingNames passing_;
   char *room_ = nullptr;
   size_t room_size_ = 0;
   size_t next_room_ = kFirstRoom;

@@ -304,6 +304,12 @@ Inherited ProcessLog::inherited(ThreadLog *log) {
   } catch (...) {
     // Out of memory while forking: the child starts without them.
   }
+  for (const EventRecord &open : result.stack) {
+    names_.hold(open.head.name);
+  }
+  for (const OpenSlot &open : result.ranges) {
+    names_.hold(open.event.head.name);
+  }
   return result;
 }
 

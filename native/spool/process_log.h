@@ -67,6 +67,7 @@ class ProcessLog {
   void forget(uint16_t domain, uint32_t kind, uint64_t id) { names_.forget(domain, kind, id); }
   uint16_t domain(std::string_view name) { return names_.domain(name); }
   uint32_t intern(std::string_view text) { return names_.intern(text); }
+  uint32_t passing(std::string_view text) { return names_.passing(text); }
   std::string_view text(uint32_t number) const { return names_.text(number); }
 
   uint32_t generation() const { return generation_; }

@@ -25,7 +25,7 @@ uint32_t ThreadLog::intern_new(const char *text, size_t size, uint64_t hash) {
     process_->file().count(kInSignal);
     return 0;
   }
-  uint32_t id = process_->intern({text, size});
+  uint32_t id = process_->passing({text, size});
   if (id != 0) {
     cache_[hash % kCacheSize] = {hash, static_cast<uint32_t>(size), id};
   }

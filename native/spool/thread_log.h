@@ -148,7 +148,7 @@ class ThreadLog {
   //! [FORK] In a child: opens a range that the parent had open; it begins at the fork here. The caller holds Busy.
   void inherit(const EventRecord &open, uint64_t fork_ns);
 
-  //! [HOT] The number of `text`, from this thread's cache where it can.
+  //! [HOT] The number of `text` in this recording, from this thread's cache where it can; see Names::passing.
   uint32_t intern(const char *text, size_t size);
 
   uint32_t index() const { return index_; }

@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(1200)]  # an instr
 # The last two are as long as the others together.
 WRITER = [
     "spool_test",
+    "names_test",
     "payload_test",
     "window_test",
     "buffers_test",
@@ -39,6 +40,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", few(WRITER, 4))
 def test_the_spool_writer(name: str, folder: Path, tmp_path: Path) -> None:
     unit_tests(build_spool_test(folder / name, words=MEMORY, name=name, folder=folder / "memory"), tmp_path)
+
+
+def test_names_without_end_take_little_memory(tmp_path: Path) -> None:
+    unit_tests(build_spool_test(tmp_path / "names_test", words=("-O2",), name="names_test"), tmp_path)
 
 
 @pytest.mark.parametrize("name", few(["cuda_fields_test", "cuda_records_test"]))

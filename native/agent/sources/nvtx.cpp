@@ -102,8 +102,7 @@ void end(nvtxRangeId_t id) {
 
 // What handles and numbers stand for is kept while nothing is recorded, too: a recording may begin later.
 uint32_t name_at_any_time(const char *text) {
-  ThreadLog *log = thread_log();
-  return log != nullptr ? name_of(*log, text) : text != nullptr ? text_number(text) : 0;
+  return text != nullptr ? text_number(text) : 0;
 }
 
 uint32_t name_at_any_time(const wchar_t *text) {

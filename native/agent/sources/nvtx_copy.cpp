@@ -256,10 +256,10 @@ void Walk::says(const SchemaEntry &entry, const Place &place, const char *bytes,
           wide += static_cast<wchar_t>(c);
         }
       }
-      change_.label.name = log_.process()->intern(utf8(wide.c_str()));
+      change_.label.name = log_.process()->passing(utf8(wide.c_str()));
       change_.name = true;
     } else if (is_string(entry.type)) {
-      change_.label.name = log_.process()->intern({bytes, strnlen(bytes, size)});
+      change_.label.name = log_.process()->passing({bytes, strnlen(bytes, size)});
       change_.name = true;
     }
   }

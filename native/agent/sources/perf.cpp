@@ -69,7 +69,8 @@ alignas(Perf) char g_storage[sizeof(Perf)];
 Perf *g_perf = nullptr;
 
 // The first event says whether, and how, there can be others.
-int open_first_samples(Perf &perf, PerfRing &ring, int cpu, uint32_t wanted_hz, Backtrace backtrace) {
+int open_first_samples(Perf &perf, PerfRing &ring, int cpu, size_t pages, uint32_t wanted_hz,
+                       Backtrace backtrace) {
   int error = 0;
   const bool shown = shows_kernel_addresses();
   for (bool cycles : {true, false}) {
@@ -80,13 +81,15 @@ int open_first_samples(Perf &perf, PerfRing &ring, int cpu, uint32_t wanted_hz, 
       uint32_t hz = wanted_hz != 0 ? wanted_hz : cycles ? kHz : kHzWithoutCounters;
       perf.sample_event = sample_attributes(cycles, hz, backtrace, kernel);
       perf.form = {backtrace, 1'000'000'000u / hz, kernel == KernelPart::frames};
-      error = ring.open(*perf.sample_event, perf.main_tid, cpu, 32, 8);
+      error = ring.open(*perf.sample_event, perf.main_tid, cpu, pages, 8);
       if (error == 0) {
+        ring.enable(false);  // what we do to note it is no work of the program
         own_cpu_notice(CpuNotice::native, hz, cycles ? "cycles" : "cpu-clock");
         if (kernel != KernelPart::frames) {
           own_cpu_notice(
               kernel == KernelPart::none ? CpuNotice::kernel_hidden : CpuNotice::kernel_frames_hidden, 0);
         }
+        ring.enable(true);
         return 0;
       }
       // Chains may be refused for reasons of their own, such as memory.
@@ -98,23 +101,23 @@ int open_first_samples(Perf &perf, PerfRing &ring, int cpu, uint32_t wanted_hz, 
   return error;
 }
 
-void open_samples(Perf &perf, const CpuSettings &settings, const cpu_set_t &allowed) {
+// Leaves the events of the first CPU in `ring`: a short process has no time to open them twice.
+void open_samples(Perf &perf, const CpuSettings &settings, const cpu_set_t &allowed, size_t pages,
+                  PerfRing &ring) {
   Backtrace backtrace = settings.backtrace;
 #if defined(__aarch64__)
   if (backtrace == Backtrace::automatic) {
     backtrace = Backtrace::frame_pointer;
   }
 #endif
-  PerfRing probe;
   int first = 0;
   while (first < CPU_SETSIZE - 1 && !CPU_ISSET(first, &allowed)) {
     ++first;
   }
-  if (int error = open_first_samples(perf, probe, first, settings.native_hz, backtrace)) {
+  if (int error = open_first_samples(perf, ring, first, pages, settings.native_hz, backtrace)) {
     own_cpu_notice(CpuNotice::perf_denied, error, "samples");
     perf.wants_samples = false;
   }
-  probe.close();
 }
 
 void open_events(Perf &perf) {
@@ -127,8 +130,10 @@ void open_events(Perf &perf) {
     CPU_SET(0, &allowed);
   }
   const bool many = CPU_COUNT(&allowed) > kManyCpus;
+  const size_t pages = many ? 16 : 32;
+  PerfRing first;
   if (perf.wants_samples) {
-    open_samples(perf, settings, allowed);
+    open_samples(perf, settings, allowed, pages, first);
   }
   if (perf.wants_states) {
     perf.switch_event = switch_attributes();
@@ -140,8 +145,10 @@ void open_events(Perf &perf) {
       continue;
     }
     PerfCpu &one = perf.cpus.emplace_back(perf.form, perf.pythons[perf.cpus.size() % kPythonReaders]);
-    if (perf.wants_samples && error == 0) {
-      error = one.sample_ring.open(*perf.sample_event, perf.main_tid, cpu, many ? 16 : 32, 8);
+    if (first.is_open() && first.cpu() == cpu) {
+      one.sample_ring.take_over(first);
+    } else if (perf.wants_samples && error == 0) {
+      error = one.sample_ring.open(*perf.sample_event, perf.main_tid, cpu, pages, 8);
     }
     if (perf.wants_states) {
       int denied = one.switch_ring.open(*perf.switch_event, perf.main_tid, cpu, many ? 8 : 16, 2);

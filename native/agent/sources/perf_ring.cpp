@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "agent/hooks/own_file.h"
 
@@ -51,6 +52,13 @@ void PerfRing::close() {
     munmap(page_, size_ + kPageBytes);
   }
   abandon();
+}
+
+void PerfRing::take_over(PerfRing &other) {
+  fd_ = std::exchange(other.fd_, -1);
+  cpu_ = other.cpu_;
+  page_ = std::exchange(other.page_, nullptr);
+  size_ = other.size_;
 }
 
 void PerfRing::abandon() {

@@ -59,7 +59,7 @@ Object *shown(Object *function, void *, Object *arguments, Object *keywords) {
     std::string said = std::string(text_of(name.get())) + ": " + std::string(text_of(text.get()));
     g_python.PyErr_Clear();
     write_span({.kind = SpanKind::warning,
-                .name = text_number(said),
+                .name = passing_number(said),
                 .start = time,
                 .end = time,
                 .file = text_attribute(message, "filename"),

@@ -53,7 +53,7 @@ std::string name_of(Object *function, Object *arguments) {
 
 void begin_task(const std::string &name) {
   if (Thread *thread = this_thread()) {
-    thread->task = text_number(name);
+    thread->task = passing_number(name);
     thread->task_gate = gate_now();
     thread->task_since = now();
   }

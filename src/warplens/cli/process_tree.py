@@ -6,12 +6,12 @@ import signal
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from warplens.cli.tables import printable, shorten
-from warplens.cli.words import counted
+from warplens.cli.words import counted, duration
 
 MOST_LINES = 60
 _ALIKE = 3  # so many processes that look the same stand in full
@@ -20,7 +20,16 @@ _WIDTH = 100
 _GAP = "  "
 
 Row = Mapping[str, Any]
-_More = tuple[int, int]
+
+
+class _More(NamedTuple):
+    """What a line stands for: how many are alike, how many those are with all below them, and how long they ran, ns, in order."""
+
+    alike: int
+    below: int
+    lengths: Sequence[int]
+
+
 _Line = tuple[Row, int, _More | None]
 
 
@@ -51,9 +60,8 @@ def lines(rows: Sequence[Row], width: int = 0) -> Iterator[str]:
     state_width = min(max((len(states[n]) for n in real), default=0), left - name_width)
     for (row, depth, more), name, state in zip(shown, names, states, strict=True):
         if more:
-            alike, below = more
-            whole = "" if below == alike else f", {below:,} processes in all"
-            yield f"  {'':>{ids}}  {_GAP * min(depth, _DEEPEST)}… {alike:,} more like it{whole}"
+            whole = "" if more.below == more.alike else f", {more.below:,} processes in all"
+            yield f"  {'':>{ids}}  {_GAP * min(depth, _DEEPEST)}… {more.alike:,} more like it{_each(more.lengths)}{whole}"
             continue
         pid = str(row["pid"] or "?").rjust(ids)
         line = f"  {pid}  {shorten(name, name_width):<{name_width}}  {shorten(state, state_width):<{state_width}}  "
@@ -64,8 +72,16 @@ def lines(rows: Sequence[Row], width: int = 0) -> Iterator[str]:
         yield f"  … and {counted(hidden, 'other')}; -f json lists all"
 
 
+def _each(lengths: Sequence[int]) -> str:
+    """Return e.g. `, 0.9 ms each (0.8 to 12 ms)`: the median, the shortest and the longest."""
+    if not lengths:
+        return ""
+    least, most = duration(lengths[0]), duration(lengths[-1])
+    return f", {duration(lengths[len(lengths) // 2])} each" + ("" if least == most else f" ({least} to {most})")
+
+
 def _left_out(rows: Sequence[Row], shown: Sequence[_Line]) -> int:
-    return len(rows) - sum(more[1] if more else 1 for _, _, more in shown)
+    return len(rows) - sum(more.below if more else 1 for _, _, more in shown)
 
 
 def _most(rows: Sequence[Row], shown: list[_Line]) -> list[_Line]:
@@ -90,7 +106,7 @@ def _walk(rows: Sequence[Row], *, all_of_them: bool = False) -> Iterator[_Line]:
     """
     children = _children(rows)
     looks, sizes = _looks(rows, children)
-    stack = [*_folded(children[-1], looks, sizes, 0)]
+    stack = [*_folded(rows, children[-1], looks, sizes, 0)]
     while stack:
         number, depth, more = stack.pop()
         below = children.get(number, [])
@@ -99,7 +115,7 @@ def _walk(rows: Sequence[Row], *, all_of_them: bool = False) -> Iterator[_Line]:
         if not passing:
             yield rows[number], depth, more
         if not more:
-            stack += _folded(below, looks, sizes, depth + (not passing))
+            stack += _folded(rows, below, looks, sizes, depth + (not passing))
 
 
 def _children(rows: Sequence[Row]) -> dict[int, list[int]]:
@@ -137,19 +153,26 @@ def _looks(rows: Sequence[Row], children: Mapping[int, Sequence[int]]) -> tuple[
     return looks, sizes
 
 
-def _folded(below: Sequence[int], looks: Sequence[int], sizes: Sequence[int], depth: int) -> Iterator[tuple[int, int, _More | None]]:
+def _folded(
+    rows: Sequence[Row], below: Sequence[int], looks: Sequence[int], sizes: Sequence[int], depth: int
+) -> Iterator[tuple[int, int, _More | None]]:
     """Yield (position, depth, what it stands for), last first: what a stack takes."""
     count = Counter(looks[number] for number in below)
     seen: Counter[int] = Counter()
     found: list[tuple[int, int, _More | None]] = []
+    lengths: dict[int, list[int]] = {}
     for number in below:
         look = looks[number]
+        if seen[look] and count[look] > _ALIKE:
+            lengths.setdefault(look, []).append(rows[number]["end"] - rows[number]["start"])
         seen[look] += 1
         folds = count[look] > _ALIKE
         if not folds or seen[look] == 1:
             found.append((number, depth, None))
         if folds and seen[look] == 2:
-            found.append((number, depth, (count[look] - 1, sizes[number] * (count[look] - 1))))
+            found.append((number, depth, _More(count[look] - 1, sizes[number] * (count[look] - 1), lengths[look])))
+    for those in lengths.values():
+        those.sort()
     return reversed(found)
 
 

@@ -27,15 +27,18 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
     known = ("control", "processes.log", "clocks.jsonl", "launch.json", "gpu_metrics.jsonl", "python_functions.txt", TOKEN)
     # a launcher that was killed while it measured what recording costs has left a spool of its own
     measured = "calibration-"
-    found = sorted(
-        path
-        for path in folder.iterdir()
-        if links.is_file(path) and (path.suffix == ".spool" or path.name.partition(".tmp")[0] in known or path.name.startswith(measured))
+    names = sorted(
+        entry.name
+        for entry in os.scandir(folder)
+        if (entry.name.endswith(".spool") or entry.name.partition(".tmp")[0] in known or entry.name.startswith(measured))
+        and entry.is_file(follow_symlinks=False)
     )
+    found = [folder / name for name in names]
     in_a_report = folder.parent.name == "spool" and (folder.parent.parent / PENDING).is_dir()
     token = [path for path in found if path.name == TOKEN]
     proven = [path for path in found if _has_magic(path)]
-    others = [path for path in found if path not in proven and path not in token]
+    last = {path.name for path in (*proven, *token)}  # there may be 10^4 of them
+    others = [path for path in found if path.name not in last]
     return others + proven + token if in_a_report or proven or not others else []
 
 

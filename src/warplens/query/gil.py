@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.query.distinct import Codes, distinct
 from warplens.query.phases import chosen, spans
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def contention(report: Report, selection: Selection) -> pa.Table:
     threads, codes = np.asarray(coded.dictionary), np.asarray(coded.indices, np.int64)
     waiter, holder = codes[: waits.num_rows], codes[waits.num_rows :]
     count = len(threads)
-    waited, waits_of, longest = (np.zeros(count * count, np.int64) for _ in range(3))
+    sums = _Pairs(count * count)
     process = np.zeros(count, np.int64)
     process[waiter] = _numbers(waits, "process")
     wait_start, wait_end = _numbers(waits, "start"), _numbers(waits, "end")
@@ -45,17 +46,53 @@ def contention(report: Report, selection: Selection) -> pa.Table:
             both = np.minimum(wait_end[wait], hold_end[hold]) - np.maximum(wait_start[wait], hold_start[hold])
             some = (both > 0) & (waiter[wait] != holder[hold])
             pair = waiter[wait[some]] * count + holder[hold[some]]
-            np.add.at(waited, pair, both[some])
             once = np.sort(wait[some] * count + holder[hold[some]])  # np.unique takes ten times as long
             once = once[np.diff(once, prepend=-1) != 0]
-            np.add.at(waits_of, waiter[once // count] * count + once % count, 1)
-            np.maximum.at(longest, pair, both[some])
-    pairs = np.flatnonzero(waited)
-    pairs = pairs[np.argsort(-waited[pairs], kind="stable")]
+            sums.add(pair, both[some], waiter[once // count] * count + once % count)
+    pairs, waited, waits_of, longest = sums.result()
     keys = {"process": process[pairs // count], "waiter": threads[pairs // count], "holder": threads[pairs % count]} if count else {}
-    figures = {"waited": waited[pairs], "waits": waits_of[pairs], "longest": longest[pairs]}
+    figures = {"waited": waited, "waits": waits_of, "longest": longest}
     names = ("process", "waiter", "holder", *figures)
     return pa.table({name: pa.array({**keys, **figures}.get(name, np.zeros(0, np.int64)), pa.int64()) for name in names})
+
+
+class _Pairs:
+    """Sums over pairs of threads, of which few meet: a table of all pairs of 10,000 threads would take 2.4 GB. `width`: of the keys."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._blocks: list[tuple[Numbers, Numbers, Numbers, Numbers]] = []
+
+    def add(self, pair: Numbers, both: Numbers, once: Numbers) -> None:
+        """Add meetings of pairs that took `both` ns; `once`: the pair of each wait and each thread that it met."""
+        used, place = distinct(pair, self._width)
+        waits = np.bincount(np.searchsorted(used, once), minlength=len(used)).astype(np.int64)
+        self._blocks.append((used, *_summed(len(used), place, both, both), waits))
+        if sum(len(block[0]) for block in self._blocks) > _AT_ONCE:
+            self._merge()
+
+    def result(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+        """Return the pairs, how long one waited in all, how often, and at the longest, the greatest first."""
+        self._merge()
+        pairs, waited, longest, waits = self._blocks[0]
+        order = np.argsort(-waited, kind="stable")
+        return pairs[order], waited[order], waits[order], longest[order]
+
+    def _merge(self) -> None:
+        nothing = np.empty(0, np.int64)
+        pairs, waited, longest, waits = (np.concatenate([nothing, *(block[column] for block in self._blocks)]) for column in range(4))
+        used, place = distinct(pairs, self._width)
+        summed, most = _summed(len(used), place, waited, longest)
+        number = np.zeros(len(used), np.int64)
+        np.add.at(number, place, waits)
+        self._blocks = [(used, summed, most, number)]
+
+
+def _summed(count: int, place: Codes, values: Numbers, longest: Numbers) -> tuple[Numbers, Numbers]:
+    total, most = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    np.add.at(total, place, values)
+    np.maximum.at(most, place, longest)
+    return total, most
 
 
 def _cut(waits: pa.Table, report: Report, selection: Selection) -> pa.Table:
@@ -96,7 +133,9 @@ def _alike(left: pa.Table, right: pa.Table, keys: tuple[str, ...] = ("process", 
     found = []
     for table in (left, right):
         columns = [_numbers(table, name) for name in keys]
-        changes = np.any([np.diff(column, prepend=column[:1] - 1) != 0 for column in columns], axis=0) if table.num_rows else []
+        changes = np.zeros(table.num_rows, bool)
+        for column in columns:
+            changes |= np.diff(column, prepend=column[:1] - 1) != 0
         edges = [*np.flatnonzero(changes).tolist(), table.num_rows]
         found.append({tuple(int(column[begin]) for column in columns): slice(begin, end) for begin, end in pairwise(edges)})
     for key, rows in found[0].items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from warplens.query.selection import overlap
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from warplens.query.report import Report
 
 Window = tuple[int, int]
+_FEW_ROWS, _MANY_ROWS = 1 << 19, 1 << 21
 
 # A track is a task, a thread (push/pop ranges) or, where both are null, a process (start/end ranges).
 _INSIDE = overlap("{begin}", "{end}")
@@ -32,7 +34,7 @@ WITH shown AS (
          greatest("start", {{begin}}) AS first, greatest(least("end", {{end}}), greatest("start", {{begin}})) AS last,
          ((greatest("start", {{begin}}) - {{begin}}) * {{columns}}) // {{length}} AS c0,
          ((greatest(least("end", {{end}}) - 1, greatest("start", {{begin}})) - {{begin}}) * {{columns}}) // {{length}} AS c1
-  FROM {{source}} WHERE {_INSIDE} AND depth < {{depth}} {{only}}
+  FROM {{source}} WHERE {_INSIDE} AND {{part}} AND depth < {{depth}} {{only}}
 ),
 pieces AS (
   SELECT process, thread, task, depth, c0 AS col, domain, message, (last - first)::DOUBLE AS time, id, color, unfinished, 1 AS begun
@@ -48,7 +50,7 @@ _CELLS = f"""{_PIECES},
 names AS (
   SELECT process, thread, task, depth, col, domain, message, sum(time) AS time, count(*) AS number, sum(begun) AS begun,
          max_by(id, time) AS id, any_value(color) AS color, bool_or(unfinished) AS unfinished
-  FROM pieces GROUP BY ALL
+  FROM pieces WHERE {{columns_of_part}} GROUP BY ALL
 )
 SELECT process, thread, task, depth, col::INTEGER AS col, least(sum(time) / {{width}}, 1.0) AS busy, sum(number)::BIGINT AS number,
        max_by({{{{'domain': domain, 'message': message, 'id': id, 'color': color, 'unfinished': unfinished, 'begun': begun}}}}, time) AS top
@@ -99,12 +101,32 @@ def cells(
         only += f" AND (task IS NOT NULL OR style = 'StartEnd' OR thread IN ({_list(threads)}))"
     if tasks is not None:
         only += f" AND (task IS NULL OR task IN ({_list(tasks)}))"
-    return cells_of(report, "nvtx_ranges", window, columns, only, depth)
+    import pyarrow as pa
+
+    # Columns do not depend on each other: some at a time, so that memory does not grow with the ranges.
+    rows = report.tables["nvtx_ranges"]
+    pieces = min(columns, -(-rows // _FEW_ROWS) or 1, 8 + rows // _MANY_ROWS)  # a file is read in pieces larger than that: not too many
+    edges = [columns * piece // pieces for piece in range(pieces + 1)]
+    parts = [cells_of(report, "nvtx_ranges", window, columns, only, depth, part) for part in pairwise(edges)]
+    found = pa.concat_tables(parts)
+    return found.sort_by([(name, "ascending") for name in ("process", "thread", "task", "depth", "col")]) if pieces > 1 else found
 
 
-def cells_of(report: Report, source: str, window: Window, columns: int, only: str, depth: int = 1) -> pa.Table:
-    """Return what `cells` does, of any SQL relation with the columns of `nvtx_ranges` that it needs. `only`: `AND …`, or nothing."""
-    return report.sql(_CELLS.format(**_numbers(window, columns), source=source, depth=depth, only=only))
+def cells_of(
+    report: Report, source: str, window: Window, columns: int, only: str, depth: int = 1, part: tuple[int, int] | None = None
+) -> pa.Table:
+    """Return what `cells` does, of any SQL relation with the columns of `nvtx_ranges` that it needs. `only`: `AND …`, or nothing.
+
+    `part`: from which column on, and behind which, cells are wanted; None: all.
+    """
+    inside, cells_in = "true", "true"
+    if part is not None and part != (0, columns):
+        length = window[1] - window[0]
+        # A column's edges lie between nanoseconds: one more on either side is left out by its column.
+        inside = overlap(window[0] + part[0] * length // columns - 1, window[0] + part[1] * length // columns + 1)
+        cells_in = f"col >= {part[0]} AND col < {part[1]}"
+    numbers = _numbers(window, columns)
+    return report.sql(_CELLS.format(**numbers, source=source, depth=depth, only=only, part=inside, columns_of_part=cells_in))
 
 
 def crowd(report: Report, window: Window, columns: int, but: Sequence[int]) -> pa.Table:
@@ -113,7 +135,7 @@ def crowd(report: Report, window: Window, columns: int, but: Sequence[int]) -> p
     The tasks `but` do not count.
     """
     only = f"AND task IS NOT NULL AND task NOT IN ({_list(but)})" if but else "AND task IS NOT NULL"
-    return report.sql(_CROWD.format(**_numbers(window, columns), source="nvtx_ranges", depth=1, only=only))
+    return report.sql(_CROWD.format(**_numbers(window, columns), source="nvtx_ranges", depth=1, only=only, part="true"))
 
 
 def mark_cells(report: Report, window: Window, columns: int, tasks: Sequence[int] = ()) -> pa.Table:

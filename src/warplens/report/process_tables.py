@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from warplens.report import columns, enclosing, schema, tasks
+from warplens.report import columns, enclosing, range_rows, schema, tasks
 from warplens.report.counters import Counters
 from warplens.report.cpu.tables import CpuTables
 from warplens.report.cuda.tables import CudaTables
@@ -39,8 +39,9 @@ class ProcessTables:
         clocks: Callable[[desk.Times], desk.Times],
         symbols: Symbols | None = None,
         most: int | None = None,
+        keep: Callable[[str, pa.Table], None] | None = None,
     ) -> None:
-        """`most`: rows of calls and samples that are made at once."""
+        """`most`: rows of calls and samples that are made at once; `keep`: as `write`, for tables whose memory is theirs."""
         first = key * RANGES_PER_PROCESS
         self._spool, self._key, self._first, self._write, self._clock = spool, key, first, write, clock
         events, definitions = spool.events, spool.definitions
@@ -54,7 +55,7 @@ class ProcessTables:
         self._samples = Samples(first, events, self._counters, self._payloads, write)
         self._objects = Objects(first, key, definitions, self._domains, events, spool.actions, write, clock)
         threads = Threads(spool.names, events.threads())
-        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, symbols, most)
+        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, keep or write, clocks, threads, symbols, most)
         self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, self._cpu.stacks, most)
         self._intrakernel = None
         if "intrakernel_launch" in spool.wide:
@@ -66,21 +67,39 @@ class ProcessTables:
     def add(self, rows: Rows) -> None:
         """Write the current slice."""
         events = self._spool.events
-        for table, name, count in ((RANGES, "nvtx_ranges", rows.ranges), (MARKS, "nvtx_marks", rows.marks)):
-            if count:
-                self._write(name, columns.slice_table(name, events, count, self._spool.strings, self._domains))
-                offsets = events.column(table, "blob_offset", np.uint64)
-                if len(offsets):
-                    event, domain = events.column(table, "blob_row", np.int64), events.column(table, "blob_domain", np.uint32)
-                    self._payloads.follow(_PAYLOADS_OF[table], event, domain, offsets)
+        strings, domains = self._spool.strings, self._domains
+        if rows.ranges:
+            range_rows.write_slice(events, rows.ranges, strings, domains, self._write)
+            self._follow_payloads(RANGES)
+        if rows.marks:
+            self._write("nvtx_marks", columns.slice_table("nvtx_marks", events, rows.marks, strings, domains))
+            self._follow_payloads(MARKS)
         if rows.samples:
             self._samples.add(rows.samples)
         if rows.operations:
             self._objects.add(rows.operations)
-        if rows.ranges and (self._cuda.records or self._cpu.records):
-            ranges = enclosing.of_slice(events)
-            self._cuda.pass_by(ranges)
-            self._cpu.pass_by(ranges)
+        if rows.ranges and self.records and not events.following:
+            self.pass_by(enclosing.of_slice(events))
+        if events.following and (late := events.late()):
+            range_rows.write_late(events, late, strings, domains, self._write)
+            self._follow_payloads(RANGES)
+
+    def pass_by(self, ranges: enclosing.Columns) -> None:
+        """Look at ranges, in order of start: calls and samples lie in them."""
+        self._cuda.pass_by(ranges)
+        self._cpu.pass_by(ranges)
+
+    @property
+    def records(self) -> int:
+        """How many records there are beside those of NVTX."""
+        return self._cuda.records + self._cpu.records
+
+    def _follow_payloads(self, table: int) -> None:
+        events = self._spool.events
+        offsets = events.column(table, "blob_offset", np.uint64)
+        if len(offsets):
+            event, domain = events.column(table, "blob_row", np.int64), events.column(table, "blob_domain", np.uint32)
+            self._payloads.follow(_PAYLOADS_OF[table], event, domain, offsets)
 
     @property
     def left(self) -> float:
@@ -93,10 +112,16 @@ class ProcessTables:
     def finish(self, progress: Callable[[float], None] = lambda _: None) -> None:
         """Write what was defined and all of CUDA and the CPU, after the last slice. `progress` hears which part of that is done."""
         threads = self._key * THREADS_PER_PROCESS
-        self._write("tasks", tasks.table(self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock))
-        self._write("nvtx_schemas", schema.build("nvtx_schemas", self._schemas.rows(self._key, self._domains)))
-        self._write("nvtx_counters", schema.build("nvtx_counters", self._counters.rows))
-        self._write("nvtx_objects", schema.build("nvtx_objects", self._objects.finish()))
+        ran = tasks.table(self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock)
+        if ran is not None:
+            self._write("tasks", ran)
+        for table, rows in (
+            ("nvtx_schemas", self._schemas.rows(self._key, self._domains)),
+            ("nvtx_counters", self._counters.rows),
+            ("nvtx_objects", self._objects.finish()),
+        ):
+            if rows:  # most processes define nothing
+                self._write(table, schema.build(table, rows))
         share = self._cuda.records / max(self._cuda.records + self._cpu.records, 1)
         self._cuda.finish(lambda part: progress(share * part))
         self._cpu.finish(lambda part: progress(share + (1 - share) * part))

@@ -20,11 +20,15 @@ def makers(definitions: Definitions) -> dict[int, int]:
     return {one.id: one.number("parent") or 0 for one in definitions.of("task") if 0 < one.id <= _MOST}
 
 
-def table(process: int, thread_base: int, first: int, definitions: Definitions, events: Events, clock: Callable[[int], int]) -> pa.Table:
-    """Return the rows of one process, after its last slice; tasks that ran but were never defined have no name."""
+def table(
+    process: int, thread_base: int, first: int, definitions: Definitions, events: Events, clock: Callable[[int], int]
+) -> pa.Table | None:
+    """Return the rows of one process, after its last slice; tasks that ran but were never defined have no name. None without tasks."""
     defined: dict[int, Definition] = {one.id: one for one in definitions.of("task") if 0 < one.id <= _MOST}
     seen = {number: (start, thread) for number, start, thread in events.tasks().tolist()}
     numbers = sorted(defined.keys() | seen.keys())
+    if not numbers:
+        return None
     told = [defined.get(number) for number in numbers]
     parents = events.rows_of([one.number("parent") or 0 if one else 0 for one in told])
     starts, threads = [], []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,32 +46,55 @@ class Waits:
 
 def waits(report: Report, selection: Selection) -> list[Waits]:
     """Return the waits for data of the thread that steps, or launches, or is the first, of each process."""
-    stacks, found = Stacks(report), []
-    texts = report.sql("SELECT DISTINCT message::VARCHAR AS text FROM nvtx_ranges WHERE message IS NOT NULL").column(0).to_pylist()
-    loads = [text for text in texts if _LOADS.fullmatch(text)]
-    recurring = _recurring(report, selection, loads) if loads else {}
-    called = _listed([*filter(_NAMES.fullmatch, texts), *loads])
-    for process, thread in leading(report, selection).items():
-        where = f"thread = {thread} AND style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({called})"
-        outer, reach = [], 0
-        for row in (
-            rows(report, selection, "id, message", "nvtx_ranges", where).to_pylist() if called else ()
-        ):  # one inside another counts with that
-            if row["start"] >= reach and (_NAMES.fullmatch(row["message"]) or row["id"] in recurring.get(thread, ())):
-                outer.append(Evidence("nvtx_ranges", row["id"], row["start"], row["end"], row["message"], process, thread))
-                reach = row["end"]
-        known = Cover([row.start for row in outer], [row.end for row in outer])
-        calls = rows(report, selection, "id, name, stack", "osrt", f"thread = {thread} AND {_WAITS} AND stack IS NOT NULL")
-        loads = [stack for stack in pc.unique(calls.column("stack")).to_pylist() if stacks.place(stack).loads]
-        for row in calls.filter(pc.is_in(calls.column("stack"), value_set=pa.array(loads, pa.int64()))).to_pylist():
-            place = stacks.place(row["stack"])
-            if not known.within(np.array([row["start"]]), np.array([row["end"]]))[0]:
-                text = f"{row['name']} in {place.function}"
-                outer.append(Evidence("osrt", row["id"], row["start"], row["end"], text, process, thread))
-        if outer:
+    first = leading(report, selection)
+    of_thread: dict[int, list[Evidence]] = {thread: [] for thread in first.values()}
+    for row in _named(report, selection, pa.array(of_thread, pa.int64())):
+        of_thread[row.thread or 0].append(row)
+    known = {thread: Cover([row.start for row in outer], [row.end for row in outer]) for thread, outer in of_thread.items() if outer}
+    for row in _read(report, selection, pa.array(of_thread, pa.int64())):
+        around = known.get(row.thread or 0)
+        if around is None or not around.within(np.array([row.start]), np.array([row.end]))[0]:
+            of_thread[row.thread or 0].append(row)
+    found = []
+    for process, thread in first.items():
+        if outer := of_thread[thread]:
             names = list(dict.fromkeys(row.text for row in outer))
             found.append(Waits(process, thread, Cover([row.start for row in outer], [row.end for row in outer]), outer, names))
     return found
+
+
+def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterator[Evidence]:
+    """Yield the ranges of these threads that are called so; one inside another counts with that."""
+    names = "SELECT DISTINCT message::VARCHAR AS text FROM nvtx_ranges WHERE message IS NOT NULL"
+    texts = report.sql(  # a million names need not become Python's
+        f"SELECT text FROM ({names}) WHERE regexp_full_match(text, $names, 'i') OR regexp_full_match(text, $loads, 'i')",
+        {"names": _NAMES.pattern, "loads": _LOADS.pattern},
+    ).column(0)
+    loads = [text for text in texts.to_pylist() if _LOADS.fullmatch(text)]
+    recurring = _recurring(report, selection, loads) if loads else {}
+    called = _listed([*filter(_NAMES.fullmatch, texts.to_pylist()), *(loads if recurring else ())])
+    if not called:
+        return
+    where = f"style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({called})"
+    found = rows(report, selection, "id, message, process, thread", "nvtx_ranges", where)
+    reach: dict[int, int] = {}
+    for batch in found.filter(pc.is_in(found.column("thread"), value_set=threads_of)).to_batches():
+        for row in batch.to_pylist():
+            thread = row["thread"]
+            if row["start"] >= reach.get(thread, 0) and (_NAMES.fullmatch(row["message"]) or row["id"] in recurring.get(thread, ())):
+                yield Evidence("nvtx_ranges", row["id"], row["start"], row["end"], row["message"], row["process"], thread)
+                reach[thread] = row["end"]
+
+
+def _read(report: Report, selection: Selection, threads_of: pa.Array) -> Iterator[Evidence]:
+    """Yield the waits of these threads in functions that load data, by their stacks."""
+    stacks = Stacks(report)
+    calls = rows(report, selection, "id, name, stack, process, thread", "osrt", f"{_WAITS} AND stack IS NOT NULL")
+    calls = calls.filter(pc.is_in(calls.column("thread"), value_set=threads_of))
+    loads = [stack for stack in pc.unique(calls.column("stack")).to_pylist() if stacks.place(stack).loads]
+    for row in calls.filter(pc.is_in(calls.column("stack"), value_set=pa.array(loads, pa.int64()))).to_pylist():
+        text = f"{row['name']} in {stacks.place(row['stack']).function}"
+        yield Evidence("osrt", row["id"], row["start"], row["end"], text, row["process"], row["thread"])
 
 
 def _recurring(report: Report, selection: Selection, names: list[str]) -> dict[int, set[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,7 +51,8 @@ class Control:
 
 def spool_files(directory: Path) -> list[Path]:
     """Return the spool files of a directory, by name."""
-    return sorted(path for path in directory.glob("*.spool") if path.is_file())
+    names = sorted(entry.name for entry in os.scandir(directory) if entry.name.endswith(".spool") and entry.is_file())
+    return [directory / name for name in names]
 
 
 def is_begun(path: Path) -> bool:

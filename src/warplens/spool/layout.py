@@ -33,6 +33,8 @@ _OPERATION = {"domain": 2, "start": 8, "object": 8, "value": 8, "action": 4}
 _OTHERS = ("origin", "operation")
 _LARGEST = 4096  # bytes of a record
 _BUFFERED = 1  # in the header's flags
+_PROCESS = '{"process": '  # how the agent begins its JSON
+_DECODER = json.JSONDecoder(strict=False)
 
 
 @dataclass(frozen=True)
@@ -124,10 +126,42 @@ def _clock(fields: tuple[int, ...]) -> Clock:
     return Clock(CLOCKS[kind] if kind < len(CLOCKS) else "monotonic", min(shift, 63), t0, base_ns, mult)
 
 
-def read_facts(text: bytes, file: str, offset: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Description:
+    """What the JSON behind the header says: the facts about the process, as they stand there, the layouts, the names of actions."""
+
+    process: Any
+    layouts: Layouts
+    actions: Mapping[int, str]
+
+
+def read_description(data: bytes, file: str, offset: int) -> Description:
     """Read the JSON behind the header. Raises SpoolError: without it no record can be read."""
+    text = data.decode("utf-8", errors="replace")
+    if text.startswith(_PROCESS):
+        try:
+            process, end = _DECODER.raw_decode(text, len(_PROCESS))
+        except (ValueError, RecursionError):
+            end = 0
+        if text[end : end + 1] == "," and (known := _of_version("{" + text[end + 1 :])) is not None:
+            return Description(process, *known)
+    facts = _read_facts(text, file, offset)
+    return Description(facts.get("process"), read_layouts(facts, file, offset), read_actions(facts.get("actions")))
+
+
+@lru_cache(maxsize=16)
+def _of_version(text: str) -> tuple[Layouts, dict[int, str]] | None:
+    """Read what all processes of one agent say alike, once for all of them; None where it is broken, or says more about the process."""
     try:
-        facts = json.loads(text.decode("utf-8", errors="replace"), strict=False)
+        facts = _read_facts(text, "", 0)
+        return None if "process" in facts else (read_layouts(facts, "", 0), read_actions(facts.get("actions")))
+    except SpoolError:
+        return None
+
+
+def _read_facts(text: str, file: str, offset: int) -> dict[str, Any]:
+    try:
+        facts = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
         raise SpoolError(f"{file}: offset {offset}: the description of the records is broken: {error}") from error
     if not isinstance(facts, dict):

@@ -75,6 +75,8 @@ _WIDE = {
 
 def dropped(head: Head, layouts: Layouts, process: Process) -> list[Note]:
     """What the agent counted as lost."""
+    if not (head.error or head.buffered or any(head.dropped)):
+        return []
     notes = []
     pid = process.pid
     when = _from_to(head.first_loss_ns, head.last_loss_ns, process)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from warplens.errors import MissingData
 from warplens.query.durations import range_durations
+from warplens.report.memory import give_back
 from warplens.stats.base import noted, share
 
 if TYPE_CHECKING:
@@ -25,9 +26,12 @@ def nvtx_summary(report: Report, selection: Selection, *, style: str | None = No
         groups = groups.filter(pc.equal(groups.column("style"), style))
     if not groups.num_rows:
         raise MissingData(f"does not contain {_what(style)} data{selection.place(report)}.")
+    give_back()  # what a million names were counted in
     names = range_names(groups.column("domain"), groups.column("message"))
-    groups = groups.append_column("range", names)
-    groups = groups.sort_by([("total", "descending"), ("range", "ascending"), ("style", "ascending")])
+    groups = groups.drop_columns(["domain", "message"]).append_column("range", names)
+    order = pc.sort_indices(groups, [("total", "descending"), ("range", "ascending"), ("style", "ascending")])
+    for index, name in enumerate(groups.column_names):  # one by one: a copy of all would take as much again
+        groups = groups.set_column(index, name, groups.column(index).take(order))
     count, total = groups.column("count"), groups.column("total")
     columns = {
         "Time (%)": share(total),

@@ -24,6 +24,7 @@ class Rows(list[dict[str, Any]]):
             "rank": None,
             "primary": key == 0,
             "start": key,
+            "end": key + 1_000_000,
             "exit_status": 0,
             "ended": "exit",
             "began": "spawn",
@@ -68,7 +69,16 @@ def test_what_is_alike_is_folded_with_all_below_it() -> None:
     rows.put("gcc", make, exit_status=1)
     found = shown(rows)
     assert [line.split()[1] for line in found] == ["make", "sh", "gcc", "199", "gcc"]
-    assert "… 199 more like it, 398 processes in all" in found[3]
+    assert "… 199 more like it, 1.00 ms each, 398 processes in all" in found[3]
+
+
+def test_how_long_those_ran_that_are_alike() -> None:
+    rows = Rows()
+    shell = rows.put("sh")
+    for number in range(9):
+        rows.put("true", shell, start=0, end=(number + 1) * 1_000_000)
+    (line,) = [line for line in shown(rows) if "more" in line]
+    assert line.endswith("… 8 more like it, 6.00 ms each (2.00 ms to 9.00 ms)")  # without the first one, which stands in full
 
 
 def test_few_that_are_alike_stand_in_full() -> None:

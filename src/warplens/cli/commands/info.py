@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from warplens.query import Report
 
 _MANY = 20
+_FEW = 3  # diagnostics that are alike stand in full
+_MOST_DIAGNOSTICS = 40
 
 
 @click.command(
@@ -75,10 +78,7 @@ def _print(facts: dict[str, Any]) -> None:
         click.echo(click.style("missing     ", fg="yellow") + printable(text))
     for text in facts["snapshots"]:
         click.echo(click.style("snapshot    ", fg="yellow") + printable(text))
-    for row in facts["diagnostics"]:
-        color = {"error": "red", "warning": "yellow"}.get(row["severity"])
-        count = f" ({row['count']:,})" if row["count"] is not None else ""
-        click.echo(click.style(row["severity"].ljust(12), fg=color) + f"{printable(row['code'])}{count}: {printable(row['message'])}")
+    _print_diagnostics(facts["diagnostics"])
 
     _head("Parts")
     for part in facts["parts"][:_MANY]:
@@ -114,6 +114,23 @@ def _print(facts: dict[str, Any]) -> None:
             click.echo(f"  {name:<20} {counted(rows, 'row')}")
     if empty := [name for name, rows in facts["tables"].items() if not rows]:
         click.echo(f"  empty: {', '.join(empty)}")
+
+
+def _print_diagnostics(rows: list[dict[str, Any]]) -> None:
+    """Print a line for each; those that say the same of many processes stand together, their counts added up."""
+    alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        alike.setdefault((row["severity"], row["code"], row["source"], re.sub("[0-9]+", "", row["message"])), []).append(row)
+    lines = [same if len(same) > _FEW else [row] for same in alike.values() for row in (same[:1] if len(same) > _FEW else same)]
+    for same in lines[:_MOST_DIAGNOSTICS]:
+        row, counts = same[0], [one["count"] for one in same if one["count"] is not None]
+        color = {"error": "red", "warning": "yellow"}.get(row["severity"])
+        count = f" ({sum(counts):,})" if counts else ""
+        more = f" … and {len(same) - 1:,} more like it" if len(same) > 1 else ""
+        text = f"{printable(row['code'])}{count}: {printable(row['message'])}{more}"
+        click.echo(click.style(row["severity"].ljust(12), fg=color) + text)
+    if len(lines) > _MOST_DIAGNOSTICS:
+        click.echo(f"            … and {len(lines) - _MOST_DIAGNOSTICS:,} more; -f json lists all")
 
 
 def _print_windows(facts: dict[str, Any]) -> None:

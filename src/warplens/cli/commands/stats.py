@@ -20,6 +20,7 @@ from warplens.cli.output import write_lines
 from warplens.cli.report_path import ReportPath
 from warplens.cli.unit_help import help_option
 from warplens.cli.unit_options import unit_options
+from warplens.cli.words import counted
 from warplens.errors import MissingData, UsageError
 from warplens.handover.naming import SUFFIX
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from warplens.query import Report, Selection
 
 FAMILY = "stats.tables"
+_ROWS, _ROWS_UNASKED = 40, 15  # of a table on the terminal: a screen; of each of those that come unasked
 _BY = ("device", "stream", "process", "rank", "launch", "sm", "warp", "role", "tag")  # the last ones: inside kernels
 
 
@@ -84,6 +86,13 @@ Examples:
     help="Standard output, or files NAME_TABLE.csv …; `.`: beside the report.",
 )
 @click.option("--by", type=click.Choice(_BY), help="Keep rows apart by this, in tables that know it (their argument :by=).")
+@click.option(
+    "--rows",
+    type=click.IntRange(0),
+    metavar="N",
+    help=f"Rows of each table on the standard output, 0: all. Default: {_ROWS} of those that -r names, else {_ROWS_UNASKED}. "
+    "Other formats, and files, have all.",
+)
 @click.option("--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec.")
 @click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
 @click.option(
@@ -105,6 +114,7 @@ def command(
     forms: tuple[str, ...],
     outputs: tuple[str, ...],
     by: str | None,
+    rows: int | None,
     timeunit: str,
     filter_time: str | None,
     filter_nvtx: str | None,
@@ -123,12 +133,13 @@ def command(
     from warplens.query import Selection
 
     selection = Selection.parse(filter_time, filter_nvtx)
+    most = rows if rows is not None else _ROWS if names else _ROWS_UNASKED
     printed = 0
     skipped: list[str] = []
     with open_report(report, window=window, quiet=quiet) as opened:
         for job in todo:
             try:
-                _run(job, opened, selection, unit, overwrite=force_overwrite, quiet=quiet, first=not printed)
+                _run(job, opened, selection, unit, most, overwrite=force_overwrite, quiet=quiet, first=not printed)
                 printed += 1
             except MissingData as missing:
                 skipped.append(f"SKIPPED: {opened.path.name + ' ' if str(missing).startswith('does not') else ''}{missing}")
@@ -187,8 +198,8 @@ def _listed(values: tuple[str, ...]) -> list[str]:
     return [item for value in values for item in value.split(",") if item]
 
 
-def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite: bool, quiet: bool, first: bool) -> None:
-    """Compute and write one table; MissingData where the report has no data for it."""
+def _run(job: Job, report: Report, selection: Selection, unit: str, rows: int, *, overwrite: bool, quiet: bool, first: bool) -> None:
+    """Compute and write one table, at most `rows` of it for reading (0: all); MissingData where the report has no data for it."""
     from warplens.report.memory import give_back
     from warplens.stats import base
 
@@ -196,6 +207,9 @@ def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite
     table = job.stat.load().table(report, selection, **job.options)
     notes = base.notes(table)
     file = job.file(report.path)
+    hidden = max(table.num_rows - rows, 0) if rows and file is None and job.form == "table" else 0
+    if hidden > 1:  # to say that there is one more takes a line, too
+        table = table.slice(0, rows)
     for_reading = job.form in ("table", "markdown")
     width = tables.terminal_width() if file is None else 0
     shown, gone = tables.fitted(tables.in_unit(table, unit), width if job.form == "table" else 0)
@@ -210,6 +224,8 @@ def _run(job: Job, report: Report, selection: Selection, unit: str, *, overwrite
         if for_reading and not quiet:
             click.echo(f" ** {job.stat.summary.rstrip('.')} ({job.stat.id}):\n")
         tables.show(lines)
+        if hidden > 1:  # part of the table, so it is there with -q, too
+            click.echo(f"… and {counted(hidden, 'more row')}; --rows 0 shows all, -f csv writes them")
         if gone:
             notes = [*notes, f"no room here for {', '.join(name.partition(' (')[0] for name in gone)}; -f csv has all."]
     for note in [] if quiet else notes:

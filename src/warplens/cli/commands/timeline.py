@@ -13,6 +13,8 @@ from warplens.cli.opening import window_option
 from warplens.cli.report_path import ReportPath
 from warplens.errors import UsageError
 
+_TRACKS = 24
+
 
 @click.command(
     epilog="""\b
@@ -30,7 +32,13 @@ Examples:
 @click.option("--depth", type=click.IntRange(1, 1000), default=8, show_default=True, metavar="N", help="Levels of nesting per thread.")
 @click.option("--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated.")
 @click.option("--thread", "threads", multiple=True, metavar="TID|NAME", help="Only threads with this id, or this in their name.")
-@click.option("--tracks", "most", type=click.IntRange(1), default=24, show_default=True, metavar="N", help="At most so many, the busiest.")
+@click.option(
+    "--tracks",
+    "most",
+    type=click.IntRange(1),
+    metavar="N",
+    help="At most so many, the busiest. Default: 24, and three of more that are alike.",
+)
 @click.option(
     "--tasks", type=click.IntRange(0), default=6, show_default=True, metavar="N", help="At most so many tasks of a thread one by one."
 )
@@ -64,7 +72,7 @@ def command(
     depth: int,
     processes: tuple[str, ...],
     threads: tuple[str, ...],
-    most: int,
+    most: int | None,
     tasks: int,
     counters: int,
     rows: str | None,
@@ -103,6 +111,9 @@ def command(
                 UsageError(f"--range {span}: nothing there; {where}.") if span else UsageError(f"{report} is empty: nothing was recorded.")
             )
         picture = load(
-            opened, (begin, end), style.columns, Wish(depth, processes, threads, most, tasks, counters, wanted_rows(rows), cpu, inside)
+            opened,
+            (begin, end),
+            style.columns,
+            Wish(depth, processes, threads, most or _TRACKS, most is None, tasks, counters, wanted_rows(rows), cpu, inside),
         )
     tables.show(render(picture, style))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 _Key = tuple[int, int | None, int | None]  # process, thread (null: its start/end ranges, or a task's), task
 # What PyPI nvtx (and ours) gives to ranges of no colour. Where nothing has another one, colours by name tell more.
 _DEFAULT_COLOR = 0x0000FF
+_OF_MANY = 3  # tracks of very many that are alike
 _NONE = {"ranges": 0, "lanes": 0, "busy": 0}
 
 
@@ -33,14 +36,15 @@ _NONE = {"ranges": 0, "lanes": 0, "busy": 0}
 class Wish:
     """What the user wants to see: ids or parts of names of `processes` and `threads` (empty: all), and at most how many of each kind.
 
-    `rows`: of the CPU side, which (names of `cpu.ROWS`); `cpu`: below how many threads, the busiest. `inside`: a part of the names of
-    launches whose inside to show; None: that of a launch which is alone in the window.
+    `fold`: of more tracks that are alike than those, a few. `rows`: of the CPU side, which (names of `cpu.ROWS`); `cpu`: below how many
+    threads, the busiest. `inside`: a part of the names of launches whose inside to show; None: that of a launch that is alone there.
     """
 
     depth: int = 8
     processes: Sequence[str] = ()
     threads: Sequence[str] = ()
     tracks: int = 24
+    fold: bool = True
     tasks: int = 6
     counters: int = 8
     rows: Sequence[str] = tuple(ROWS)
@@ -61,6 +65,7 @@ class _Loader:
         self.of_thread: dict[int, list[_Key]] = {}
         self._crowds: dict[int, list[float]] | None = None
         self.folded = 0
+        self.alike = ""
         self.api = api_threads(report, window) if report.tables["cuda_api"] else {}
         self.cpu = {key: seen for key, seen in cpu_threads(report, window).items() if self._shows(seen)} if wish.rows else {}
         for key in sorted((key for key in self.found if key[2] is not None), key=lambda key: -int(self.found[key]["busy"])):
@@ -113,6 +118,7 @@ class _Loader:
             self.columns,
             [*(groups[process] for process in sorted(groups)), *gpus],
             hidden=hidden + hidden_rows + hidden_warps,
+            alike=self.alike,
             hidden_gauges=unseen + unseen_metrics,
             folded=self.folded,
             unfinished=any(bar.unfinished for track in shown.values() for lane in track.lanes for bar in lane),
@@ -143,8 +149,31 @@ class _Loader:
             calls = 0 if key[1] is None else self.api.get((key[0], key[1]), 0)
             return max(calls, self._cpu_busy(key), *(int(self.found[each]["busy"] or 0) for each in (key, *tasks)))
 
-        kept = sorted(wanted, key=lambda key: -busy(key))[: self.wish.tracks]
+        order = sorted(wanted, key=lambda key: -busy(key))
+        kept = self._folded(order)[: self.wish.tracks] if self.wish.fold else order[: self.wish.tracks]
         return kept, len(wanted) - len(kept)
+
+    def _folded(self, keys: list[_Key]) -> list[_Key]:
+        """Leave out most of what is alike where that alone would fill the picture, such as thousands of short processes."""
+        looks = [self._look(key) for key in keys]
+        count = Counter(looks)
+        seen: Counter[str] = Counter()
+        kept = []
+        for key, look in zip(keys, looks, strict=True):
+            seen[look] += 1
+            if count[look] <= self.wish.tracks or seen[look] <= _OF_MANY:
+                kept.append(key)
+        crowds = [f"{number - _OF_MANY:,} like {look}" for look, number in count.most_common(3) if number > self.wish.tracks]
+        self.alike = ", ".join(crowds)
+        return kept
+
+    def _look(self, key: _Key) -> str:
+        """Return what a track is called, without numbers."""
+        process, thread, _ = key
+        name = str(self.threads[thread]["name"] or "") if thread is not None else "start/end"
+        command = str(self.processes[process]["command"] or _process_name(self.processes[process]))
+        own = Path(command.split(" ", 1)[0]).name
+        return re.sub("[0-9]+", "#", command if name in ("", own, own[:15]) else f"{name} of {command}")
 
     def _shows(self, seen: Seen) -> bool:
         return any(name.split()[0] in self.wish.rows for name in seen.lanes)

@@ -115,7 +115,8 @@ class Group:
 class Picture:
     """All that is drawn. `begin` and `end` are ns from the report's begin; `hidden` counts the tracks that were left out.
 
-    `folded`: threads of which only the state is shown. `launches`: those at other times, where the longest is shown unasked.
+    `alike`: what most of those are. `folded`: threads of which only the state is shown. `launches`: those at other times, where the
+    longest is shown unasked.
     """
 
     title: str
@@ -124,6 +125,7 @@ class Picture:
     columns: int
     groups: list[Group]
     hidden: int = 0
+    alike: str = ""
     hidden_gauges: int = 0
     folded: int = 0
     launches: int = 0

@@ -9,7 +9,7 @@ from textwrap import wrap
 
 from rich.cells import cell_len, set_cell_size
 
-from warplens.cli.tables import printable
+from warplens.cli.tables import printable, shorten
 from warplens.cli.timeline.axis import length, ticks
 from warplens.cli.timeline.model import SAMPLES, Band, Bar, Crowd, Gauge, Level, Picture, Track
 from warplens.cli.timeline.palette import color_of, foreground, on
@@ -298,7 +298,8 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
     if picture.launches:
         notes.append(f"the longest launch; {counted(picture.launches, 'other launch')} that recorded: --inside NAME, --range")
     if picture.hidden:
-        notes.append(f"{counted(picture.hidden, 'less busy track')} not shown: --tracks N")
+        alike = f" ({shorten(printable(picture.alike), 80)})" if picture.alike else ""
+        notes.append(f"{counted(picture.hidden, 'less busy track')} not shown{alike}: --tracks N")
     line = ""
     for note in notes:
         if line and cell_len(line) + 3 + cell_len(note) > style.width:

@@ -96,7 +96,12 @@ class Chosen:
         return (start, block["tid"].astype(np.int64)) if kept.all() else (start[kept], block["tid"][kept].astype(np.int64))
 
     def _mine(self, records: npt.NDArray[Any]) -> Mask:
-        return np.ones(len(records), bool) if self._of is None else np.isin(records["domain"], self._of)
+        if self._of is None:
+            return np.ones(len(records), bool)
+        mine: Mask = np.zeros(len(records), bool)
+        for one in self._of:  # np.isin takes longer for the few that a short process has
+            mine |= records["domain"] == one
+        return mine
 
     def _kept(self, records: npt.NDArray[Any], start: Numbers, end: Numbers) -> Mask:
         if self._all:

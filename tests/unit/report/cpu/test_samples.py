@@ -42,6 +42,25 @@ def test_numbers_that_are_too_large_stay_numbers(tmp_path: Path) -> None:
     assert found.columns("samples", "weight", "cpu") == [(LATEST, None), (0xFFFFFFFF << 20, None)]
 
 
+def test_instructions_have_the_names_of_their_interpreter(tmp_path: Path) -> None:
+    """A name that came twice or has no text, and forms that are not known, do no harm."""
+    texts = {1: "LOAD_ATTR", 2: "LOAD_ATTR_SLOT", 3: "POP_TOP"}
+    told = [(1, 10 + 256), (2, 11 + 512), (3, 12), (9, 13), (1, 10 + 256), (3, 12 + 256 * 77), (3, -1)]
+    notices = [{"notice": 22, "name": name, "value": value, "start": 500} for name, value in told]
+    rows = [sample(1_000 + opcode, cpu=opcode) for opcode in (10, 11, 12, 13, 200, NOWHERE)] + [sample(9_000, domain=NATIVE, cpu=10)]
+    found = report(tmp_path, {"cpu_sample": rows, "cpu_notice": notices}, texts=texts)
+    assert found.columns("samples", "opcode", "specialised", "cpu") == [
+        ("LOAD_ATTR", False, None),
+        ("LOAD_ATTR_SLOT", True, None),
+        ("POP_TOP", None, None),
+        ("13", None, None),
+        ("200", None, None),
+        (None, None, 10),
+        (None, None, None),
+    ]
+    assert found.notes("cpu-notice") == []
+
+
 def test_impossible_times_and_kinds_are_left_out(tmp_path: Path) -> None:
     rows = [sample(0), sample(20, 10), sample(LATEST + 1), sample(30, (1 << 64) - 1), sample(40, domain=7), sample(50)]
     found = report(tmp_path, {"cpu_sample": rows})
