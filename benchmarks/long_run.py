@@ -58,7 +58,7 @@ class Run:
     plain_ranges: int = 0
     end_s: float = 0.0
     kills: int = 0
-    said: str = ""
+    errors: str = ""
 
     @property
     def later(self) -> list[Look]:
@@ -76,10 +76,10 @@ def run(quick: bool) -> list[Row]:
     return rows(measure(20.0 if quick else 600.0, 20_000, 256 * MIB))
 
 
-def page(found: list[dict[str, object]]) -> tuple[str, list[dict[str, object]]]:
+def page(rows: list[dict[str, object]]) -> tuple[str, list[dict[str, object]]]:
     """For the page of results: the lines of the picture stand in the guide."""
     picture = "The picture of these runs is in [Long runs](guide/long-runs.md)."
-    return picture, [row for row in found if not str(row["what"]).startswith(SERIES)]
+    return picture, [row for row in rows if not str(row["what"]).startswith(SERIES)]
 
 
 def rows(result: Run) -> list[Row]:
@@ -92,7 +92,7 @@ def rows(result: Run) -> list[Row]:
     launcher = max(look.launcher for look in half) - max(look.launcher for look in later if look not in half)
     last = later[-1]
     killed = "; the kernel ended the conversion, `warplens info` finished it" if result.kills else ""
-    found = [
+    made = [
         Row(f"program, resident at most ({name})", max(look.recorded for look in later) / MIB, "MiB", "plain", _most(later) / MIB),
         Row("… beyond the plain run", beyond / MIB, "MiB", budget=32.0 + THREADS, budget_on="value", note="32 MiB and 1 MiB a thread"),
         Row("… more in the second half than in the first", grown / MIB, "MiB", budget=2.0, budget_on="value"),
@@ -109,13 +109,13 @@ def rows(result: Run) -> list[Row]:
             continue
         due = look.after + result.seconds / _POINTS
         at = f"{SERIES}{look.after:.0f} s"
-        found += [
+        made += [
             Row(f"{at}: plain", look.plain / MIB, "MiB"),
             Row(f"{at}: recorded", look.recorded / MIB, "MiB"),
             Row(f"{at}: launcher", look.launcher / MIB, "MiB"),
             Row(f"{at}: spool", look.spool / MIB, "MiB"),
         ]
-    return found
+    return made
 
 
 def measure(seconds: float, events: int, memory: int, look: Callable[[Look], None] = lambda look: None) -> Run:
@@ -129,10 +129,10 @@ def measure(seconds: float, events: int, memory: int, look: Callable[[Look], Non
             _watch(result, plain, ours, group, report, look)
             result.plain_ranges = int(_end(plain))
             result.ranges = int(_end(ours))
-            result.said = ours.stderr.read() if ours.stderr else ""
+            result.errors = ours.stderr.read() if ours.stderr else ""
         result.kills = group.kills
-        if (found := _finished(report)) != result.ranges:
-            raise RuntimeError(f"the report has {found:,} ranges of {result.ranges:,}")
+        if (written := _finished(report)) != result.ranges:
+            raise RuntimeError(f"the report has {written:,} ranges of {result.ranges:,}")
     return result
 
 
@@ -175,10 +175,10 @@ def _watch(
 
 def _program(launcher: int) -> int | None:
     try:
-        found = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+        pids = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
     except OSError:
         return None
-    return next((int(pid) for pid in found if b"_long_work" in Path(f"/proc/{pid}/cmdline").read_bytes()), None)
+    return next((int(pid) for pid in pids if b"_long_work" in Path(f"/proc/{pid}/cmdline").read_bytes()), None)
 
 
 def _resident(pid: int) -> int:
@@ -210,7 +210,7 @@ def _end(process: subprocess.Popen[str]) -> str:
 
 
 def _finished(report: Path) -> int:
-    """Return how many ranges the report has, whoever writes it."""
+    """Return how many ranges the report has, wherever it was written."""
     words = [sys.executable, "-m", "warplens", "info", "-f", "json", str(report)]
     done = subprocess.run(words, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, check=True, stdout=subprocess.PIPE)
     return int(json.loads(done.stdout)["tables"]["nvtx_ranges"])
@@ -241,7 +241,7 @@ def main() -> int:
     for row in rows(result):
         if not row.what.startswith(SERIES):
             print(f"{row.what}: {row.value:,.4g} {row.unit}  {row.note}", flush=True)
-    print(result.said, end="", file=sys.stderr)
+    print(result.errors, end="", file=sys.stderr)
     return 0
 
 

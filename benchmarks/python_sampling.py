@@ -32,21 +32,27 @@ WORK = Path(__file__).with_name("_sampled_work.py")
 HZ = 1000
 TOGGLE_S = 0.2
 DUE, MISSED = 6, 7  # CpuNotice
+OPCODES = 2048
 
 
 def run(quick: bool) -> list[Row]:
     """Measure it all; `quick`: shorter, for a look."""
     seconds = 6.0 if quick else 60.0
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
-        return [*_costs(Path(name), seconds), *_threads(Path(name), 2.0 if quick else 5.0), *_truth(Path(name), seconds / 2)]
+        return [
+            *_costs(Path(name), seconds),
+            *_threads(Path(name), 2.0 if quick else 5.0),
+            *_opcodes(Path(name), seconds / 12),
+            *_truth(Path(name), seconds / 2),
+        ]
 
 
 def started(
-    folder: Path, words: Sequence[str | Path], *, sampled: bool = True, is_open: bool = False
+    folder: Path, words: Sequence[str | Path], *, flags: int = PYTHON_SAMPLES, is_open: bool = False
 ) -> tuple[Capture, subprocess.Popen[bytes]]:
     """Start a program with the sampler in it."""
     spool = Path(tempfile.mkdtemp(dir=folder))
-    cpu = CpuSettings(flags=PYTHON_SAMPLES if sampled else 0, python_hz=HZ)
+    cpu = CpuSettings(flags=flags, python_hz=HZ)
     capture = Capture(spool, cpu=cpu, open=is_open)
     (spool / "processes.log").touch()
     environment = {**os.environ, "LD_PRELOAD": str(CPU_STUB), "WARPLENS_SPOOL": str(spool)}
@@ -63,7 +69,7 @@ def _costs(folder: Path, seconds: float) -> Iterator[Row]:
     ):
         out = folder / "steps"
         prefix = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if pinned else []
-        capture, process = started(folder, [*prefix, sys.executable, WORK, kind, str(seconds), out], sampled=sampled)
+        capture, process = started(folder, [*prefix, sys.executable, WORK, kind, str(seconds), out], flags=PYTHON_SAMPLES if sampled else 0)
         while process.poll() is None:
             capture.open()
             time.sleep(TOGGLE_S)
@@ -85,16 +91,39 @@ def _threads(folder: Path, seconds: float) -> Iterator[Row]:
     """The sampler's own time for one look at all threads, and how many looks it could do."""
     for count, budget in ((1, None), (9, None), (33, 60.0), (65, None)):
         capture, process = started(folder, [sys.executable, WORK, "threads", str(seconds), "-", str(count)], is_open=True)
-        used = 0
-        while process.poll() is None:
-            used = own_time(process.pid) or used
-            time.sleep(0.05)
-        notices = Counter[int]()
-        for record in capture.records("cpu_notice"):
-            notices[record["notice"]] += record["value"]
-        due, taken = notices[DUE], notices[DUE] - notices[MISSED]
+        used, taken, due = _looks(capture, process)
         cost = used / 1e3 / max(1, taken)
         yield Row(f"one look at {count} threads", cost, "µs of CPU", budget=budget, budget_on="value", note=f"{taken} of {due} looks taken")
+
+
+def _looks(capture: Capture, process: subprocess.Popen[bytes]) -> tuple[int, int, int]:
+    """Wait for the program: ns that the sampler's thread ran, looks that it took, looks that were due."""
+    used = 0
+    while process.poll() is None:
+        used = own_time(process.pid) or used
+        time.sleep(0.05)
+    notices = Counter[int]()
+    for record in capture.records("cpu_notice"):
+        notices[record["notice"]] += record["value"]
+    return used, notices[DUE] - notices[MISSED], notices[DUE]
+
+
+def _opcodes(folder: Path, seconds: float, rounds: int = 5) -> Iterator[Row]:
+    """What the instruction of each sample costs: looks with it and without, in turn."""
+    used, looks, written = Counter[int](), Counter[int](), Counter[int]()
+    for flags in (PYTHON_SAMPLES, PYTHON_SAMPLES | OPCODES) * rounds:
+        capture, process = started(folder, [sys.executable, WORK, "truth", str(seconds), "-"], flags=flags, is_open=True)
+        time_ns, taken, _ = _looks(capture, process)
+        used[flags] += time_ns
+        looks[flags] += taken
+        written[flags] += len(capture.records("cpu_sample"))
+    with_us, without = PYTHON_SAMPLES | OPCODES, PYTHON_SAMPLES
+    cost = {flags: used[flags] / max(1, looks[flags]) for flags in (with_us, without)}
+    note = f"{cost[with_us] / 1e3:.1f} µs against {cost[without] / 1e3:.1f} µs, {looks.total()} looks at a recursive program"
+    yield Row("a look with opcodes, against one without", cost[with_us] / cost[without], "x", budget=1.5, budget_on="value", note=note)
+    records = {flags: written[flags] / max(1, looks[flags]) for flags in (with_us, without)}
+    note = f"{records[with_us]:.2f} records for each look against {records[without]:.2f}"
+    yield Row("sample records with opcodes, against those without", records[with_us] / records[without], "x", note=note)
 
 
 def own_time(pid: int) -> int:

@@ -48,12 +48,13 @@ STATES = [
 ]
 
 
-def tables(samples: str = "python") -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of every table of the CPU side; `samples`: of which kind those are."""
+def tables(samples: str = "python", app: str = "/app") -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of every table of the CPU side; `samples`: of which kind those are; `app`: where the program lies."""
     depths: dict[int | None, int] = {None: -1}
     frames = []
     for frame, (parent, kind, function, module, file, line, first_line) in sorted(FRAMES.items()):
         depths[frame] = depths[parent] + 1
+        file = file.replace("/app", app) if file else None
         place = {"module": module, "file": file, "line": line, "first_line": first_line, "address": 4096 + frame if module else None}
         place |= {"path": f"/usr/lib/{module}", "build_id": "ab12"} if module else {}
         frames.append({"frame": frame, "process": 0, "parent": parent, "depth": depths[frame], "kind": kind, "function": function, **place})
@@ -97,9 +98,17 @@ def tables(samples: str = "python") -> dict[str, list[dict[str, Any]]]:
     return {"frames": frames, **found}
 
 
-def write(path: Path, samples: str = "python") -> Manifest:
+def write(path: Path, samples: str = "python", app: str = "/app") -> Manifest:
     """Write the report."""
-    return timeline(path, PICTURE, origin=ORIGIN, tick_ns=50_000, tables=tables(samples))
+    return timeline(path, PICTURE, origin=ORIGIN, tick_ns=50_000, tables=tables(samples, app))
+
+
+def write_program(folder: Path) -> Path:
+    """Write the report, and beside it two files of the program: `line 1` to `line 100`, `model 1` to `model 12`."""
+    (folder / "train.py").write_text("\n".join(f"line {number}" for number in range(1, 101)))
+    (folder / "model.py").write_text("\n".join(f"model {number}" for number in range(1, 13)))
+    write(folder / "run.warplens", app=str(folder))
+    return folder / "run.warplens"
 
 
 def _row(begin: int, end: int, thread: int, **more: Any) -> dict[str, Any]:

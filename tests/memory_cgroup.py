@@ -30,9 +30,9 @@ class MemoryCgroup:
     @property
     def pages(self) -> dict[str, int]:
         """Bytes of file pages (`cache`), and how many of them wait for the disk (`dirty`)."""
-        found = dict(line.split() for line in (self._path / "memory.stat").read_text().splitlines())
-        cache = int(found.get("cache", found.get("file", 0)))
-        return {"cache": cache, "dirty": sum(int(found.get(name, 0)) for name in ("dirty", "file_dirty", "writeback", "file_writeback"))}
+        numbers = dict(line.split() for line in (self._path / "memory.stat").read_text().splitlines())
+        cache = int(numbers.get("cache", numbers.get("file", 0)))
+        return {"cache": cache, "dirty": sum(int(numbers.get(name, 0)) for name in ("dirty", "file_dirty", "writeback", "file_writeback"))}
 
     @property
     def kills(self) -> int:

@@ -23,18 +23,18 @@ _APART = 16  # px between two names
 
 def lines(result: dict[str, object]) -> dict[str, list[tuple[float, float]]]:
     """Return the points (minutes, MiB) of each line; of `promised` from the budget of the growth."""
-    found: dict[str, list[tuple[float, float]]] = {"plain": [], "recorded": [], "launcher": []}
+    points: dict[str, list[tuple[float, float]]] = {"plain": [], "recorded": [], "launcher": []}
     budget = 0.0
     rows = result["rows"]
     assert isinstance(rows, list)
     for row in rows:
         if match := _POINT.fullmatch(row["what"]):
-            found[match[2]].append((float(match[1].replace(",", "")) / 60, row["value"]))
+            points[match[2]].append((float(match[1].replace(",", "")) / 60, row["value"]))
         elif "beyond the plain run" in row["what"]:
             budget = row["budget"]
-    most = max(value for _, value in found["plain"])
-    found["promised"] = [(minute, most + budget) for minute, _ in (found["plain"][0], found["plain"][-1])]
-    return found
+    most = max(value for _, value in points["plain"])
+    points["promised"] = [(minute, most + budget) for minute, _ in (points["plain"][0], points["plain"][-1])]
+    return points
 
 
 def drawn(points: dict[str, list[tuple[float, float]]]) -> str:

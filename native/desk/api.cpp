@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 #include <numeric>
+#include <unordered_map>
 #include <vector>
 
 #include "blobs.h"
@@ -14,21 +15,15 @@
 #include "nest.h"
 #include "slice.h"
 #include "string_chunk.h"
+#include "timeline.h"
 
 using warplens::desk::ClockMap;
-using warplens::desk::Events;
 using warplens::desk::guarded;
 using warplens::desk::Layout;
 using warplens::desk::Slicer;
+using warplens::desk::Timeline;
 
 namespace {
-
-struct Timeline {
-  explicit Timeline(const Layout &layout) : events(layout) {}
-  Events events;
-  std::unique_ptr<Slicer> slicer;
-  warplens::desk::BlobReader blobs;
-};
 
 // How the push/pop ranges of some threads lie within one another; they come in order of start, some at a time.
 struct Nests {
@@ -38,7 +33,7 @@ struct Nests {
 }  // namespace
 
 WARPLENS_API uint32_t warplens_desk_abi_version() {
-  return 6;
+  return 7;
 }
 
 WARPLENS_API Timeline *warplens_desk_new(const Layout *layout) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -20,22 +19,26 @@ class ClockMap {
     if (from_.empty()) {
       return time;
     }
-    if (time <= from_.front()) {
-      return time + (to_.front() - from_.front());
+    // Times come nearly in order: mostly, they lie between the same knots as the last one.
+    if (last_ + 1 >= from_.size() || time <= from_[last_] || time >= from_[last_ + 1]) {
+      if (time <= from_.front()) {
+        return time + (to_.front() - from_.front());
+      }
+      if (time >= from_.back()) {
+        return time + (to_.back() - from_.back());
+      }
+      last_ = static_cast<size_t>(std::upper_bound(from_.begin(), from_.end(), time) - from_.begin()) - 1;
+      slope_ = static_cast<double>(to_[last_ + 1] - to_[last_]) /
+               static_cast<double>(from_[last_ + 1] - from_[last_]);
     }
-    if (time >= from_.back()) {
-      return time + (to_.back() - from_.back());
-    }
-    const auto next = static_cast<size_t>(std::upper_bound(from_.begin(), from_.end(), time) - from_.begin());
-    const size_t last = next - 1;
-    const double slope =
-        static_cast<double>(to_[next] - to_[last]) / static_cast<double>(from_[next] - from_[last]);
-    return to_[last] + std::llround(static_cast<double>(time - from_[last]) * slope);
+    return to_[last_] + static_cast<int64_t>(static_cast<double>(time - from_[last_]) * slope_ + 0.5);
   }
 
  private:
   std::vector<int64_t> from_;
   std::vector<int64_t> to_;
+  mutable size_t last_ = SIZE_MAX - 1;  // the knot before the last time, and the slope behind it
+  mutable double slope_ = 0;
 };
 
 }  // namespace warplens::desk

@@ -39,7 +39,11 @@ bool Events::crosses_edge(const uint8_t *record) const {
 
 void Events::see_task(uint32_t task, uint32_t thread, uint64_t start) {
   if (task != 0) {
-    tasks_.try_emplace(task, TaskSeen{static_cast<int64_t>(std::min(start, kLatest)), thread});
+    const TaskSeen here{static_cast<int64_t>(std::min(start, kLatest)), thread};
+    TaskSeen &first = tasks_.try_emplace(task, here).first->second;
+    if (here.first < first.first) {  // chunks are read in another order while the process goes on
+      first = here;
+    }
   }
 }
 
@@ -87,6 +91,13 @@ uint64_t Events::scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint
       break;
     }
     if (is_event(type)) {
+      if (plausible(record) && kind(type) != Kind::operation &&
+          load<uint64_t>(record, layout_.end) >= young_from_) {
+        young_start_ = std::min(young_start_, load<uint64_t>(record, layout_.start));
+        if (type == layout_.start_end_type && (index + 1 == most || record[stride] == 0)) {
+          break;  // its `origin` may be on its way
+        }
+      }
       ++segment.count;
       if (!plausible(record)) {
         ++counts_.damaged;
@@ -126,10 +137,13 @@ uint64_t Events::scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint
     }
   }
   close();
+  owner_ = segment.thread;
   return index;
 }
 
 void Events::add_open(const uint8_t *records, const OpenFacts *facts, uint64_t count) {
+  waits_ = false;
+  rest_from_ = bounds_.empty() ? 0 : bounds_.back();
   open_.assign(records, records + count * layout_.stride);
   open_facts_.assign(facts, facts + count);
   for (uint32_t index = 0; index < count; ++index) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "parents.h"
@@ -72,6 +73,13 @@ struct Run {
   uint32_t task;  // in force at its first record
 };
 
+// An event that starts before the slice in which it was found: a range that was waited for.
+struct Late {
+  uint64_t offset;
+  uint32_t segment;
+  uint32_t task;
+};
+
 // The last event of a segment: an open slot that looks the same was closed by it.
 struct LastEvent {
   uint64_t start;
@@ -129,6 +137,21 @@ class Events {
   // Second pass: finds the slice of each event in the segments [first, last).
   void assign(const uint8_t *base, uint64_t first, uint64_t last);
 
+  // While the process goes on, `follow` once, then again and again `young_from`, `scan`, `wait_for` and `cut` take the place of the
+  // two passes: what starts before `upper`, and after the cut before it, is the next slice.
+  void follow();
+  // What ends at `time` or later may have been written after the open ranges were read; `young_start`: the first start of those.
+  void young_from(uint64_t time);
+  uint64_t young_start() const { return young_start_; }
+  // The owner of the chunk where the last `scan` stopped.
+  uint32_t owner() const { return owner_; }
+  // The ranges that are open now. Those that start in the next slice wait for their ends.
+  void wait_for(const uint8_t *records, const OpenFacts *facts, uint64_t count);
+  void cut(const uint8_t *base, uint64_t upper);
+  // Where to cut for about `rows` events, at most `upper`.
+  uint64_t cut_at(uint64_t rows, uint64_t upper);
+  bool following() const { return following_; }
+
   Kind kind(uint8_t type) const { return kinds_[type]; }
   bool is_event(uint8_t type) const { return kinds_[type] != Kind::other; }
   bool plausible(const uint8_t *record) const {
@@ -151,6 +174,10 @@ class Events {
   const std::vector<LastEvent> &last_events() const { return last_events_; }
   const std::vector<Run> &runs(uint64_t slice) const { return runs_[slice]; }
   const std::vector<uint32_t> &open_of(uint64_t slice) const { return open_of_[slice]; }
+  const std::vector<Late> &late() const { return late_; }
+  // Open ranges that were waited for, and stay open: there is no more to come.
+  const std::vector<uint32_t> &left_open() const { return left_open_; }
+  bool waits() const { return waits_; }
   const uint8_t *open_record(uint32_t index) const { return open_.data() + uint64_t{index} * layout_.stride; }
   const OpenFacts &open_facts(uint32_t index) const { return open_facts_[index]; }
   uint64_t lower(uint64_t slice) const { return bounds_[slice]; }
@@ -176,6 +203,9 @@ class Events {
   const Window *last_around(const uint8_t *record) const;
   bool chosen(const uint8_t *record) const { return last_around(record) != nullptr; }
   uint64_t slice_of(uint64_t start) const;
+  void place_open(uint64_t slice);
+  void take(const uint8_t *base, const Run &run, uint64_t slice, bool fresh, std::vector<Run> &rest);
+  void see_closed(const uint8_t *record, uint32_t thread);
   void see_task(uint32_t task, uint32_t thread, uint64_t start);
 
   Layout layout_;
@@ -197,6 +227,18 @@ class Events {
   ParentRows parents_;
   uint64_t seen_ = 0;
   Counts counts_;
+  bool following_ = false;
+  bool waits_ = false;      // the open ranges are as they are now, not as they were at the end
+  uint64_t rest_from_ = 0;  // where the first slice begins after the process went on
+  uint64_t young_from_ = UINT64_MAX;
+  uint64_t young_start_ = UINT64_MAX;
+  uint32_t owner_ = kNone;
+  uint64_t taken_ = 0;     // segments whose runs were made
+  std::vector<Run> rest_;  // runs with events of later slices
+  std::vector<Late> late_;
+  std::vector<uint32_t> left_open_;
+  std::vector<std::pair<uint64_t, uint32_t>> open_starts_;  // start, index: of the open ranges of this slice
+  uint64_t open_mask_ = 0;                                  // a bit for each of these starts
 };
 
 }  // namespace warplens::desk

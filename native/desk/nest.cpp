@@ -1,6 +1,7 @@
 #include "nest.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace warplens::desk {
 
@@ -34,14 +35,38 @@ int64_t Nest::enclosing(int64_t start, int64_t end) const {
   return past == enclosing_.begin() ? -1 : std::prev(past)->id;
 }
 
-uint32_t ProcessLanes::add(int64_t start, int64_t end) {
+bool Nest::settle(int64_t id, int64_t end) {
+  const auto at =
+      std::find_if(enclosing_.begin(), enclosing_.end(), [id](const OpenRange &one) { return one.id == id; });
+  if (at == enclosing_.end()) {
+    return false;
+  }
+  at->end = end;
+  return true;
+}
+
+bool Nest::in_order() const {
+  return std::is_sorted(enclosing_.begin(), enclosing_.end(),
+                        [](const OpenRange &a, const OpenRange &b) { return a.end > b.end; });
+}
+
+uint32_t ProcessLanes::add(int64_t start, int64_t end, int64_t id) {
   while (!open_.empty() && open_.top().end <= start) {
     lanes_.release(open_.top().lane);
     open_.pop();
   }
   const uint32_t lane = lanes_.take(0);
-  open_.push({end, 0, lane});
+  open_.push({end, id, lane});
   return lane;
+}
+
+void ProcessLanes::settle(int64_t id, int64_t end) {
+  std::vector<OpenRange> all;
+  for (; !open_.empty(); open_.pop()) {
+    all.push_back(open_.top());
+    all.back().end = all.back().id == id ? end : all.back().end;
+  }
+  open_ = ByEnd(EndsLater(), std::move(all));
 }
 
 }  // namespace warplens::desk

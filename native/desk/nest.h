@@ -34,6 +34,10 @@ class Nest {
   Place add(int64_t start, int64_t end, int64_t id);
   // The innermost open range that encloses one which is not of this nest; -1: none.
   int64_t enclosing(int64_t start, int64_t end) const;
+  // The end of an open range is known now. False: it is not here.
+  bool settle(int64_t id, int64_t end);
+  // Whether of the enclosing ranges each ends no later than the one around it.
+  bool in_order() const;
   // Whether nothing is open at `time`; whatever is open ends before the first of `enclosing_`.
   bool over(int64_t time) const { return enclosing_.empty() || enclosing_.front().end <= time; }
 
@@ -46,7 +50,8 @@ class Nest {
 // Start/end ranges of one process: the smallest free lane, no parent.
 class ProcessLanes {
  public:
-  uint32_t add(int64_t start, int64_t end);
+  uint32_t add(int64_t start, int64_t end, int64_t id = 0);
+  void settle(int64_t id, int64_t end);
 
  private:
   ByEnd open_;

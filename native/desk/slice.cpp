@@ -32,18 +32,21 @@ uint32_t Slicer::nest_of(uint32_t thread) {
   return at->second;
 }
 
-void Slicer::add_row(const uint8_t *record, uint32_t thread, uint32_t nest, uint32_t extra, bool unfinished) {
+void Slicer::add_row(const uint8_t *record, uint32_t thread, uint32_t nest, uint32_t extra, bool unfinished,
+                     bool waits) {
   const Layout &layout = events_.layout();
   const int64_t start = clock_(static_cast<int64_t>(load<uint64_t>(record, layout.start)));
   int64_t end = start;
-  if (const Kind kind = events_.kind(record[0]); kind == Kind::range || kind == Kind::start_end) {
+  if (waits) {
+    end = INT64_MAX;
+  } else if (const Kind kind = events_.kind(record[0]); kind == Kind::range || kind == Kind::start_end) {
     end = clock_(static_cast<int64_t>(load<uint64_t>(record, layout.end)));
     if (end < start) {
       end = start;
       ++events_.counts().backwards;
     }
   }
-  rows_.push_back({start, end, record, thread, nest, extra, unfinished});
+  rows_.push_back({start, end, record, thread, nest, extra, unfinished, waits});
 }
 
 uint32_t Slicer::extra_of(uint32_t task) {
@@ -60,6 +63,9 @@ void Slicer::gather(const uint8_t *base, uint64_t slice) {
   const uint64_t upper = events_.upper(slice);
   rows_.clear();
   extras_.assign(1, {0, 0, 0, kNone});
+  if (events_.following()) {
+    settle(base);
+  }
   for (const Run &run : events_.runs(slice)) {
     const Segment &segment = events_.segments()[run.segment];
     const uint8_t *segment_end = base + segment.offset + segment.count * layout.stride;
@@ -75,44 +81,61 @@ void Slicer::gather(const uint8_t *base, uint64_t slice) {
       if (start < lower || start >= upper) {
         continue;
       }
-      if (record[0] != layout.start_end_type) {
-        add_row(record, segment.thread, nest, extra_of(task), false);
-        continue;
-      }
-      const uint8_t *next = record + layout.stride;
-      if (next < segment_end && next[0] == layout.origin_type) {
-        const uint32_t origin = std::min(load<uint32_t>(next, layout.origin_thread), kUnknownThread);
-        extras_.push_back({load<uint64_t>(next, layout.origin_id), load<uint64_t>(next, layout.origin_parent),
-                           load<uint32_t>(next, layout.origin_task),
-                           origin == segment.thread ? kNone : segment.thread});
-        add_row(record, origin, origin == segment.thread ? nest : nest_of(origin),
-                static_cast<uint32_t>(extras_.size() - 1), false);
-      } else {
-        add_row(record, segment.thread, nest, 0, false);
-      }
+      add_event(record, segment_end, segment.thread, nest, task);
     }
   }
   for (const uint32_t index : events_.open_of(slice)) {
-    const OpenFacts &facts = events_.open_facts(index);
-    uint32_t extra = 0;
-    if (facts.id != 0 || facts.parent != 0 || facts.task != 0) {
-      extra = static_cast<uint32_t>(extras_.size());
-      extras_.push_back({facts.id, facts.parent, facts.task, kNone});
-    }
-    const uint8_t *record = events_.open_record(index);
-    const bool unfinished = (record[events_.layout().flags] & kClosed) == 0;
-    add_row(record, facts.thread, nest_of(facts.thread), extra, unfinished);
+    add_open(index, events_.waits());
   }
 }
 
-// By start; of two that start together the longer one is the outer one, of two alike the one that was closed later.
+void Slicer::add_event(const uint8_t *record, const uint8_t *segment_end, uint32_t thread, uint32_t nest,
+                       uint32_t task) {
+  const Layout &layout = events_.layout();
+  if (record[0] != layout.start_end_type) {
+    add_row(record, thread, nest, extra_of(task), false);
+    return;
+  }
+  const uint8_t *next = record + layout.stride;
+  if (next < segment_end && next[0] == layout.origin_type) {
+    const uint32_t origin = std::min(load<uint32_t>(next, layout.origin_thread), kUnknownThread);
+    extras_.push_back({load<uint64_t>(next, layout.origin_id), load<uint64_t>(next, layout.origin_parent),
+                       load<uint32_t>(next, layout.origin_task), origin == thread ? kNone : thread});
+    add_row(record, origin, origin == thread ? nest : nest_of(origin),
+            static_cast<uint32_t>(extras_.size() - 1), false);
+  } else {
+    add_row(record, thread, nest, 0, false);
+  }
+}
+
+void Slicer::add_open(uint32_t index, bool waits) {
+  const OpenFacts &facts = events_.open_facts(index);
+  uint32_t extra = 0;
+  if (facts.id != 0 || facts.parent != 0 || facts.task != 0) {
+    extra = static_cast<uint32_t>(extras_.size());
+    extras_.push_back({facts.id, facts.parent, facts.task, kNone});
+  }
+  const uint8_t *record = events_.open_record(index);
+  const bool unfinished = (record[events_.layout().flags] & kClosed) == 0;
+  add_row(record, facts.thread, nest_of(facts.thread), extra, unfinished, waits);
+}
+
+bool Slicer::in_file(const Row &row) const {
+  return !row.unfinished && !row.waits && (row.record[events_.layout().flags] & kClosed) == 0;
+}
+
+// By start; of two that start together the longer one is the outer one, of two alike the one that was closed later: it lies behind
+// in the file, in whatever order that was read, or is open.
 bool Slicer::before(uint32_t a, uint32_t b) const {
   const Row &first = rows_[a];
   const Row &second = rows_[b];
   if (first.start != second.start) {
     return first.start < second.start;
   }
-  return first.end != second.end ? first.end > second.end : a > b;
+  if (first.end != second.end) {
+    return first.end > second.end;
+  }
+  return in_file(first) && in_file(second) ? first.record > second.record : a > b;
 }
 
 void Slicer::sort() {
@@ -181,8 +204,8 @@ int64_t Slicer::maker_of(uint32_t task, int64_t id) const {
   return row < id ? row : -1;
 }
 
-// Sets the lane and returns the parent. Ids grow with start: of several ranges around this one the largest id is the innermost.
-int64_t Slicer::place(size_t at, const Row &row, int64_t id, bool start_end) {
+// Returns lane and parent. Ids grow with start: of several ranges around this one the largest id is the innermost.
+Place Slicer::place(const Row &row, int64_t id, bool start_end) {
   const Extra &extra = extras_[row.extra];
   Place place{0, -1};
   if (!start_end) {
@@ -198,27 +221,32 @@ int64_t Slicer::place(size_t at, const Row &row, int64_t id, bool start_end) {
           std::max({place.parent, nests_[row.nest].enclosing(row.start, row.end), maker_of(extra.task, id)});
     }
   } else {
-    place.depth = lanes_.add(row.start, row.end);
+    place.depth = lanes_.add(row.start, row.end, id);
   }
-  ranges_.depth[at] = static_cast<int32_t>(place.depth);
-  return extra.parent != 0 ? explicit_parent(extra.parent, id) : place.parent;
+  if (extra.parent != 0) {
+    place.parent = explicit_parent(extra.parent, id);
+  }
+  if (extra.id != 0) {
+    events_.parents().set(extra.id, id);
+  }
+  return place;
 }
 
 void Slicer::emit_range(size_t at, const Row &row) {
   const int64_t id = range_base_ + next_range_++;
+  emit_placed(at, row, id, place(row, id, row.record[0] == events_.layout().start_end_type));
+}
+
+void Slicer::emit_placed(size_t at, const Row &row, int64_t id, const Place &place) {
   emit_event(ranges_, at, row, id);
   ranges_.end[at] = row.end;
-  const Extra &extra = extras_[row.extra];
-  if (extra.end_thread != kNone) {
-    ranges_.end_thread.set(at, thread_base_ + extra.end_thread);
+  if (const uint32_t end_thread = extras_[row.extra].end_thread; end_thread != kNone) {
+    ranges_.end_thread.set(at, thread_base_ + end_thread);
   }
-  const bool start_end = row.record[0] == events_.layout().start_end_type;
-  ranges_.style[at] = start_end ? 1 : 0;
-  if (const int64_t parent = place(at, row, id, start_end); parent >= 0) {
-    ranges_.parent.set(at, parent);
-  }
-  if (extra.id != 0) {
-    events_.parents().set(extra.id, id);
+  ranges_.style[at] = row.record[0] == events_.layout().start_end_type ? 1 : 0;
+  ranges_.depth[at] = static_cast<int32_t>(place.depth);
+  if (place.parent >= 0) {
+    ranges_.parent.set(at, place.parent);
   }
   const uint8_t flags = row.record[events_.layout().flags];
   if (row.unfinished) {
@@ -280,15 +308,21 @@ void Slicer::build(const uint8_t *base, uint64_t slice) {
     }
   };
   for (const Row &row : rows_) {
-    ++counts[table_of(row)];
+    counts[table_of(row)] += row.waits ? 0 : 1;
   }
   ranges_.reset(counts[kRanges], strings_);
   marks_.reset(counts[kMarks], strings_);
   samples_.reset(counts[kSamples]);
   operations_.reset(counts[kOperations]);
   size_t at[kTables] = {};
+  splits_.clear();
   for (const uint32_t number : order_) {
     const Row &row = rows_[number];
+    if (row.waits) {
+      splits_.push_back(at[kRanges]);
+      wait(row);
+      continue;
+    }
     const Table table = table_of(row);
     switch (table) {
       case kMarks:

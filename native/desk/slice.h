@@ -13,6 +13,7 @@
 #include "nest.h"
 #include "sort.h"
 #include "tasks.h"
+#include "waiting.h"
 
 namespace warplens::desk {
 
@@ -37,6 +38,13 @@ class Slicer {
 
   enum Table : uint32_t { kRanges, kMarks, kSamples, kOperations, kTables };
   void build(const uint8_t *base, uint64_t slice);
+  // After `build`, while the process goes on. Before which ranges of the slice others belong that have not ended:
+  const std::vector<uint64_t> &splits() const { return splits_; }
+  // Makes columns of those that waited for their ends, and have them by now; returns how many there are.
+  uint64_t build_late();
+  size_t waiting() const { return waiting_.size(); }
+  // What cannot be, if each open range was seen in time: only reading the spool from its beginning gives the right rows.
+  uint64_t surprises() const { return surprises_; }
   // The buffer of a column ("start"), its validity ("color?") or its dictionary ("message="); nullptr if there is none.
   const void *buffer(uint32_t table, std::string_view name, uint64_t *bytes) const;
   uint64_t rows(uint32_t table) const { return instants(table).rows; }
@@ -57,20 +65,36 @@ class Slicer {
     uint32_t nest;
     uint32_t extra;  // into extras_; 0: nothing
     bool unfinished;
+    bool waits;  // its end is not known yet
+  };
+  struct LateRow {
+    Row row;
+    int64_t id;
+    Place place;
   };
 
   const InstantColumns &instants(uint32_t table) const;
   void gather(const uint8_t *base, uint64_t slice);
-  void add_row(const uint8_t *record, uint32_t thread, uint32_t nest, uint32_t extra, bool unfinished);
+  void add_row(const uint8_t *record, uint32_t thread, uint32_t nest, uint32_t extra, bool unfinished,
+               bool waits = false);
+  void add_event(const uint8_t *record, const uint8_t *segment_end, uint32_t thread, uint32_t nest,
+                 uint32_t task);
+  void add_open(uint32_t index, bool waits);
+  bool in_file(const Row &row) const;
+  void settle(const uint8_t *base);
+  void check_parents();
+  void wait(const Row &row);
+  Waiting looks(const Row &row) const;
   uint32_t extra_of(uint32_t task);
   void sort();
   bool before(uint32_t a, uint32_t b) const;
   void emit_instant(InstantColumns &out, size_t at, const Row &row);
   void emit_event(EventColumns &out, size_t at, const Row &row, int64_t id);
   void emit_range(size_t at, const Row &row);
+  void emit_placed(size_t at, const Row &row, int64_t id, const Place &place);
   void emit_sample(size_t at, const Row &row);
   void emit_operation(size_t at, const Row &row);
-  int64_t place(size_t at, const Row &row, int64_t id, bool start_end);
+  Place place(const Row &row, int64_t id, bool start_end);
   int64_t explicit_parent(uint64_t parent, int64_t id);
   int64_t maker_of(uint32_t task, int64_t id) const;
   uint32_t nest_of(uint32_t thread);
@@ -97,6 +121,15 @@ class Slicer {
   ProcessLanes lanes_;
   int64_t next_range_ = 0;
   int64_t next_mark_ = 0;
+  struct {
+    int64_t start;
+    uint32_t thread;
+    uint8_t type;
+  } last_wait_{INT64_MIN, 0, 0};
+  WaitingRanges waiting_;
+  std::vector<LateRow> late_;
+  std::vector<uint64_t> splits_;
+  uint64_t surprises_ = 0;
 };
 
 }  // namespace warplens::desk

@@ -24,6 +24,11 @@ class TaskNests {
     const auto at = nests_.find(task);
     return at == nests_.end() ? -1 : at->second.enclosing(start, end);
   }
+  // As `Nest::settle`, and whether the ranges of the task are in order then.
+  bool settle(uint32_t task, int64_t id, int64_t end) {
+    const auto at = nests_.find(task);
+    return at != nests_.end() && at->second.settle(id, end) && at->second.in_order();
+  }
 
  private:
   static constexpr size_t kFew = 1024;

@@ -204,7 +204,7 @@ void SpoolFile::remember(char *begin, size_t size, uint64_t offset) {
 }
 
 // Pages that were let go leave tables of pages behind, 2 MiB for each GiB. Where the same part of the file is mapped anew in their place
-// they go; who writes there late, or slowly, gets the page back as before.
+// they go; a thread that writes there late, or slowly, gets the page back as before.
 void SpoolFile::renew_old_step(int fd) {
   constexpr uint32_t kBehind = 2;
   const Step *step = step_count_ < kBehind ? nullptr : steps_.at(step_count_ - kBehind);

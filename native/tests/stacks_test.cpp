@@ -56,7 +56,7 @@ void test_new_stacks_without_end() {
     CHECK(stack_node(process, outer, at(address)) == number);
   }
   CHECK(resident_anonymous() < before + (size_t{24} << 20));
-  // What was forgotten is written again, with a number of its own.
+  // What was forgotten is written again, with another number.
   uint32_t again = stack_node(process, 0, at(1));
   CHECK(again > last && stack_node(process, 0, at(1)) == again);
   CHECK(count(scratch.path, ChunkKind::wide, RecordType::cpu_frame) == again);

@@ -16,6 +16,7 @@ import pytest
 
 from tests.launching import SHEBANG, alive, codes, environment, given_time, start_profile, until, warplens
 from tests.thorough import few
+from warplens.handover.pending import living_writer
 from warplens.query import open as open_report
 
 pytestmark = pytest.mark.require("native")
@@ -355,7 +356,7 @@ def test_a_flight_recorder_keeps_the_last_seconds(tmp_path: Path) -> None:
 
 
 def test_a_flight_recorder_of_a_server_keeps_no_spools_of_those_long_gone(tmp_path: Path) -> None:
-    """Its disk does not fill up with them; they are listed, and what was given up is told."""
+    """Its disk does not fill up with them; they are listed, and the report names what was given up."""
     text = """
 from pathlib import Path
 spool = Path(os.environ["WARPLENS_SPOOL"])
@@ -386,6 +387,28 @@ print(before, len(list(spool.glob("*.spool"))))
     gone = [row["not_recorded"] for row in rows if row["not_recorded"]]
     assert len(gone) >= 20
     assert all(why.endswith("or ended before the time that --keep-last keeps") for why in gone)
+
+
+def test_what_was_given_up_is_known_though_the_launcher_was_killed(tmp_path: Path) -> None:
+    text = """
+from pathlib import Path
+spool = Path(os.environ["WARPLENS_SPOOL"])
+for number in range(3):
+    if os.fork() == 0:
+        steps(1)
+        os._exit(0)
+    os.wait()
+steps(1)
+until("go on")
+"""
+    run = start_profile(tmp_path, "--keep-last", "0.5", _program(tmp_path / "p", text))
+    launched = tmp_path / "x.warplens" / "spool"
+    until(lambda: "ended-before" in "".join(path.read_text() for path in launched.glob("*/launch.json")), "the launcher's note")
+    run.kill()
+    run.communicate()
+    (tmp_path / "go on").touch()
+    until(lambda: not any(map(living_writer, launched.glob("*/*.spool"))), "the program's end")
+    assert "ended-before" in codes(tmp_path / "x.warplens")
 
 
 def test_a_flight_recorder_with_a_limit_records_on(tmp_path: Path) -> None:

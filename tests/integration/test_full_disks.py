@@ -119,7 +119,7 @@ def test_a_report_that_cannot_be_written_is_finished_later(disk: Path, tmp_path:
     assert facts["tables"]["nvtx_marks"] in ((1000, 1001) if kind == "quota" else (1001,))
     assert not list(disk.rglob("*.spool"))
     assert not list(disk.rglob("*.tmp*"))
-    if kind != "quota":  # there the last facts of the launcher had no room, as it said
+    if kind != "quota":  # there the last facts of the launcher had no room, which it reports
         assert facts["parts"][0]["exit_status"] == 7
 
 

@@ -31,7 +31,7 @@ def blocks(page: Path, language: str) -> list[str]:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A folder with the examples in it, where `python` and `warplens` are ours."""
-    for example in ("intrakernel_pipeline/pipeline.py", "intrakernel_pipeline/pipeline.cu", "orders.py"):
+    for example in ("intrakernel_pipeline/pipeline.py", "intrakernel_pipeline/pipeline.cu", "orders.py", "shapes.py"):
         shutil.copy(ROOT / "examples" / example, tmp_path)
     text = (ROOT / "examples" / "train.py").read_text(encoding="utf-8")
     for much, less in (("default=6)", "default=2)"), ("TRAIN, TEST, BATCH, BLOCK = 5120, 2048,", "TRAIN, TEST, BATCH, BLOCK = 2560, 512,")):

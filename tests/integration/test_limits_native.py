@@ -42,7 +42,8 @@ def recorded(path: Path) -> tuple[int, dict[int, int], list[str]]:
     """Of one spool: its ranges, open ones too; what it dropped by type; the codes of its notes."""
     with SpoolFile(path) as spool:
         counts = spool.events.counts()
-        rows = counts.ranges + counts.start_ends + len(spool._open_slots(spool.events)[0])
+        last = {tuple(row) for row in spool.events.last_events().tolist()}
+        rows = counts.ranges + counts.start_ends + len(spool._open_slots(last)[0])
         dropped = {number: count for number, count in enumerate(spool.head.dropped) if count}
         return rows, dropped, [note.code for note in spool.notes()]
 

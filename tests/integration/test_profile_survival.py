@@ -200,7 +200,7 @@ def test_a_killed_summary_leaves_the_exit_code_and_the_report(tmp_path: Path) ->
     text = """
         import os, signal
         from warplens.cli import finishing
-        finishing._summarise = lambda note, manifest: os.kill(os.getpid(), signal.SIGKILL)
+        finishing.summed_up = lambda report, manifest: os.kill(os.getpid(), signal.SIGKILL)
     """
     done = _changed(tmp_path, text)
     assert done.returncode == 3, done.stderr

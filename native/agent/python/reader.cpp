@@ -397,6 +397,8 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
   stack.frames.clear();
   stack.task.clear();
   stack.loop = stack.globals = stack.coroutine = 0;
+  stack.opcode = kNoOpcode;
+  uintptr_t instruction = 0;
   bool entered = true;
   for (size_t i = raw_.size(); i-- > innermost;) {
     const RawFrame &raw = raw_[i];
@@ -423,9 +425,22 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
       find_loop(i, stack);
     }
     stack.frames.push_back({number, static_cast<int32_t>(offset), raw.is_entry || entered});
+    instruction = raw.instruction;
     entered = false;
   }
+  if (wants_opcodes_ &&
+      innermost == 0) {  // else a caller is the innermost, which was in the middle of its call
+    read_opcode(instruction, stack);
+  }
   return Result::good;
+}
+
+// The first byte of the instruction, which is in the code object that was looked at.
+void PythonReader::read_opcode(uintptr_t instruction, PythonStack &stack) const {
+  uint8_t opcode = 0;
+  if (!stack.frames.empty() && stack.frames.back().offset >= 0 && copy_memory(opcode, instruction)) {
+    stack.opcode = opcode;
+  }
 }
 
 PythonReader::Result PythonReader::attempt(PythonThread &thread, PythonStack &stack, bool last_one) {

@@ -6,6 +6,7 @@
 #include "codes.h"
 #include "layout.h"
 #include "memory.h"
+#include "runs.h"
 
 namespace warplens::agent {
 
@@ -23,6 +24,7 @@ struct PythonStack {
   std::vector<PythonFrame> frames;  // outermost first; empty: no Python
   bool is_cut = false;              // outer frames are missing
   bool handles_exception = false;   // it is in an except block, or in what that called
+  uint32_t opcode = kNoOpcode;      // of the instruction in the innermost frame; only where it is asked for
   std::string task;                 // of asyncio, which this is of; empty: none, or not known
   uintptr_t loop = 0;               // of asyncio, that it runs; 0 = none
   uintptr_t globals = 0;            // of the module of that loop; 0 = that version has no place for them
@@ -62,6 +64,9 @@ class PythonReader {
   //! What `thread` does now; false where that cannot be told, because it did not stay long enough or is gone. Throws bad_alloc.
   bool read(PythonThread &thread, PythonStack &stack);
 
+  //! From now on read() reads opcodes, too, where Python replaces them as it runs: from 3.11 on.
+  void want_opcodes() { wants_opcodes_ = python_.at.version >= 0x030b; }
+
   //! The same by the system's number of a thread; false too where it is no thread of Python.
   bool read(uint32_t tid, PythonStack &stack);
 
@@ -95,6 +100,7 @@ class PythonReader {
   bool walk(uintptr_t frame, bool &is_cut);
   size_t stable() const;
   Result resolve(size_t innermost, PythonStack &stack);
+  void read_opcode(uintptr_t instruction, PythonStack &stack) const;
   void look_at_copies(const RawFrame *frames, size_t count);
   int64_t offset_of(const RawFrame &raw) const;
   bool is_in_code(uint32_t number, int64_t offset) const;
@@ -115,6 +121,7 @@ class PythonReader {
   mutable size_t hint_ = 0;    // the region that the last frame was in
   uintptr_t older_chunk_ = 0;  // that was not copied so far
   bool handles_exception_ = false;
+  bool wants_opcodes_ = false;
   std::vector<Piece> pieces_;
   std::vector<RawFrame> raw_;  // innermost first
   std::vector<uintptr_t> addresses_;

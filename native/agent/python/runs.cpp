@@ -37,7 +37,7 @@ void SampleRun::end(ProcessLog &log, uint32_t tid) {
   record.tid = tid;
   record.stack = sample_.stack;
   record.count = count_;
-  record.cpu = 0xffffffff;
+  record.cpu = sample_.opcode;
   record.interval = interval_;
   WideLog::Writer(log.wide()).append(record, start_);
   count_ = 0;

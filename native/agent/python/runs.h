@@ -8,10 +8,13 @@
 
 namespace warplens::agent {
 
+inline constexpr uint32_t kNoOpcode = 0xffffffff;
+
 // What a tick found.
 struct PythonSample {
   uint32_t stack = 0;  // 0 = nothing
   uint32_t task = 0;
+  uint32_t opcode = kNoOpcode;
   uint8_t flags = 0;
 
   bool operator==(const PythonSample &) const = default;

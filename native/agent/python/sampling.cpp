@@ -158,6 +158,7 @@ void PythonSampling::look(ProcessLog &log, size_t i, uint64_t now, uint64_t inte
     track.still = 0;
     made_sense_ = made_sense_ || !stack_.frames.empty();
     track.sample.stack = reader_.node(log, stack_);
+    track.sample.opcode = stack_.opcode;
     track.sample.task = stack_.task.empty() ? 0 : log.intern(stack_.task);
     flags |= is_first ? 0 : kSampleOnCpu;
     flags |= stack_.is_cut ? kSampleCut : 0;

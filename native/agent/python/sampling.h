@@ -16,6 +16,9 @@ class PythonSampling {
   explicit PythonSampling(const PythonRuntime &python)
       : python_(python), reader_(python), task_reader_(python, reader_) {}
 
+  //! From now on samples have the opcode, too.
+  void want_opcodes() { reader_.want_opcodes(); }
+
   //! Looks at every thread. Throws bad_alloc.
   void tick(ProcessLog &log, uint64_t interval);
 

@@ -28,6 +28,9 @@ void install(void *state, int64_t number) {
     g_interpreters[number].store(interpreter);
   }
   uint32_t flags = cpu_settings().flags;
+  if ((flags & kCpuPythonOpcodes) != 0) {
+    install_opcodes(*interpreter);  // first: its imports are not the program's
+  }
   if ((flags & kCpuGil) != 0) {
     install_gil(*interpreter);
     if (g_python.free_threaded) {
@@ -168,7 +171,7 @@ void tell_failure(std::string_view what) {
 }  // namespace python
 
 extern const CpuSource kPythonSource{
-    kCpuGil | kCpuGc | kCpuImports | kCpuFunctions | kCpuPythonCalls | kCpuPythonEvents, python::begin,
-    nullptr, python::begin_child, python::end};
+    kCpuGil | kCpuGc | kCpuImports | kCpuFunctions | kCpuPythonCalls | kCpuPythonEvents | kCpuPythonOpcodes,
+    python::begin, nullptr, python::begin_child, python::end};
 
 }  // namespace warplens::agent

@@ -35,6 +35,7 @@ bool install_imports(Interpreter &interpreter);
 bool install_functions(Interpreter &interpreter);
 bool install_calls(Interpreter &interpreter);
 bool install_events(Interpreter &interpreter);
+bool install_opcodes(Interpreter &interpreter);
 
 void begin_gil(WarplensTap &tap, uint32_t threshold_ns);
 void begin_parks(WarplensTap &tap, uint32_t threshold_ns);

@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "agent/hooks/cpu.h"
@@ -11,6 +13,7 @@
 #include "agent/python/sampling.h"
 #include "agent/session.h"
 #include "agent/source.h"
+#include "python_opcodes.h"
 #include "spool/helpers.h"
 
 namespace warplens::agent {
@@ -38,6 +41,7 @@ struct Sampler {
   uint64_t next_telling = kFirstTelling;
   uint64_t slowest = 0;  // interval that was told of
   bool told_of_python = false;
+  uint32_t opcodes_in = 0;  // the generation of the recording that has the names
 };
 
 std::atomic<uint32_t> g_stop{0};
@@ -45,6 +49,7 @@ std::atomic<uint32_t> g_phase{idle};
 std::atomic<Sampler *> g_sampler{nullptr};
 std::atomic<bool> g_is_child{false};  // of a fork: its parent told of the interpreter
 uint32_t g_hz = 0;
+bool g_wants_opcodes = false;
 
 uint64_t now_monotonic() {
   return clock_ns(CLOCK_MONOTONIC);
@@ -72,6 +77,21 @@ void tell_counts(Sampler &sampler) {
   tell(CpuNotice::torn, reader.given_up() - sampler.torn, "python");
   sampler.detected = reader.detected();
   sampler.torn = reader.given_up();
+}
+
+void write_opcodes(Sampler &sampler, const ProcessLog &log) {
+  const char *line = opcode_names();
+  if (line == nullptr || sampler.opcodes_in == log.generation()) {
+    return;
+  }
+  sampler.opcodes_in = log.generation();
+  while (*line != 0) {
+    char *name = nullptr;
+    long value = std::strtol(line, &name, 10);
+    size_t size = std::strcspn(name, "\n");
+    own_cpu_notice(CpuNotice::opcode, value, std::string_view(name + 1, size - 1));
+    line = name + size + 1;
+  }
 }
 
 void write_rest(Sampler &sampler) {
@@ -105,6 +125,9 @@ void look_once(Sampler &sampler) {
   if (!sampler.told_of_python && !g_is_child.load()) {
     sampler.told_of_python = true;
     own_cpu_notice(CpuNotice::python, sampler.python.free_threaded, sampler.python.version);
+  }
+  if (g_wants_opcodes) {
+    write_opcodes(sampler, *log);
   }
   sampler.sampling.tick(*log, sampler.pace.interval());
   if (sampler.pace.adapt() && sampler.pace.interval() > sampler.slowest) {
@@ -158,6 +181,9 @@ void run(void *) {
     auto share = std::min(kSharePerCpu * static_cast<uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN))),
                           kMostShare);
     auto *sampler = new Sampler(*python, g_hz, share);
+    if (g_wants_opcodes) {
+      sampler->sampling.want_opcodes();
+    }
     g_sampler.store(sampler);
     if (int error = memory_denied()) {
       own_cpu_notice(CpuNotice::python_denied, error, python->version);
@@ -188,6 +214,7 @@ void start() {
 
 void begin(const CpuSettings &settings, WarplensTap &) {
   g_hz = settings.python_hz;
+  g_wants_opcodes = (settings.flags & kCpuPythonOpcodes) != 0;
   start();
 }
 

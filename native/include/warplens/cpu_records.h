@@ -65,7 +65,8 @@ struct CpuSampleRecord {
   uint32_t tid;
   uint32_t stack;
   uint32_t count;
-  uint32_t cpu;       // native; of a task its number in the process; else 0xffffffff
+  uint32_t cpu;  // native; of a task its number in the process; of Python the opcode of the instruction in
+                 // the innermost frame, as it stands in memory; 0xffffffff: not known
   uint64_t interval;  // ns between ticks as asked for
 };
 static_assert(sizeof(CpuSampleRecord) == 48);
@@ -142,6 +143,9 @@ struct PythonSpanRecord {
 };
 static_assert(sizeof(PythonSpanRecord) == 56);
 
+// Whether CPython replaces an instruction by forms that are specialised to the types that it met.
+enum class OpcodeForm : uint8_t { only = 0, general = 1, specialised = 2 };
+
 // What happened to the recording of the CPU side. Readers turn it into diagnostics.
 enum class CpuNotice : uint32_t {
   python = 1,          // an interpreter was found; name: its version, value: 1 = free-threaded
@@ -165,6 +169,7 @@ enum class CpuNotice : uint32_t {
   older = 19,          // this Python is too old for a part of what was asked for; name: for what, since when
   parks_unknown = 21,  // how this free-threaded Python waits for locks is not known; name: its version
   kernel_frames_hidden = 20,  // native samples have the time in the kernel, but not where it was spent
+  opcode = 22,  // a name of this Python's instructions; value: the opcode, and an OpcodeForm times 256
 };
 
 struct CpuNoticeRecord {

@@ -335,9 +335,10 @@ inline constexpr uint32_t kCpuFileAccess = 16;  // calls on files whatever they 
 inline constexpr uint32_t kCpuGil = 32;
 inline constexpr uint32_t kCpuGc = 64;
 inline constexpr uint32_t kCpuImports = 128;
-inline constexpr uint32_t kCpuFunctions = 256;      // the Python functions that kFunctionsFile names
-inline constexpr uint32_t kCpuPythonCalls = 512;    // each call of a Python function
-inline constexpr uint32_t kCpuPythonEvents = 1024;  // exceptions, warnings, tasks of executors and pools
+inline constexpr uint32_t kCpuFunctions = 256;       // the Python functions that kFunctionsFile names
+inline constexpr uint32_t kCpuPythonCalls = 512;     // each call of a Python function
+inline constexpr uint32_t kCpuPythonEvents = 1024;   // exceptions, warnings, tasks of executors and pools
+inline constexpr uint32_t kCpuPythonOpcodes = 2048;  // of Python samples: the instruction, too
 
 enum class Backtrace : uint32_t { none = 0, automatic = 1, frame_pointer = 2, dwarf = 3 };
 

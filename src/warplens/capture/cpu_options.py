@@ -18,9 +18,10 @@ class CpuOptions:
 
     `sample`: native stacks by perf. `backtrace`: how they are found. `native_hz`: samples a second of each CPU, 0 = what suits the
     machine. `states`: when threads ran, waited for a CPU, or were blocked. `python_sample`: stacks of Python, `python_hz` times a
-    second for each thread. `os_threshold_ns`: shorter OS calls are not recorded; `os_backtrace_ns`: longer ones with their stack, of
-    `os_backtrace_depth` frames at most. `file_access`: calls on files whatever they take. `gil_threshold_ns`: shorter holds and waits
-    are only summed up. `functions`: a file in nsys's format that names Python functions to trace.
+    second for each thread; `python_opcodes`: with the instruction. `os_threshold_ns`: shorter OS calls are not recorded;
+    `os_backtrace_ns`: longer ones with their stack, of `os_backtrace_depth` frames at most. `file_access`: calls on files whatever they
+    take. `gil_threshold_ns`: shorter holds and waits are only summed up. `functions`: a file in nsys's format that names Python
+    functions to trace.
     """
 
     sample: bool = False
@@ -29,6 +30,7 @@ class CpuOptions:
     states: bool = False
     python_sample: bool = False
     python_hz: int = 1000
+    python_opcodes: bool = False
     os_threshold_ns: int = 1000
     os_backtrace_ns: int = 80_000
     os_backtrace_depth: int = 24

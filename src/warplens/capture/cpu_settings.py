@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     FUNCTIONS,
     PYTHON_CALLS,
     PYTHON_EVENTS,
-) = (1 << bit for bit in range(11))
+    PYTHON_OPCODES,
+) = (1 << bit for bit in range(12))
 _BACKTRACES = {"none": 0, "auto": 1, "fp": 2, "dwarf": 3}
 
 
@@ -40,6 +41,7 @@ def cpu_settings(options: CaptureOptions) -> CpuSettings:
         FUNCTIONS: cpu.functions is not None,
         PYTHON_CALLS: "python" in trace,
         PYTHON_EVENTS: "python-events" in trace,
+        PYTHON_OPCODES: cpu.python_opcodes,
     }
     return CpuSettings(
         flags=sum(flag for flag, on in chosen.items() if on),

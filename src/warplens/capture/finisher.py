@@ -37,10 +37,12 @@ _KEPT = {f"PYTHON{name}" for name in ("HOME", "PATH", "PLATLIBDIR", "NOUSERSITE"
 class Finisher:
     """One child that finishes one report. OSError where it cannot be started. `died` says how, where it ended without an answer.
 
-    `module` is the one whose `main` the child calls.
+    `module` is the one whose `main` the child calls; `passed` are descriptors that it gets.
     """
 
-    def __init__(self, request: Mapping[str, Any], lock: int | None, *, module: str = "warplens.cli.finish_child") -> None:
+    def __init__(
+        self, request: Mapping[str, Any], lock: int | None, *, module: str = "warplens.cli.finish_child", passed: tuple[int, ...] = ()
+    ) -> None:
         self.died: str | None = None
         self._answer: dict[str, Any] | None = None
         self._lock = threading.Lock()
@@ -58,7 +60,7 @@ class Finisher:
                     stdout=self._output,
                     stderr=self._errors,
                     env=clean_environment(os.environ),
-                    pass_fds=() if lock is None else (lock,),
+                    pass_fds=passed if lock is None else (*passed, lock),
                     start_new_session=True,  # Ctrl-C is for the program
                 )
             except BaseException:

@@ -12,6 +12,7 @@ from pathlib import Path
 from warplens.capture.agent import Agent, ClockSample
 from warplens.capture.announce import CHAIN, CUDA_CHAIN
 from warplens.capture.child import Child
+from warplens.capture.converting import Converting
 from warplens.capture.cpu_settings import cpu_settings
 from warplens.capture.cupti_search import cupti_variables
 from warplens.capture.environment import child_environment, launch_environment
@@ -51,7 +52,8 @@ class Recording:
 
     `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known.
     `waiting` is told the pids of descendants that outlive the program. `attend` is entered with the run and its program before
-    that starts, and left when the recording is over. `begun`: it was tried to start the program.
+    that starts, and left when the recording is over. `converting`, where there is one, writes the report meanwhile. `begun`: it was tried
+    to start the program.
     """
 
     command: Sequence[str]
@@ -62,6 +64,7 @@ class Recording:
     job: str | None = None
     waiting: Callable[[list[int]], None] = lambda pids: None
     attend: Callable[[Run, Child], AbstractContextManager[object]] = lambda run, child: nullcontext()
+    converting: Converting | None = None
     facts: RunFacts = field(init=False)
     begun: bool = field(init=False, default=False)
     _child: Child | None = field(init=False, default=None)
@@ -102,7 +105,7 @@ class Recording:
                 options=self.options,
                 kill=child.kill,
                 wake=child.wake,
-                also_look=tree.register.look,
+                also_look=lambda: self._look(tree, child),
             )
             try:
                 tree.announce(environment, path)
@@ -139,6 +142,8 @@ class Recording:
                 except Exception as error:  # whatever it is, the program has run, and what it recorded is there
                     self.facts.note("error", "launcher", f"The launcher could not note all it knows: {type(error).__name__}: {error}.")
                 self.facts.save()
+                if self.converting is not None:
+                    self.converting.over()
             finally:
                 writeback.stop()
                 run.close()
@@ -160,6 +165,11 @@ class Recording:
         """As `Child.aside`: for a child of ours beside the program, which may go on."""
         assert self._child is not None
         return self._child.aside()
+
+    def _look(self, tree: Tree, child: Child) -> None:
+        tree.register.look()
+        if self.converting is not None:
+            self.converting.look(child.aside)
 
     def _sample_gpus(self, run: Run) -> GpuSampler | None:
         """Sample the GPUs from now on: after the program's start, which so inherits nothing of NVML."""

@@ -16,13 +16,16 @@ Trigger = Literal["none", "nvtx", "cudaProfilerApi"]
 RangeEnd = Literal["none", "stop", "stop-shutdown", "repeat", "repeat-shutdown"]
 
 
+Convert = Literal["during", "end"]
+
+
 @dataclass(frozen=True, slots=True)
 class CaptureOptions:
     """One recording.
 
     `trace` names the sources that record; `environment` is added to the program's environment; `wait` says whether the
     recording ends with the launched process (`primary`) or with its last descendant (`all`); `spool_dir` overrides the
-    choice of a node-local directory; `keep_raw` keeps the spool in the report.
+    choice of a node-local directory; `keep_raw` keeps the spool in the report; `convert` says when the report is written.
 
     Recording begins at once unless `start_later`, `delay` (s) or `capture_range` says otherwise; `duration` (s) ends it. `nvtx_capture`
     is MESSAGE, MESSAGE@DOMAIN or MESSAGE@*. `range_count` windows are recorded with the two `repeat`s, 0 = any number. `kill` is the
@@ -37,6 +40,7 @@ class CaptureOptions:
     wait: Wait = "all"
     spool_dir: Path | None = None
     keep_raw: bool = False
+    convert: Convert = "during"
     start_later: bool = False
     delay: float = 0.0
     duration: float | None = None

@@ -20,6 +20,7 @@ _SIZE_AT = 56  # file_size
 _LARGEST_JSON = 1 << 20
 _LEAST_S, _MOST_S = 0.5, 60.0
 _MARGIN_NS = 1_000_000_000
+_QUIET_NS = 60_000_000_000
 
 
 class OutdatedSpools:
@@ -40,14 +41,22 @@ class OutdatedSpools:
         self._ended: dict[str, int] = {}  # when a file's process was first seen to have ended
         self._wanted: set[str] = set()
         self._every_ns = int(min(max(keep_ns / 1e10, _LEAST_S), _MOST_S) * 1e9)
-        self._next_ns = 0
+        self._next_ns = self._quiet_until_ns = 0
 
-    def look(self) -> None:
-        """Remove what is outdated by now, if it is time to look."""
+    def look(self) -> bool:
+        """Remove what is outdated by now, if it is time to look; say whether there was anything, and nothing in the last minute."""
         now = time.monotonic_ns()
         if now < self._next_ns:
-            return
+            return False
         self._next_ns = now + self._every_ns
+        before = self.removed
+        self._remove(now)
+        if self.removed == before or now < self._quiet_until_ns:
+            return False
+        self._quiet_until_ns = now + _QUIET_NS
+        return True
+
+    def _remove(self, now: int) -> None:
         try:
             with Folder(self._spool) as folder:
                 names = {name for name in folder.names() if name.endswith(".spool")}

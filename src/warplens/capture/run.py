@@ -139,8 +139,10 @@ class Run:
     def _look(self) -> None:
         if self._also_look is not None:
             self._also_look()
-        if self._outdated is not None and not self.is_read():
-            self._outdated.look()
+        if self._outdated is not None and not self.is_read() and self._outdated.look():
+            # Now and then, for the report of a launcher that is killed.
+            self._note_outdated()
+            self.facts.save()
 
     def abandon(self) -> None:
         """Let go of everything without a word: it is the recording of the process that this one was forked from."""
@@ -205,6 +207,7 @@ class Run:
     def _note_outdated(self) -> None:
         if self._outdated is not None and (count := self._outdated.removed):
             last = duration(max(self._outdated.newest_ns - self.facts.start_ns, 0))
+            self.facts.forget("ended-before")
             self.facts.note(
                 "info",
                 "ended-before",

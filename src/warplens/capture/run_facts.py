@@ -72,6 +72,10 @@ class RunFacts:
         row = {"severity": severity, "code": code, "source": self._source, "message": message, "count": count, "time": time_ns}
         self.diagnostics.append(row)
 
+    def forget(self, code: str) -> None:
+        """Take the rows of a code out again: what they say has changed."""
+        self.diagnostics[:] = [row for row in self.diagnostics if row["code"] != code]
+
     def save(self) -> None:
         """Write all to the file, in one step where there is room for two."""
         text = json.dumps(self._facts).ljust(ROOM)

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Mapping
 from dataclasses import replace
 
-from warplens.capture.options import DEFAULTS, CaptureOptions, RangeEnd, Trigger
+from warplens.capture.options import DEFAULTS, CaptureOptions, Convert, RangeEnd, Trigger
 from warplens.capture.settings import settings, split_escaped, unescaped
 from warplens.cli import cpu_arguments, cuda_arguments, gpu_arguments
 from warplens.cli.argument import Argument
@@ -46,6 +46,11 @@ ARGUMENTS = (
     Argument(("--nvtx-domain-exclude",), "LIST", "Record all NVTX domains but these."),
     Argument(("--keep-last",), "SECONDS", "Flight recorder: keep only the last SECONDS; `warplens stop --keep` saves them in between."),
     Argument(("--max-size",), "SIZE", "Stop recording when this much has been written, e.g. 500M or 2G."),
+    Argument(
+        ("--convert",),
+        "WHEN",
+        "When the report is written: during the run, by a process that takes 5 % of a core, or at its end.  [default: during]",
+    ),
     Argument(("--session-new",), "NAME", "The name by which `warplens start`, `stop` and `status` find this recording."),
     *cpu_arguments.ARGUMENTS,
     *cuda_arguments.ARGUMENTS,
@@ -55,6 +60,7 @@ ARGUMENTS = (
 NAMES = {name: (argument.long, not argument.value) for argument in ARGUMENTS for name in argument.names}
 
 _TRIGGERS: dict[str, Trigger] = {"none": "none", "nvtx": "nvtx", "cudaprofilerapi": "cudaProfilerApi"}
+_WHEN: tuple[Convert, ...] = ("during", "end")
 _ENDS: tuple[RangeEnd, ...] = ("none", "stop", "stop-shutdown")
 _MODES = ("", "sync", "async", "defer")  # how nsys writes the reports of repeated ranges: here all of them are in one
 _SMALLEST = 1 << 20
@@ -79,6 +85,7 @@ def capture_options(given: Mapping[str, str], base: CaptureOptions = DEFAULTS) -
         keep_last=_seconds("--keep-last", given["--keep-last"], least=0.001) if "--keep-last" in given else None,
         max_size=_size(given["--max-size"]) if "--max-size" in given else None,
         session=given.get("--session-new"),
+        convert=_convert(given.get("--convert", base.convert)),
         cuda=cuda_arguments.cuda_options(given),
         cpu=cpu_arguments.cpu_options(given),
         gpu_metrics=gpu_arguments.gpu_metrics(given),
@@ -124,6 +131,13 @@ def _trigger(text: str) -> Trigger:
     if trigger is None:
         raise UsageError(f"-c {text}: write none, nvtx or cudaProfilerApi.")
     return trigger
+
+
+def _convert(text: str) -> Convert:
+    for when in _WHEN:
+        if text.lower() == when:
+            return when
+    raise UsageError(f"--convert {text}: write during or end.")
 
 
 def _range_end(text: str) -> tuple[RangeEnd, int]:

@@ -30,6 +30,11 @@ ARGUMENTS = (
     Argument(("--cpuctxsw",), "WHAT", "When threads ran, waited for a CPU or were blocked: process-tree or none.  [default: as --sample]"),
     Argument(("--python-sampling",), "WHETHER", "Sample the Python stacks of all threads: true or false.  [default: as --sample]"),
     Argument(("--python-sampling-frequency",), "HZ", "Python samples a second of each thread, 1 to 2000.  [default: 1000]"),
+    Argument(
+        ("--python-sampling-opcodes",),
+        "WHETHER",
+        "Python samples with the instruction, from CPython 3.11 on: true or false.  [default: false]",
+    ),
     Argument(("--osrt-threshold",), "NS", "With -t osrt: leave out calls that are shorter.  [default: 1000]"),
     Argument(("--osrt-backtrace-threshold",), "NS", "With -t osrt: record the stack of calls that are longer.  [default: 80000]"),
     Argument(("--osrt-backtrace-depth",), "FRAMES", "With -t osrt: the most frames of such a stack.  [default: 24]"),
@@ -44,13 +49,18 @@ def cpu_options(given: Mapping[str, str]) -> CpuOptions:
     """Return what `given` says, which maps long names to texts (`true` and `false` for flags); UsageError for nonsense."""
     base = CpuOptions()
     sample = _place("--sample", given.get("--sample", "none"))
+    opcodes = _truth("--python-sampling-opcodes", given.get("--python-sampling-opcodes", "false"))
+    python_sample = _truth("--python-sampling", given["--python-sampling"]) if "--python-sampling" in given else sample or opcodes
+    if opcodes and not python_sample:
+        raise UsageError("--python-sampling-opcodes=true is of Python samples: leave out --python-sampling=false.")
     return CpuOptions(
         sample=sample,
         backtrace=_backtrace(given.get("--backtrace", "auto")),
         native_hz=_number("--sampling-frequency", given, 10, 8000, base.native_hz, "Hz"),
         states=_place("--cpuctxsw", given["--cpuctxsw"]) if "--cpuctxsw" in given else sample,
-        python_sample=_truth("--python-sampling", given["--python-sampling"]) if "--python-sampling" in given else sample,
+        python_sample=python_sample,
         python_hz=_number("--python-sampling-frequency", given, 1, 2000, base.python_hz, "Hz"),
+        python_opcodes=opcodes,
         os_threshold_ns=_number("--osrt-threshold", given, 0, 10**12, base.os_threshold_ns, "ns"),
         os_backtrace_ns=_number("--osrt-backtrace-threshold", given, 0, 10**12, base.os_backtrace_ns, "ns"),
         os_backtrace_depth=_number("--osrt-backtrace-depth", given, 1, 512, base.os_backtrace_depth, "frames"),

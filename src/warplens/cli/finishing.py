@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warplens.cli.telling import complain, tell
 from warplens.cli.words import short_path
@@ -16,40 +16,47 @@ from warplens.handover import pending
 from warplens.report import manifest as manifests
 from warplens.report.finish import finish
 
+if TYPE_CHECKING:
+    from warplens.capture.converting import Converting
+
 _PATIENCE_S = 0.3
 
 
-def finish_and_summarise(note: pending.Pending, *, quiet: bool) -> None:
-    """Finish the recording `note` and print its summary; where that cannot be made, say why. Raises what `finish` does."""
+def finish_and_summarise(note: pending.Pending, converting: Converting | None = None, *, quiet: bool) -> None:
+    """Finish the recording `note` and print its summary; where that cannot be made, say why. Raises what `finish` does.
+
+    `converting` has written most of the report by now, or nothing.
+    """
     report = note.report
     if not note.path.exists():  # somebody deleted the report while the program ran
         note = pending.begin(report, note.spool, job=note.job, keep_raw=note.keep_raw, name=note.id)
     with progress_bar(quiet) as progress:
-        manifest = finish(note, report, keep_raw=note.keep_raw, progress=progress)
-    if not quiet:
-        _summarise(note, manifest)
+        said = converting.finish(progress) if converting is not None else None
+        manifest = finish(note, report, keep_raw=note.keep_raw, progress=progress) if said is None else None
+    if quiet:
+        return
+    for text in summed_up(report, manifest) if manifest is not None else said or ():
+        tell(text)
+    if note.path.exists():
+        tell(f"\nwarplens: the spool {short_path(Path(note.spool))} could not be removed; whatever opens the report tries again.")
 
 
-def _summarise(note: pending.Pending, manifest: manifests.Manifest) -> None:
+def summed_up(report: Path, manifest: manifests.Manifest) -> Iterator[str]:
+    """Yield the lines about a part that was just finished; where they cannot be made, say why."""
     from warplens.cli.summary import summary
     from warplens.query import open as open_report
 
-    report = note.report
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # other ranks of the job still record: that is as it should be
             opened = open_report(report)
         with opened:
-            for line in summary(opened, manifest):
-                tell(line)
+            yield from summary(opened, manifest)
     except Exception as error:
         if manifests.path_of(report, manifest.id).exists():
             complain(f"{short_path(report)} is finished, but cannot be summed up: {error}")
         else:
             complain(f"{short_path(report)} was finished, and has been removed or overwritten since.\nName another report with -o.")
-        return
-    if note.path.exists():
-        tell(f"\nwarplens: the spool {short_path(Path(note.spool))} could not be removed; whatever opens the report tries again.")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from types import ModuleType
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # of mallopt()
 _LARGE = 1 << 20  # bytes
+_ARENAS = 2
 
 
 class _Absent:
@@ -37,4 +38,4 @@ def give_back_early() -> None:
     setter = getattr(ctypes.CDLL(None), "mallopt", None)
     if setter is not None:
         setter(_M_MMAP_THRESHOLD, _LARGE)
-        setter(_M_ARENA_MAX, 1)
+        setter(_M_ARENA_MAX, _ARENAS)

@@ -15,6 +15,7 @@ from typing import Literal
 from warplens.capture import job as jobs
 from warplens.capture.agent import load_agent
 from warplens.capture.attendant import Attendant
+from warplens.capture.converting import Converting
 from warplens.capture.expendable import run_expendable
 from warplens.capture.facts import process_name
 from warplens.capture.gpu_options import GpuMetrics
@@ -134,6 +135,7 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
             job,
             waiting=lambda pids: _say_waiting(request, pids),
             attend=attendant.attend,
+            converting=_converting(place, request, options),
         )
         _note_beginning(recording, place, attendant, request)
     except BaseException as error:
@@ -160,7 +162,7 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
                 tell(f"warplens: {row['severity']}: {row['message']}")
         if outcome.over_by not in (None, "end") and not request.quiet:
             _say_over(request, outcome)
-        finished, died = run_expendable(lambda: _finish(place.note, then, quiet=request.quiet), recording.aside)
+        finished, died = run_expendable(lambda: _finish(place.note, then, recording.converting, quiet=request.quiet), recording.aside)
         if died is not None:
             _say_died(place.note, died)
     except KeyboardInterrupt:
@@ -172,6 +174,13 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
         attendant.close(said, finished=finished)
         exit_status = recording.rest() if outcome.exit_status is None else outcome.exit_status
     return Recorded(place.report, exit_status, finished)
+
+
+def _converting(place: Place, request: Request, options: CaptureOptions) -> Converting | None:
+    """Return what writes the report during the run; of a flight recorder, nobody knows yet what will be in it."""
+    if options.convert == "end" or options.keep_last is not None:
+        return None
+    return Converting(place.note.path, place.spool.path, quiet=request.quiet)
 
 
 def _unrecorded(error: BaseException, request: Request, options: CaptureOptions) -> Recorded:
@@ -231,14 +240,20 @@ def variables(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def _finish(note: pending.Pending, then: Callable[[Path], None] = lambda report: None, *, quiet: bool) -> bool:
+def _finish(
+    note: pending.Pending,
+    then: Callable[[Path], None] = lambda report: None,
+    converting: Converting | None = None,
+    *,
+    quiet: bool,
+) -> bool:
     """Make the report, and return whether there is one. What goes wrong is said: the exit code is the program's, whatever it is."""
     try:
         # the program is through: only now comes what takes time to load
         give_back_early()
         from warplens.cli.finishing import finish_and_summarise
 
-        finish_and_summarise(note, quiet=quiet)
+        finish_and_summarise(note, converting, quiet=quiet)
     except ModuleNotFoundError as error:
         tell(leave_for_later(note, error))
     except WarplensError as error:

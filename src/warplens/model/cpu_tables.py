@@ -59,6 +59,19 @@ SAMPLES = Table(
             "Of `python`: the thread handled an exception: it was in an `except` block, or in what that called.",
             nullable=True,
         ),
+        Column(
+            "opcode",
+            "dict",
+            "Of `python`, with `--python-sampling-opcodes`: instruction of the innermost Python frame as it stood in memory, as that "
+            "Python calls it; a number where it did not say its names.",
+            nullable=True,
+        ),
+        Column(
+            "specialised",
+            "bool",
+            "Of `opcode`: true: a form for the types that it met; false: the general form of an instruction that has such; null: no such.",
+            nullable=True,
+        ),
         _RANGE,
     ),
     ("process", "start"),

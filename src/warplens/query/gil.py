@@ -133,7 +133,9 @@ def _alike(left: pa.Table, right: pa.Table, keys: tuple[str, ...] = ("process", 
     found = []
     for table in (left, right):
         columns = [_numbers(table, name) for name in keys]
-        changes = np.any([np.diff(column, prepend=column[:1] - 1) != 0 for column in columns], axis=0) if table.num_rows else []
+        changes = np.zeros(table.num_rows, bool)
+        for column in columns:
+            changes |= np.diff(column, prepend=column[:1] - 1) != 0
         edges = [*np.flatnonzero(changes).tolist(), table.num_rows]
         found.append({tuple(int(column[begin]) for column in columns): slice(begin, end) for begin, end in pairwise(edges)})
     for key, rows in found[0].items():

@@ -45,27 +45,36 @@ def nested(
         what calls in them took; `whole`: ns in which there was such a call on a thread, so that a call inside one of the same counts once;
         `failed`: how many.
     """
-    needed = dict.fromkeys(("id", "parent", "process", "thread", "start", "end", "failed", *keys, *per))
-    rows = report.table(table, list(needed)).unify_dictionaries().combine_chunks()
-    if renamed is not None:
-        rows = rows.set_column(rows.schema.get_field_index("name"), "name", _renamed(rows.column("name").combine_chunks(), renamed))
-    ids, parent, start, end = (_numbers(rows.column(name)) for name in ("id", "parent", "start", "end"))
-    above = places(ids, parent)
-    length = end - start
-    own = length.copy()
-    inside = above >= 0
-    np.subtract.at(own, above[inside], length[inside])
-    label = _combined([_codes(rows.column(name)) for name in keys])
+
+    def column(name: str) -> pa.Array:
+        """Read one column: all of them at once would take several times as much memory as what is made of them."""
+        values = report.table(table, [name]).unify_dictionaries().column(0).combine_chunks()
+        flat = pa.concat_arrays(values.chunks) if isinstance(values, pa.ChunkedArray) else values
+        return _renamed(flat, renamed) if renamed is not None and name == "name" else flat
+
+    ids = _numbers(column("id"))
     kept = _chosen(report, selection, table, ids)
-    group = _combined([_codes(rows.column(name)) for name in per] + [label])[kept]
+    above = places(ids, _numbers(column("parent")))
+    del ids
+    label = _combined([_codes(column(name)) for name in keys])
+    group = (_combined([_codes(column(name)) for name in per] + [label]) if per else label)[kept]
     groups, example = np.unique(group, return_index=True)
     sums = {name: np.zeros(len(groups), np.int64) for name in ("own", "whole", "failed")}
-    np.add.at(sums["own"], group, own[kept])
-    np.add.at(sums["whole"], group, np.where(outermost(above, label)[kept], length[kept], 0))
-    np.add.at(sums["failed"], group, np.asarray(pc.fill_null(rows.column("failed"), False).to_numpy())[kept].astype(np.int64))
+    outer = outermost(above, label)[kept]
+    del label
+    start, end = _numbers(column("start")), _numbers(column("end"))
+    length = end - start
     found = figures(start[kept], end[kept], group)
-    texts = rows.select([*per, *keys]).take(pa.array(kept[example]))
-    return pa.table({**{name: _plain(texts.column(name)) for name in texts.column_names}, **found, **sums})
+    del start, end
+    np.add.at(sums["whole"], group, np.where(outer, length[kept], 0))
+    inside = np.flatnonzero(above >= 0)
+    inner = length[inside]
+    np.subtract.at(length, above[inside], inner)
+    np.add.at(sums["own"], group, length[kept])
+    failed = np.asarray(pc.fill_null(column("failed"), False).to_numpy(zero_copy_only=False))
+    np.add.at(sums["failed"], group, failed[kept].astype(np.int64))
+    wanted = pa.array(kept[example])
+    return pa.table({**{name: _plain(column(name).take(wanted)) for name in (*per, *keys)}, **found, **sums})
 
 
 def outermost(above: Numbers, label: Numbers) -> npt.NDArray[np.bool_]:
@@ -119,7 +128,7 @@ def _renamed(names: pa.DictionaryArray, change: Callable[[str], str]) -> pa.Dict
     return pa.DictionaryArray.from_arrays(changed.indices.take(names.indices), changed.dictionary)
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _plain(column: pa.Array) -> pa.Array:
     return pc.cast(column, pa.string()) if pa.types.is_dictionary(column.type) else column
 
 

@@ -103,19 +103,18 @@ def _group(message: str, name: str | None) -> str | None:
 
 def _of_process(report: Report, process: int, names: list[str]) -> pa.Table | None:
     """Return the steps of one process: on the thread that has most of them by time, the outermost ones."""
-    rows = report.sql(
-        """SELECT process, thread, message::VARCHAR AS name, "start", "end", id AS range FROM nvtx_ranges
-           WHERE process = $process AND message IN (SELECT unnest($names)) ORDER BY thread, "start", "end" DESC, id""",
-        {"process": process, "names": names},
-    )
-    if not rows.num_rows:
+    wanted = {"process": process, "names": names}
+    where = "FROM nvtx_ranges WHERE process = $process AND message IN (SELECT unnest($names))"
+    busiest = report.sql(f'SELECT thread {where} GROUP BY thread ORDER BY sum("end" - "start") DESC, thread LIMIT 1', wanted)
+    if not busiest.num_rows:
         return None
+    wanted["thread"] = busiest.column(0)[0].as_py()
+    columns = 'process, thread, message::VARCHAR AS name, "start", "end", id AS range'
+    # As nest() wants them: the longer first.
+    rows = report.sql(f'SELECT {columns} {where} AND thread = $thread ORDER BY "start", "end" DESC, id', wanted)
     thread, start, end = (np.asarray(rows.column(column).to_numpy(), np.int64) for column in ("thread", "start", "end"))
-    totals = {int(key): int((end - start)[thread == key].sum()) for key in np.unique(thread)}
-    chosen = max(totals, key=lambda key: (totals[key], -key))
-    # Sorted by thread, then start, the longer first: as nest() wants them.
     depth, _ = desk.nest(thread, start, end)
-    kept = rows.filter(pa.array((thread == chosen) & (depth == 0)))
+    kept = rows.filter(pa.array(depth == 0)) if depth.any() else rows
     index = pa.array(np.arange(kept.num_rows, dtype=np.int64))
     return kept.append_column("index", index).select(list(_COLUMNS)).cast(_nothing().schema)
 

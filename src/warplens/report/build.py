@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from warplens.errors import SpoolError
 from warplens.handover import pending
+from warplens.report import range_rows
 from warplens.report.available import budget
+from warplens.report.domains import Domains
 from warplens.report.family import Family
+from warplens.report.following import ROWS_PER_SLICE, Follower, Surprise
 from warplens.report.gathering import Gathering
 from warplens.report.gpu_metrics import GpuMetrics
 from warplens.report.process_tables import ProcessTables
 from warplens.report.symbols.lookup import Symbols
 from warplens.report.windows import Windows
-from warplens.report.writer import THREADS_PER_PROCESS, Facts, PartWriter
+from warplens.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, PartWriter
 from warplens.spool import clock as clocks
 from warplens.spool import desk
 from warplens.spool import directory as spools
+from warplens.spool.events import Events
 from warplens.spool.layout import Clock
 from warplens.spool.notes import Note
 from warplens.spool.process import Process
 from warplens.spool.reader import UNKNOWN_THREAD, SpoolFile
 
-ROWS_PER_SLICE = 1 << 17  # at most: DuckDB asks groups of that size in parallel
 _BYTES_PER_ROW = 1 << 10  # that finishing takes, all of it
 _LEAST_ROWS = 1 << 13
 _LATE_S = 0.2  # buffered files are less than that behind what their processes have recorded
@@ -57,6 +61,39 @@ class Timings:
             setattr(self, name, getattr(self, name) + time.perf_counter() - begin)
 
 
+class _Slices:
+    """The slices of a process: all of them, or those that were left when it ended."""
+
+    def __init__(self, events: Events, follower: Follower | None, rows: int) -> None:
+        self._follower, self._rows = follower, rows
+        self._count = events.plan(rows) if follower is None else 0
+        self.number = -1
+
+    def more(self) -> bool:
+        """Go to the next one."""
+        if self._follower is not None:
+            going = self._follower.more(self._rows)
+            self.number = self._follower.slices - 1
+            return going
+        self.number += 1
+        return self.number < self._count
+
+    @property
+    def done(self) -> float:
+        """Which part of them was made; of few, none is said."""
+        return (self.number + 1) / self._count if self._count else 0.0
+
+
+@dataclass
+class _Later:
+    """A process whose other tables need all of its ranges."""
+
+    opened: ExitStack
+    tables: ProcessTables
+    key: int
+    finish: Callable[[], None]
+
+
 @dataclass
 class Builder:
     """Collects the small tables while the large ones are written."""
@@ -69,11 +106,13 @@ class Builder:
     unreadable: list[Path] = field(default_factory=list)
     as_of: int | None = None  # ns: the recording goes on, and this is when we look at it
     _corrections: dict[Clock, Correction | None] = field(default_factory=dict)
+    followers: Mapping[str, Follower] = field(default_factory=dict)  # by the names of spool files: who wrote part of it into `part` by now
     _late: bool = False
     _symbols: Symbols = field(default_factory=Symbols)
     _processes: list[dict[str, Any]] = field(default_factory=list)
     _threads: list[dict[str, Any]] = field(default_factory=list)
     _notes: list[tuple[Note, int | None]] = field(default_factory=list)
+    _later: list[_Later] = field(default_factory=list)
 
     def build(self) -> Facts:
         """Write every table of the part and return the facts for its manifest."""
@@ -110,6 +149,7 @@ class Builder:
             done += size
         with self.timings.stage("write"):
             self._gathering.finish()
+        self._finish_later()
         family.add_silent(self.part.key)
         family.link()
         self._notes += [(note, None) for note in (*family.notes, *self._symbols.notes())]
@@ -145,40 +185,74 @@ class Builder:
 
     def _add_process(self, path: Path, number: int, ended: int, done: float, share: float) -> None:
         key = self.part.key(len(self._processes))
-        with SpoolFile(path, changing=self.as_of is not None and self._windows.capture.keep_ns > 0) as spool:
+        follower = self.followers.get(path.name)
+        with ExitStack() as opened:
+            spool = opened.enter_context(
+                SpoolFile(
+                    path,
+                    changing=self.as_of is not None and self._windows.capture.keep_ns > 0,
+                    followed=follower.events if follower is not None else None,
+                )
+            )
             spool.ended = ended
             spool.until = self._family.running_at(number) or spool.until
             spool.windows, spool.only = self._windows.spans(), self._windows.only()
             spool.capture = self._control.capture if self._control else None
+            if follower is not None and (spool.only is not None or follower.key != key):
+                raise Surprise("the recording is cut, or a process that began earlier was seen later")
             timings = self.timings
             fixed = self._correction(spool.head.clock)
             with timings.stage("decode"):
                 events = spool.events
                 mapped = _Map(fixed)
-                slices = events.plan(self._rows)
-                gathered = self._gathering
-                tables = ProcessTables(spool, key, gathered.add, mapped, mapped.all, self._symbols, self._rows // 2, keep=gathered.keep)
+                slices = _Slices(events, follower, self._rows)
+                write, keep = self._gathering.add, self._gathering.keep
+                if follower is not None:  # its row groups find their places one by one
+                    self._gathering.finish()
+                    write = keep = self.part.write
+                tables = ProcessTables(spool, key, write, mapped, mapped.all, self._symbols, self._rows // 2, keep=keep)
                 if fixed:
                     events.set_clock(fixed[0], fixed[1])
             left = tables.left
-            for block in range(slices):
+            while slices.more():
                 with timings.stage("order"):
-                    rows = events.slice(block)
+                    rows = events.slice(slices.number)
                 with timings.stage("write"):
                     tables.add(rows)
-                self._tell(done + share * (1 - left) * (block + 1) / slices)
-            if fixed:
-                message = (
-                    f"the counter's conversion was up to {fixed[2]} ns off CLOCK_MONOTONIC in process {spool.process.pid}; "
-                    f"times were corrected with {len(fixed[0])} clock readings"
-                )
-                self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
-            with timings.stage("write"):
-                tables.finish(lambda part: self._tell(done + share * (1 - left * (1 - part))))
-            for note in (*spool.notes(), *tables.notes()):
-                self._notes.append((note if note.time is None else replace(note, time=mapped(note.time)), key))
+                self._tell(done + share * (1 - left) * slices.done)
+            if follower is not None:
+                follower.check_last(Domains(spool.names, spool.strings))
             self._process_row(spool, number, key, mapped)
-            self._thread_rows(spool, key, mapped)
+
+            def finish() -> None:
+                if fixed:
+                    message = (
+                        f"the counter's conversion was up to {fixed[2]} ns off CLOCK_MONOTONIC in process {spool.process.pid}; "
+                        f"times were corrected with {len(fixed[0])} clock readings"
+                    )
+                    self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
+                with timings.stage("write"):
+                    tables.finish(lambda part: self._tell(done + share * (1 - left * (1 - part))))
+                for note in (*spool.notes(), *tables.notes()):
+                    self._notes.append((note if note.time is None else replace(note, time=mapped(note.time)), key))
+                self._thread_rows(spool, key, mapped)
+
+            if follower is not None and tables.records:
+                self._later.append(_Later(opened.pop_all(), tables, key, finish))
+            else:
+                finish()
+
+    def _finish_later(self) -> None:
+        """Finish the processes whose ranges were written before anybody knew which calls and samples lie in them."""
+        if not self._later:
+            return
+        with pq.ParquetFile(self.part.close_table(range_rows.TABLE)) as file:
+            for one in self._later:
+                with self.timings.stage("order"):
+                    for ranges in range_rows.read(file, one.key * RANGES_PER_PROCESS, (one.key + 1) * RANGES_PER_PROCESS):
+                        one.tables.pass_by(ranges)
+                one.finish()
+                one.opened.close()
 
     def _correction(self, clock: Clock) -> Correction | None:
         """Return the correction of a clock, which is the same for all processes of a host: a long run has many readings."""

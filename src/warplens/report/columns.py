@@ -10,7 +10,7 @@ from warplens.report.domains import Domains
 from warplens.spool.events import MARKS, RANGES, Events
 from warplens.spool.strings import Strings
 
-_STYLES = pa.array(["PushPop", "StartEnd"])
+STYLES = ("PushPop", "StartEnd")
 _FLAGS = ("unfinished", "inherited", "clipped")
 
 
@@ -38,7 +38,7 @@ def _array(item: pa.Field, table: int, events: Events, rows: int, strings: Strin
 
 def _dictionary(name: str, table: int, events: Events, strings: Strings, domains: Domains) -> pa.Array:
     if name == "style":
-        return _STYLES
+        return pa.array(STYLES)
     if name == "message":
         return strings.take(events.column(table, "message=", np.uint32))
     if name == "domain":

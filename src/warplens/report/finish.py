@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +19,9 @@ from warplens.handover import pending as pendings
 from warplens.handover.naming import TOKEN
 from warplens.report import generations
 from warplens.report import manifest as manifests
+from warplens.report.begun import Begun, remove_begun
 from warplens.report.build import Builder, Progress, Timings
+from warplens.report.following import Follower, Surprise
 from warplens.report.index import building as indexing
 from warplens.report.manifest import Manifest
 from warplens.report.writer import PartWriter
@@ -31,11 +34,13 @@ def finish(
     keep_raw: bool = False,
     progress: Progress | None = None,
     timings: Timings | None = None,
+    begun: Begun | None = None,
 ) -> Manifest:
     """Make the recording `source` (what `begin` returned, or a spool directory) a part of `report`.
 
     Right however often it is called, by how many commands at once, and wherever it was interrupted before: the manifest,
-    written last, is what makes the part exist; the spool goes only after it. `progress` hears a stage and how far it is.
+    written last, is what makes the part exist; the spool goes only after it. `progress` hears a stage and how far it is. `begun` has
+    what was written while the recording went on: it is completed, or given up.
     Raises ReportError; the spool is then untouched and the next command that opens the report tries again.
     """
     directory = Path(report)
@@ -51,20 +56,48 @@ def finish(
         if not mine:
             raise ReportError(f"{note.path} is gone, {committed} is not there: somebody removed the recording")
         spool = _spool(note, directory, named=not isinstance(source, pendings.Pending))
+        timings = timings or Timings()
         try:
-            with PartWriter(directory, note.id, note.host) as part:
-                builder = Builder(part, spool, note.job, progress, timings or Timings())
-                facts = builder.build()
-                with builder.timings.stage("write"):
-                    manifest = part.commit(facts)
-                with builder.timings.stage("index"):
-                    indexing.prepare(directory, manifest, progress)
+            manifest, unreadable = _complete(begun, note, spool, progress, timings) or _build(
+                PartWriter(directory, note.id, note.host), note, spool, progress, timings
+            )
+            with timings.stage("index"):
+                indexing.prepare(directory, manifest, progress)
         except (OSError, pa.ArrowException) as error:
             raise _failed(error, directory, spool) from error
+        remove_begun(directory, manifest)
         generations.sweep(directory, _manifests(directory))
-        kept = None if keep_raw or note.keep_raw else builder.unreadable
+        kept = None if keep_raw or note.keep_raw else unreadable
         _clean(note, directory, kept)
         return manifest
+
+
+def _complete(
+    begun: Begun | None, note: pendings.Pending, spool: Path, progress: Progress | None, timings: Timings
+) -> tuple[Manifest, list[Path]] | None:
+    """Complete what was written while the recording went on; None where it is not as it would be if all were read now."""
+    if begun is None:
+        return None
+    try:
+        return _build(begun.part, note, spool, progress, timings, begun.followers)
+    except Surprise:
+        return None
+
+
+def _build(
+    part: PartWriter,
+    note: pendings.Pending,
+    spool: Path,
+    progress: Progress | None,
+    timings: Timings,
+    followers: Mapping[str, Follower] | None = None,
+) -> tuple[Manifest, list[Path]]:
+    """Write all tables and the manifest; return it, and the spool files that cannot be read."""
+    with part:
+        builder = Builder(part, spool, note.job, progress, timings, followers=followers or {})
+        facts = builder.build()
+        with timings.stage("write"):
+            return part.commit(facts), builder.unreadable
 
 
 def snapshot(note: pendings.Pending, report: str | os.PathLike[str] | None = None, *, progress: Progress | None = None) -> Manifest:

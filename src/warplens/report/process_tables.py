@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from warplens.report import columns, enclosing, schema, tasks
+from warplens.report import columns, enclosing, range_rows, schema, tasks
 from warplens.report.counters import Counters
 from warplens.report.cpu.tables import CpuTables
 from warplens.report.cuda.tables import CudaTables
@@ -67,21 +67,39 @@ class ProcessTables:
     def add(self, rows: Rows) -> None:
         """Write the current slice."""
         events = self._spool.events
-        for table, name, count in ((RANGES, "nvtx_ranges", rows.ranges), (MARKS, "nvtx_marks", rows.marks)):
-            if count:
-                self._write(name, columns.slice_table(name, events, count, self._spool.strings, self._domains))
-                offsets = events.column(table, "blob_offset", np.uint64)
-                if len(offsets):
-                    event, domain = events.column(table, "blob_row", np.int64), events.column(table, "blob_domain", np.uint32)
-                    self._payloads.follow(_PAYLOADS_OF[table], event, domain, offsets)
+        strings, domains = self._spool.strings, self._domains
+        if rows.ranges:
+            range_rows.write_slice(events, rows.ranges, strings, domains, self._write)
+            self._follow_payloads(RANGES)
+        if rows.marks:
+            self._write("nvtx_marks", columns.slice_table("nvtx_marks", events, rows.marks, strings, domains))
+            self._follow_payloads(MARKS)
         if rows.samples:
             self._samples.add(rows.samples)
         if rows.operations:
             self._objects.add(rows.operations)
-        if rows.ranges and (self._cuda.records or self._cpu.records):
-            ranges = enclosing.of_slice(events)
-            self._cuda.pass_by(ranges)
-            self._cpu.pass_by(ranges)
+        if rows.ranges and self.records and not events.following:
+            self.pass_by(enclosing.of_slice(events))
+        if events.following and (late := events.late()):
+            range_rows.write_late(events, late, strings, domains, self._write)
+            self._follow_payloads(RANGES)
+
+    def pass_by(self, ranges: enclosing.Columns) -> None:
+        """Look at ranges, in order of start: calls and samples lie in them."""
+        self._cuda.pass_by(ranges)
+        self._cpu.pass_by(ranges)
+
+    @property
+    def records(self) -> int:
+        """How many records there are beside those of NVTX."""
+        return self._cuda.records + self._cpu.records
+
+    def _follow_payloads(self, table: int) -> None:
+        events = self._spool.events
+        offsets = events.column(table, "blob_offset", np.uint64)
+        if len(offsets):
+            event, domain = events.column(table, "blob_row", np.int64), events.column(table, "blob_domain", np.uint32)
+            self._payloads.follow(_PAYLOADS_OF[table], event, domain, offsets)
 
     @property
     def left(self) -> float:

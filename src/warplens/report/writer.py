@@ -25,7 +25,9 @@ from warplens.model.tables import TABLES
 from warplens.report import generations, schema
 from warplens.report import manifest as manifests
 from warplens.report.manifest import PROCESSES_PER_PART
+from warplens.report.row_group_order import reorder
 
+DURING = ".during"  # of the names of files until they are whole
 THREADS_PER_PROCESS = 1 << 24
 RANGES_PER_PROCESS = 1 << 32
 _VALUES = ("payload_int", "payload_float", "value_int", "value_float", "data", "json")
@@ -33,6 +35,7 @@ _VALUES = ("payload_int", "payload_float", "value_int", "value_float", "data", "
 _DELTAS = ("id", "start", "end", "parent", "event", "api", "correlation", "range", "stack", "launch", "unit")
 _EVENTS = (*CUDA_TABLES, *CPU_TABLES, *FRAMEWORK_TABLES, *PARALLEL_TABLES, *INTRAKERNEL_TABLES)
 _LARGE = {"payloads", *(table.name for table in _EVENTS if table.happens)}
+_BY_ID = ("nvtx_ranges",)
 _STATISTICS = ("id", "process", "start", "end", "unfinished", "inherited", "clipped", "launch", "unit")  # what row groups are picked by
 
 
@@ -54,10 +57,14 @@ class Facts:
 
 
 class PartWriter:
-    """Collects the tables of one part; nothing is visible to readers before `commit`. A `snapshot` has files of its own."""
+    """Collects the tables of one part; nothing is visible to readers before `commit`. A `snapshot` has files of its own.
 
-    def __init__(self, report: str | os.PathLike[str], part_id: str, host: str, *, snapshot: bool = False) -> None:
+    `during`: it is written while the recording goes on, for good; until `commit`, others may write snapshots, and the same part.
+    """
+
+    def __init__(self, report: str | os.PathLike[str], part_id: str, host: str, *, snapshot: bool = False, during: bool = False) -> None:
         self.report = Path(report)
+        self._suffix = DURING if during else ".tmp"
         self.id = part_id
         self.host = pending.safe(host)
         with Folder(self.report, create=True) as folder:
@@ -68,6 +75,7 @@ class PartWriter:
         self._writers: dict[str, pq.ParquetWriter] = {}
         self._files: dict[str, BinaryIO] = {}
         self._rows: dict[str, int] = {}
+        self._firsts: dict[str, list[int]] = {}  # the first id in each row group of a table whose row groups may come in any order
         if snapshot:
             self._writer(generations.FIRST)
 
@@ -88,18 +96,33 @@ class PartWriter:
         data = rows if isinstance(rows, pa.Table) else schema.build(table, rows)
         if data.num_rows:
             self._writer(table).write_table(data, row_group_size=max(data.num_rows, 1))
+            if table in _BY_ID:
+                self._firsts.setdefault(table, []).append(data.column("id")[0].as_py())
         self._rows[table] = self._rows.get(table, 0) + data.num_rows
+
+    def close_table(self, table: str) -> Path:
+        """Finish the file of a table that has rows, put its row groups in order of their ids, and return where it lies until `commit`."""
+        writer = self._writers.pop(table, None)
+        if writer is not None:
+            writer.close()
+            self._files[table].flush()
+            firsts = self._firsts.get(table, [])
+            order = sorted(range(len(firsts)), key=firsts.__getitem__)
+            if order != list(range(len(firsts))):
+                reorder(self._files[table], order)
+        return self.report / self._temporary(table)
 
     def commit(self, facts: Facts, snapshot: int | None = None) -> manifests.Manifest:
         """Finish every file, give it its name, and write the manifest: now the part exists. `snapshot`: as in the manifest."""
         tables = {}
         with Folder(self.report) as folder:
             for name in TABLES:
-                if name in self._writers:
-                    self._writers[name].close()
-                    self._files[name].flush()
-                else:
+                if self._rows.get(name):
+                    self.close_table(name)
+                elif name not in self._writers:
                     self._open(name).write(_empty(name))
+                else:
+                    self._writers[name].close()
                 if self._rows.get(name):  # empty files are for other tools: not worth forty trips to the disk
                     os.fsync(self._files[name].fileno())
                 self._files.pop(name).close()
@@ -152,7 +175,7 @@ class PartWriter:
         return generations.file_name(table, self.host, self.part, self._generation)
 
     def _temporary(self, table: str) -> str:
-        return f"{self._file(table)}.tmp"
+        return f"{self._file(table)}{self._suffix}"
 
     def _writer(self, table: str) -> pq.ParquetWriter:
         writer = self._writers.get(table)

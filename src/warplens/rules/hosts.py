@@ -87,7 +87,9 @@ def leading(report: Report, selection: Selection) -> dict[int, int]:
         known = steps(report, selection)
     except MissingData:
         return found
-    return found | dict(zip(known.column("process").to_pylist(), known.column("thread").to_pylist(), strict=True))
+    for row in known.group_by(["process", "thread"]).aggregate([]).to_pylist():  # one thread of each process
+        found[row["process"]] = row["thread"]
+    return found
 
 
 def capital(text: str) -> str:

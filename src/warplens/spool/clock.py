@@ -58,7 +58,10 @@ def realtime_offset(samples: list[ClockSample]) -> int | None:
 
 
 def correction(clock: Clock, samples: list[ClockSample]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int] | None:
-    """Return knots from the spool's times to CLOCK_MONOTONIC and the largest error (ns), when it is above the tolerance."""
+    """Return knots from the spool's times to CLOCK_MONOTONIC and the largest error (ns), when it is above the tolerance.
+
+    Times before the reading that shows it stay as they are: of what was converted by then, nothing changes while a recording goes on.
+    """
     if clock.kind == "monotonic" or not samples:
         return None
     source: list[int] = []
@@ -69,9 +72,10 @@ def correction(clock: Clock, samples: list[ClockSample]) -> tuple[npt.NDArray[np
         if not 0 <= converted < 1 << 62:
             continue
         worst = max(worst, abs(converted - sample.monotonic))
-        if not source or (converted > source[-1] and sample.monotonic >= target[-1]):
+        correct = sample.monotonic if worst > TOLERANCE_NS else converted
+        if not source or (converted > source[-1] and correct >= target[-1]):
             source.append(converted)
-            target.append(sample.monotonic)
+            target.append(correct)
     if worst <= TOLERANCE_NS:
         return None
     return np.array(source, np.int64), np.array(target, np.int64), worst

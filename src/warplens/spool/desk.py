@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from warplens.errors import WarplensError
 
-ABI = 6
+ABI = 7
 Times = npt.NDArray[np.int64]
 
 _P, _U32, _U64, _I64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
@@ -32,6 +32,16 @@ _SIGNATURES: dict[str, tuple[list[Any], Any]] = {
     "set_clock": ([_P, _P, _P, _U64], _I64),
     "set_makers": ([_P, _P, _P, _U64], _I64),
     "slice": ([_P, _P, _U64, _P], _I64),
+    "follow": ([_P], None),
+    "young_from": ([_P, _U64], None),
+    "young_start": ([_P], _U64),
+    "owner": ([_P], _U32),
+    "wait_for": ([_P, _P, _P, _U64], _I64),
+    "cut_at": ([_P, _U64, _U64], _U64),
+    "cut": ([_P, _P, _U64], _I64),
+    "splits": ([_P, _P, _U64], _I64),
+    "late": ([_P], _I64),
+    "waiting": ([_P, _P], _I64),
     "column": ([_P, _U32, ctypes.c_char_p, _P], _P),
     "segments": ([_P, _P, _U64], _I64),
     "meta": ([_P, _P, _U64], _I64),

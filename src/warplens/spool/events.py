@@ -76,6 +76,13 @@ class Events:
         if not self._handle:
             raise MemoryError("the desk library ran out of memory")
         self._touched = 0
+        self._read_so_far: dict[int, tuple[int, int]] = {}  # offset of a chunk -> bytes of it that were scanned, whose the next are
+        self._keyed = False
+        self.following = False
+
+    def rebase(self, memory: npt.NDArray[np.uint8], mapped: mmap.mmap) -> None:
+        """Go on with the same file, which was mapped anew because it has grown."""
+        self._memory, self._mapped, self._base = memory, mapped, desk.address(memory)
 
     def close(self) -> None:
         """Free the native half."""
@@ -89,10 +96,16 @@ class Events:
         desk.call("choose", self._handle, desk.address(begins), desk.address(ends), len(windows))
 
     def scan(self, chunks: Iterable[Chunk]) -> None:
-        """First pass: count, find the time span and the records that are no events."""
+        """First pass: count, find the time span and the records that are no events. Chunks are read on from where they were left."""
         for chunk in chunks:
-            desk.call("scan", self._handle, self._base, chunk.offset, chunk.size, chunk.thread)
-            self._touch(chunk.size)
+            done, thread = self._read_so_far.get(chunk.offset, (0, chunk.thread))
+            if chunk.size - done < self._stride:
+                continue
+            records = desk.call("scan", self._handle, self._base, chunk.offset + done, chunk.size - done, thread)
+            if records:
+                owner = int(desk.library()["owner"](self._handle))
+                self._read_so_far[chunk.offset] = done + records * self._stride, owner
+                self._touch(records * self._stride)
         self.release()
 
     def add_open(self, records: npt.NDArray[Any], facts: npt.NDArray[Any]) -> None:
@@ -114,7 +127,10 @@ class Events:
         return slices
 
     def keys(self, process: int, thread_base: int, range_base: int) -> None:
-        """Set the keys of this process and what its threads' and ranges' keys count from."""
+        """Set the keys of this process and what its threads' and ranges' keys count from; once."""
+        if self._keyed:
+            return
+        self._keyed = True
         desk.call("keys", self._handle, process, thread_base, range_base)
 
     def set_strings(self, strings: Strings) -> None:
@@ -181,7 +197,8 @@ class Events:
 
     def meta(self) -> npt.NDArray[np.uint64]:
         """Return the offsets of the records that describe something: threads, domains, categories, objects."""
-        return self._read("meta", 1, np.uint64).reshape(-1)
+        offsets = self._read("meta", 1, np.uint64).reshape(-1)
+        return np.sort(offsets) if self.following else offsets  # chunks are read in the order in which they fill, then
 
     def last_events(self) -> npt.NDArray[np.uint64]:
         """Return thread, start, name, domain, type of the last event of each stretch of records."""
@@ -200,6 +217,45 @@ class Events:
         out = np.zeros(12, np.int64)
         desk.library()["counts"](self._handle, desk.address(out))
         return Counts(*out.tolist())
+
+    def follow(self) -> None:
+        """The process goes on: instead of `plan`, `wait_for` and `cut` make slices; before the first `scan`."""
+        self.following = True
+        desk.library()["follow"](self._handle)
+
+    def young_from(self, time: int) -> None:
+        """What ends at `time` (ns, the raw clock) or later may end too late for the open ranges that were read."""
+        desk.library()["young_from"](self._handle, time)
+
+    def young_start(self) -> int:
+        """Return the first start (ns) of what ended too late, 2^64-1 where nothing did."""
+        return int(desk.library()["young_start"](self._handle))
+
+    def wait_for(self, records: npt.NDArray[Any], facts: npt.NDArray[Any]) -> None:
+        """Take the ranges that are open now, as `add_open` does: those of the next slices get ids, and rows when they end."""
+        whole, facts = np.ascontiguousarray(records), np.ascontiguousarray(facts, OPEN_FACTS)
+        desk.call("wait_for", self._handle, desk.address(whole), desk.address(facts), len(whole))
+
+    def cut(self, rows: int, upper: int) -> int:
+        """Make the next slice: of what starts before `upper` (ns, at most 2^64-1) about `rows` events. Returns where it ends."""
+        end = int(desk.library()["cut_at"](self._handle, rows, upper))
+        desk.call("cut", self._handle, self._base, end)
+        self.release()
+        return end
+
+    def splits(self) -> list[int]:
+        """Return before which ranges of the slice there belong others that still wait for their ends."""
+        found: list[int] = self._read("splits", 1, np.uint64).reshape(-1).tolist()
+        return found
+
+    def late(self) -> int:
+        """Fill the columns of ranges with those that waited until this slice; return how many there are."""
+        return desk.call("late", self._handle)
+
+    def waiting(self) -> tuple[int, int, int]:
+        """Return how many ranges wait, what could not be as it was found, and how many ids of ranges are kept."""
+        out = np.zeros(2, np.uint64)
+        return desk.call("waiting", self._handle, desk.address(out)), int(out[0]), int(out[1])
 
     def release(self) -> None:
         """Give the mapped file's pages back to the system: the file stays in its cache, not in this process."""

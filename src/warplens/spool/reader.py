@@ -53,10 +53,13 @@ class SpoolFile:
     """An open spool file. Raises SpoolError (file and offset) when it is none; anything less is read and noted.
 
     `changing`: a flight recorder may be writing its chunks anew, so a copy in memory is read; so it is where no space was reserved, because
-    the pages of a file with holes may need space even to be read.
+    the pages of a file with holes may need space even to be read. `followed`: events of this file that were read in part while its process
+    went on; they stay the caller's. `going_on`: it still does, and the caller scans what is to be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, changing: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, changing: bool = False, followed: Events | None = None, going_on: bool = False
+    ) -> None:
         self.path = Path(path)
         try:
             with untrusted.opened(self.path) as file:
@@ -68,6 +71,7 @@ class SpoolFile:
             raise SpoolError(f"cannot read {path}: {error}") from error
         self._memory: npt.NDArray[np.uint8] = np.frombuffer(self._mapped, np.uint8)
         self._events: Events | None = None
+        self._followed, self._going_on = followed, going_on
         try:
             start, end = self.head.json_offset, min(self.head.json_offset + self.head.json_size, self.length)
             described = layout.read_description(self._mapped[start:end], str(path), start)
@@ -93,7 +97,8 @@ class SpoolFile:
     def close(self) -> None:
         """Unmap the file; events and strings taken from it must not be used any more."""
         if self._events is not None:
-            self._events.close()
+            if self._events is not self._followed:
+                self._events.close()
             self._events._memory = np.empty(0, np.uint8)
         self._memory = np.empty(0, np.uint8)
         try:
@@ -128,14 +133,15 @@ class SpoolFile:
 
     @cached_property
     def events(self) -> Events:
-        """The events, with the first pass and the open ranges done."""
-        events = Events(self._memory, self._mapped, self.layouts)
-        self._events = events
+        """The events, with the first pass and the open ranges done; while the process goes on, as far as they were scanned."""
+        self._events = events = self._followed or Events(self._memory, self._mapped, self.layouts)
+        events.rebase(self._memory, self._mapped)
+        if self._going_on:
+            return events
         if self.only is not None:
             events.choose(self.only)
-        records = [chunk for chunk in self.chunks if chunk.kind == chunking.RECORDS]
-        events.scan(sorted(records, key=lambda chunk: chunk.sequence))
-        slots, facts = self._open_slots(events)
+        events.scan(self.records)
+        slots, facts = self._open_slots({tuple(row) for row in events.last_events().tolist()})
         closed = (slots["flags"] & _CLOSED) != 0
         last = max(events.counts().last, int(slots["end"].max(where=closed, initial=0)), min(self._last_call(), self.until))
         starts = slots["start"]
@@ -146,6 +152,11 @@ class SpoolFile:
         events.add_open(slots[kept], facts[kept])
         events.set_blob_chunks([chunk for chunk in self.chunks if chunk.kind == chunking.BLOBS])
         return events
+
+    @property
+    def records(self) -> list[Chunk]:
+        """The chunks of records, in the order in which they were taken."""
+        return sorted((chunk for chunk in self.chunks if chunk.kind == chunking.RECORDS), key=lambda chunk: chunk.sequence)
 
     @cached_property
     def wide(self) -> dict[str, WideRecords]:
@@ -230,11 +241,14 @@ class SpoolFile:
             slots["flags"][kept & ((slots["start"] < begin) | (slots["end"] > close))] |= _CLIPPED
         return kept
 
-    def _open_slots(self, events: Events) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return the ranges that were open at the end, innermost first, and their `OPEN_FACTS`; those already closed are left out."""
+    def open_now(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return the ranges that are open now, without an end, and their `OPEN_FACTS`; some may have ended in this moment."""
+        return self._open_slots(set())
+
+    def _open_slots(self, closed: set[tuple[int, ...]]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return the ranges in open slots, innermost first, and their `OPEN_FACTS`; those among the last events, `closed`, are left out."""
         ids = self.layouts.ids
         event = self.layouts.dtypes["range"]
-        closed = {tuple(row) for row in events.last_events().tolist()}
         closed_anywhere = {row[1:] for row in closed if row[4] == ids["start_end"]}
         found: list[npt.NDArray[Any]] = []
         owners: list[npt.NDArray[Any]] = []

@@ -142,6 +142,14 @@ class Answers:
         opened = self.view.report(report)
         return flame(opened, kind, selection(opened, begin, end))
 
+    def source(self, report: int, file: str = "", begin: int | None = None, end: int | None = None) -> dict[str, Any]:
+        """`SourceLines` of a file, by default the hottest, over all of the report or a part."""
+        from warplens.viewer.sources import lines_of
+        from warplens.viewer.statistics import selection
+
+        opened = self.view.report(report)
+        return lines_of(opened, file, selection(opened, begin, end))
+
     def steps(self, report: int, name: str = "") -> dict[str, Any]:
         """`Steps` of a training; with `name`, ranges called so are its steps."""
         from warplens.viewer.statistics import steps

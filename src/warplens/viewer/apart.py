@@ -34,7 +34,7 @@ _MOST_S = 1_800.0
 _LOOK_S = 1.0
 _NICE = 15  # a thirtieth of a core that others want, too
 _ERRORS = ("UsageError", "MissingData", "QueryError", "ReportError")
-_METHODS = frozenset(("findings", "steps", "stat", "flame", "alike"))
+_METHODS = frozenset(("findings", "steps", "stat", "flame", "source", "alike"))
 _PROJECT, _DIFFERENCE = "project", "difference"
 
 

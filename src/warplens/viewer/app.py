@@ -102,6 +102,7 @@ class Site:
             "findings": lambda p: self._computed("findings", p.whole("report")),
             "selected": lambda p: _call(answers.selected, p.whole("report"), *_span(p), p.numbers("tracks")),
             "flame": lambda p: self._computed("flame", p.whole("report"), p.text("kind"), *p.span()),
+            "source": lambda p: self._computed("source", p.whole("report"), p.text("file", ""), *p.span()),
             "steps": lambda p: self._computed("steps", p.whole("report"), p.text("name", "")),
             "difference": lambda p: _call(self.apart.difference, answers.view),
         }

@@ -59,8 +59,9 @@ def _stacks(opened: Opened, name: str, rows: pa.Table) -> dict[str, Any]:
 
     frames = opened.frames
     tree = top_down(frames, "function", Weights.of(frames, rows))
-    names = [frames.frame(position).function for position in tree.example.tolist()]
-    return _tree(name, tree.parent, tree.total, tree.own, names)
+    examples = [frames.frame(position) for position in tree.example.tolist()]
+    places = [f"{one.file}:{one.first_line or one.line or 1}" if one.kind == "python" and one.file else None for one in examples]
+    return _tree(name, tree.parent, tree.total, tree.own, [one.function for one in examples], places)
 
 
 def _kernels(opened: Opened, report: Report, selection: Selection) -> dict[str, Any]:
@@ -148,8 +149,10 @@ def _paths(parent: _Numbers, label: _Numbers) -> tuple[_Numbers, _Numbers, _Numb
     return np.concatenate(parents), np.concatenate(labels), np.maximum(node, 0)  # what is its own ancestor, in a broken report, is in none
 
 
-def _tree(name: str, parents: _Numbers, totals: _Numbers, own: _Numbers, names: Sequence[str]) -> dict[str, Any]:
-    """Return the nodes as one tree: of very many the heaviest; a node is kept only with all above it."""
+def _tree(
+    name: str, parents: _Numbers, totals: _Numbers, own: _Numbers, names: Sequence[str], places: Sequence[str | None] = ()
+) -> dict[str, Any]:
+    """Return the nodes as one tree: of very many the heaviest; a node is kept only with all above it. `places`: file and line of each."""
     order = np.argsort(-totals, kind="stable")[: limits.FLAME_NODES]
     root: dict[str, Any] = {"name": name, "value": int(totals[parents < 0].sum()), "self": 0, "children": []}
     made: dict[int, dict[str, Any]] = {-1: root}
@@ -159,6 +162,8 @@ def _tree(name: str, parents: _Numbers, totals: _Numbers, own: _Numbers, names: 
         if above is None:
             continue
         node: dict[str, Any] = {"name": cut(names[place]), "value": int(totals[place]), "self": int(own[place]), "children": []}
+        if places and (where := places[place]) is not None:
+            node["place"] = cut(where)
         above["children"].append(node)
         made[place] = node
     for node in made.values():

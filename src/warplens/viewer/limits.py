@@ -23,5 +23,6 @@ ASK_MEMORY = 768 << 20  # bytes, of stats, findings and details
 HEAVY_S = 120.0  # for which a request waits for what goes on being computed
 WAITING = 32  # computations that may wait for a worker
 FLAME_NODES = 5_000
+FILES = 200  # of which lines can be seen
 TIME = 1 << 62  # ns: no time of a request is further from a report's origin
 POLL_S = 25.0  # of a request that waits for news

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests import cpu_story
-from warplens.cli.flame.source import read_source
 from warplens.cli.group import commands
 from warplens.importers.importing import import_file
 from warplens.query.frames import is_library
+from warplens.query.source_lines import read_source
 
 
 def ask(path: Path, *options: str) -> Result:
@@ -32,15 +32,7 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A report whose files lie in `tmp_path`: 84 samples, of which 25 passed `load` in train.py and 40 ended in model.py:9."""
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("COLORTERM", raising=False)
-    frames = {
-        number: (*frame[:4], frame[4].replace("/app", str(tmp_path)) if frame[4] else None, *frame[5:])
-        for number, frame in cpu_story.FRAMES.items()
-    }
-    monkeypatch.setattr(cpu_story, "FRAMES", frames)
-    (tmp_path / "train.py").write_text("\n".join(f"line {number}" for number in range(1, 101)))
-    (tmp_path / "model.py").write_text("\n".join(f"model {number}" for number in range(1, 13)))
-    cpu_story.write(tmp_path / "run.warplens")
-    return tmp_path / "run.warplens"
+    return cpu_story.write_program(tmp_path)
 
 
 @pytest.mark.slow
@@ -144,7 +136,7 @@ def test_the_page_goes_to_a_file_that_is_not_there_yet(story: Path, tmp_path: Pa
 def test_samples_without_lines_are_told(tmp_path: Path) -> None:
     (tmp_path / "run.prof").write_bytes(marshal.dumps({("/a.py", 3, "f"): (1, 1, 1.0, 1.0, {})}))
     import_file(tmp_path / "run.prof", tmp_path / "run.warplens")
-    assert "does not say which lines its samples were in" in str(ask(tmp_path / "run.warplens").exception)
+    assert "the samples do not say which lines they were in" in str(ask(tmp_path / "run.warplens").exception)
 
 
 def test_what_others_wrote_is_told_from_the_program() -> None:

@@ -4,7 +4,7 @@ import { countRects, cutPlot, cutRects, firstWhere } from "./cut";
 import { decodePlots, decodeRects } from "./decode";
 import type { Source, Span } from "./source";
 import type {
-  Alike, Difference, EventDetails, EventRef, Findings, Flame, Located, Meta, Plot, Rects, SearchAnswer, Selected, StatInfo, Steps, Table,
+  Alike, Difference, EventDetails, EventRef, Findings, Flame, Located, Meta, Plot, Rects, SearchAnswer, Selected, SourceLines, StatInfo, Steps, Table,
   TrackNode, ViewportQuery,
 } from "./types";
 
@@ -113,6 +113,10 @@ export class Embedded implements Source {
   async flame(report: number, kind: Flame["kind"], span?: Span): Promise<Flame> {
     if (span !== undefined) throw new Error(await this.#without("flame graphs of a part of the time"));
     return this.#json<Flame>(`flame/${report}/${kind}`);
+  }
+
+  async source(_report: number, _file: string, _span?: Span): Promise<SourceLines> {
+    throw new Error(await this.#without("the text of source files"));
   }
 
   async steps(report: number, name = ""): Promise<Steps> {

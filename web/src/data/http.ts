@@ -5,7 +5,7 @@ import { decodePlots, decodeRects } from "./decode";
 import type { First } from "./first";
 import type { Source, Span } from "./source";
 import type {
-  Alike, Difference, EventDetails, EventRef, Failure, Findings, Flame, Located, Meta, Plot, Rects, SearchAnswer, Selected, StatInfo, Steps, Table,
+  Alike, Difference, EventDetails, EventRef, Failure, Findings, Flame, Located, Meta, Plot, Rects, SearchAnswer, Selected, SourceLines, StatInfo, Steps, Table,
   TrackNode, ViewportQuery,
 } from "./types";
 
@@ -85,6 +85,10 @@ export class Http implements Source {
 
   flame(report: number, kind: Flame["kind"], span?: Span): Promise<Flame> {
     return this.#json("flame", { report, kind, ...span });
+  }
+
+  source(report: number, file: string, span?: Span): Promise<SourceLines> {
+    return this.#json("source", { report, file, ...span });
   }
 
   steps(report: number, name = ""): Promise<Steps> {

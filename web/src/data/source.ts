@@ -1,6 +1,6 @@
 /** Where the page has its data from: a server on this machine, or the page itself (`--export`). */
 import type {
-  Alike, Difference, EventDetails, EventRef, Findings, Flame, Located, Meta, Plot, Rects, SearchAnswer, Selected, StatInfo, Steps, Table,
+  Alike, Difference, EventDetails, EventRef, Findings, Flame, Located, Meta, Plot, Rects, SearchAnswer, Selected, SourceLines, StatInfo, Steps, Table,
   TrackNode, ViewportQuery,
 } from "./types";
 
@@ -24,6 +24,8 @@ export interface Source {
   stat(report: number, name: string, span?: Span): Promise<Table>;
   selected(report: number, span: Span, tracks: number[], signal?: AbortSignal): Promise<Selected>;
   flame(report: number, kind: Flame["kind"], span?: Span): Promise<Flame>;
+  /** `file`: one that samples were in; empty: the hottest one. */
+  source(report: number, file: string, span?: Span): Promise<SourceLines>;
   /** `name`: what the ranges are called that are steps; without it, what most call them. */
   steps(report: number, name?: string): Promise<Steps>;
   diagnostics(report: number): Promise<Table>;

@@ -232,6 +232,8 @@ export interface Selected {
 
 export interface FlameNode {
   name: string;
+  /** File and first line of a function of Python: `/app/train.py:10`. */
+  place?: string;
   value: number;
   self: number;
   children: FlameNode[];
@@ -241,6 +243,25 @@ export interface Flame {
   kind: "samples" | "tasks" | "nvtx" | "kernels" | "python";
   unit: "ns" | "samples";
   root: FlameNode;
+}
+
+export interface SourceLine {
+  line: number;
+  /** Null: the file is not on this machine. */
+  text: string | null;
+  /** Shares of all samples, 0 to 1, where there are some: those in which the line was active, and those that ended in it. */
+  function?: string;
+  total?: number;
+  self?: number;
+  instructions?: string;
+}
+
+/** The lines of a file; of long ones and of libraries those near a sample. */
+export interface SourceLines {
+  files: { path: string; total: number; self: number; library: boolean }[];
+  path: string;
+  note: string;
+  lines: SourceLine[];
 }
 
 export interface Steps {

@@ -7,6 +7,7 @@ import { FlamePanel } from "./flame/flame";
 import type { PanelId } from "./index";
 import { MemoryPanel } from "./memory/memory";
 import { SelectionPanel } from "./selection/selection";
+import { SourcePanel } from "./source/source";
 import { SqlPanel } from "./sql/sql";
 import { StatsPanel } from "./stats/stats";
 import { StepsPanel } from "./steps/steps";
@@ -16,6 +17,7 @@ export const components: Record<PanelId, ComponentType> = {
   stats: StatsPanel,
   steps: StepsPanel,
   flame: FlamePanel,
+  source: SourcePanel,
   memory: MemoryPanel,
   selection: SelectionPanel,
   sql: SqlPanel,

@@ -17,6 +17,7 @@ export const panels = [
   { id: "sql", title: "SQL", key: "7" },
   { id: "diagnostics", title: "Diagnostics", key: "8" },
   { id: "diff", title: "Diff", key: "9" },
+  { id: "source", title: "Source", key: "o" },
 ] as const;
 export type PanelId = (typeof panels)[number]["id"];
 

@@ -12,6 +12,7 @@ import click
 from warplens import catalog
 from warplens.cli import findings, tables
 from warplens.cli.flags import FlagCommand
+from warplens.cli.light import give_back_early
 from warplens.cli.opening import opened as open_report
 from warplens.cli.opening import window_option
 from warplens.cli.output import write_lines
@@ -72,6 +73,7 @@ def command(
 
     Costs are upper bounds on what a fix can win. What a rule cannot judge, since the report lacks the data, is said.
     """
+    give_back_early()
     asked = [item.split(":") for name in names for item in name.split(",") if item]
     units = [catalog.find(FAMILY, name) for name, *_ in asked]
     options = {unit.id: unit_options(unit, words[1:]) for unit, words in zip(units, asked, strict=True)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +15,12 @@ from warplens.cli.opening import opened as open_report
 from warplens.cli.output import write_lines
 from warplens.cli.report_path import ReportPath
 from warplens.cli.words import short_path
+from warplens.errors import MissingData
+
+if TYPE_CHECKING:
+    from warplens.cli.flame.load import Flame, Wish
+    from warplens.query import Report, Selection
+    from warplens.query.opcodes import Instructions
 
 _AS_TEXT, _ON_A_PAGE = 3, 30  # files
 
@@ -39,6 +47,7 @@ Examples:
 @click.option(
     "--min", "least", type=click.FloatRange(0, 100), default=1.0, show_default=True, metavar="PERCENT", help="A hot line has so much."
 )
+@click.option("--opcodes", is_flag=True, help="With each line the instructions that its samples ended in.")
 @click.option("--wall", is_flag=True, help="Samples of threads that waited, too.")
 @selection_options
 @click.option("-f", "--format", "form", type=click.Choice(("text", "html")), default="text", show_default=True, help="How.")
@@ -54,6 +63,7 @@ def command(
     files: int | None,
     context: int | None,
     least: float,
+    opcodes: bool,
     wall: bool,
     processes: tuple[str, ...],
     threads: tuple[str, ...],
@@ -74,14 +84,19 @@ def command(
     Self that of samples which ended in it. FILE is a path or the end of one; without it, the hottest files are shown, those of the
     program itself first. The text of the lines is read from the file on this machine, where it is there.
 
+    With --opcodes, of a recording with --python-sampling-opcodes=true, each line has the instructions of the interpreter that its own
+    samples ended in, and how many of these were specialised: the forms that CPython takes for the types that it met. General are those
+    which have such forms and were in none.
+
     A page (-f html) has every line that a sample was in, lines link to themselves (#L10), and one file is all of it: it loads and runs
     nothing.
     """
     from warplens.cli.flame.load import Wish, load
-    from warplens.cli.flame.source import hot_files, shown
+    from warplens.cli.flame.source import shown
     from warplens.cli.flame.source_page import source_page
     from warplens.cli.timeline.render import Style
     from warplens.query import Selection
+    from warplens.query.source_lines import chosen, hot_files
 
     style = Style(
         width or (tables.terminal_width() or 100),
@@ -90,17 +105,35 @@ def command(
     )
     with open_report(report, window=window) as opened:
         wish = Wish("line", False, wall, "python", processes, threads, exceptions=exceptions)
-        flame = load(opened, Selection.parse(filter_time, filter_nvtx), wish)
+        selection = Selection.parse(filter_time, filter_nvtx)
+        flame = load(opened, selection, wish)
+        instructions = _instructions(opened, selection, wish, flame) if opcodes else None
+        hot = hot_files(flame.frames, flame.tree, flame.weight, instructions)
         recorded = opened.path.stat().st_mtime
         if form == "html":
-            found = hot_files(flame, file, files or _ON_A_PAGE)
-            lines = list(source_page(flame, found, whole=whole, context=context, recorded=recorded))
+            lines = list(source_page(flame, chosen(hot, file, files or _ON_A_PAGE), whole=whole, context=context, recorded=recorded))
         else:
             lines, around = [flame.title], 2 if context is None else context
-            for hot in hot_files(flame, file, files or _AS_TEXT):
-                lines += ["", *shown(hot, style, whole=whole, context=around, least=least / 100, recorded=recorded)]
+            for one in chosen(hot, file, files or _AS_TEXT):
+                lines += ["", *shown(one, style, whole=whole, context=around, least=least / 100, recorded=recorded)]
     if output is None:
         tables.show(iter(lines))
     else:
         write_lines(output, lines, overwrite=force_overwrite)
         click.echo(short_path(output), err=True)
+
+
+def _instructions(report: Report, selection: Selection, wish: Wish, flame: Flame) -> Mapping[tuple[str, int], Instructions]:
+    """Return the instructions of each line. Raises MissingData where none were recorded."""
+    from warplens.cli.flame.load import wanted_threads
+    from warplens.query.opcodes import PER, by_line
+    from warplens.query.samples import sampled
+
+    rows, _ = wanted_threads(report, sampled(report, selection, wall=wish.wall, exceptions=wish.exceptions, per=PER), wish)
+    lines = by_line(flame.frames, rows)
+    if not lines:
+        raise MissingData(
+            f"{report.path.name} does not say which instructions its samples were in; record with --python-sampling-opcodes=true, "
+            "which needs CPython 3.11 or later."
+        )
+    return lines

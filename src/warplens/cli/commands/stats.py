@@ -13,6 +13,7 @@ from warplens import catalog
 from warplens.catalog import Unit
 from warplens.cli import tables
 from warplens.cli.flags import FlagCommand
+from warplens.cli.light import give_back_early
 from warplens.cli.opening import opened as open_report
 from warplens.cli.opening import window_option
 from warplens.cli.output import write_lines
@@ -126,6 +127,7 @@ def command(
 
     The lists of -r, -f and -o go together; a shorter one repeats its last element.
     """
+    give_back_early()
     unit = tables.time_unit(timeunit)
     todo = apart(jobs(_listed(names), _listed(forms), _listed(outputs)), by)
     from warplens.query import Selection

@@ -71,7 +71,7 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
         if kind == "tasks":
             raise MissingData(_no_tasks(report, selection, wish))
         raise MissingData(_missing(report, selection, wish, kind))
-    rows, threads = _wanted(report, rows, wish)
+    rows, threads = wanted_threads(report, rows, wish)
     names = {thread: number for number, thread in enumerate(threads)} if wish.per_thread else {}
     group = np.array([names[thread] for thread in rows.column("thread").to_pylist()], np.int64) if names else None
     frames = Frames.of(report)
@@ -87,7 +87,7 @@ def _threads(number: int) -> str:
     return f"{number:,} thread{'s' if number != 1 else ''}"
 
 
-def _wanted(report: Report, rows: pa.Table, wish: Wish) -> tuple[pa.Table, dict[int, str]]:
+def wanted_threads(report: Report, rows: pa.Table, wish: Wish) -> tuple[pa.Table, dict[int, str]]:
     """Return the rows of the threads that are wanted, and those threads: the ones with most first."""
     processes = {row["process"]: row for row in report.table("processes").to_pylist()}
     threads = {row["thread"]: row for row in report.table("threads").to_pylist()}

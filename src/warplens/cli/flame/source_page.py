@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from warplens.cli.flame.load import Flame
-from warplens.cli.flame.source import HotFile, Line, around, note, read_source
 from warplens.flows.html.page import heading, page
 from warplens.flows.html.words import safe
 from warplens.query.frames import is_library
+from warplens.query.source_lines import HotFile, Line, around, note, read_source
 
 _HOTTEST = 15  # lines in the list at the top
 _STEPS = 10  # of heat
@@ -20,7 +20,8 @@ _STYLE = """
 .src table{width:100%;margin-bottom:20px}
 .src td{padding:0 10px;border:0;max-width:none;font:12px/1.6 ui-monospace,monospace;white-space:pre}
 .src tr{background:rgba(224,72,56,var(--heat,0))}.src tr:target{outline:2px solid var(--c0)}.src td.n{color:var(--dim)}
-.src td.n.v{color:inherit}.src td:last-child{width:100%}a{color:inherit}td.n a{text-decoration:none}td.c{white-space:pre}
+.src td.n.v{color:inherit}.src td:last-child{width:100%}
+.src td.i{color:var(--dim);padding-left:40px}a{color:inherit}td.n a{text-decoration:none}td.c{white-space:pre}
 .by{margin-right:14px}body{max-width:1400px}
 """
 
@@ -113,7 +114,8 @@ def _row(name: str, at: int, line: Line | None, text: str, hottest: tuple[float,
         if share > 0
     )
     shares = f'<td class="n v">{_share(line.total)}</td><td class="n v">{_share(line.own)}</td>'
-    return f'<tr id="{name}" class="{heat}" title="{safe(line.function)}">{number}{shares}<td>{safe(text)}</td></tr>'
+    below = f'<tr><td></td><td></td><td></td><td class="i">{safe(line.instructions)}</td></tr>' if line.instructions else ""
+    return f'<tr id="{name}" class="{heat}" title="{safe(line.function)}">{number}{shares}<td>{safe(text)}</td></tr>{below}'
 
 
 def _text(source: list[str] | None, at: int, line: Line | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from warplens.report.cpu.opcodes import NOTICE as OPCODE
 from warplens.report.cpu.os_words import ERRORS
 from warplens.report.place import Tally
 from warplens.spool.notes import Note
@@ -134,6 +135,8 @@ def notes(records: WideRecords | None, strings: Strings, pid: int) -> list[Note]
     found: dict[tuple[int, str], tuple[int, int, int]] = {}
     for row in records.rows(records.offsets()[:_MOST]) if records is not None else ():
         number, name, value = int(row["notice"]), strings.get(int(row["name"])) or "", int(row["value"])
+        if number == OPCODE:
+            continue  # a name, not something that happened
         count, first, before = found.get((number, name), (0, int(row["start"]), 0))
         sums = number in _NOTICES and _NOTICES[number].sums
         found[number, name] = (count + 1, first, before + value if sums else value)

@@ -13,6 +13,7 @@ from warplens.report import schema, texts
 from warplens.report.chosen import LATEST
 from warplens.report.cpu.chosen import NONE, Piece
 from warplens.report.cpu.frames import Frames
+from warplens.report.cpu.opcodes import Opcodes
 from warplens.report.cpu.reasons import Reasons
 from warplens.report.place import Place
 from warplens.report.words import labelled
@@ -30,8 +31,9 @@ _SAMPLED = 0x01
 class Samples:
     """Makes the rows of `samples`."""
 
-    def __init__(self, place: Place, frames: Frames) -> None:
-        self._frames, self._tasks = frames, texts.Names(place.strings, texts.plain)
+    def __init__(self, place: Place, frames: Frames, opcodes: Opcodes) -> None:
+        self._frames, self._opcodes = frames, opcodes
+        self._tasks = texts.Names(place.strings, texts.plain)
 
     def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
         """Return a table and its next rows; `columns`: those that all tables have."""
@@ -46,12 +48,13 @@ class Samples:
             "weight": weight,
             "on_cpu": pa.array(native | _flag(flags, _ON_CPU)),
             "gil": pa.array(_flag(flags, _GIL), mask=native),
-            "cpu": _cpu(found["cpu"]),
+            "cpu": _cpu(np.where(native, found["cpu"], NONE)),
             "stack": self._frames.stacks(found["stack"]),
             "task": task,
             "late": pa.array(_flag(flags, _LATE), mask=~native),
             "cut": pa.array(_flag(flags, _CUT)),
             "exception": pa.array(_flag(flags, _EXCEPTION), mask=native),
+            **self._opcodes.columns(found["cpu"], native),
         }
         yield "samples", schema.build("samples", columns)
 

@@ -12,6 +12,7 @@ from warplens.report.chosen import Spans, Times
 from warplens.report.cpu import notices, python, samples, task_samples
 from warplens.report.cpu.chosen import Chosen, Numbers, Piece
 from warplens.report.cpu.frames import Frames
+from warplens.report.cpu.opcodes import Opcodes
 from warplens.report.cpu.os_calls import OsCalls
 from warplens.report.cpu.reasons import Reasons
 from warplens.report.cpu.watched import Watched
@@ -57,8 +58,9 @@ class CpuTables:
         if self._wide:
             place = self._place
             frames = self._frames = Frames(self._wide.get("cpu_frame"), place, spool.process.boot_id)
+            opcodes = Opcodes(self._wide.get("cpu_notice"), spool.strings)
             for kind, of, make in (
-                ("cpu_sample", samples.SAMPLES, lambda: samples.Samples(place, frames)),
+                ("cpu_sample", samples.SAMPLES, lambda: samples.Samples(place, frames, opcodes)),
                 ("os_call", None, lambda: OsCalls(place, frames)),
                 ("python_span", python.CALLS, lambda: python.Calls(place)),
             ):

@@ -38,9 +38,11 @@ def _clear(folder: Folder) -> None:
 class IndexBuilder:
     """Takes batches of rows, writes an index. `layers`: the names of the layers that may come, and the keys of the tracks of each."""
 
-    def __init__(self, target: Path, layers: Mapping[str, Sequence[str]], head: Mapping[str, Any] | None = None) -> None:
-        """Raises OSError where nothing can be written beside `target`."""
-        self.target = target
+    def __init__(
+        self, target: Path, layers: Mapping[str, Sequence[str]], head: Mapping[str, Any] | None = None, *, most_names: int | None = None
+    ) -> None:
+        """Raises OSError where nothing can be written beside `target`. `most_names`: so many have room; more are a MemoryError."""
+        self.target, self._most_names = target, most_names
         self._layers = {name: tuple(keys) for name, keys in layers.items()}
         self._numbers = {name: number for number, name in enumerate(layers)}
         self._head = dict(head or {})
@@ -160,6 +162,8 @@ class IndexBuilder:
         known = self._texts
         batch.texts = at(np.array([known.setdefault((layer, text[:_LONGEST]), len(known)) for text in texts], np.uint32))
         batch.texts_count = len(texts)
+        if self._most_names is not None and len(known) > self._most_names:
+            raise MemoryError(f"the index of the timeline: more than {self._most_names:,} names")
 
     def _drain(self) -> None:
         fresh = native.memory("fresh", self._native)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warplens.errors import WarplensError
+from warplens.report.available import budget
 from warplens.report.generations import FIRST, INDEX, INDEX_SUFFIX
 from warplens.report.index import inside
 from warplens.report.index.builder import IndexBuilder
@@ -22,6 +23,9 @@ from warplens.report.index.rows import Frames, Rows
 from warplens.report.manifest import Manifest
 
 LARGE = 1 << 21  # rows: fewer are indexed within half a second by whoever looks at them first, and finishing need not take longer
+_BYTES_PER_ROW = 1.6  # that an index takes until it is whole
+_BYTES_PER_NAME = 600
+_SHARE = 0.75  # of the budget: row groups take the rest
 _FOOTER = 1 << 16  # bytes at the end of a Parquet file: they say what is in all of it
 
 Progress = Callable[[str, float], None]
@@ -61,12 +65,12 @@ def events(manifest: Manifest) -> int:
     return sum(manifest.rows(layer.table) for layer in LAYERS)
 
 
-def build(report: Path, manifest: Manifest, target: Path, progress: Progress | None = None) -> None:
-    """Write the index of a part. Raises OSError, pyarrow's errors, MemoryError; nothing is left of it then."""
+def build(report: Path, manifest: Manifest, target: Path, progress: Progress | None = None, *, most_names: int | None = None) -> None:
+    """Write the index of a part. Raises OSError, pyarrow's errors, MemoryError (for too many names, too); nothing is left of it then."""
     there = [layer for layer in LAYERS if manifest.rows(layer.table)]
     total, done = max(events(manifest), 1), 0
     insides = _insides(report, manifest)
-    with IndexBuilder(target, {layer.name: layer.keys for layer in there}, state(report, manifest)) as builder:
+    with IndexBuilder(target, {layer.name: layer.keys for layer in there}, state(report, manifest), most_names=most_names) as builder:
         for layer in there:
             file = report / str(manifest.tables[layer.table]["file"])
             frames = None
@@ -95,10 +99,11 @@ def _insides(report: Path, manifest: Manifest) -> Insides | None:
 
 def prepare(report: Path, manifest: Manifest, progress: Progress | None = None) -> bool:
     """Make the index of a large part that was just written. False: there is none, and whoever looks at the part first makes it."""
-    if events(manifest) < LARGE:
+    room, rows = int(budget() * _SHARE), events(manifest)
+    if rows < LARGE or rows * _BYTES_PER_ROW > room:
         return False
     try:
-        build(report, manifest, path_of(report, manifest), progress)
+        build(report, manifest, path_of(report, manifest), progress, most_names=room // _BYTES_PER_NAME)
     except (OSError, pa.ArrowException, MemoryError, WarplensError, ValueError):
         return False  # the report is whole without it
     return True

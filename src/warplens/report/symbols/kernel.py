@@ -44,12 +44,12 @@ class KernelSymbols:
             rank_of.append((words[1] in "wW") << 33 | (words[1] == "t") << 32 | (len(name) - len(name.lstrip("_"))))
             texts += " ".join((name, *words[3:4])).encode("utf-8", errors="surrogateescape")
             begin_of.append(len(texts))
-        addresses = np.array(address_of, np.uint64)
-        order = np.lexsort((np.array(rank_of, np.uint64), addresses))
+        begins = np.array(address_of, np.uint64)
+        order = np.lexsort((np.array(rank_of, np.uint64), begins))
         first = np.ones(len(order), bool)
-        first[1:] = addresses[order][1:] != addresses[order][:-1]
+        first[1:] = begins[order][1:] != begins[order][:-1]
         self._places = order[first]
-        self._begins, self._texts, self._text_of = addresses[self._places], bytes(texts), begin_of
+        self._begins, self._texts, self._text_of = begins[self._places], bytes(texts), begin_of
 
     def __len__(self) -> int:
         return len(self._begins)

@@ -21,7 +21,7 @@ Where the first steps do other work, such as a longer warm-up of the data. Where
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -49,12 +49,13 @@ def check(report: Report, selection: Selection, *, longer: float = 1.5, least: f
         fewest: how many steps there must be.
     """
     known = steps(report, selection)
-    worst: tuple[int, int, int, list[dict[str, Any]]] | None = None
-    for process in np.unique(numbers(known, "process")).tolist():
-        own = known.filter(pa.array(numbers(known, "process") == process)).to_pylist()
-        if own[0]["index"] != 0 or len(own) < fewest:
+    of = numbers(known, "process")
+    worst: tuple[int, int, int, pa.Table] | None = None
+    for process in np.unique(of).tolist():
+        own = known if (of == process).all() else known.filter(pa.array(of == process))
+        if own.column("index")[0].as_py() != 0 or own.num_rows < fewest:
             continue
-        spent = np.array([row["end"] - row["start"] for row in own], np.int64)
+        spent = numbers(own, "end") - numbers(own, "start")
         usual = int(np.median(spent[len(spent) // 2 :]))
         slow = spent > longer * usual
         count = len(spent) if slow.all() else int(np.argmin(slow))
@@ -64,12 +65,12 @@ def check(report: Report, selection: Selection, *, longer: float = 1.5, least: f
     if worst is None:
         return []
     lost, count, usual, own = worst
-    name = base_name(own[0]["name"])
+    name = base_name(own.column("name")[0].as_py())
     more = _more(report, own, count)
     cause = f"The first {counted(count, 'step')} took {duration(lost)} more than usual ({duration(usual)} each)."
     if more:
         cause += f" More than usual was spent in: {', '.join(more)}."
-    mean = sum(row["end"] - row["start"] for row in own) / len(own)
+    mean = int((numbers(own, "end") - numbers(own, "start")).sum()) / own.num_rows
     return [
         Finding(
             "first_iterations",
@@ -80,29 +81,29 @@ def check(report: Report, selection: Selection, *, longer: float = 1.5, least: f
             "keep what is compiled.",
             most(
                 Evidence("nvtx_ranges", row["range"], row["start"], row["end"], row["name"], row["process"], row["thread"])
-                for row in own[:count]
+                for row in own.slice(0, count).to_pylist()
             ),
             count,
             lost,
             0,
-            "high" if count * 4 <= len(own) else "medium",
+            "high" if count * 4 <= own.num_rows else "medium",
             "low",  # it happens once
         )
     ]
 
 
-def _more(report: Report, own: list[dict[str, Any]], count: int) -> list[str]:
+def _more(report: Report, own: pa.Table, count: int) -> list[str]:
     """Return what the first steps spent more time in than the later ones do on average, most first."""
-    later = own[len(own) // 2 :][:20]
+    first, later = own.slice(0, count), own.slice(own.num_rows // 2, 20)
     sums: dict[tuple[str, str], float] = {}
-    for some, share in ((own[:count], 1.0), (later, -count / len(later))):
-        stretches = pa.table({name: pa.array([row[name] for row in some], pa.int64()) for name in ("thread", "start", "end")})
+    for some, share in ((first, 1.0), (later, -count / later.num_rows)):
+        stretches = some.select(["thread", "start", "end"]).combine_chunks()
         for row in filled(report, stretches).to_pylist():
             sums[row["kind"], row["name"]] = sums.get((row["kind"], row["name"]), 0.0) + share * row["time"]
-    whole = sum(row["end"] - row["start"] for row in own[:count])
+    whole = int((numbers(first, "end") - numbers(first, "start")).sum())
     best = sorted((key for key in sums if sums[key] > 0.05 * whole), key=lambda key: -sums[key])[:4]
     return [
         f"{kind} {name} ({duration(sums[kind, name])})"
         for kind, name in best
-        if kind not in (UNKNOWN,) and (kind, name) != (RANGE, own[0]["name"])
+        if kind not in (UNKNOWN,) and (kind, name) != (RANGE, own.column("name")[0].as_py())
     ]

@@ -20,6 +20,7 @@ Where a thread was meant to be in the range until the program ended. Where range
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,8 +32,12 @@ from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import numbers, rows
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from warplens.query import Report, Selection
 
+_AT_ONCE = 1_000_000  # ranges
+_SHOWN = 50
 LINK = "https://nvidia.github.io/NVTX/"
 
 
@@ -80,38 +85,53 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
 def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]:
     where = "style = 'PushPop' AND task IS NULL AND NOT unfinished AND (domain IS NULL OR domain <> 'pytorch')"
     # within a domain they are a stack, and cannot cross
-    several = f"SELECT thread FROM nvtx_ranges WHERE {where} GROUP BY thread HAVING count(DISTINCT coalesce(domain, '')) > 1"
-    threads = ", ".join(map(str, report.sql(several).column(0).to_pylist()))
-    if not threads:
+    several = f"""SELECT thread, count(*) AS ranges FROM nvtx_ranges WHERE {where} GROUP BY thread
+      HAVING count(DISTINCT coalesce(domain, '')) > 1 ORDER BY thread"""
+    number, longest = 0, np.empty((2, 0), np.int64)  # length below 0, id
+    for threads in _some_at_once(report.sql(several)):
+        mine = f"{where} AND thread IN ({', '.join(map(str, threads))})"
+        found = rows(report, selection, "id, thread", "nvtx_ranges", mine)
+        thread, start, end = (numbers(found, name) for name in ("thread", "start", "end"))
+        order = np.lexsort((-end, start, thread))
+        for own in np.split(order, np.flatnonzero(np.diff(thread[order])) + 1) if len(order) else []:
+            kept = own[outlived(start[own], end[own])]
+            number += len(kept)
+            longest = np.concatenate([longest, [start[kept] - end[kept], numbers(found, "id")[kept]]], 1)
+            longest = longest[:, np.argsort(longest[0], kind="stable")[:_SHOWN]]
+    if number < least:
         return []
-    where += f" AND thread IN ({threads})"
-    found = rows(report, selection, "id, thread", "nvtx_ranges", where)
-    thread, start, end = (numbers(found, name) for name in ("thread", "start", "end"))
-    order = np.lexsort((-end, start, thread))
-    kept = []
-    for own in np.split(order, np.flatnonzero(np.diff(thread[order])) + 1) if len(order) else []:
-        kept += own[outlived(start[own], end[own])].tolist()
-    if len(kept) < least:
-        return []
-    longest = np.array(kept)[np.argsort(start[kept] - end[kept], kind="stable")[:50]]
-    ids = ", ".join(str(key) for key in numbers(found, "id")[longest].tolist())
+    ids = ", ".join(map(str, longest[1].tolist()))
     crossed = rows(report, selection, "id, process, thread, message", "nvtx_ranges", f"id IN ({ids})").to_pylist()
     texts = list(dict.fromkeys(row["message"] or "[no name]" for row in crossed))
     return [
         Finding(
             "nvtx_mistakes",
             "crossing ranges",
-            f"{counted(len(kept), 'push/pop range')} ended within another that began in it",
+            f"{counted(number, 'push/pop range')} ended within another that began in it",
             f"Such as {', '.join(texts[:3])}. Push/pop ranges of a thread are meant to nest; these were popped in another order than "
             "they were pushed in, which only ranges of different domains can be.",
             "Use `with annotate(…)`, which nests; start/end ranges for what overlaps.",
             most(_rows(crossed)),
-            len(kept),
+            number,
             confidence="medium",
             severity="low",
             wrong_when="Where ranges of two libraries cross, and each is right for itself.",
         )
     ]
+
+
+def _some_at_once(threads: pa.Table) -> Iterator[list[int]]:
+    """Return the threads in groups that have few enough ranges to be looked at together; a thread with many stands alone."""
+    group: list[int] = []
+    ranges = 0
+    for row in threads.to_pylist():
+        if group and ranges + row["ranges"] > _AT_ONCE:
+            yield group
+            group, ranges = [], 0
+        group.append(row["thread"])
+        ranges += row["ranges"]
+    if group:
+        yield group
 
 
 def _names(report: Report, least: int) -> list[Finding]:

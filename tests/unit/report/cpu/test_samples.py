@@ -12,6 +12,7 @@ from warplens.testing import spool_writer as sw
 
 LATEST = 1 << 62
 RUNNING, RUNNABLE, BLOCKED = 1, 2, 3
+TASKS = 3  # a domain of samples
 
 
 def state(kind: int, start: int, end: int, **more: int) -> dict[str, int]:
@@ -39,6 +40,25 @@ def test_numbers_that_are_too_large_stay_numbers(tmp_path: Path) -> None:
     rows = [sample(10, LATEST, count=0xFFFFFFFF, interval=(1 << 64) - 1), sample(20, count=0xFFFFFFFF, interval=1 << 20, cpu=0xFFFFFFFE)]
     found = report(tmp_path, {"cpu_sample": rows})
     assert found.columns("samples", "weight", "cpu") == [(LATEST, None), (0xFFFFFFFF << 20, None)]
+
+
+def test_instructions_have_the_names_of_their_interpreter(tmp_path: Path) -> None:
+    """A name that came twice or has no text, and forms that are not known, do no harm."""
+    texts = {1: "LOAD_ATTR", 2: "LOAD_ATTR_SLOT", 3: "POP_TOP"}
+    told = [(1, 10 + 256), (2, 11 + 512), (3, 12), (9, 13), (1, 10 + 256), (3, 12 + 256 * 77), (3, -1)]
+    notices = [{"notice": 22, "name": name, "value": value, "start": 500} for name, value in told]
+    rows = [sample(1_000 + opcode, cpu=opcode) for opcode in (10, 11, 12, 13, 200, NOWHERE)] + [sample(9_000, domain=NATIVE, cpu=10)]
+    found = report(tmp_path, {"cpu_sample": rows, "cpu_notice": notices}, texts=texts)
+    assert found.columns("samples", "opcode", "specialised", "cpu") == [
+        ("LOAD_ATTR", False, None),
+        ("LOAD_ATTR_SLOT", True, None),
+        ("POP_TOP", None, None),
+        ("13", None, None),
+        ("200", None, None),
+        (None, None, 10),
+        (None, None, None),
+    ]
+    assert found.notes("cpu-notice") == []
 
 
 def test_impossible_times_and_kinds_are_left_out(tmp_path: Path) -> None:
@@ -96,22 +116,39 @@ def test_states_say_why_threads_were_blocked(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("rows", [1, 2, 3, 50])
 def test_reasons_and_ranges_do_not_depend_on_how_rows_are_grouped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     wide = {
         "cpu_state": [state(BLOCKED, start, start + 50) for start in range(100, 3_000, 100)],
         "os_call": [call(start, start + 120, POLL + start // 500 % 2) for start in range(50, 3_000, 250)],
-        "cpu_sample": [sample(start) for start in range(10, 3_000, 170)],
+        "cpu_sample": [sample(start) for start in range(10, 3_000, 170)] + [sample(start, domain=TASKS) for start in range(20, 3_000, 90)],
+        "gil": [{"domain": 2, "start": start, "end": start + 60, "tid": 10} for start in range(2_990, 100, -400)],
+        "python_span": [
+            {"domain": kind, "start": start, "end": start + length, "tid": 10, "name": MAIN, "file": MAIN}
+            for length in (2_900, 300, 40)  # what is around others is written after them, and so are imports between calls
+            for kind in (1, 3)
+            for start in range(60, 3_000, length + 7)
+        ],
     }
     ranges = sw.records(0, [sw.event("range", start, start + 260, MAIN) for start in range(1, 3_000, 300)])
-    names = [("thread_states", "id", "start", "reason"), ("samples", "id", "start", "range"), ("osrt", "id", "start", "range")]
+    names = [
+        ("thread_states", "id", "start", "reason"),
+        ("samples", "id", "start", "range"),
+        ("task_samples", "id", "start", "depth"),
+        ("osrt", "id", "start", "range"),
+        ("gil", "id", "start", "waited"),
+        ("python_calls", "id", "start", "depth", "parent", "range"),
+        ("imports", "id", "start", "depth", "parent", "self"),
+    ]
     whole = report(tmp_path / "whole", wide, thread(10), ranges)
     monkeypatch.setattr("warplens.report.place.ROWS_PER_GROUP", rows)
+    monkeypatch.setattr("warplens.report.cpu.chosen._SAMPLE_EVERY", 1)
+    monkeypatch.setattr("warplens.report.build.ROWS_PER_SLICE", 2 * rows)
     pieces = report(tmp_path / "pieces", wide, thread(10), ranges)
     for columns in names:
         assert pieces.columns(*columns) == whole.columns(*columns)
-    assert len(set(whole.columns("thread_states", "reason"))) == 3
+        assert len(set(whole.columns(*columns))) > 6
+    assert len(set(whole.columns("thread_states", "reason"))) == 4
 
 
 def test_a_day_of_ticks_and_holds_adds_up(tmp_path: Path) -> None:

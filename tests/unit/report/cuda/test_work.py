@@ -150,6 +150,6 @@ def test_progress_rises_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     told: list[float] = []
     finish(spool, tmp_path / "r.warplens", progress=lambda stage, done: told.append(done) if stage == "events" else None)
     assert told == sorted(told)
-    assert len(told) == 1 + 1 + 3 + 1
+    assert len(told) == 1 + 1 + 2 + 1
     assert told[0] == pytest.approx(5 / 12)
     assert told[-1] == pytest.approx(1)

@@ -197,3 +197,15 @@ def test_what_a_killed_builder_left_goes_when_the_next_one_writes(report: Path) 
     opened(report).close()
     assert not left.exists()
     assert young.exists()
+
+
+@pytest.mark.parametrize(("what", "bytes_"), [("_BYTES_PER_ROW", 50 << 20), ("_BYTES_PER_NAME", 200 << 20)])
+def test_what_does_not_fit_is_left_to_the_first_look(report: Path, monkeypatch: pytest.MonkeyPatch, what: str, bytes_: int) -> None:
+    monkeypatch.setattr(building, "LARGE", 1)
+    (manifest,) = (part.manifest for part in open_store(report).parts)
+    with monkeypatch.context() as short:
+        short.setattr(building, what, bytes_)
+        assert not building.prepare(report, manifest)
+    assert indexes(report) == []
+    assert building.prepare(report, manifest)
+    assert len(indexes(report)) == 1

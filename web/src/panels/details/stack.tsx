@@ -2,6 +2,7 @@
 import type { EventDetails } from "../../data/types";
 import { copy } from "../parts/clipboard";
 import { Section } from "../parts/section";
+import { openSource, parsed } from "../source/place";
 import { Name } from "../parts/name";
 
 type Frame = EventDetails["stack"][number];
@@ -13,13 +14,20 @@ export function Stack({ frames }: { frames: Frame[] }) {
       <ol class="p-stack">
         {frames.map((frame, i) => (
           <li key={i} title={`${frame.function}\n${place(frame)}`}>
-            <Name text={frame.function || "?"} most={600} /> <span class="p-dim">{short(frame)}</span>
+            <Name text={frame.function || "?"} most={600} /> <Where frame={frame} />
           </li>
         ))}
       </ol>
       <button type="button" onClick={() => void copy(frames.map((frame) => `${frame.function} (${place(frame)})`).join("\n"), "the stack")}>Copy</button>
     </Section>
   );
+}
+
+/** Files of Python lead to their lines. */
+function Where({ frame }: { frame: Frame }) {
+  const code = parsed(place(frame));
+  if (code === null) return <span class="p-dim">{short(frame)}</span>;
+  return <button type="button" class="p-jump" title="Show the line with its samples" onClick={() => openSource(code)}>{short(frame)}</button>;
 }
 
 function place(frame: Frame): string {

@@ -3,14 +3,15 @@ import type { Signal } from "@preact/signals";
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { meta, ranges, source, view } from "../../app/state";
+import { meta, source } from "../../app/state";
 import type { Span } from "../../data/source";
 import type { Flame, FlameNode, Table } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
-import { inReport } from "../parts/jump";
+import { ExtentChoice, extentOf, spanOf } from "../parts/extent";
 import { remembered } from "../parts/remembered";
 import { ReportChoice, generation, panelReport } from "../parts/report";
 import { expression } from "../parts/sorting";
+import { openSource, parsed } from "../source/place";
 import { TableView } from "../parts/table";
 import { Tabs } from "../parts/tabs";
 import { percent } from "../parts/units";
@@ -23,7 +24,6 @@ import { Name } from "../parts/name";
 
 type Kind = Flame["kind"];
 type Shape = "flame" | "map" | "tree" | "list";
-type Extent = "all" | "view" | "range";
 
 export const KINDS: { id: Kind; title: string; missing: string }[] = [
   { id: "kernels", title: "Kernels", missing: "No kernels here. Record with --trace=cuda." },
@@ -47,21 +47,16 @@ export function choiceOf(panel: string): Choice {
 }
 
 export function FlamePanel() {
-  const extent = remembered("extent of the flame graph", () => signal<Extent>("all"));
+  const extent = extentOf("the flame graph");
   const choice = choiceOf("all");
   const report = panelReport.value;
-  const span = extent.value === "view" ? view.value : extent.value === "range" ? (ranges.value[0] ?? null) : null;
   return (
     <div class="p-main p-whole">
       <FlameBar choice={choice}>
         <ReportChoice />
-        <select aria-label="Of which time" value={extent.value} onChange={(event) => (extent.value = event.currentTarget.value as Extent)}>
-          <option value="all">whole report</option>
-          <option value="view">what the timeline shows</option>
-          <option value="range" disabled={ranges.value.length === 0}>the marked range</option>
-        </select>
+        <ExtentChoice extent={extent} />
       </FlameBar>
-      <FlameBody report={report} span={span === null ? undefined : inReport(report, span)} choice={choice} />
+      <FlameBody report={report} span={spanOf(extent.value, report)} choice={choice} />
     </div>
   );
 }
@@ -133,6 +128,7 @@ function Drawn({ flame: given, shape, filter, children }: { flame: Flame; shape:
   const zoomed = useSignal<FlameNode | null>(null);
   const parents = useMemo(() => parentsOf(flame.root), [flame]);
   const at = zoomed.value !== null && (zoomed.value === flame.root || parents.has(zoomed.value)) ? zoomed.value : flame.root;
+  const code = at.place === undefined ? null : parsed(at.place);
   const lit = useMemo(() => (filter.trim() === "" ? null : matched(flame.root, tester(filter.trim()))), [flame, filter]);
   const table = useMemo(() => (shape === "list" ? listed(flame, at) : null), [flame, at, shape]);
   return (
@@ -148,6 +144,7 @@ function Drawn({ flame: given, shape, filter, children }: { flame: Flame; shape:
               </span>
             ))}
             <span class="p-dim"> {valued(at.value, flame)}</span>
+            {code !== null && <button type="button" class="p-jump p-to-source" onClick={() => openSource(code)}>Source</button>}
           </nav>
         )}
         <span class="p-space" />

@@ -30,5 +30,6 @@ function joined(name: string, nodes: readonly FlameNode[]): FlameNode {
       else group.push(child);
     }
   }
-  return { name, value, self, children: [...groups].map(([key, group]) => joined(key, group)) };
+  const place = nodes[0]?.place;
+  return { name, ...(place === undefined ? {} : { place }), value, self, children: [...groups].map(([key, group]) => joined(key, group)) };
 }

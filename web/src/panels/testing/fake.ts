@@ -38,6 +38,11 @@ export function fake(more: Partial<Source> = {}): Source {
       names: [{ layer: "kernels", name: "kernel", count: 2, total: (span.end - span.begin) / 4, mean: 10, maximum: 20 }],
     }),
     flame: async (_report, kind) => ({ kind, unit: "ns", root: node("all", kind === "nvtx" ? 100 : 0, kind === "nvtx" ? [node("step", 80, [node("forward", 50)]), node("load", 20)] : []) }),
+    source: async (_report, file) => ({
+      files: [{ path: "/app/train.py", total: 1, self: 0.5, library: false }, { path: "/lib/json.py", total: 0.5, self: 0.5, library: true }],
+      path: file || "/app/train.py", note: "",
+      lines: [{ line: 1, text: "import json" }, { line: 2, text: "json.loads(text)", function: "main", total: 1, self: 0.25, instructions: "50% specialised" }, { line: 9, text: "main()", function: "<module>", total: 0.5, self: 0.25 }],
+    }),
     steps: async () => ({ name: "step", steps: [] }),
     diagnostics: async () => ({ title: "Diagnostics", columns: [], rows: [] }),
     sql: async (_report, text) => text.includes("information_schema")

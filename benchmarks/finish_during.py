@@ -1,0 +1,101 @@
+"""The end of a recording: from the program's last moment to the command's, written during the run or at its end, and what the former takes.
+
+A Python program pushes and pops 125,000 ranges a second, three deep, in one that lasts as long as it does.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from harness import Row
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+RATE = 125_000
+SHARE_BUDGET = 0.06  # of a core: the last slice may be begun just before
+PROGRAM = """
+import sys, time
+from warplens import nvtx
+seconds, rate = float(sys.argv[1]), int(sys.argv[2])
+begin = time.monotonic()
+tick = 0
+nvtx.push_range("main")
+while time.monotonic() - begin < seconds:
+    nvtx.push_range("step")
+    for number in range(rate // 200):
+        nvtx.push_range("outer")
+        nvtx.push_range("inner")
+        nvtx.pop_range()
+        nvtx.pop_range()
+    nvtx.pop_range()
+    tick += 1
+    time.sleep(max(begin + tick / 100 - time.monotonic(), 0))
+nvtx.pop_range()
+print(time.monotonic())
+"""
+
+
+def run(quick: bool) -> list[Row]:
+    """Record for 20 s, and for 30 and 150 s unless `quick`; a program of no length shows what each command takes."""
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
+        folder = Path(name)
+        (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
+        least, _ = _end(folder, "end", 0.1)
+        for seconds in (20,) if quick else (30, 150):
+            label = f"{seconds} s of {RATE:,} ranges/s"
+            at_end, _ = _end(folder, "end", seconds)
+            during, cpu = _end(folder, "during", seconds)
+            rows += [
+                Row(
+                    f"{label}: the command's end", during, "s", "--convert end, s", at_end, note=f"of a program without ranges {least:.2f}"
+                ),
+                Row(f"{label}: what the converter takes", cpu / seconds, "cores", budget=SHARE_BUDGET, budget_on="value"),
+            ]
+    return rows
+
+
+def _end(folder: Path, when: str, seconds: float) -> tuple[float, float]:
+    """Return how long the command goes on after the program (s), and the CPU seconds of its other child until then."""
+    words = [
+        sys.executable,
+        "-m",
+        "warplens",
+        "profile",
+        "-q",
+        "-f",
+        "-o",
+        "x",
+        "--convert",
+        when,
+        sys.executable,
+        "program.py",
+        str(seconds),
+    ]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NVTX_", "WARPLENS_"))}
+    process = subprocess.Popen(
+        [*words, str(RATE)], cwd=folder, env={**environment, "PYTHONPATH": str(SOURCE)}, stdout=subprocess.PIPE, text=True
+    )
+    taken = [0.0]
+    threading.Thread(target=_watch, args=(process.pid, time.monotonic() + seconds, taken), daemon=True).start()
+    output, _ = process.communicate()
+    return time.monotonic() - float(output.split()[-1]), taken[0]
+
+
+def _watch(launcher: int, until: float, taken: list[float]) -> None:
+    """Keep the CPU seconds of the launcher's child that is not the program."""
+    tick = os.sysconf("SC_CLK_TCK")
+    while time.monotonic() < until:
+        time.sleep(0.25)
+        for entry in Path("/proc").iterdir():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split() if entry.name.isdigit() else ()
+                if fields and int(fields[1]) == launcher and b"program.py" not in (entry / "cmdline").read_bytes():
+                    taken[0] = (int(fields[11]) + int(fields[12])) / tick
+            except OSError:
+                continue

@@ -1,0 +1,114 @@
+"""The child process that writes the report while its program still runs, with what the machine has left over."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warplens.cli.light import give_back_early, without_pandas
+from warplens.handover import pending
+from warplens.handover.priority import come_back, come_last, step_back
+from warplens.report.available import available
+
+SHARE = 0.05  # of one core, from the beginning of the recording on
+_ROOM = 512 << 20  # bytes: where less is free, the program and its files need it more
+_PACE_S = 0.25
+_ALONE_S = 0.5
+_PATIENCE_S = 5.0
+
+
+def main(request: Mapping[str, Any]) -> None:
+    """Write the report of the recording whose note `request` names until its `control` says that it is over, then finish it.
+
+    `answer` hears how far that is, a line of JSON each, and last what there is to say about it. Where the launcher ends without a word, the
+    report is finished when nobody records any more.
+    """
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the launcher blocks all of them
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    step_back(0, first_to_go=True)
+    without_pandas()
+    give_back_early()
+    note = pending.read(Path(request["note"]))
+    if note is not None and available() >= _ROOM:
+        converter = _Converter(note, request["begun_ns"])
+        told = converter.follow(request["control"])
+        converter.finish(request["answer"], summary=told and not request["quiet"])
+
+
+class _Converter:
+    """Follows one recording on a thread that comes last; the main thread, which does not, finishes it."""
+
+    def __init__(self, note: pending.Pending, begun_ns: int) -> None:
+        from warplens.report.begun import Begun
+
+        self._note, self._begun_ns = note, begun_ns
+        self._over = threading.Event()
+        self._whole = False
+        self._begun = Begun(note, self._pace)
+
+    def follow(self, control: int) -> bool:
+        """Follow the recording until it is over; return whether the launcher is there to say so."""
+        follower = threading.Thread(target=self._follow, daemon=True)
+        follower.start()
+        told = bool(os.read(control, 1))
+        while not told and pending.runner(self._note) is not None:
+            time.sleep(_ALONE_S)
+        self._over.set()
+        come_back(follower.native_id or 0)
+        follower.join(_PATIENCE_S)
+        self._whole = not follower.is_alive()
+        return told
+
+    def finish(self, answer: int, *, summary: bool) -> None:
+        """Finish the report, and tell what there is to say about it."""
+        from warplens.cli.finishing import summed_up
+        from warplens.report.finish import finish
+
+        said_ns = 0
+
+        def say(what: Mapping[str, Any]) -> None:
+            try:
+                os.write(answer, f"{json.dumps(what)}\n".encode())
+            except OSError:
+                pass  # the launcher was interrupted: the report is worth as much
+
+        def progress(stage: str, done: float) -> None:
+            nonlocal said_ns
+            if (now := time.monotonic_ns()) - said_ns > _PACE_S * 1e9:
+                said_ns = now
+                say({"stage": stage, "done": done})
+
+        # Others may leave the thread that comes last nothing at all: then what it did is done again.
+        begun = self._begun if self._whole else None
+        manifest = finish(self._note, self._note.report, keep_raw=self._note.keep_raw, progress=progress, begun=begun)
+        say({"said": list(summed_up(self._note.report, manifest)) if summary else []})
+        if begun is None:
+            os._exit(0)  # the thread would be waited for
+
+    def _follow(self) -> None:
+        come_last()
+        try:
+            while self._pace():
+                if not self._begun.step(time.monotonic_ns()):
+                    self._over.wait(_PACE_S)
+        except BaseException as error:  # a full disk, a surprise: the launcher finishes the report when the program has ended
+            self._begun.abandon()
+            sys.stderr.write(f"{type(error).__name__}: {error}\n")
+            sys.stderr.flush()
+            os._exit(1)
+
+    def _pace(self) -> bool:
+        """Wait until more may be done; return whether the recording goes on."""
+        while not self._over.is_set():
+            more = time.process_time() - SHARE * (time.monotonic_ns() - self._begun_ns) / 1e9
+            if more <= 0:
+                break
+            self._over.wait(min(max(more / SHARE, 0.01), 1.0))
+        return not self._over.is_set()
