@@ -15,7 +15,8 @@ from tests.inherited_signals import reset_inherited_signals
 from tests.pieces import missing
 from tests.thorough import examples
 
-_IGNORED = {"PYTEST_CURRENT_TEST"}
+# The second one is set by commands that tests run in this process: they are meant to end with it.
+_IGNORED = {"PYTEST_CURRENT_TEST", "ARROW_DEFAULT_MEMORY_POOL"}
 # Workers of pytest-xdist are told how wide the terminal is; programs that write into pipes should not be.
 os.environ.pop("COLUMNS", None)
 reset_inherited_signals()
