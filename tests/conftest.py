@@ -15,7 +15,8 @@ from tests.inherited_signals import reset_inherited_signals
 from tests.pieces import missing
 from tests.thorough import examples
 
-_IGNORED = {"PYTEST_CURRENT_TEST"}
+# The second: commands choose how Arrow takes memory, for a process that is theirs alone; Arrow looks once, when it is loaded.
+_IGNORED = {"PYTEST_CURRENT_TEST", "ARROW_DEFAULT_MEMORY_POOL"}
 # Workers of pytest-xdist are told how wide the terminal is; programs that write into pipes should not be.
 os.environ.pop("COLUMNS", None)
 reset_inherited_signals()
