@@ -14,12 +14,6 @@ from warplens.errors import ReportError
 from warplens.handover import pending
 
 
-@pytest.fixture(autouse=True)
-def _as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What finishes chooses a pool for Arrow; here, others work after it."""
-    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
-
-
 def _finish(tmp_path: Path, error: BaseException, monkeypatch: pytest.MonkeyPatch, what: str = "finish") -> bool:
     def fail(*arguments: object, **options: object) -> None:
         raise error
