@@ -20,6 +20,12 @@ PROCESSES, THREADS, NAMES = 300, 2_000, 50_000
 _FLAGS = {"unfinished": False, "inherited": False, "clipped": False}
 
 
+@pytest.fixture(autouse=True)
+def _as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands choose a pool for Arrow; here, others work after them."""
+    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
 def asked(*words: str | Path) -> list[str]:
     result = CliRunner().invoke(commands, [str(word) for word in words])
     assert result.exit_code == 0, result.output
