@@ -25,7 +25,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from _cuda_reports import make_cuda_report
-from warplens.query import open
+from warplens.report import open
 report = open(make_cuda_report(Path(sys.argv[2]), int(sys.argv[3])))
 print(sum(report.tables[table] for table in sys.argv[4:]))
 """

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from _tables import texts, write
-from warplens.report.writer import THREADS_PER_PROCESS, Facts, PartWriter
+from warplens.storage.writer import THREADS_PER_PROCESS, Facts, PartWriter
 
 THREADS = 32
 FRAMES = 20_000

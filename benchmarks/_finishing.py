@@ -14,10 +14,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from harness import Row
+from warplens.convert.build import Timings
+from warplens.convert.finish import finish
 from warplens.model.tables import TABLES
-from warplens.report.build import Timings
-from warplens.report.finish import finish
-from warplens.report.writer import open_parquet
+from warplens.storage.writer import open_parquet
 
 BUDGET = 1e6  # records per second and core
 BUDGET_RSS = 1 << 30

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from _tables import texts, write
-from warplens.report.writer import Facts, PartWriter
+from warplens.storage.writer import Facts, PartWriter
 
 SMS = 132
 WARPS = 8  # 0 to 3 load, the others compute

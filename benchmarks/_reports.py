@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from warplens.report.schema import schema
-from warplens.report.writer import RANGES_PER_PROCESS, Facts, PartWriter
+from warplens.storage.schema import schema
+from warplens.storage.writer import RANGES_PER_PROCESS, Facts, PartWriter
 
 NAMES = 200
 THREADS = 8

@@ -9,7 +9,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 sys.path.insert(0, str(SOURCE))
 
-from warplens.capture.agent import load_agent  # noqa: E402
+from warplens.recording.agent.library import load_agent  # noqa: E402
 
 
 def recording(folder: Path) -> dict[str, str]:

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.report.schema import schema
+from warplens.storage.schema import schema
 
 if TYPE_CHECKING:
-    from warplens.report.writer import PartWriter
+    from warplens.storage.writer import PartWriter
 
 Numbers = npt.NDArray[Any]
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from _cuda_reports import launches
 from _tables import texts
-from warplens.report.schema import schema
-from warplens.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, PartWriter
+from warplens.storage.schema import schema
+from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, PartWriter
 
 PROCESSES = 10
 THREADS = 8  # of a process: NVTX and CUDA API are a track each

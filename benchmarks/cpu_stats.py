@@ -11,8 +11,8 @@ from typing import Any
 from _cpu_reports import make_cpu_report
 from harness import Row, quickest
 from warplens import catalog
-from warplens.query import Selection
-from warplens.query import open as open_report
+from warplens.report import Selection
+from warplens.report import open as open_report
 
 ROWS = 1_000_000
 BUDGET_S = 1.0

@@ -10,8 +10,8 @@ from pathlib import Path
 from _cuda_reports import make_cuda_report
 from harness import Row, quickest
 from warplens import catalog
-from warplens.query import Selection
-from warplens.query import open as open_report
+from warplens.report import Selection
+from warplens.report import open as open_report
 
 KERNELS = 1_000_000
 BUDGET_S = 1.0

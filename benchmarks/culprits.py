@@ -17,7 +17,7 @@ import json, sys, time, resource
 import numpy as np, pyarrow as pa
 from warplens.cli.light import without_pandas
 without_pandas()
-from warplens.query import culprits, open
+from warplens.analysis.cpu import culprits; from warplens.report import open
 count, length = int(sys.argv[2]), int(sys.argv[3])
 with open(sys.argv[1]) as report:
     chance = np.random.default_rng(1)

@@ -11,7 +11,7 @@ from harness import Row
 from warplens import catalog
 from warplens.exporters.tracks import RANGE_COLUMNS, batches
 from warplens.importers.importing import import_file
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 
 def run(quick: bool) -> list[Row]:

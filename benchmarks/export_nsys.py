@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 from _cuda_reports import make_cuda_report
 from harness import Row
 from warplens import catalog
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 BUDGET = 3e5  # rows per second and core
 _TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "NVTX_EVENTS")

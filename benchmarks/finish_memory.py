@@ -34,7 +34,7 @@ import sys
 from warplens.cli.light import give_back_early, without_pandas
 without_pandas()
 give_back_early()
-from warplens.report.finish import finish
+from warplens.convert.finish import finish
 finish(sys.argv[1], sys.argv[2])
 """
 

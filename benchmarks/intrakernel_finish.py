@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from harness import Row
-from warplens.report.finish import finish
+from warplens.convert.finish import finish
 from warplens.spool.intrakernel import decode
 from warplens.testing import spool_writer as sw
 from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes

@@ -14,8 +14,8 @@ from pathlib import Path
 from _intrakernel_reports import make_intrakernel_report
 from harness import Row
 from warplens import catalog
-from warplens.query import Selection
-from warplens.query import open as open_report
+from warplens.report import Selection
+from warplens.report import open as open_report
 
 EVENTS = 10_000_000
 LEAST = {"intrakernel_sum": 5e6, "intrakernel_overlap": 2e6, "intrakernel_roles": 2e6}  # regions per second of CPU

@@ -27,10 +27,10 @@ from _finishing import measure
 from _reports import make_report
 from finish import make_spool
 from harness import Row
-from warplens.report.index import LaneIndex, building
-from warplens.report.index.layers import LAYERS
-from warplens.report.index.rows import Rows
 from warplens.report.store import open_store
+from warplens.timeline.index import LaneIndex, building
+from warplens.timeline.index.layers import LAYERS
+from warplens.timeline.index.rows import Rows
 
 THREADS, ASKED, WIDTH, LIMIT = 200, 50, 1600, 8192
 ZOOMS = (1, 10, 100, 1_000, 10_000)

@@ -13,7 +13,7 @@ from pathlib import Path
 from _spool import recording  # noqa: F401  # makes warplens importable
 from c_api import _build
 from harness import Row
-from warplens.capture.agent import CaptureSettings, CpuSettings, load_agent
+from warplens.recording.agent.library import CaptureSettings, CpuSettings, load_agent
 
 HERE = Path(__file__).resolve().parent
 OS_CALLS, FILE_ACCESS = 8, 16

@@ -22,8 +22,8 @@ from harness import Row
 from tests.capturing import Capture
 from tests.python_running import CPU_STUB
 from tests.spool_records import read_spools
-from warplens.capture.agent import CpuSettings
-from warplens.capture.cpu_settings import NATIVE_SAMPLES
+from warplens.recording.agent.library import CpuSettings
+from warplens.recording.options.cpu_settings import NATIVE_SAMPLES
 
 WORK = Path(__file__).with_name("_sampled_work.py")
 HZ = 250

@@ -26,7 +26,7 @@ from tests.pieces import environments
 from tests.python_running import CPU_STUB
 from tests.python_stacks import PYTHON_SAMPLES, samples_of
 from tests.spool_records import read_spools
-from warplens.capture.agent import CpuSettings
+from warplens.recording.agent.library import CpuSettings
 
 WORK = Path(__file__).with_name("_sampled_work.py")
 HZ = 1000

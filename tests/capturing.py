@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.spool_records import Record, read_spools
-from warplens.capture.agent import CaptureSettings, load_agent
-from warplens.capture.control import ControlPage, Window
+from warplens.recording.agent.control_file import ControlPage, Window
+from warplens.recording.agent.library import CaptureSettings, load_agent
 
 COMMAND = 5
 CLIPPED = 0x20

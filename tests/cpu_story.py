@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from warplens.report.manifest import Manifest
+from warplens.storage.manifest import Manifest
 from warplens.testing.timeline import timeline
 
 ORIGIN = 1_000_000_000

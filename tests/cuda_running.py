@@ -14,7 +14,7 @@ from typing import Any
 from tests.capturing import Capture
 from tests.fake_cuda import DEFAULT, FakeCuda, log, truth
 from tests.spool_records import RawSpool, Record, read_spools
-from warplens.capture.agent import CudaSettings
+from warplens.recording.agent.library import CudaSettings
 
 TRACE, ALL_APIS, GRAPH_NODES, MEMORY, UM, EVENTS, TOGGLE, NO_API = 1, 2, 4, 8, 16, 128, 256, 512
 # CudaNotice of cuda_records.h.

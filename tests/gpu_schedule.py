@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from warplens.report.writer import THREADS_PER_PROCESS, Facts, write_part
+from warplens.storage.writer import THREADS_PER_PROCESS, Facts, write_part
 
 Row = dict[str, Any]
 Truth = tuple[int, int, str]  # start, end, cause

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from warplens.report.writer import Facts, write_part
+from warplens.storage.writer import Facts, write_part
 
 Row = dict[str, Any]
 ORIGIN = 1_000_000

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 Result = TypeVar("Result")
 SRC = Path(__file__).resolve().parents[1] / "src"

@@ -16,7 +16,7 @@ import pytest
 from tests.capturing import Capture
 from tests.process_register import STUB
 from tests.spool_records import RawSpool, Record, read_spools
-from warplens.capture.agent import CpuSettings
+from warplens.recording.agent.library import CpuSettings
 
 GIL, GC, IMPORTS, FUNCTIONS, PYTHON_CALLS, PYTHON_EVENTS = (1 << bit for bit in range(5, 11))
 HOLD, WAIT, BRIEF = 1, 2, 3  # GilAction

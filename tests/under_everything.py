@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.launching import COMMAND, environment
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 EVERYTHING = ("-t", "nvtx,osrt,gc,gil,import,python-events", "--sample=process-tree", "--python-sampling=true", "--osrt-file-access")
 LONG_S = 240  # on a machine that does much else

@@ -17,7 +17,7 @@ from typing import Any
 from warplens.flows import foreign
 from warplens.flows.viewing import view_of
 from warplens.viewer import bundle
-from warplens.viewer.serving import Door, Server, background, listen
+from warplens.viewer.server.serving import Door, Server, background, listen
 
 PATIENCE_S = 60.0
 # A GPU program with something of everything that has a row.

@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from tests.browsing import Visit, served, started, visiting  # noqa: E402
 from tests.launching import COMMAND, environment  # noqa: E402
 from tests.pictures import pixels  # noqa: E402
-from warplens.query import open as open_report  # noqa: E402
+from warplens.report import open as open_report  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

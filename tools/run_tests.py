@@ -33,7 +33,7 @@ _INTEGRATION = (
 # behind `warplens.nvtx`, and recording itself. Not what reads reports, nor what records programs without Python.
 _RECORDING = [
     "tests/unit/nvtx",
-    "tests/unit/capture",
+    "tests/unit/recording",
     *(
         f"tests/integration/test_{name}.py"
         for name in (

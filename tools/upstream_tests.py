@@ -136,7 +136,7 @@ def run(name: str, upstream: Path, oracle: Path | None, words: list[str]) -> lis
 def compare(name: str, heard: dict[str, int], report: Path) -> list[str]:
     """Hold the report against what the checking tool counted."""
     sys.path.insert(0, str(ROOT / "src"))
-    from warplens.query import open as open_report
+    from warplens.report import open as open_report
 
     single = ("sample_int64", "sample_float64", "sample", "no_value")
     with open_report(report) as opened:

@@ -32,7 +32,7 @@ READ = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import warplens
-from warplens.report.finish import finish
+from warplens.convert.finish import finish
 finish(sys.argv[2], sys.argv[3])
 with warplens.open(sys.argv[3]) as report:
     print(report.table("nvtx_ranges").column("message").to_pylist().count("outer"))

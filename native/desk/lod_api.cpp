@@ -1,4 +1,4 @@
-// The C functions of the index of lanes that warplens.report.index calls through ctypes. Negative results are errors.
+// The C functions of the index of lanes that warplens.timeline.index calls through ctypes. Negative results are errors.
 #include <algorithm>
 #include <cstring>
 #include <memory>

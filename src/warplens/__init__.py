@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from warplens import nvtx
-    from warplens.capture.marking import capture
-    from warplens.capture.prepare import prepare
-    from warplens.capture.profiler_api import CudaProfiler
-    from warplens.capture.record import record, start, stop
     from warplens.errors import (
         CaptureError,
         MissingData,
@@ -39,7 +35,11 @@ if TYPE_CHECKING:
     from warplens.flows.answers import Report
     from warplens.flows.differing import diff
     from warplens.flows.foreign import open
-    from warplens.query import Selection
+    from warplens.recording.agent.prepare import prepare
+    from warplens.recording.own_process import record, start, stop
+    from warplens.recording.windows.marking import capture
+    from warplens.recording.windows.profiler_api import CudaProfiler
+    from warplens.report import Selection
 
 __all__ = [
     "CaptureError",
@@ -66,22 +66,23 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CudaProfiler": "warplens.capture.profiler_api",
+    "CudaProfiler": "warplens.recording.windows.profiler_api",
     "Report": "warplens.flows.answers",
-    "Selection": "warplens.query",
+    "Selection": "warplens.report",
+    "capture": "warplens.recording.windows.marking",
     "diff": "warplens.flows.differing",
     "open": "warplens.flows.foreign",
-    "prepare": "warplens.capture.prepare",
-    "record": "warplens.capture.record",
-    "start": "warplens.capture.record",
-    "stop": "warplens.capture.record",
+    "prepare": "warplens.recording.agent.prepare",
+    "record": "warplens.recording.own_process",
+    "start": "warplens.recording.own_process",
+    "stop": "warplens.recording.own_process",
 }
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in ("capture", "nvtx"):
+    if name == "nvtx":
         return import_module(f"warplens.{name}")
     if name in __all__:
         value = getattr(import_module(_HOMES.get(name, "warplens.errors")), name)

@@ -17,11 +17,11 @@ OF_PATHS = {"rename", "replace"}  # of paths with one argument, of texts and ope
 OF_MODULES = {"remove", "rename", "replace", "link", "move", "copy", "truncate"}
 WRITING = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"}
 ALLOWED = {
-    "capture/preload.py": {"symlink"},  # into a folder that mkdtemp() has just made
-    "capture/register.py": {"O_CREAT", "O_WRONLY", "O_APPEND"},  # opened with O_NOFOLLOW, then only by its descriptor
+    "recording/agent/preload.py": {"symlink"},  # into a folder that mkdtemp() has just made
+    "recording/launch/register.py": {"O_CREAT", "O_WRONLY", "O_APPEND"},  # opened with O_NOFOLLOW, then only by its descriptor
     "cli/group.py": {"open"},  # /dev/null
     "cli/main.py": {"O_WRONLY"},  # /dev/null
-    "cli/telling.py": {"O_WRONLY"},  # /dev/null
+    "cli/printing/messages.py": {"O_WRONLY"},  # /dev/null
     "handover/priority.py": {"write_text"},  # a file of /proc
 }
 

@@ -34,14 +34,14 @@ def _loaded(statement: str) -> set[str]:
         "import warplens.nvtx",
         "import warplens.nvtx\nwith warplens.nvtx.annotate('step', color='red', domain='d', category='c', payload=1):\n    pass",
         "import warplens.model.tables, warplens.errors, warplens.catalog",
-        "import pkgutil, warplens.capture\n"
-        "for module in pkgutil.walk_packages(warplens.capture.__path__, 'warplens.capture.'):\n    __import__(module.name)",
+        "import pkgutil, warplens.recording\n"
+        "for module in pkgutil.walk_packages(warplens.recording.__path__, 'warplens.recording.'):\n    __import__(module.name)",
         "import pkgutil, warplens.intrakernel, warplens.intrakernel.dsl\n"
         "for module in pkgutil.iter_modules(warplens.intrakernel.__path__, 'warplens.intrakernel.'):\n    __import__(module.name)\n"
         "buffer = warplens.intrakernel.allocate(4, device='cpu')\nwith buffer.launch('k'):\n    buffer.read()",
         "import warplens",
     ],
-    ids=["nvtx", "annotate", "model", "capture", "intrakernel", "facade"],
+    ids=["nvtx", "annotate", "model", "recording", "intrakernel", "facade"],
 )
 def test_only_the_standard_library_is_needed(statement: str) -> None:
     roots = {name.partition(".")[0] for name in _loaded(statement)}

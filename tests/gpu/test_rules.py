@@ -90,8 +90,8 @@ def took(recorded: Recorded) -> int:
 def findings(recorded: Recorded, rule: str) -> tuple[Any, ...]:
     """What a rule finds in the report."""
     pytest.importorskip("duckdb")
-    from warplens.query import Selection
-    from warplens.query import open as open_report
+    from warplens.report import Selection
+    from warplens.report import open as open_report
     from warplens.rules.judging import judge
 
     with open_report(recorded.report) as report:

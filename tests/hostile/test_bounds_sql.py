@@ -16,11 +16,11 @@ import pytest
 
 from tests.launching import COMMAND, SRC, environment
 from tests.viewing import PATIENCE_S, PICTURE, Client, serving
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 from warplens.viewer import limits
-from warplens.viewer.asking import Processes
-from warplens.viewer.opened import Opened
+from warplens.viewer.answers.asking import Processes
+from warplens.viewer.answers.loaded_report import Opened
 
 ENDLESS = "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"
 BESIDE = 1 << 30  # bytes: what a process of SQL has before it is asked

@@ -16,9 +16,9 @@ import pytest
 
 from tests.launching import COMMAND, environment
 from warplens.errors import ReportError
-from warplens.query import open as open_report
-from warplens.report import schema, weight
-from warplens.report.manifest import PROCESSES_PER_PART
+from warplens.report import open as open_report
+from warplens.storage import schema, weight
+from warplens.storage.manifest import PROCESSES_PER_PART
 from warplens.testing.timeline import timeline
 
 COMMANDS = (("info",), ("timeline",), ("query", "SELECT count(*) FROM {table}"))
@@ -200,7 +200,7 @@ def test_memory_that_is_not_there_is_a_message(report: Path) -> None:
     text = f"""
 import resource, sys
 from warplens.cli.main import main
-import warplens.query.report, pyarrow.compute
+import warplens.report.report, pyarrow.compute
 now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (now + {150 * MIB}, now + {150 * MIB}))
 main(["stats", "-r", "nvtx_mark_trace", {str(report)!r}])

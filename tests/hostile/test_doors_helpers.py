@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 NAMES = ("types", "json", "importlib", "re", "io", "warplens", "pyarrow", "numpy", "threading", "os")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from warplens.cli.tables import as_markdown
+from warplens.cli.printing.tables import as_markdown
+from warplens.convert.finish import finish
 from warplens.handover import pending
-from warplens.report.finish import finish
 from warplens.testing import spool_writer as sw
 
 NAMES = [

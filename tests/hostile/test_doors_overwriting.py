@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.report.recording import recording
+from tests.unit.convert.recording import recording
+from warplens.convert.finish import finish, snapshot
 from warplens.errors import ReportError
 from warplens.handover import contents, pending
 from warplens.handover.destination import destination
-from warplens.report.finish import finish, snapshot
-from warplens.report.index import building
+from warplens.timeline.index import building
 
 
 def made(folder: Path) -> Path:

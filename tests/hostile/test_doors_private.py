@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from warplens.importers.importing import import_file
-from warplens.query import open as open_report
-from warplens.report.index import LaneIndex
+from warplens.report import open as open_report
+from warplens.timeline.index import LaneIndex
 
 
 def open_to_others(folder: Path) -> list[str]:

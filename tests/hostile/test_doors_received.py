@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.report.recording import recording
+from tests.unit.convert.recording import recording
+from warplens.convert.finish import finish, snapshot
 from warplens.handover import pending
-from warplens.report import generations
-from warplens.report.finish import finish, snapshot
+from warplens.storage import generations
 from warplens.testing.timeline import timeline
 
 Tree = dict[str, tuple[int, int, int, bytes]]

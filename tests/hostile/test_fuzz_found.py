@@ -16,7 +16,7 @@ from tests.kineto_trace import op, write
 from tests.viewing import PICTURE, serving
 from warplens.errors import ReportError
 from warplens.importers.importing import import_file
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 

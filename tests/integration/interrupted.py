@@ -16,10 +16,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tests.unit.report.recording import recording
+from tests.unit.convert.recording import recording
+from warplens.convert.finish import finish, snapshot
 from warplens.handover import pending
-from warplens.query import open as open_report
-from warplens.report.finish import finish, snapshot
+from warplens.report import open as open_report
 
 STEPS = frozenset({"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "shutil.move", "shutil.rmtree"})
 

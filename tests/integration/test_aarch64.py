@@ -10,8 +10,8 @@ import pytest
 
 from tests.native_build import build_agent, build_spool_test, build_stub, build_target
 from tests.process_register import new_spool, read_notes
-from warplens.query import open as open_report
-from warplens.report.finish import finish
+from warplens.convert.finish import finish
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("aarch64"), pytest.mark.require("native")]
 

@@ -11,7 +11,7 @@ import pytest
 from tests.launching import warplens
 from tests.python_running import PythonPrograms, PythonRun, interpreters, representatives, version_of
 from tests.python_stacks import OF_TASKS, ON_CPU, OUTER, READY, Sample, sampled, samples
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 some_pythons = pytest.mark.parametrize("python", [one for one in representatives() if version_of(one.values[0]) >= (3, 11)])

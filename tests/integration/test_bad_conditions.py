@@ -16,7 +16,7 @@ import pytest
 
 from tests.launching import COMMAND, environment, until, warplens
 from tests.thorough import few
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 Target = Callable[..., Path]
 

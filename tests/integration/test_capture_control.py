@@ -17,7 +17,7 @@ import pytest
 from tests.launching import SHEBANG, alive, codes, environment, given_time, start_profile, until, warplens
 from tests.thorough import few
 from warplens.handover.pending import living_writer
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = pytest.mark.require("native")
 
@@ -429,7 +429,7 @@ nvtx.mark("the last one")
 def test_a_recording_that_is_full_ends_and_the_program_does_not(tmp_path: Path) -> None:
     text = """
 from pathlib import Path
-from warplens.capture.control import ControlPage
+from warplens.recording.agent.control_file import ControlPage
 control = ControlPage(Path(os.environ["WARPLENS_SPOOL"]) / "control")
 end = time.monotonic() + 100
 while not control.windows()[0].close_ns:

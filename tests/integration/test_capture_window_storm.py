@@ -16,7 +16,7 @@ import pytest
 
 from tests.capturing import CLIPPED, Capture
 from tests.spool_records import Record
-from warplens.capture.control import Window
+from warplens.recording.agent.control_file import Window
 
 pytestmark = [pytest.mark.require("gcc")]
 Target = Callable[..., Path]

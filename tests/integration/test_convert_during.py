@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.launching import COMMAND, environment, info, program, until
-from warplens.report.finish import finish
+from warplens.convert.finish import finish
 
 pytestmark = pytest.mark.require("native")
 _PATIENCE_S = 120.0

@@ -12,7 +12,7 @@ import pytest
 
 from tests.launching import environment
 from tests.thorough import few
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "cpu_mistakes"

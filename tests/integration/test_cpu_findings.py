@@ -14,8 +14,8 @@ import pytest
 
 from tests.launching import environment
 from tests.thorough import alike
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.rules.base import Finding
 from warplens.rules.judging import judge
 

@@ -11,8 +11,8 @@ import pytest
 from tests.launching import environment
 from tests.python_running import CPU_STUB, PythonPrograms
 from tests.under_everything import both, same
-from warplens.capture.cpu_settings import FILE_ACCESS, NATIVE_SAMPLES, OS_CALLS, STATES
-from warplens.query import open as open_report
+from warplens.recording.options.cpu_settings import FILE_ACCESS, NATIVE_SAMPLES, OS_CALLS, STATES
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native", "gcc"), pytest.mark.timeout(600)]
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.launching import environment
 from tests.under_everything import both, counts, same
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.under_everything import both, same
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 PROGRAM = Path(__file__).resolve().parents[1] / "targets" / "python_sandbox.py"

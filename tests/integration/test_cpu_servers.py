@@ -15,7 +15,7 @@ import pytest
 from tests.launching import SRC, environment
 from tests.thorough import alike
 from tests.under_everything import both, counts, same
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(900)]
 

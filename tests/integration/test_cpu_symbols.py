@@ -14,7 +14,7 @@ import pytest
 
 from tests.launching import environment, warplens
 from tests.thorough import few
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 SOURCE = """\
 #include <stdint.h>

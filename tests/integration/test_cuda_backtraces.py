@@ -9,7 +9,7 @@ import pytest
 from tests.fake_cuda import DEFAULT, FakeCuda, violations
 from tests.integration.conftest import Target
 from tests.launching import environment, warplens
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(300)]
 KERNEL, SYNC = "cudaLaunchKernel", "cudaStreamSynchronize"

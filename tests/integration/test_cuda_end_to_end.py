@@ -13,7 +13,7 @@ from tests.fake_cuda import VERSIONS, FakeCuda, truth, violations
 from tests.integration.conftest import Target
 from tests.launching import environment, warplens
 from tests.thorough import alike, few
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(300)]
 

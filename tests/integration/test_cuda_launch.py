@@ -15,8 +15,8 @@ from tests.fake_nvml import fake_nvml
 from tests.integration.conftest import SOURCES
 from tests.launching import environment, warplens
 from tests.thorough import few
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 
 pytestmark = pytest.mark.require("native", "gcc")
 Record = Callable[..., Report]

@@ -9,7 +9,7 @@ import pytest
 from tests.capturing import Capture
 from tests.cuda_running import ALL_APIS, TRACE, CudaPrograms
 from tests.integration.conftest import Target
-from warplens.capture.agent import CudaSettings
+from warplens.recording.agent.library import CudaSettings
 
 pytestmark = [pytest.mark.require("native", "gcc")]
 

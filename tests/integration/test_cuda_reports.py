@@ -9,8 +9,8 @@ import pytest
 
 from tests.cuda_running import TOGGLE, TRACE, CudaPrograms
 from tests.integration.conftest import Target
-from tests.unit.report.cuda.spools import Finished
-from warplens.report.finish import finish
+from tests.unit.convert.cuda.spools import Finished
+from warplens.convert.finish import finish
 
 pytestmark = [pytest.mark.require("native", "gcc")]
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.launching import environment, warplens
 from tests.thorough import few
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "train.py"
 STEPS = 20

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.launching import environment, warplens
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 
 pytestmark = pytest.mark.require("native")
 

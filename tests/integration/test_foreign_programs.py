@@ -13,7 +13,7 @@ import pytest
 from tests.integration.conftest import in_site_packages
 from tests.launching import environment, warplens
 from tests.thorough import few
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 ROOT = Path(__file__).resolve().parents[2]
 Row = dict[str, Any]

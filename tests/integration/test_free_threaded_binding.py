@@ -13,7 +13,7 @@ from tests.integration.conftest import SOURCES
 from tests.launching import warplens
 from tests.native_build import ROOT, build_binding
 from tests.python_running import free_threaded
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native", "g++", "free-threaded-python"), pytest.mark.timeout(600)]
 each_python = pytest.mark.parametrize("python", free_threaded() or ["python3.14t"])

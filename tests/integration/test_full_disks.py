@@ -14,7 +14,7 @@ import pytest
 
 from tests.capturing import Capture
 from tests.launching import COMMAND, environment, info, until, warplens
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.spool.directory import spool_files
 from warplens.spool.reader import SpoolFile
 
@@ -160,8 +160,8 @@ def test_a_disk_without_inodes_is_told_from_the_first(tmp_path: Path, tmpfs: Mou
 HOLE = """
 import ctypes, sys
 from pathlib import Path
-from warplens.capture.agent import load_agent
-from warplens.capture.control import ControlPage
+from warplens.recording.agent.library import load_agent
+from warplens.recording.agent.control_file import ControlPage
 agent, path = load_agent(), Path(sys.argv[1]) / "control"
 control = ControlPage(path)
 assert not agent.charge(control.address, 100)

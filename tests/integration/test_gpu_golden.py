@@ -14,7 +14,7 @@ import pytest
 
 from tests.gpu.recording import bare
 from tests.pieces import ROOT
-from warplens.report.finish import finish
+from warplens.convert.finish import finish
 
 pytestmark = pytest.mark.require("native", "duckdb")
 GOLDEN = ROOT / "tests" / "golden" / "gpu"
@@ -23,7 +23,7 @@ GOLDEN = ROOT / "tests" / "golden" / "gpu"
 @contextmanager
 def _opened(name: str, folder: Path) -> Iterator[Any]:
     """The report of a recording in `tests/golden/gpu`."""
-    from warplens.query import open as open_report
+    from warplens.report import open as open_report
 
     with tarfile.open(GOLDEN / f"{name}.tar.xz") as packed:
         packed.extractall(folder, filter="data")
@@ -88,7 +88,7 @@ def test_nothing_was_lost_and_the_gpu_is_named(report: Any) -> None:
 
 
 def test_libraries_describe_their_calls(tmp_path: Path) -> None:
-    from warplens.query import Selection
+    from warplens.report import Selection
     from warplens.stats.tables import nccl_sum
 
     with _opened("libs", tmp_path) as report:

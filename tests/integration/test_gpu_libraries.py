@@ -9,7 +9,7 @@ import pytest
 
 from tests.launching import environment, warplens
 from tests.pieces import LIBRARIES, find_library
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.launching import COMMAND, environment
 from tests.thorough import few
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.rules.judging import judge
 
 _CHANCES = 3  # a busy machine may add to one of two runs what the tolerance does not allow

@@ -11,8 +11,8 @@ import pytest
 
 from tests.launching import environment, warplens
 from tests.pieces import ROOT
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("gcc", "g++", "native"), pytest.mark.timeout(300)]
 TARGETS = ROOT / "tests" / "targets"

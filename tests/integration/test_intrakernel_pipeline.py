@@ -17,8 +17,8 @@ from tests.launching import environment
 from tests.pieces import ROOT, find_nvcc
 from warplens.flows.differing import diff
 from warplens.intrakernel import include_path
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.rules.base import Finding
 from warplens.rules.judging import judge
 

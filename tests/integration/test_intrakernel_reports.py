@@ -14,7 +14,7 @@ from tests.fake_cuda import FakeCuda, violations
 from tests.launching import COMMAND, environment, warplens
 from tests.pieces import ROOT
 from tests.thorough import few
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(300)]
 

@@ -17,20 +17,20 @@ pytestmark = pytest.mark.require("lint-imports")
 
 
 PLANTED = [
-    ("query/report.py", "import warplens.stats.base", "Data flows one way"),
+    ("report/report.py", "import warplens.stats.base", "Data flows one way"),
     ("spool/__init__.py", "import warplens.report.store", "Data flows one way"),
     ("catalog.py", "import warplens.model.tables", "Data flows one way"),
     ("new_part/__init__.py", "", "Data flows one way"),
-    ("report/store.py", "import warplens.capture.facts", "The traced process and the desk"),
+    ("report/store.py", "import warplens.recording.facts", "The traced process and the desk"),
     ("nvtx/colors.py", "import numpy", "Nothing heavy"),
-    ("capture/launch.py", "def f() -> None:\n    import rich", "Nothing heavy"),
+    ("recording/launch/launcher.py", "def f() -> None:\n    import rich", "Nothing heavy"),
     ("stats/base.py", "import torch", "without a GPU stack"),
     ("report/store.py", "import warplens", "Nobody inside imports the facade"),
     ("stats/tables/nvtx_sum.py", "import warplens.stats.tables.nvtx_pushpop_sum", "Units of a family"),
     ("stats/base.py", "import warplens.stats.tables.nvtx_sum", "Units are found by the catalog"),
     ("cli/main.py", "import warplens.cli.commands.stats", "Units are found by the catalog"),
     ("stats/base.py", "import duckdb", "Only query speaks duckdb"),
-    ("report/manifest.py", "import warplens.report.store", "No cycles"),
+    ("storage/manifest.py", "import warplens.report.store", "No cycles"),
 ]
 # One import against each rule; of those each fourth one, and a part that has no place in it, are tried each time.
 EACH = {contract: line for line in reversed(PLANTED) for contract in line[2:]}

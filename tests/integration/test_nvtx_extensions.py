@@ -16,7 +16,7 @@ import pytest
 from tests.integration.conftest import in_site_packages
 from tests.launching import warplens
 from tests.spool_records import Blob, RawSpool, Record, read_spools
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 Target = Callable[..., Path]
 AGENT = Path(__file__).resolve().parents[2] / "src" / "warplens" / "_lib" / "libwarplens_agent.so"

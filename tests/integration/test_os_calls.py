@@ -11,7 +11,7 @@ import pytest
 from tests.integration.conftest import Target
 from tests.launching import warplens
 from tests.thorough import alike
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native", "gcc")]
 STEPS = ("files", "waits", "sockets", "locks", "cancelled", "signals", "children", "closes", "borrowed", "uncontended")

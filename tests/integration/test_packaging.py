@@ -116,7 +116,7 @@ def test_it_says_where_its_header_for_kernels_is(installed: Path, tmp_path: Path
 
 
 def test_its_agent_loads_without_dependencies(installed: Path, tmp_path: Path) -> None:
-    program = "from warplens.capture.agent import load_agent; agent = load_agent(); print(agent.path)"
+    program = "from warplens.recording.agent.library import load_agent; agent = load_agent(); print(agent.path)"
     path = _run(installed / "python", "-c", program, cwd=tmp_path).strip()
     assert Path(path).is_relative_to(installed.parent)
 

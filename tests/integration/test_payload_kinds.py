@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integration.test_edges import complaints, record, rows
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.launching import COMMAND, environment, warplens
 from tests.thorough import few
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 Target = Callable[..., Path]
 pytestmark = [pytest.mark.require("native"), pytest.mark.require("gcc"), pytest.mark.timeout(300)]

@@ -358,7 +358,7 @@ def test_doctor_says_what_works(tmp_path: Path) -> None:
 def test_nothing_heavy_is_loaded_before_the_program_runs(tmp_path: Path) -> None:
     text = """
 import sys
-from warplens.capture import child
+from warplens.recording.launch import child
 def stop(*arguments, **options):
     print(sorted(name for name in sys.modules if name in ("numpy", "pyarrow", "duckdb", "rich", "pandas")))
     raise SystemExit(0)

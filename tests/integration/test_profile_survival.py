@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.launching import COMMAND, alive, codes, environment, info, program, until, warplens
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = pytest.mark.require("native")
 
@@ -170,7 +170,7 @@ def _changed(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_mistake_of_the_launcher_is_not_the_programs(tmp_path: Path) -> None:
     text = """
-        from warplens.capture.run import Run
+        from warplens.recording.run import Run
         def mistaken(*arguments, **named):
             raise RuntimeError("odd")
         Run.end = mistaken
@@ -183,7 +183,7 @@ def test_a_mistake_of_the_launcher_is_not_the_programs(tmp_path: Path) -> None:
 def test_a_killed_conversion_leaves_the_exit_code_and_says_what_to_do(tmp_path: Path) -> None:
     text = """
         import os, signal
-        from warplens.report import finish
+        from warplens.convert import finish
         finish.Builder.build = lambda builder: os.kill(os.getpid(), signal.SIGKILL)
     """
     done = _changed(tmp_path, text)
@@ -211,7 +211,7 @@ def test_a_killed_summary_leaves_the_exit_code_and_the_report(tmp_path: Path) ->
 def test_ctrl_c_while_the_report_is_written_leaves_it_for_later(tmp_path: Path) -> None:
     text = """
         import os, signal, time
-        from warplens.report import finish
+        from warplens.convert import finish
         def build(builder):
             os.kill(os.getppid(), signal.SIGINT)
             time.sleep(60)
@@ -227,7 +227,7 @@ def test_ctrl_c_while_the_report_is_written_leaves_it_for_later(tmp_path: Path) 
 def test_an_interruption_before_the_report_is_begun_says_what_to_do(tmp_path: Path) -> None:
     text = """
         import os, signal
-        from warplens.capture.launch import Recording
+        from warplens.recording.launch.launcher import Recording
         release = Recording.release
         def interrupted(made):
             release(made)

@@ -12,9 +12,9 @@ import pytest
 
 from tests.integration.conftest import SOURCES
 from tests.process_register import AGENT, Outcome, alone, followed, new_spool
-from warplens.capture.agent import CaptureSettings, load_agent
-from warplens.capture.control import ControlPage, Window
 from warplens.handover.control_layout import GATE
+from warplens.recording.agent.control_file import ControlPage, Window
+from warplens.recording.agent.library import CaptureSettings, load_agent
 
 Target = Callable[..., Path]
 pytestmark = [pytest.mark.require("native", "gcc")]

@@ -14,9 +14,9 @@ from tests.integration.conftest import Target
 from tests.launching import warplens
 from tests.native_build import NATIVE
 from tests.python_running import interpreters, version_of
-from warplens.capture.agent import Agent
 from warplens.cli.commands.doctor import command
-from warplens.query import open as open_report
+from warplens.recording.agent.library import Agent
+from warplens.report import open as open_report
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = NATIVE / "agent" / "python" / "layout_tables.inc"

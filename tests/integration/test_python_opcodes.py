@@ -10,7 +10,7 @@ import pytest
 from tests.launching import given_time, warplens
 from tests.python_running import OLDER, PythonPrograms, PythonRun, interpreters, version_of
 from tests.python_stacks import PYTHON_SAMPLES, samples
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 OPCODES = 2048

@@ -35,7 +35,7 @@ from tests.python_running import (
     representatives,
     version_of,
 )
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 pythons = pytest.mark.parametrize("python", interpreters() or [sys.executable], ids=lambda path: path.replace("/", "_"))

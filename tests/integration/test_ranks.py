@@ -13,7 +13,7 @@ import pytest
 from tests.launching import COMMAND, environment, info, program, warplens
 from tests.thorough import alike, few
 from tests.under_everything import EVERYTHING
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = pytest.mark.require("native")
 

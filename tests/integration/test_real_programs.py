@@ -24,7 +24,7 @@ import pytest
 from tests.launching import COMMAND, environment, info, until
 from tests.thorough import few
 from tests.torture.truth import alive_in
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native")]
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.launching import codes, environment, info, warplens
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = pytest.mark.require("native")
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.launching import environment, info, until, warplens
 from tests.thorough import THOROUGH
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = pytest.mark.require("native")
 

@@ -13,8 +13,8 @@ from tests.fake_cuda import FakeCuda
 from tests.integration.conftest import Target
 from tests.launching import environment, warplens
 from tests.thorough import few
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.rules.base import Finding
 from warplens.rules.judging import judge
 

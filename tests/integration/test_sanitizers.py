@@ -13,7 +13,7 @@ from tests.capturing import Capture
 from tests.fake_cuda import FakeCuda, violations
 from tests.native_build import build_agent, build_target
 from tests.sanitizing import MEMORY, PATIENCE_S, THREADS, WITHOUT_LEAKS
-from warplens.capture.agent import CudaSettings
+from warplens.recording.agent.library import CudaSettings
 
 # Two instrumented builds of the agent take as long as a fifth of the other tests.
 pytestmark = [pytest.mark.exhaustive, pytest.mark.require("gcc"), pytest.mark.timeout(1200)]

@@ -18,7 +18,7 @@ import pytest
 
 from tests.launching import COMMAND, alive, environment, info, until
 from tests.thorough import few
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = pytest.mark.require("native")
 

@@ -100,7 +100,7 @@ def _asked(words: list[Any], folder: Path) -> tuple[int, str]:
 
 def test_the_limit_of_address_space_counts_too(tmp_path: Path) -> None:
     code = (
-        "import json, resource; from warplens.report import available; before = available.budget(); "
+        "import json, resource; from warplens.storage import available; before = available.budget(); "
         "mapped = available._mapped(); resource.setrlimit(resource.RLIMIT_AS, (mapped + (100 << 20), -1)); "
         "print(json.dumps([before, available.budget()]))"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.pieces import LIBRARIES, find_library
-from warplens.query.report import open as open_report
+from warplens.report.report import open as open_report
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "torch_mistakes"

@@ -16,7 +16,9 @@ import pytest
 from tests.thorough import few
 from tests.viewing import PATIENCE_S, PICTURE, Client, serving
 from warplens.testing.timeline import timeline
-from warplens.viewer import apart, limits, projecting
+from warplens.viewer import limits
+from warplens.viewer.answers import projecting
+from warplens.viewer.server import subprocess_worker as apart
 
 pytestmark = pytest.mark.require("native")
 

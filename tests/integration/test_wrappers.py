@@ -11,7 +11,7 @@ import pytest
 
 from tests.launching import COMMAND, environment
 from tests.wrapper_calls import LEFT_OUT, NOT_TOLD, ONLY_WAITING, source, table
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native", "gcc"), pytest.mark.timeout(900)]
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 
 RANGE, HELLO, GOODBYE = 1, 2, 3
 RECORD = struct.Struct("<IIQQQQQIIQ")

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import warplens
-from warplens.query import Report
+from warplens.report import Report
 from warplens.testing.timeline import timeline
 
-HEAVY = ("numpy", "pyarrow", "duckdb", "rich", "click", "pandas", "warplens.nvtx", "warplens.query")
+HEAVY = ("numpy", "pyarrow", "duckdb", "rich", "click", "pandas", "warplens.nvtx", "warplens.report")
 
 
 def test_every_name_is_there() -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from warplens import catalog
 from warplens._version import __version__
-from warplens.cli import bare_sessions, capture_arguments, packages
-from warplens.cli.arguments import split
+from warplens.cli import bare_sessions
+from warplens.cli.checks import packages
+from warplens.cli.options import capture_arguments
+from warplens.cli.options.arguments import split
+from warplens.cli.printing.messages import INTERRUPTED, complain
 from warplens.cli.recording import OPTIONS, Kind, Request, record
-from warplens.cli.telling import INTERRUPTED, complain
 from warplens.errors import UsageError, WarplensError
 
 _HELP = """\

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from warplens.cli.capture_arguments import signal_number
-from warplens.cli.session_words import closed, phase, report_path
+from warplens.cli.options.capture_arguments import signal_number
+from warplens.cli.printing.session_words import closed, phase, report_path
 from warplens.errors import UsageError
 
 COMMANDS = ("start", "stop", "status", "sessions", "shutdown")
@@ -15,8 +15,8 @@ _VALUES = {"start": (), "stop": ("--keep",), "status": (), "sessions": (), "shut
 
 def run(command: str, words: Sequence[str]) -> int:
     """Run one of `COMMANDS` and return its exit code; WarplensError as the full commands raise them."""
-    from warplens.capture.client import ask, described
-    from warplens.capture.roster import entries
+    from warplens.recording.session.client import ask, described
+    from warplens.recording.session.directory import entries
 
     if command == "sessions" and words[:1] == ["list"]:
         words = words[1:]

@@ -15,7 +15,7 @@ from typing import Any
 from warplens.cli.light import give_back_early, without_pandas
 from warplens.handover import pending
 from warplens.handover.priority import come_back, come_last, step_back
-from warplens.report.available import available
+from warplens.storage.available import available
 
 SHARE = 0.05  # of one core, from the beginning of the recording on
 _ROOM = 512 << 20  # bytes: where less is free, the program and its files need it more
@@ -46,7 +46,7 @@ class _Converter:
     """Follows one recording on a thread that comes last; the main thread, which does not, finishes it."""
 
     def __init__(self, note: pending.Pending, begun_ns: int) -> None:
-        from warplens.report.begun import Begun
+        from warplens.convert.begun import Begun
 
         self._note, self._begun_ns = note, begun_ns
         self._over = threading.Event()
@@ -69,7 +69,7 @@ class _Converter:
     def finish(self, answer: int, *, summary: bool) -> None:
         """Finish the report, and tell what there is to say about it."""
         from warplens.cli.finishing import summed_up
-        from warplens.report.finish import finish
+        from warplens.convert.finish import finish
 
         said_ns = 0
 

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from warplens.capture.agent import load_agent
-from warplens.capture.libraries import named, package_of, silent
-from warplens.capture.run_facts import RunFacts
 from warplens.cli.light import give_back_early, without_pandas
-from warplens.cli.unfinished import leave_for_later
-from warplens.cli.words import counted, short_path
+from warplens.cli.printing.unfinished import leave_for_later
+from warplens.cli.printing.words import counted, short_path
 from warplens.errors import WarplensError
 from warplens.handover import pending
 from warplens.handover.priority import step_back
+from warplens.recording.agent.libraries import named, package_of, silent
+from warplens.recording.agent.library import load_agent
+from warplens.recording.run_facts import RunFacts
 
 _LINE = 300
 
@@ -75,7 +75,7 @@ def _finish(note: pending.Pending, said: list[str], unheard: list[str]) -> bool:
     try:
         import pyarrow.parquet as pq
 
-        from warplens.report.finish import finish
+        from warplens.convert.finish import finish
     except ModuleNotFoundError as error:
         said.append(" ".join(leave_for_later(note, error).split()).removeprefix("warplens: "))
         return False

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warplens.cli.telling import complain, tell
-from warplens.cli.words import short_path
+from warplens.cli.printing.messages import complain, tell
+from warplens.cli.printing.words import short_path
+from warplens.convert.finish import finish
 from warplens.handover import pending
-from warplens.report import manifest as manifests
-from warplens.report.finish import finish
+from warplens.storage import manifest as manifests
 
 if TYPE_CHECKING:
-    from warplens.capture.converting import Converting
+    from warplens.recording.converting import Converting
 
 _PATIENCE_S = 0.3
 
@@ -43,8 +43,8 @@ def finish_and_summarise(note: pending.Pending, converting: Converting | None = 
 
 def summed_up(report: Path, manifest: manifests.Manifest) -> Iterator[str]:
     """Yield the lines about a part that was just finished; where they cannot be made, say why."""
-    from warplens.cli.summary import summary
-    from warplens.query import open as open_report
+    from warplens.cli.printing.summary import summary
+    from warplens.report import open as open_report
 
     try:
         with warnings.catch_warnings():

@@ -15,9 +15,9 @@ import click
 
 from warplens import catalog
 from warplens._version import __version__
-from warplens.cli import packages
+from warplens.cli.checks import packages
 from warplens.cli.light import without_pandas
-from warplens.cli.telling import BROKEN_PIPE, INTERRUPTED, complain, drop_output
+from warplens.cli.printing.messages import BROKEN_PIPE, INTERRUPTED, complain, drop_output
 from warplens.errors import UsageError, WarplensError
 
 FAMILY = "cli.commands"

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from warplens.cli.unshowable import write_escapes
+from warplens.cli.printing.unshowable import write_escapes
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

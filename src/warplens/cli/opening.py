@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from warplens.cli.finishing import progress_bar
-from warplens.cli.telling import tell
+from warplens.cli.printing.messages import tell
 from warplens.handover.naming import is_report
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 
 window_option = click.option(
@@ -33,7 +33,7 @@ def opened(path: Path, *, window: int | None = None, say: bool = True, quiet: bo
 
     Raises MissingData where there is no such window.
     """
-    from warplens.query.report import Report
+    from warplens.report.report import Report
     from warplens.report.store import open_store
 
     if path.exists() and not is_report(path):

@@ -12,30 +12,30 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from warplens.capture import job as jobs
-from warplens.capture.agent import load_agent
-from warplens.capture.attendant import Attendant
-from warplens.capture.converting import Converting
-from warplens.capture.expendable import run_expendable
-from warplens.capture.facts import process_name
-from warplens.capture.gpu_options import GpuMetrics
-from warplens.capture.launch import Outcome, Recording
-from warplens.capture.options import DEFAULTS, CaptureOptions, Wait
-from warplens.capture.place import Place, take_place
-from warplens.capture.program import find_program
-from warplens.capture.unrecorded import run_unrecorded
-from warplens.cli import capture_arguments, cpu_arguments, cuda_arguments, gpu_arguments
 from warplens.cli.light import give_back_early
-from warplens.cli.nsys_options import ALIASES, BUILT_TRACES, HARDWARE, LATER_TRACES, LIBRARY_TRACES, Later
-from warplens.cli.telling import complain, tell
-from warplens.cli.unfinished import leave_for_later
-from warplens.cli.words import short_path
+from warplens.cli.options import capture_arguments, cpu_arguments, cuda_arguments, gpu_arguments
+from warplens.cli.options.nsys_options import ALIASES, BUILT_TRACES, HARDWARE, LATER_TRACES, LIBRARY_TRACES, Later
+from warplens.cli.printing.messages import complain, tell
+from warplens.cli.printing.unfinished import leave_for_later
+from warplens.cli.printing.words import short_path
 from warplens.disk.full import is_full
 from warplens.errors import CaptureError, UsageError, WarplensError
 from warplens.handover import pending
 from warplens.handover.naming import MANIFESTS
 from warplens.handover.output_name import expand
 from warplens.handover.wording import COMMAND_LINE
+from warplens.recording.agent.library import load_agent
+from warplens.recording.converting import Converting
+from warplens.recording.facts import process_name
+from warplens.recording.finishing.expendable import run_expendable
+from warplens.recording.launch import job as jobs
+from warplens.recording.launch.launcher import Outcome, Recording
+from warplens.recording.launch.program import find_program
+from warplens.recording.launch.unrecorded import run_unrecorded
+from warplens.recording.options.capture import DEFAULTS, CaptureOptions, Wait
+from warplens.recording.options.gpu import GpuMetrics
+from warplens.recording.session.control import Attendant
+from warplens.recording.spool.place import Place, take_place
 
 # Every name of an option -> its long name, and whether it is a flag.
 OPTIONS = {

@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from warplens.capture.options import DEFAULTS
-from warplens.cli.arguments import split
-from warplens.cli.capture_click import click_options, flag, given
-from warplens.cli.nsys_options import BUILT_TRACES
+from warplens.cli.options.arguments import split
+from warplens.cli.options.capture_click import click_options, flag, given
+from warplens.cli.options.nsys_options import BUILT_TRACES
+from warplens.cli.printing.messages import complain, drop_output
 from warplens.cli.recording import OPTIONS, Kind, Request, record
-from warplens.cli.telling import complain, drop_output
 from warplens.errors import UsageError, WarplensError
+from warplens.recording.options.capture import DEFAULTS
 
 _OPTIONS = (
     click.Option(

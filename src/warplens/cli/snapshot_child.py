@@ -44,9 +44,9 @@ def _snapshot(path: Path) -> list[str]:
 
     without_pandas()
     give_back_early()
-    from warplens.cli.summary import summary
-    from warplens.query import open as open_report
-    from warplens.report.finish import snapshot
+    from warplens.cli.printing.summary import summary
+    from warplens.convert.finish import snapshot
+    from warplens.report import open as open_report
 
     manifest = snapshot(note)
     lines = []

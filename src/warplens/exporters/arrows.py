@@ -11,7 +11,7 @@ import numpy.typing as npt
 from warplens.exporters.tracks import batches, values
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _PER_PROCESS = 32  # bits
 _MOST = 1 << 28  # calls of a process; arrows of later ones are left out

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 
 class Write(Protocol):

@@ -15,7 +15,7 @@ from warplens.exporters.tracks import Tracks, batches, values
 from warplens.model.tables import TABLES
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 # Below each thread, in this order. What of a table is on a row of its own: a condition.
 _ROWS: tuple[tuple[str, str, str], ...] = (

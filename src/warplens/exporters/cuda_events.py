@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.analysis.native import codes
 from warplens.exporters.arrows import Arrows
 from warplens.exporters.cuda_tracks import CudaTracks, direction
 from warplens.exporters.events import Events, Kind, Nesting, details, names
 from warplens.exporters.tracks import batches, values
 from warplens.model.tables import TABLES
-from warplens.query.native import codes
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _NEEDED = ("id", "process", "thread", "context", "stream", "start", "end", "api")
 _GRAPH = ("graph", "graph_node")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from warplens.analysis.gpu.names import gpu_label
 from warplens.exporters.rows import NONE, Row, Rows
 from warplens.exporters.tracks import Tracks
-from warplens.query.gpu_names import gpu_label
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _ON_GPU = ("kernels", "graphs", "memcpys", "memsets", "cuda_events")
 _BELOW = {"memsets": "Memset", "graphs": "Graphs"}  # kernels are on the row of the stream itself; graphs too where there are none

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.query.native import codes
+from warplens.analysis.native import codes
 from warplens.spool import desk
 
 Ids = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 MOST = 1000  # pairs of a GPU; of more launches, evenly chosen ones
 _SQL = """SELECT process, device, "start", "offset" FROM intrakernel_launches

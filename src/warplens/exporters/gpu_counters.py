@@ -15,7 +15,7 @@ from warplens.exporters.samples import Samples
 from warplens.exporters.tracks import batches, values
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _Ids = npt.NDArray[np.int64]
 _MEMORY = ("process", "device", "kind")

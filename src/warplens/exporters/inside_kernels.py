@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.analysis.gpu.names import gpu_label
+from warplens.analysis.native import codes
 from warplens.exporters.events import Events, Ids, Kind, Nesting, details, names
 from warplens.exporters.rows import NONE, Row, Rows
 from warplens.exporters.tracks import Tracks, batches, values
-from warplens.query.gpu_names import gpu_label
-from warplens.query.native import codes
-from warplens.report.index.inside import NEEDED, SLOTS, Insides
+from warplens.timeline.index.inside import NEEDED, SLOTS, Insides
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 FEW_LAUNCHES = 32  # that have rows of their own; of more, those of a name and stream share theirs
 MOST_ROWS = 8_000  # warps beyond are left out: no viewer of traces shows so many

@@ -12,7 +12,7 @@ import pyarrow as pa
 from warplens.exporters.tracks import batches, values
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 FACTS = ("sequence", "backward", "external", "shapes", "types")
 

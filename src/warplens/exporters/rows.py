@@ -13,7 +13,7 @@ from warplens.errors import ReportError
 from warplens.exporters.tracks import Tracks
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 NONE = -1
 Keys = npt.NDArray[np.int64]

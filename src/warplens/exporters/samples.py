@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.counters import DELTA, sample_values
 from warplens.errors import ReportError
 from warplens.exporters.tracks import batches, values
-from warplens.query.counters import DELTA, sample_values
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _COLUMNS = ("counter", "start", "value_int", "value_float", "no_value")
 

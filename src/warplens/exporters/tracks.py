@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.native import codes, library
 from warplens.errors import ReportError
-from warplens.query.native import codes, library
-from warplens.query.row_groups import stream
+from warplens.report.row_groups import stream
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 RANGE_COLUMNS = (
     *("id", "process", "thread", "start", "end", "domain", "category", "category_id", "message", "color"),

@@ -12,12 +12,12 @@ from warplens.exporters.tracks import batches
 from warplens.model.tables import TABLES
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 
 def schema_of(table: str, *, texts: bool = True) -> pa.Schema:
     """Return the columns of a table with what they mean; `texts`: dictionaries are texts. Raises UsageError for an unknown table."""
-    from warplens.report.schema import schema
+    from warplens.storage.schema import schema
 
     if table not in TABLES:
         raise UsageError(f"a report has no table {table!r}; there are: {', '.join(TABLES)}.")

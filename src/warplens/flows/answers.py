@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from warplens import catalog
+from warplens.analysis.intervals import Times, covered
 from warplens.errors import UsageError
 from warplens.model.tables import TABLES
-from warplens.query import report as reports
-from warplens.query.intervals import Times, covered
-from warplens.query.selection import Selection, parse_duration
+from warplens.report import report as reports
+from warplens.report.selection import Selection, parse_duration
 
 if TYPE_CHECKING:
     from warplens.rules.base import Finding
@@ -75,14 +75,14 @@ class Report(reports.Report):
         return self.judgement(*rules, time=time, nvtx=nvtx).findings
 
     def gaps(self, *, device: int | None = None, longer_than: str | int = 0, time: str | None = None, nvtx: str | None = None) -> pa.Table:
-        """Return when GPUs stood still, and why: process, device, start, end (ns), cause, api, thread, waits; see `warplens.query.idle`.
+        """Return when GPUs stood still, and why: process, device, start, end (ns), cause, api, thread, waits (`analysis.gpu.idle`).
 
         `device`: of one GPU, as CUDA numbers it. `longer_than`: a time such as `"20us"`, or ns, of the whole
         gap; its pieces, one for each cause, have its number in `gap`. Raises MissingData without GPU work.
         """
         import pyarrow.compute as pc
 
-        from warplens.query.idle import idle
+        from warplens.analysis.gpu.idle import idle
 
         least = parse_duration(longer_than) if isinstance(longer_than, str) else longer_than
         rows = idle(self, Selection.parse(time, nvtx), longer_than=least)

@@ -10,13 +10,13 @@ from difflib import SequenceMatcher
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
-from warplens.query import comparing
-from warplens.query.selection import Selection
+from warplens.analysis.comparison import compare as comparing
+from warplens.report.selection import Selection
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query.report import Report
+    from warplens.report.report import Report
 
 Status = Literal["same", "changed", "added", "removed", "renamed"]
 _CERTAIN = 3.0  # a change is one where it exceeds so many standard errors: of hundreds of kernels, two would name some that only wobble

@@ -18,7 +18,7 @@ from warplens.handover import links
 from warplens.handover.naming import SUFFIX, located
 from warplens.handover.output_name import with_suffix
 from warplens.importers.importing import import_file, is_foreign, part_id
-from warplens.report import manifest as manifests
+from warplens.storage import manifest as manifests
 
 _NAME = re.compile("[0-9a-f]{16}")
 _KEPT = 16  # reports

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from warplens.analysis.comparison.compare import KINDS
 from warplens.errors import UsageError
 from warplens.flows.differing import Change, Difference, Figures
-from warplens.query.comparing import KINDS
-from warplens.query.selection import parse_duration
+from warplens.report.selection import parse_duration
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _VALUES = ("time", "total", "count", "mean", "p50", "p95", "max", "min")

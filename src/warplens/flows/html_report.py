@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplens import catalog
+from warplens.analysis.gpu.ops import busy
 from warplens.disk.files import text_output
 from warplens.errors import MissingData
 from warplens.flows.html import gpu_plots
@@ -14,13 +15,12 @@ from warplens.flows.html.page import heading, page, table, tiles
 from warplens.flows.html.plots import bars
 from warplens.flows.html.stat_page import stat_section
 from warplens.flows.html.words import duration, safe
-from warplens.query.gpu_ops import busy
-from warplens.query.selection import Selection
+from warplens.report.selection import Selection
 from warplens.rules.judging import judge
 
 if TYPE_CHECKING:
     from warplens.catalog import Unit
-    from warplens.query import Report
+    from warplens.report import Report
     from warplens.rules.base import Finding
     from warplens.rules.judging import Judgement
 

@@ -11,12 +11,12 @@ from warplens.disk.replacing import replacing
 from warplens.errors import UsageError
 from warplens.flows.viewing import view_of
 from warplens.viewer import bundle
-from warplens.viewer.answers import Answers
-from warplens.viewer.baked import INSTEAD, baked
-from warplens.viewer.single_page import single_page
+from warplens.viewer.answers.answers import Answers
+from warplens.viewer.page.baked import INSTEAD, baked
+from warplens.viewer.page.single_page import single_page
 
 if TYPE_CHECKING:
-    from warplens.query.report import Report
+    from warplens.report.report import Report
 
 MOST_BYTES = 20_000_000  # what mail and trackers take, and a browser opens without waiting
 LOSES = (

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from warplens.disk.folder import Folder
 from warplens.errors import MissingData, WarplensError
 from warplens.flows.foreign import cache
-from warplens.query.report import Report
-from warplens.query.selection import Selection
-from warplens.report.generations import INDEX_SUFFIX
-from warplens.viewer.answers import View
-from warplens.viewer.opened import Opened
+from warplens.report.report import Report
+from warplens.report.selection import Selection
+from warplens.storage.generations import INDEX_SUFFIX
+from warplens.viewer.answers.answers import View
+from warplens.viewer.answers.loaded_report import Opened
 
 if TYPE_CHECKING:
-    from warplens.viewer.app import News
     from warplens.viewer.bundle import File
+    from warplens.viewer.server.app import News
 
 _FOLLOW_S = 2.0
 _KEPT_S = 30 * 86_400.0
@@ -60,7 +60,7 @@ def _sweep(folder: Folder) -> None:
 def handed_over(report: Report, ui: str | None, progress: Progress | None = None) -> Iterator[dict[str, File | Path]]:
     """Yield the pages that give a report to the Perfetto UI at `ui` (None: Perfetto's own); its trace lies in a file until then."""
     from warplens import catalog
-    from warplens.viewer import perfetto
+    from warplens.viewer.page import perfetto
 
     origin = perfetto.address_of(ui or perfetto.UI)
     with tempfile.TemporaryDirectory(prefix="warplens-perfetto-") as folder:
@@ -76,7 +76,7 @@ def compare(sides: Sequence[Opened]) -> dict[str, Any]:
     import pyarrow as pa
 
     from warplens.flows.differing import diff
-    from warplens.viewer.tables import shown
+    from warplens.viewer.answers.tables import shown
 
     with sides[0].asking() as before, sides[1].asking() as after:
         found = diff(before, after)
@@ -109,7 +109,7 @@ def compare(sides: Sequence[Opened]) -> dict[str, Any]:
 
 def _steps(before: Report, after: Report) -> list[dict[str, Any]]:
     """Pairs of times at which the same step began in both."""
-    from warplens.query.steps import base_name, steps
+    from warplens.analysis.steps.steps import base_name, steps
 
     try:
         sides = [steps(report, Selection()).to_pylist() for report in (before, after)]

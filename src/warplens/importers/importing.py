@@ -17,8 +17,8 @@ from warplens.errors import NotAReport, ReportError, WarplensError
 from warplens.handover.naming import is_report
 from warplens.importers.base import Progress
 from warplens.importers.content import looks_like
-from warplens.report.manifest import Manifest
-from warplens.report.writer import Facts, PartWriter
+from warplens.storage.manifest import Manifest
+from warplens.storage.writer import Facts, PartWriter
 
 FAMILY = "importers.formats"
 

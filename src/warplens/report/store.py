@@ -12,15 +12,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from warplens.convert.finish import finish
 from warplens.errors import NotAReport, ReportError, WarplensError
 from warplens.handover import pending as pendings
 from warplens.handover.naming import is_readable, located
 from warplens.model.tables import TABLES
-from warplens.report import generations, schema, weight
-from warplens.report import manifest as manifests
-from warplens.report.finish import finish
-from warplens.report.generations import Held
-from warplens.report.manifest import Manifest
+from warplens.storage import generations, schema, weight
+from warplens.storage import manifest as manifests
+from warplens.storage.generations import Held
+from warplens.storage.manifest import Manifest
 
 _TRIES = 50
 

@@ -12,7 +12,7 @@ from warplens.rules.host_calls import Calls, Cost, calls, cost, evidence, severi
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 
 def blocked(

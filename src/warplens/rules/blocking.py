@@ -6,13 +6,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from warplens.analysis.intervals import Cover
 from warplens.model.words import duration
-from warplens.query.intervals import Cover
 from warplens.rules.base import Evidence, most
 from warplens.rules.hosts import ceiling, edges, idle, leading, needed, rows, threads
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warplens.analysis.gpu.ops import during
+from warplens.analysis.intervals import Times
 from warplens.errors import MissingData
-from warplens.query.gpu_ops import during
-from warplens.query.intervals import Times
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 _ONE_VALUE = 16  # bytes: a number, or a complex one
 

@@ -13,14 +13,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from warplens.analysis.gpu.ops import during
+from warplens.analysis.intervals import Cover, Times, gaps
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
-from warplens.query.gpu_ops import during
-from warplens.query.intervals import Cover, Times, gaps
 from warplens.rules.base import Evidence, Finding
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 KERNEL, COPY, SET, GRAPH, MIGRATION = range(5)
 TABLES = ("kernels", "memcpys", "memsets", "graphs", "um_events")

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from warplens.analysis.gpu.ops import during
+from warplens.analysis.intervals import Cover, Times
 from warplens.errors import MissingData
 from warplens.model.words import duration
-from warplens.query.gpu_ops import during
-from warplens.query.intervals import Cover, Times
 from warplens.rules.base import Evidence, Severity
 from warplens.rules.gpus import Gpu, together
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 Mask = npt.NDArray[np.bool_]
 # Calls that return when work that was issued before is done. The driver's are what the runtime's end in.

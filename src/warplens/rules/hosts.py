@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens.analysis.gpu.ops import during
+from warplens.analysis.intervals import Cover, Times, gaps
+from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData
-from warplens.query.gpu_ops import during
-from warplens.query.intervals import Cover, Times, gaps
-from warplens.query.steps import steps
 from warplens.rules.gpus import gpus
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 EMPTY = Cover([], [])
 

@@ -11,7 +11,7 @@ from warplens.errors import MissingData
 from warplens.rules.base import SEVERITIES, Finding, graded
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 FAMILY = "rules.checks"
 SCHEMA = "warplens.findings/1"

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warplens.analysis.intervals import covered
+from warplens.analysis.intrakernel.balance import Balance, balance, ctas
+from warplens.analysis.intrakernel.launches import launches, units
 from warplens.errors import MissingData
-from warplens.query.intervals import covered
-from warplens.query.intrakernel.balance import Balance, balance, ctas
-from warplens.query.intrakernel.launches import launches, units
 from warplens.rules.base import Evidence
 from warplens.rules.hosts import edges
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
-    from warplens.query.intrakernel.launches import Launches, Numbers
+    from warplens.analysis.intrakernel.launches import Launches, Numbers
+    from warplens.report import Report, Selection
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,10 +10,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from warplens.query.intervals import Times
+from warplens.analysis.intervals import Times
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _cache: WeakKeyDictionary[Report, Launches] = WeakKeyDictionary()
 _LONG_AGO = -(1 << 62)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.query.frames import Frames, is_library
+from warplens.analysis.cpu.frames import Frames, is_library
 from warplens.rules.base import Evidence
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _LOCATED = 10
 _Line = tuple[str, str | None, int | None]  # function, file, line

@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.intervals import Cover
+from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData
-from warplens.query.intervals import Cover
-from warplens.query.steps import steps
 from warplens.rules.base import Evidence
 from warplens.rules.hosts import leading, numbers, rows, threads
 from warplens.rules.stacks import Stacks
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 # What people, and frameworks, call it.
 _NAMES = re.compile(

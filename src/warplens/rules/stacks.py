@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.query.frames import NO_STACK, Frame, Frames
+from warplens.analysis.cpu.frames import NO_STACK, Frame, Frames
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 # Modules in which waiting is waiting for something to happen, not for a lock that somebody holds.
 _WAITING = (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 _NOTES = b"warplens.notes"
 

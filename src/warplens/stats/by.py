@@ -12,7 +12,7 @@ from warplens.stats.calls import one_of
 from warplens.stats.places import of_process, places
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 KNOWN = ("device", "process", "rank", "stream")
 Part = TypeVar("Part")

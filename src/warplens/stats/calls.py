@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from warplens.analysis.ranges.phases import chosen, said
 from warplens.errors import UsageError
-from warplens.query.phases import chosen, said
 from warplens.stats.base import noted
 from warplens.stats.places import of_threads, places
 from warplens.stats.sums import block, grouped
@@ -15,7 +15,7 @@ from warplens.stats.sums import block, grouped
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 
 def one_of(what: str, value: str, known: tuple[str, ...]) -> str:

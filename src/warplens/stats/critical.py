@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.critical_path import Path, build, path
+from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData, UsageError
-from warplens.query.critical import Path, build, path
-from warplens.query.selection import Selection
-from warplens.query.steps import steps
+from warplens.report.selection import Selection
 from warplens.stats.places import of_process
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 
 def find(report: Report, selection: Selection, step: int) -> Path:

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.cpu.frames import NO_STACK, Frame, Frames, Numbers
+from warplens.analysis.cpu.samples import sampled
+from warplens.analysis.cpu.stacks import Tree, Weights, bottom_up, flat, top_down
 from warplens.errors import MissingData
-from warplens.query.frames import NO_STACK, Frame, Frames, Numbers
-from warplens.query.samples import sampled
-from warplens.query.stacks import Tree, Weights, bottom_up, flat, top_down
 from warplens.stats.places import of_threads, places
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 FRAMES = ("function", "line", "module")
 _GROUPS = {"process": ("process",), "thread": ("process", "thread"), "range": ("range",)}

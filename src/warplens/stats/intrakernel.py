@@ -10,8 +10,8 @@ import pyarrow as pa
 from warplens.stats.places import places
 
 if TYPE_CHECKING:
-    from warplens.query import Report
-    from warplens.query.intrakernel.launches import Launches, Numbers
+    from warplens.analysis.intrakernel.launches import Launches, Numbers
+    from warplens.report import Report
 
 
 def located(report: Report, of: Launches, group: Numbers) -> dict[str, pa.Array]:

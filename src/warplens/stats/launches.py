@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.gpu.ops import Naming, during, kernels
 from warplens.errors import MissingData
-from warplens.query.gpu_ops import Naming, during, kernels
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 SIZES = tuple(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz")
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 
 def places(report: Report, process: pa.ChunkedArray, device: pa.ChunkedArray | None = None) -> dict[str, pa.Array]:

@@ -9,14 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.ranges.projection import TABLES, projected
 from warplens.errors import MissingData
-from warplens.query.projection import TABLES, projected
 from warplens.stats.launches import no_kernels
 from warplens.stats.summary import range_names
 from warplens.stats.traces import Nest
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 _COLUMNS = ("id", "process", "thread", "start", "end", "domain", "message", "style", "parent")
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.ranges.durations import range_durations
 from warplens.errors import MissingData
-from warplens.query.durations import range_durations
-from warplens.report.memory import give_back
 from warplens.stats.base import noted, share
+from warplens.storage.memory import give_back
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 
 def nvtx_summary(report: Report, selection: Selection, *, style: str | None = None, show_style: bool = False) -> pa.Table:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.gpu.ops import Naming, during
 from warplens.errors import MissingData, UsageError
-from warplens.query.gpu_ops import Naming, during
 from warplens.stats.places import places
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
     from warplens.stats.by import By
 
 DURATION = '"end" - "start"'

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.query.carried import Carried, carried
-from warplens.query.payload_text import text
+from warplens.report.payloads.carried import Carried, carried
+from warplens.report.payloads.text import text
 from warplens.stats.traces import system_ids
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 
 def task_column(report: Report, rows: pa.Table) -> dict[str, pa.Array]:

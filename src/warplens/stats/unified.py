@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.query.gpu_ops import during
+from warplens.analysis.gpu.ops import during
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 _KINDS = ("HtoD", "DtoH", "DtoD", "CPU page fault", "GPU page fault")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from warplens.convert.cpu import os_words
 from warplens.model.tables import TABLES
-from warplens.report.cpu import os_words
 from warplens.spool import desk
 from warplens.testing.cuda_pictures import Scene, enclosing
 

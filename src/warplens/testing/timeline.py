@@ -61,9 +61,9 @@ from typing import Any
 
 import numpy as np
 
-from warplens.report.manifest import Manifest
-from warplens.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, write_part
 from warplens.spool import desk
+from warplens.storage.manifest import Manifest
+from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, write_part
 from warplens.testing import cpu_pictures, cuda_pictures
 from warplens.testing.cpu_pictures import Happening
 from warplens.testing.cuda_pictures import Op, Scene

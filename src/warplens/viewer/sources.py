@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from warplens.errors import MissingData
 from warplens.viewer import limits
-from warplens.viewer.plain import cut
+from warplens.viewer.answers.plain import cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from warplens.query.selection import Selection
-    from warplens.query.source_lines import HotFile
-    from warplens.viewer.opened import Opened
+    from warplens.analysis.source_lines import HotFile
+    from warplens.report.selection import Selection
+    from warplens.viewer.answers.loaded_report import Opened
 
 _WHOLE = 2_000  # lines of a file of the program's that are all shown
 _NEAR = 5  # lines around one with samples, of longer files and of libraries
@@ -24,11 +24,11 @@ def lines_of(opened: Opened, path: str, selection: Selection) -> dict[str, Any]:
 
     Raises MissingData where no sample was in that file: no other file is ever read.
     """
-    from warplens.query.frames import is_library
-    from warplens.query.opcodes import PER, by_line
-    from warplens.query.samples import sampled
-    from warplens.query.source_lines import hot_files, note, read_source
-    from warplens.query.stacks import Weights, top_down
+    from warplens.analysis.cpu.frames import is_library
+    from warplens.analysis.cpu.samples import sampled
+    from warplens.analysis.cpu.stacks import Weights, top_down
+    from warplens.analysis.opcodes import PER, by_line
+    from warplens.analysis.source_lines import hot_files, note, read_source
 
     with opened.asking() as report:
         rows = sampled(report, selection, per=PER)
@@ -54,7 +54,7 @@ def lines_of(opened: Opened, path: str, selection: Selection) -> dict[str, Any]:
 
 
 def _lines(hot: HotFile, source: list[str] | None, library: bool) -> Iterator[dict[str, Any]]:
-    from warplens.query.source_lines import around
+    from warplens.analysis.source_lines import around
 
     last = max([len(source or ()), *hot.lines])
     if source is not None and last <= _WHOLE and not library:

@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 
 from tests.kineto_trace import call, event, kernel, op, write
 from tests.nsys_export import Export
+from tests.unit.convert.recording import recording
 from tests.unit.importers import cpu_story
 from tests.unit.importers.story import tell
-from tests.unit.report.recording import recording
 from tests.viewing import PICTURE
 from warplens import catalog
 from warplens.flows.viewing import view_of
 from warplens.handover import pending
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing import spool_writer as sw
 from warplens.testing.timeline import timeline
 

@@ -6,8 +6,8 @@ import click
 import pytest
 
 from warplens.catalog import find
-from warplens.cli.arguments import split
-from warplens.cli.nsys_options import LATER_OPTIONS
+from warplens.cli.options.arguments import split
+from warplens.cli.options.nsys_options import LATER_OPTIONS
 from warplens.cli.recording import OPTIONS
 from warplens.errors import UsageError
 

@@ -12,12 +12,12 @@ import pytest
 
 import warplens
 from tests.launching import environment
-from warplens.cli.binding_check import binding_finding, bound_pythons
+from warplens.cli.checks.binding import binding_finding, bound_pythons
 
 HERE = "{}.{}".format(*sys.version_info)
 PACKAGE = Path(warplens.__file__).parent
 PROGRAM = (
-    "from warplens.cli.binding_check import binding_finding; print(*binding_finding()); from warplens import nvtx; print(nvtx.enabled())"
+    "from warplens.cli.checks.binding import binding_finding; print(*binding_finding()); from warplens import nvtx; print(nvtx.enabled())"
 )
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from warplens.capture.options import DEFAULTS, CaptureOptions
-from warplens.cli.arguments import split
-from warplens.cli.capture_arguments import ARGUMENTS, NAMES, capture_options
 from warplens.cli.main import main
+from warplens.cli.options.arguments import split
+from warplens.cli.options.capture_arguments import ARGUMENTS, NAMES, capture_options
 from warplens.cli.recording import OPTIONS
 from warplens.errors import UsageError
+from warplens.recording.options.capture import DEFAULTS, CaptureOptions
 
 
 def _read(text: str) -> CaptureOptions:

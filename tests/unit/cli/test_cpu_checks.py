@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from tests.launching import environment
-from warplens.cli.cpu_checks import cpu_findings
-from warplens.cli.kernel import Event, Kernel
+from warplens.cli.checks.cpu import cpu_findings
+from warplens.cli.checks.kernel import Event, Kernel
 
 
 class Answers(Kernel):
@@ -150,7 +150,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 filter = ctypes.create_string_buffer(struct.pack("@HP", len(program), ctypes.addressof(code)))
 if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter, 0, 0):
     sys.exit(77)
-from warplens.cli.cpu_checks import cpu_findings
+from warplens.cli.checks.cpu import cpu_findings
 print(json.dumps(list(cpu_findings())))
 """
 

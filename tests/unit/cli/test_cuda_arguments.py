@@ -6,25 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from warplens.capture.agent import CudaSettings
-from warplens.capture.cuda_options import CudaOptions
-from warplens.capture.cuda_settings import (
-    ALL_APIS,
-    EVENTS,
-    GRAPH_NODES,
-    MEMORY,
-    TOGGLE,
-    TRACE,
-    UM,
-    UM_CPU_FAULTS,
-    UM_GPU_FAULTS,
-)
-from warplens.capture.settings import settings
-from warplens.cli.arguments import split
-from warplens.cli.capture_arguments import NAMES, capture_options
-from warplens.cli.cuda_arguments import not_yet
+from warplens.cli.options.arguments import split
+from warplens.cli.options.capture_arguments import NAMES, capture_options
+from warplens.cli.options.cuda_arguments import not_yet
 from warplens.cli.recording import chosen_traces
 from warplens.errors import UsageError
+from warplens.recording.agent.library import CudaSettings
+from warplens.recording.options.cuda import CudaOptions
+from warplens.recording.options.cuda_settings import ALL_APIS, EVENTS, GRAPH_NODES, MEMORY, TOGGLE, TRACE, UM, UM_CPU_FAULTS, UM_GPU_FAULTS
+from warplens.recording.options.settings import settings
 
 
 def _given(text: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from warplens.cli.findings import as_markdown, as_text
+from warplens.cli.printing.findings import as_markdown, as_text
 from warplens.rules.base import Evidence, Finding, Severity, graded, most
 from warplens.rules.judging import Judgement
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from warplens import query
+from warplens import report as query
 from warplens.cli import finishing, recording
 from warplens.cli.finishing import progress_bar
 from warplens.errors import ReportError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from warplens.capture.gpu_options import GpuMetrics
-from warplens.cli.arguments import split
-from warplens.cli.capture_arguments import NAMES, capture_options
-from warplens.cli.gpu_arguments import slower_than_asked
+from warplens.cli.options.arguments import split
+from warplens.cli.options.capture_arguments import NAMES, capture_options
+from warplens.cli.options.gpu_arguments import slower_than_asked
 from warplens.errors import UsageError
+from warplens.recording.options.gpu import GpuMetrics
 
 
 def _given(text: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 def _findings(*libraries: str, **variables: str) -> dict[str, tuple[str, str]]:
     text = (
-        "import json, sys; from pathlib import Path; from warplens.cli.gpu_checks import gpu_findings; "
+        "import json, sys; from pathlib import Path; from warplens.cli.checks.gpu import gpu_findings; "
         "print(json.dumps(list(gpu_findings([Path(path) for path in sys.argv[1:]]))))"
     )
     command = [sys.executable, "-c", text, *libraries]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from warplens.cli.gpu_list import lines
 from warplens.cli.group import commands
+from warplens.cli.printing.gpu_list import lines
 from warplens.testing.timeline import timeline
 
 UNKNOWN = dict.fromkeys(("compute_major", "compute_minor", "multiprocessors", "memory", "bus", "uuid"))

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from warplens.analysis import occupancy as occupied
 from warplens.cli.group import commands
-from warplens.query import Report, Selection
-from warplens.query import occupancy as occupied
-from warplens.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, write_part
+from warplens.report import Report, Selection
 from warplens.rules.loading import waits
+from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, write_part
 
 PROCESSES, THREADS, NAMES = 300, 2_000, 50_000
 _FLAGS = {"unfinished": False, "inherited": False, "clipped": False}

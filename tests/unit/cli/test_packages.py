@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.held_packages import runtime
-from warplens.cli import packages
+from warplens.cli.checks import packages
 
 
 def test_the_packages_are_the_dependencies_of_the_distribution() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from warplens.cli.process_tree import MOST_LINES, heading, lines
+from warplens.cli.printing.process_tree import MOST_LINES, heading, lines
 
 
 class Rows(list[dict[str, Any]]):

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests import cpu_story
+from warplens.analysis.cpu.frames import is_library
+from warplens.analysis.source_lines import read_source
 from warplens.cli.group import commands
 from warplens.importers.importing import import_file
-from warplens.query.frames import is_library
-from warplens.query.source_lines import read_source
 
 
 def ask(path: Path, *options: str) -> Result:

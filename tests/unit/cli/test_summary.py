@@ -8,9 +8,9 @@ from typing import Any
 import click
 import pytest
 
-from warplens.cli.summary import summary
-from warplens.query import open as open_report
-from warplens.report.manifest import Manifest
+from warplens.cli.printing.summary import summary
+from warplens.report import open as open_report
+from warplens.storage.manifest import Manifest
 from warplens.testing.kernel_insides import Launch, launch_tables, pipeline
 from warplens.testing.timeline import timeline
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warplens.cli import tables
+from warplens.cli.printing import tables
 from warplens.errors import UsageError
 
 TABLE = pa.table(

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from tests.thorough import THOROUGH, few
+from warplens.analysis.counters import all_series
+from warplens.analysis.occupancy import cells, tracks
 from warplens.cli.group import commands
 from warplens.cli.timeline.axis import clock, ticks
 from warplens.cli.timeline.gauges import column_values
-from warplens.query import open as open_report
-from warplens.query.counters import all_series
-from warplens.query.occupancy import cells, tracks
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow

@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 
 from tests import cpu_story
 from tests.thorough import few
+from warplens.analysis.cpu.occupancy import band_cells, cpu_threads
 from warplens.cli.group import commands
-from warplens.query import open as open_report
-from warplens.query.cpu_occupancy import band_cells, cpu_threads
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from warplens.cli.unfinished import leave_for_later
+from warplens.cli.printing.unfinished import leave_for_later
 from warplens.disk.folder import Folder
 from warplens.handover import pending
 

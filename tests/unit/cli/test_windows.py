@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from warplens.cli.group import commands
-from warplens.cli.summary import summary
-from warplens.cli.windows import lines, worth_telling
+from warplens.cli.printing.summary import summary
+from warplens.cli.printing.windows import lines, worth_telling
 from warplens.errors import MissingData, UsageError
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 PICTURE = """

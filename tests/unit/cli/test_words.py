@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from warplens.cli.words import counted, duration, short_path, size
+from warplens.cli.printing.words import counted, duration, short_path, size
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from warplens.report.cpu import os_words
-from warplens.report.writer import Facts, write_part
+from warplens.convert.cpu import os_words
+from warplens.storage.writer import Facts, write_part
 
 ORIGIN, INTERVAL = 5_000, 1_000
 HOST = "box"

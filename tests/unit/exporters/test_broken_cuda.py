@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from warplens import catalog
 from warplens.cli.group import commands
 from warplens.errors import ReportError
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow

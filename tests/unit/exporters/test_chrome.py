@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from warplens import catalog
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 

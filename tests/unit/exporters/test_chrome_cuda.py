@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.thorough import examples
 from tests.unit.exporters.test_chrome import export
-from warplens.exporters import chrome_cuda
+from warplens.exporters.chrome import cuda as chrome_cuda
 
 pytestmark = pytest.mark.slow
 

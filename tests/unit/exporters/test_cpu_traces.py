@@ -14,7 +14,7 @@ from tests.unit.exporters.perfetto_trace import decode
 from tests.unit.exporters.trace_processor import ask
 from warplens import catalog
 from warplens.errors import ReportError
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow

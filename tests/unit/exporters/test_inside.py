@@ -11,7 +11,7 @@ import pytest
 from tests.unit.exporters.perfetto_trace import Decoded, decode
 from warplens import catalog
 from warplens.exporters import inside_kernels
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.kernel_insides import Launch, Region, Warp, launch_tables, pipeline
 from warplens.testing.timeline import timeline
 

@@ -11,8 +11,8 @@ import pytest
 from warplens import catalog
 from warplens.errors import UsageError
 from warplens.importers.importing import import_file
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow

@@ -13,10 +13,10 @@ import pytest
 from tests.real_recordings import some
 from tests.unit.exporters.perfetto_trace import decode
 from warplens import catalog
-from warplens.cli.gpu_summary import copies
+from warplens.analysis.gpu.occupancy import gpu_rows, utilization
+from warplens.cli.printing.gpu_summary import copies
 from warplens.importers.importing import import_file
-from warplens.query import open as open_report
-from warplens.query.gpu_occupancy import gpu_rows, utilization
+from warplens.report import open as open_report
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys"
 _LACKING = pytest.mark.skip(reason=f"the exports of real GPUs are not here ({FOLDER})")

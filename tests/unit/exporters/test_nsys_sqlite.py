@@ -22,9 +22,9 @@ from warplens import catalog
 from warplens.exporters.nsys.layout import columns
 from warplens.importers.importing import import_file
 from warplens.model.tables import TABLES
-from warplens.query import Report
-from warplens.query import open as open_report
-from warplens.report.writer import Facts, write_part
+from warplens.report import Report
+from warplens.report import open as open_report
+from warplens.storage.writer import Facts, write_part
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow

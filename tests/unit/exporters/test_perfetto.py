@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.thorough import examples
 from tests.unit.exporters.perfetto_trace import Decoded, decode
 from warplens import catalog
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 

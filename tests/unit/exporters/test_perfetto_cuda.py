@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.exporters.perfetto_trace import Decoded, decode
 from warplens import catalog
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,7 @@ from tests.unit.exporters import pprof_profile
 from warplens import catalog
 from warplens.cli.group import commands
 from warplens.errors import MissingData, UsageError
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 # Per stack of the story: how often it was seen while its thread ran.

@@ -12,10 +12,10 @@ import pytest
 from tests import cpu_story
 from warplens.errors import MissingData
 from warplens.exporters.formats.pstats import write
-from warplens.exporters.pstats_entries import Entries
+from warplens.exporters.profiles.pstats_entries import Entries
 from warplens.importers.importing import import_file
-from warplens.query import open as open_report
-from warplens.query.selection import Selection
+from warplens.report import open as open_report
+from warplens.report.selection import Selection
 from warplens.testing.timeline import timeline
 
 TRAIN = "/app/train.py"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.exporters.trace_processor import ask
 from warplens import catalog
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 pytestmark = [pytest.mark.require("perfetto"), pytest.mark.require("perfetto-engine"), pytest.mark.require("node")]

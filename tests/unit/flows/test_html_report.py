@@ -22,8 +22,8 @@ from warplens.flows.html.page import page, table
 from warplens.flows.html.plots import Series, bars, over_time, stacked
 from warplens.flows.html.words import amount, safe
 from warplens.flows.html_report import report_page
-from warplens.query import Selection
-from warplens.query import open as open_report
+from warplens.report import Selection
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ import pytest
 
 from tests.kineto_trace import AUTOGRAD, HOST, Event, call, event, gpu, kernel, op, write, write_text
 from warplens.importers.importing import import_file
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 
 CARD = {"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85_018_279_936, "computeMajor": 9, "computeMinor": 0, "numSms": 132}
 NAMES = [

@@ -11,8 +11,8 @@ import pytest
 from tests.kineto_trace import Event, call, event, kernel, op, write, write_text
 from warplens.errors import NotAReport, ReportError, WarplensError
 from warplens.importers.importing import import_file
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 
 TEN = [op(f"aten::op{number}", number * 10, 5, External_id=number) for number in range(10)]
 

@@ -14,8 +14,8 @@ import pytest
 
 from tests.real_recordings import some
 from warplens.importers.importing import import_file
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "kineto"
 TRACES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.json.gz"))

@@ -14,8 +14,8 @@ from tests.unit.importers import cpu_story
 from tests.unit.importers.story import MARK, PUSH_POP, tell
 from warplens.errors import NotAReport, ReportError, WarplensError
 from warplens.importers.importing import import_file
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 
 
 def imported(path: Path) -> Report:

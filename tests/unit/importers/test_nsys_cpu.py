@@ -12,8 +12,8 @@ import pytest
 from tests.nsys_export import ERAS, Export, Version, global_id
 from tests.unit.importers.cpu_story import MAIN, WORKER, tell
 from warplens.importers.importing import import_file
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 
 Opened = Callable[..., Report]
 

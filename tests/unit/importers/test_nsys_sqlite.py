@@ -14,8 +14,8 @@ from tests.nsys_export import ERAS, SECRET, Export, Version, call, global_id, ke
 from tests.unit.importers.story import PUSH_POP, START_END, tell
 from warplens.importers.importing import import_file
 from warplens.importers.nsys import ranges
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 
 every_era = pytest.mark.parametrize("era", ERAS, ids=[f"{major}.{minor}" for major, minor in ERAS])
 SECOND = 1 << 32

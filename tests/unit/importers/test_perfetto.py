@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.thorough import examples
 from warplens.errors import NotAReport, ReportError
 from warplens.importers.importing import import_file
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 
 trace_pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4

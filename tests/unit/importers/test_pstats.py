@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 import warplens
 from tests.thorough import examples
+from warplens.analysis.cpu.frames import Frames
+from warplens.analysis.cpu.samples import sampled
+from warplens.analysis.cpu.stacks import Weights, flat, top_down
 from warplens.errors import NotAReport, ReportError
 from warplens.importers.formats.pstats import recognises
 from warplens.importers.importing import format_of, import_file
 from warplens.importers.profiles import estimated
-from warplens.query import Report
-from warplens.query.frames import Frames
-from warplens.query.samples import sampled
-from warplens.query.selection import Selection
-from warplens.query.stacks import Weights, flat, top_down
+from warplens.report import Report
+from warplens.report.selection import Selection
 
 MAIN, LOAD, STEP, SLEEP = ("/app/train.py", 1, "main"), ("/app/train.py", 10, "load"), ("/app/train.py", 20, "step"), ("~", 0, "<sleep>")
 # load has 3 of the 4 s that main spends in sleep's callers; a caller's entry is calls, primitive ones, own and total time

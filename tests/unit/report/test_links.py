@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.report.recording import recording
+from tests.unit.convert.recording import recording
+from warplens.convert.finish import finish
 from warplens.errors import ReportError
 from warplens.handover import links, pending, spool_files
-from warplens.query import open as open_report
-from warplens.report import generations
-from warplens.report.finish import finish
-from warplens.report.index.builder import IndexBuilder
+from warplens.report import open as open_report
 from warplens.report.store import open_store
+from warplens.storage import generations
+from warplens.timeline.index.builder import IndexBuilder
 
 
 def files(folder: Path) -> dict[str, bytes]:

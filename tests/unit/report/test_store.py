@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.unit.report.recording import recording
+from tests.unit.convert.recording import recording
 from warplens.errors import NewerReport, NotAReport, ReportError
 from warplens.handover import pending
-from warplens.query import open as open_report
-from warplens.query.row_groups import stream
-from warplens.report import manifest as manifests
+from warplens.report import open as open_report
+from warplens.report.row_groups import stream
+from warplens.storage import manifest as manifests
 from warplens.testing.timeline import timeline
 
 

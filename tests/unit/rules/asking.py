@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.rules.base import Finding
 from warplens.rules.judging import judge
 from warplens.testing.timeline import timeline

@@ -8,8 +8,8 @@ import pytest
 
 from tests.gpu_schedule import chaos
 from tests.thorough import few
-from warplens.query import Selection
-from warplens.query import open as open_report
+from warplens.report import Selection
+from warplens.report import open as open_report
 from warplens.rules.judging import judge
 from warplens.testing.timeline import timeline
 

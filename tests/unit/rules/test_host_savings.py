@@ -14,10 +14,10 @@ import pytest
 
 from tests.simulated_gpu import Machine
 from tests.thorough import alike
-from warplens.query import Selection
-from warplens.query import open as open_report
-from warplens.report.writer import Facts, write_part
+from warplens.report import Selection
+from warplens.report import open as open_report
 from warplens.rules.judging import judge
+from warplens.storage.writer import Facts, write_part
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.rules.asking import ORIGIN, US, ask, costs, drawn, not_judged, one
-from warplens.query import Selection
+from warplens.report import Selection
 
 pytestmark = pytest.mark.slow
 

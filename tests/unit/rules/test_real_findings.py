@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from warplens.importers.importing import import_file
-from warplens.query import Selection
-from warplens.query import open as open_report
+from warplens.report import Selection
+from warplens.report import open as open_report
 from warplens.rules.base import Finding
 from warplens.rules.judging import judge
 

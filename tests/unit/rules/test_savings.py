@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tests.simulated_gpu import PAGEABLE, PINNED, Machine
 from tests.thorough import examples, few
-from warplens.query import Selection
-from warplens.query import open as open_report
+from warplens.report import Selection
+from warplens.report import open as open_report
 from warplens.rules.gpus import Gpu
 from warplens.rules.host_calls import Calls, cost
 from warplens.rules.judging import judge

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from warplens.report.process_tables import ProcessTables
+from warplens.convert.process_tables import ProcessTables
 from warplens.spool.reader import SpoolFile
 from warplens.testing import spool_writer as sw
 

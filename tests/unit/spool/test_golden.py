@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warplens.report.columns import slice_table
-from warplens.report.domains import Domains
+from warplens.convert.nvtx.columns import slice_table
+from warplens.convert.nvtx.domains import Domains
 from warplens.spool.reader import SpoolFile
 
 # Offset in the file -> bytes. All the rest is zero.

@@ -6,8 +6,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 Row = dict[str, Any]

@@ -1,4 +1,4 @@
-"""cpu_hotspots against the same thing in plain Python over every sample; its trees are checked in tests/unit/query/test_stacks.py."""
+"""cpu_hotspots against the same thing in plain Python over every sample; its trees are checked in tests/unit/analysis/test_stacks.py."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.unit.stats.cpu_story import Row, tell
 from warplens import catalog
 from warplens.cli.group import commands
 from warplens.errors import MissingData, UsageError
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 

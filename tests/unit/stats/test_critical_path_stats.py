@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.unit.query.simulated import LATENCY, program, run, write
+from tests.unit.analysis.simulated import LATENCY, program, run, write
 from tests.unit.stats.drawing import line, op
 from warplens import catalog
+from warplens.analysis.critical_path import syncs
 from warplens.errors import MissingData, UsageError
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
-from warplens.query.critical import syncs
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 

@@ -9,8 +9,8 @@ import pytest
 
 from warplens import catalog
 from warplens.errors import MissingData
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 

@@ -14,8 +14,8 @@ from warplens.errors import MissingData, WarplensError
 from warplens.model.cuda_tables import CUDA_TABLES
 from warplens.model.table import Column
 from warplens.model.tables import TABLES
-from warplens.query import Selection
-from warplens.query import open as open_report
+from warplens.report import Selection
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow

@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from warplens import catalog
 from warplens.cli.group import commands
 from warplens.errors import MissingData, UsageError
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 

@@ -12,10 +12,10 @@ import pytest
 
 from tests.unit.stats.drawing import line
 from warplens import catalog
+from warplens.analysis.gpu.memory_levels import Level
 from warplens.errors import MissingData, UsageError
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
-from warplens.query.memory_levels import Level
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 

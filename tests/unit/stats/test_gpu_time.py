@@ -11,10 +11,10 @@ import pytest
 from tests.gpu_schedule import Schedule, chaos
 from tests.thorough import few
 from warplens import catalog
+from warplens.analysis.gpu.kernel_classes import class_of
 from warplens.errors import MissingData, UsageError
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
-from warplens.query.kernel_classes import class_of
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 
 Row = dict[str, Any]
 STATS = (

@@ -9,9 +9,9 @@ import pytest
 
 from tests.kernel_story import Launch, Story, chance
 from warplens import catalog
-from warplens.query import Selection
-from warplens.query import open as open_report
-from warplens.query.intrakernel.launches import launches
+from warplens.analysis.intrakernel.launches import launches
+from warplens.report import Selection
+from warplens.report import open as open_report
 from warplens.rules.base import Finding
 from warplens.rules.judging import judge
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-import warplens.query.intrakernel.blocks as blocks
+import warplens.analysis.intrakernel.blocks as blocks
 from tests.kernel_story import Story, chance
 from tests.thorough import few
 from warplens import catalog
+from warplens.analysis.intrakernel.roles import is_wait, words
 from warplens.errors import MissingData
-from warplens.query import Selection
-from warplens.query import open as open_report
-from warplens.query.intrakernel.roles import is_wait, words
+from warplens.report import Selection
+from warplens.report import open as open_report
 from warplens.rules.judging import judge
 
 Row = dict[str, Any]

@@ -16,8 +16,8 @@ from tests.kernel_story import Story, chance
 from tests.thorough import examples
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.stats.base import notes
 
 Row = dict[str, Any]

@@ -11,8 +11,8 @@ import pytest
 from tests.kernel_story import Story, chance
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
-from warplens.query import Selection
-from warplens.query import open as open_report
+from warplens.report import Selection
+from warplens.report import open as open_report
 
 
 def asked(path: Path, story: Story, **options: Any) -> list[dict[str, Any]]:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from warplens import catalog
+from warplens.convert.finish import finish
 from warplens.errors import MissingData
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
-from warplens.report.finish import finish
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.testing import spool_writer as sw
 from warplens.testing.timeline import timeline
 

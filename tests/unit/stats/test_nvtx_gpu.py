@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from tests.thorough import examples
 from warplens import catalog
+from warplens.analysis.ranges import kernels as range_kernels
 from warplens.errors import MissingData
-from warplens.query import Report, Selection, range_kernels
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow

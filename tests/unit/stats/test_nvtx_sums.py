@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from tests.thorough import examples
 from warplens import catalog
+from warplens.analysis.ranges.durations import Durations
 from warplens.errors import MissingData
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
-from warplens.query.durations import Durations
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 

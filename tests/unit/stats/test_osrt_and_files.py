@@ -12,7 +12,7 @@ import pytest
 from tests.unit.stats.cpu_story import ORIGIN, Row, tell
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
-from warplens.query import Report, Selection
+from warplens.report import Report, Selection
 from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 
@@ -141,7 +141,7 @@ def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> N
     with pytest.raises(MissingData, match=f"^does not contain {what} in the selected part.$"):
         stat(report, name, Selection((10**9, 2 * 10**9)))
     timeline(tmp_path / "r.warplens", "main |[a  ]")
-    from warplens.query import open as open_report
+    from warplens.report import open as open_report
 
     with pytest.raises(MissingData, match=f"^does not contain {what}.$"):
         stat(open_report(tmp_path / "r.warplens"), name)

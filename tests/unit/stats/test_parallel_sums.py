@@ -17,8 +17,8 @@ from tests.nsys_export import Export, global_id, nvtx
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
 from warplens.importers.importing import import_file
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 
 Row = dict[str, Any]
 _TEXT = "(SELECT value FROM StringIds WHERE id = {})"

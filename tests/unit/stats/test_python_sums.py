@@ -13,8 +13,8 @@ from tests.unit.stats.cpu_story import Row, tell
 from tests.unit.stats.test_osrt_and_files import SELECTIONS, inside, stat
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 

@@ -21,8 +21,8 @@ from tests.unit.stats import gpu_story
 from warplens import catalog
 from warplens.errors import MissingData
 from warplens.importers.importing import import_file
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys"
 MADE_UP = {"made up 2.9": (2, 9), "made up 3.30": (3, 30)}

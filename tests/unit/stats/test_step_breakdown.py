@@ -12,10 +12,10 @@ import pytest
 from tests.thorough import few
 from tests.unit.stats.drawing import line, op
 from warplens import catalog
+from warplens.analysis.steps.names import PARTS, part_of
 from warplens.errors import MissingData
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
-from warplens.query.step_names import PARTS, part_of
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow

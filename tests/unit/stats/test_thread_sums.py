@@ -11,10 +11,10 @@ import pytest
 from tests.thorough import few
 from tests.unit.stats.cpu_story import ORIGIN, Row, tell
 from warplens import catalog
+from warplens.analysis.cpu.gil import contention
 from warplens.errors import MissingData, UsageError
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
-from warplens.query.gil import contention
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 
@@ -150,7 +150,7 @@ def test_many_meetings_are_taken_in_pieces(report: Report, monkeypatch: pytest.M
     for selection in SELECTIONS:
         whole = contention(report, selection)
         with monkeypatch.context() as patch:
-            patch.setattr("warplens.query.gil._AT_ONCE", 7)
+            patch.setattr("warplens.analysis.cpu.gil._AT_ONCE", 7)
             assert contention(report, selection).equals(whole)
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from tests.real_recordings import some
 from warplens import catalog
+from warplens.analysis.critical_path import build, path
 from warplens.errors import MissingData
 from warplens.importers.importing import import_file
-from warplens.query import Report, Selection
-from warplens.query import open as open_report
-from warplens.query.critical import build, path
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data"
 _LACKING = pytest.mark.skip(reason=f"the recordings of real GPUs are not here ({FOLDER})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import draw, timeline
 
 

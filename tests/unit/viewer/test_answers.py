@@ -14,11 +14,11 @@ import pytest
 from tests.viewing import PICTURE
 from warplens.errors import MissingData, QueryError, UsageError
 from warplens.flows.viewing import view_of
-from warplens.query import open as open_report
-from warplens.query.report import Report
+from warplens.report import open as open_report
+from warplens.report.report import Report
 from warplens.testing.timeline import timeline
-from warplens.viewer.answers import Answers
-from warplens.viewer.opened import FIRST_COUNTER
+from warplens.viewer.answers.answers import Answers
+from warplens.viewer.answers.loaded_report import FIRST_COUNTER
 
 Node = dict[str, Any]
 

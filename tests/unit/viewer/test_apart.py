@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from warplens.viewer import apart
+from warplens.viewer.server import subprocess_worker as apart
 
 PATIENCE = 60.0
 # A server that asks what takes long, says who works on it, and is killed.
@@ -20,7 +20,7 @@ SERVER = """
 import json, os, subprocess, sys, time
 words = '''
 import time
-from warplens.viewer import apart
+from warplens.viewer.server import subprocess_worker as apart
 apart._answer = lambda question: print("at it", flush=True) or time.sleep(600)
 apart.main()
 '''

@@ -12,12 +12,12 @@ import pytest
 from tests.viewing import PICTURE
 from warplens.errors import ReportError
 from warplens.flows.viewing import view_of
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
-from warplens.viewer import arriving as module
-from warplens.viewer.answers import Answers
-from warplens.viewer.arriving import arriving
+from warplens.viewer.answers.answers import Answers
 from warplens.viewer.bundle import NOT_BUILT
+from warplens.viewer.server import preload_page as module
+from warplens.viewer.server.preload_page import arriving
 
 PAGE = b'<!doctype html><html><body><div id="app"></div></body></html>\n'
 
@@ -53,7 +53,7 @@ def test_it_comes_alone_where_a_report_cannot_be_shown(answers: Answers, monkeyp
     def refuse(report: object) -> None:
         raise ReportError("it would fill the memory")
 
-    monkeypatch.setattr("warplens.viewer.opened.weigh", refuse)
+    monkeypatch.setattr("warplens.viewer.answers.loaded_report.weigh", refuse)
     assert arriving(PAGE, answers) == PAGE
     with pytest.raises(ReportError, match="fill the memory"):  # the page asks for them, and says why there are none
         answers.tracks(0)

@@ -16,13 +16,13 @@ from tests.viewed_training import training
 from warplens.errors import UsageError
 from warplens.flows import view_page
 from warplens.flows.viewing import view_of
-from warplens.query import Report
-from warplens.query import open as open_report
+from warplens.report import Report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
-from warplens.viewer import baked as module
 from warplens.viewer import bundle
-from warplens.viewer.answers import Answers
-from warplens.viewer.baked import baked
+from warplens.viewer.answers.answers import Answers
+from warplens.viewer.page import baked as module
+from warplens.viewer.page.baked import baked
 
 pytestmark = pytest.mark.slow
 

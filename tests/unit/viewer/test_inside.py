@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from warplens.query.report import Report
+from warplens.report.report import Report
 from warplens.testing.kernel_insides import Launch, launch_tables, pipeline
 from warplens.testing.timeline import timeline
-from warplens.viewer import tree
-from warplens.viewer.answers import Answers, View
-from warplens.viewer.opened import Opened
+from warplens.viewer.answers import tree
+from warplens.viewer.answers.answers import Answers, View
+from warplens.viewer.answers.loaded_report import Opened
 
 pytestmark = pytest.mark.slow
 

@@ -19,19 +19,19 @@ import pyarrow as pa
 import pytest
 
 from warplens.errors import UsageError
-from warplens.report.index import Names, Viewport
-from warplens.report.index.layout import NAME
+from warplens.timeline.index import Names, Viewport
+from warplens.timeline.index.layout import NAME
 from warplens.viewer import limits
-from warplens.viewer.binary import Rects, short
+from warplens.viewer.answers.binary import Rects, short
+from warplens.viewer.answers.counters import Counter, Where
+from warplens.viewer.answers.flames import _paths, _positions
+from warplens.viewer.answers.plain import encoded, plain, tree
 from warplens.viewer.bundle import files
-from warplens.viewer.counters import Counter, Where
-from warplens.viewer.flames import _paths, _positions
-from warplens.viewer.guard import Keys
-from warplens.viewer.parameters import Parameters
-from warplens.viewer.perfetto import address_of, pages
-from warplens.viewer.plain import encoded, plain, tree
-from warplens.viewer.serving import listen
-from warplens.viewer.workers import Busy, Workers
+from warplens.viewer.page.perfetto import address_of, pages
+from warplens.viewer.server.guard import Keys
+from warplens.viewer.server.parameters import Parameters
+from warplens.viewer.server.serving import listen
+from warplens.viewer.server.workers import Busy, Workers
 
 
 @pytest.mark.parametrize(

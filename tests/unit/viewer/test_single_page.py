@@ -13,7 +13,7 @@ import pytest
 
 from warplens.errors import UsageError
 from warplens.viewer.bundle import File, files
-from warplens.viewer.single_page import single_page
+from warplens.viewer.page.single_page import single_page
 
 INDEX = """<!doctype html>
 <html lang="en">

@@ -11,9 +11,9 @@ import pytest
 from tests import cpu_story
 from warplens.errors import MissingData
 from warplens.flows.viewing import view_of
-from warplens.query import open as open_report
+from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
-from warplens.viewer.answers import Answers
+from warplens.viewer.answers.answers import Answers
 
 
 @pytest.fixture

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from warplens import catalog
-from warplens.cli import findings, tables
-from warplens.cli.flags import FlagCommand
 from warplens.cli.light import give_back_early
 from warplens.cli.opening import opened as open_report
 from warplens.cli.opening import window_option
-from warplens.cli.output import write_lines
-from warplens.cli.report_path import ReportPath
-from warplens.cli.unit_help import help_option
-from warplens.cli.unit_options import unit_options
+from warplens.cli.options.flags import FlagCommand
+from warplens.cli.options.report_path import ReportPath
+from warplens.cli.options.unit_help import help_option
+from warplens.cli.options.unit_options import unit_options
+from warplens.cli.printing import findings, tables
+from warplens.cli.printing.output import write_lines
 
 if TYPE_CHECKING:
     from warplens.rules.judging import Judgement
@@ -77,7 +77,7 @@ def command(
     asked = [item.split(":") for name in names for item in name.split(",") if item]
     units = [catalog.find(FAMILY, name) for name, *_ in asked]
     options = {unit.id: unit_options(unit, words[1:]) for unit, words in zip(units, asked, strict=True)}
-    from warplens.query import Selection
+    from warplens.report import Selection
     from warplens.rules.judging import judge
 
     with open_report(report, window=window, quiet=quiet) as opened:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warplens.cli import differences, tables
-from warplens.cli.flags import FlagCommand
 from warplens.cli.opening import opened
-from warplens.cli.output import write_lines
-from warplens.cli.report_path import ReportPath
+from warplens.cli.options.flags import FlagCommand
+from warplens.cli.options.report_path import ReportPath
+from warplens.cli.printing import differences, tables
+from warplens.cli.printing.output import write_lines
 
 if TYPE_CHECKING:
     from warplens.flows.differing import Difference
@@ -76,7 +76,7 @@ def command(
     """
     from warplens.flows.differing import diff
     from warplens.flows.gating import Condition
-    from warplens.query import Selection
+    from warplens.report import Selection
 
     asked = [Condition.parse(text) for text in conditions]
     with ExitStack() as stack:

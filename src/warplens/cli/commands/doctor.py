@@ -17,13 +17,13 @@ from pathlib import Path
 import click
 
 from warplens._version import __version__
-from warplens.capture.agent import Agent, load_agent
-from warplens.capture.filesystems import filesystem_of, is_slow
-from warplens.cli import packages
-from warplens.cli.binding_check import binding_finding
-from warplens.cli.cpu_checks import cpu_findings
-from warplens.cli.gpu_checks import gpu_findings
+from warplens.cli.checks import packages
+from warplens.cli.checks.binding import binding_finding
+from warplens.cli.checks.cpu import cpu_findings
+from warplens.cli.checks.gpu import gpu_findings
 from warplens.errors import CaptureError
+from warplens.recording.agent.library import Agent, load_agent
+from warplens.recording.spool.filesystems import filesystem_of, is_slow
 
 _NAME = 13  # columns of the longest name
 

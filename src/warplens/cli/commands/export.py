@@ -9,18 +9,18 @@ import click
 
 from warplens import catalog
 from warplens.catalog import Unit
-from warplens.cli.flags import FlagCommand
 from warplens.cli.opening import opened as open_report
 from warplens.cli.opening import window_option
-from warplens.cli.report_path import ReportPath
-from warplens.cli.unit_options import unit_options
-from warplens.cli.words import short_path, size
+from warplens.cli.options.flags import FlagCommand
+from warplens.cli.options.report_path import ReportPath
+from warplens.cli.options.unit_options import unit_options
+from warplens.cli.printing.words import short_path, size
 from warplens.disk.replacing import replacing
 from warplens.errors import UsageError
 from warplens.handover.naming import SUFFIX
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 FAMILY = "exporters.formats"
 _PAGE = "html"  # joins stats, rules and plots, so it is no exporter but a flow
@@ -96,7 +96,7 @@ def command(
 
 def _write(unit: Unit | None, report: Report, out: Path, options: dict[str, Any], time: str | None, nvtx: str | None) -> None:
     """Write what is selected: profiles choose it themselves, other formats are given that part of the report. `unit`: None for the page."""
-    from warplens.query import Selection
+    from warplens.report import Selection
 
     selection = Selection.parse(time, nvtx)
     if unit is None:

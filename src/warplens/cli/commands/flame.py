@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from warplens.cli import tables
-from warplens.cli.colors import colored, has_unicode, palette
 from warplens.cli.flame.options import selection_options
 from warplens.cli.opening import opened as open_report
-from warplens.cli.report_path import ReportPath
+from warplens.cli.options.report_path import ReportPath
+from warplens.cli.printing import tables
+from warplens.cli.printing.colors import colored, has_unicode, palette
 
 
 @click.command(
@@ -87,7 +87,7 @@ def command(
     from warplens.cli.flame import difference, picture
     from warplens.cli.flame.load import Wish, load
     from warplens.cli.timeline.render import Style
-    from warplens.query import Selection
+    from warplens.report import Selection
 
     style = Style(width or (tables.terminal_width() or 80), ascii=plain or not has_unicode(), colors=palette() if colored(color) else 0)
     selection = Selection.parse(filter_time, filter_nvtx)

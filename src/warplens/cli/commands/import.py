@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 import click
 
 from warplens.cli.finishing import progress_bar
-from warplens.cli.flags import FlagCommand
 from warplens.cli.light import give_back_early
-from warplens.cli.words import counted, short_path
+from warplens.cli.options.flags import FlagCommand
+from warplens.cli.printing.words import counted, short_path
 from warplens.disk.files import rename
 from warplens.handover.destination import destination
 

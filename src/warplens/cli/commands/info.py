@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warplens.cli import gpu_list, process_tree, windows
 from warplens.cli.opening import opened as open_report
-from warplens.cli.report_path import ReportPath
-from warplens.cli.tables import printable, shorten, terminal_width
-from warplens.cli.words import counted, duration
+from warplens.cli.options.report_path import ReportPath
+from warplens.cli.printing import gpu_list, process_tree, windows
+from warplens.cli.printing.tables import printable, shorten, terminal_width
+from warplens.cli.printing.words import counted, duration
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _MANY = 20
 _FEW = 3  # diagnostics that are alike stand in full

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from warplens.cli import tables
 from warplens.cli.opening import opened as open_report
 from warplens.cli.opening import window_option
-from warplens.cli.report_path import ReportPath
+from warplens.cli.options.report_path import ReportPath
+from warplens.cli.printing import tables
 from warplens.errors import QueryError
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warplens.cli.tables import printable, shorten
-from warplens.cli.telling import tell
+from warplens.cli.printing.messages import tell
+from warplens.cli.printing.tables import printable, shorten
 from warplens.errors import UsageError
 
 if TYPE_CHECKING:
-    from warplens.capture.roster import Entry
+    from warplens.recording.session.directory import Entry
 
 
 @click.command(
@@ -27,7 +27,7 @@ Examples:
 @click.option("-f", "--format", "form", type=click.Choice(["plain", "json"]), default="plain", show_default=True, help="How to print them.")
 def command(action: str, form: str) -> None:
     """List the running sessions of this user on this machine."""
-    from warplens.capture.roster import entries
+    from warplens.recording.session.directory import entries
 
     if action != "list":
         raise UsageError(f"sessions {action}: there is only `warplens sessions list`.")
@@ -47,8 +47,8 @@ def command(action: str, form: str) -> None:
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    from warplens.capture.client import exchange, suspended
     from warplens.errors import CaptureError
+    from warplens.recording.session.client import exchange, suspended
 
     note = entry.note
     row: dict[str, Any] = {"session": note.name, "pid": note.pid, "report": note.report, "command": list(note.command)}

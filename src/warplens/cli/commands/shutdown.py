@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from warplens.cli.session_option import session_option
-from warplens.cli.session_words import report_path
-from warplens.cli.telling import tell
+from warplens.cli.options.session_option import session_option
+from warplens.cli.printing.messages import tell
+from warplens.cli.printing.session_words import report_path
 
 
 @click.command(
@@ -27,8 +27,8 @@ def command(session: str | None, kill: str | None) -> None:
 
     The program goes on unless a signal is asked for, and its launcher stays to return its exit code.
     """
-    from warplens.capture.client import ask
-    from warplens.cli.capture_arguments import signal_number
+    from warplens.cli.options.capture_arguments import signal_number
+    from warplens.recording.session.client import ask
 
     request: dict[str, Any] = {"do": "shutdown", "kill": None if kill is None else signal_number(kill)}
     answer = ask(session, request, timeout=None)

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warplens.cli import tables
-from warplens.cli.colors import colored, has_unicode, palette
 from warplens.cli.flame.options import selection_options
 from warplens.cli.opening import opened as open_report
-from warplens.cli.output import write_lines
-from warplens.cli.report_path import ReportPath
-from warplens.cli.words import short_path
+from warplens.cli.options.report_path import ReportPath
+from warplens.cli.printing import tables
+from warplens.cli.printing.colors import colored, has_unicode, palette
+from warplens.cli.printing.output import write_lines
+from warplens.cli.printing.words import short_path
 from warplens.errors import MissingData
 
 if TYPE_CHECKING:
+    from warplens.analysis.opcodes import Instructions
     from warplens.cli.flame.load import Flame, Wish
-    from warplens.query import Report, Selection
-    from warplens.query.opcodes import Instructions
+    from warplens.report import Report, Selection
 
 _AS_TEXT, _ON_A_PAGE = 3, 30  # files
 
@@ -91,12 +91,12 @@ def command(
     A page (-f html) has every line that a sample was in, lines link to themselves (#L10), and one file is all of it: it loads and runs
     nothing.
     """
+    from warplens.analysis.source_lines import chosen, hot_files
     from warplens.cli.flame.load import Wish, load
     from warplens.cli.flame.source import shown
     from warplens.cli.flame.source_page import source_page
     from warplens.cli.timeline.render import Style
-    from warplens.query import Selection
-    from warplens.query.source_lines import chosen, hot_files
+    from warplens.report import Selection
 
     style = Style(
         width or (tables.terminal_width() or 100),
@@ -125,9 +125,9 @@ def command(
 
 def _instructions(report: Report, selection: Selection, wish: Wish, flame: Flame) -> Mapping[tuple[str, int], Instructions]:
     """Return the instructions of each line. Raises MissingData where none were recorded."""
+    from warplens.analysis.cpu.samples import sampled
+    from warplens.analysis.opcodes import PER, by_line
     from warplens.cli.flame.load import wanted_threads
-    from warplens.query.opcodes import PER, by_line
-    from warplens.query.samples import sampled
 
     rows, _ = wanted_threads(report, sampled(report, selection, wall=wish.wall, exceptions=wish.exceptions, per=PER), wish)
     lines = by_line(flame.frames, rows)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from warplens.cli.session_option import session_option
-from warplens.cli.session_words import phase
-from warplens.cli.telling import tell
+from warplens.cli.options.session_option import session_option
+from warplens.cli.printing.messages import tell
+from warplens.cli.printing.session_words import phase
 
 
 @click.command(
@@ -23,7 +23,7 @@ def command(session: str | None) -> None:
 
     The program was started with `warplens launch` or `warplens profile`. Each `start` opens one more window of the same report.
     """
-    from warplens.capture.client import ask
+    from warplens.recording.session.client import ask
 
     answer = ask(session, {"do": "start"})
     if answer["window"]:

@@ -11,23 +11,23 @@ import click
 
 from warplens import catalog
 from warplens.catalog import Unit
-from warplens.cli import tables
-from warplens.cli.flags import FlagCommand
 from warplens.cli.light import give_back_early
 from warplens.cli.opening import opened as open_report
 from warplens.cli.opening import window_option
-from warplens.cli.output import write_lines
-from warplens.cli.report_path import ReportPath
-from warplens.cli.unit_help import help_option
-from warplens.cli.unit_options import unit_options
-from warplens.cli.words import counted
+from warplens.cli.options.flags import FlagCommand
+from warplens.cli.options.report_path import ReportPath
+from warplens.cli.options.unit_help import help_option
+from warplens.cli.options.unit_options import unit_options
+from warplens.cli.printing import tables
+from warplens.cli.printing.output import write_lines
+from warplens.cli.printing.words import counted
 from warplens.errors import MissingData, UsageError
 from warplens.handover.naming import SUFFIX
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 FAMILY = "stats.tables"
 _ROWS, _ROWS_UNASKED = 40, 15  # of a table on the terminal: a screen; of each of those that come unasked
@@ -130,7 +130,7 @@ def command(
     give_back_early()
     unit = tables.time_unit(timeunit)
     todo = apart(jobs(_listed(names), _listed(forms), _listed(outputs)), by)
-    from warplens.query import Selection
+    from warplens.report import Selection
 
     selection = Selection.parse(filter_time, filter_nvtx)
     most = rows if rows is not None else _ROWS if names else _ROWS_UNASKED
@@ -200,8 +200,8 @@ def _listed(values: tuple[str, ...]) -> list[str]:
 
 def _run(job: Job, report: Report, selection: Selection, unit: str, rows: int, *, overwrite: bool, quiet: bool, first: bool) -> None:
     """Compute and write one table, at most `rows` of it for reading (0: all); MissingData where the report has no data for it."""
-    from warplens.report.memory import give_back
     from warplens.stats import base
+    from warplens.storage.memory import give_back
 
     give_back()  # of the table before
     table = job.stat.load().table(report, selection, **job.options)

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from warplens.cli.session_option import session_option
-from warplens.cli.session_words import phase, report_path
-from warplens.cli.windows import why
-from warplens.cli.words import duration
+from warplens.cli.options.session_option import session_option
+from warplens.cli.printing.session_words import phase, report_path
+from warplens.cli.printing.windows import why
+from warplens.cli.printing.words import duration
 
 _MANY = 10
 
@@ -26,7 +26,7 @@ Examples:
 @click.option("-f", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it.")
 def command(session: str | None, form: str) -> None:
     """Say how a running session stands: recording or not, its windows, its report."""
-    from warplens.capture.client import ask
+    from warplens.recording.session.client import ask
 
     state = ask(session, {"do": "status"})
     if form == "json":

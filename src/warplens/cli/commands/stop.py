@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from warplens.cli.session_option import session_option
-from warplens.cli.session_words import closed, report_path
-from warplens.cli.telling import tell
+from warplens.cli.options.session_option import session_option
+from warplens.cli.printing.messages import tell
+from warplens.cli.printing.session_words import closed, report_path
 
 
 @click.command(
@@ -29,7 +29,7 @@ def command(session: str | None, keep: float | None, wait: bool) -> None:
     The program goes on, and `warplens start` opens the next window. The report can be read at once; it is finished for good when
     the program ends or with `warplens shutdown`.
     """
-    from warplens.capture.client import ask
+    from warplens.recording.session.client import ask
 
     answer = ask(session, {"do": "stop", "keep": keep, "wait": wait}, timeout=None if wait else 10.0)
     tell(f"warplens: {answer['session']}: {closed(answer)}.")

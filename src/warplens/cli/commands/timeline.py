@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from warplens.cli import tables
-from warplens.cli.colors import colored, has_unicode, palette
 from warplens.cli.opening import opened as open_report
 from warplens.cli.opening import window_option
-from warplens.cli.report_path import ReportPath
+from warplens.cli.options.report_path import ReportPath
+from warplens.cli.printing import tables
+from warplens.cli.printing.colors import colored, has_unicode, palette
 from warplens.errors import UsageError
 
 _TRACKS = 24
@@ -95,7 +95,7 @@ def command(
     from warplens.cli.timeline.inside import window_of
     from warplens.cli.timeline.load import Wish, load
     from warplens.cli.timeline.render import Style, render
-    from warplens.query import Selection
+    from warplens.report import Selection
 
     size = width or (tables.terminal_width() or 80)
     plain = plain or not has_unicode()

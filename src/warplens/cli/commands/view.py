@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warplens.cli.report_path import ReportPath
-from warplens.cli.telling import tell
-from warplens.cli.words import short_path, size
+from warplens.cli.options.report_path import ReportPath
+from warplens.cli.printing.messages import tell
+from warplens.cli.printing.words import short_path, size
 from warplens.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warplens.viewer.serving import Door
+    from warplens.viewer.server.serving import Door
 
 _SWITCH_S = 0.000_5
 _MOST = 16
@@ -70,7 +70,7 @@ def command(
     It listens to this machine alone, and the address has a token without which nothing is answered. Two reports are shown side by side,
     with what changed. Files of other tools are imported first.
     """
-    from warplens.viewer.serving import Server, listen
+    from warplens.viewer.server.serving import Server, listen
 
     if len(reports) > _MOST:
         raise UsageError(f"{len(reports)} reports are too many to look at: at most {_MOST}.")
@@ -168,9 +168,9 @@ def _start_browser(address: str) -> None:
 
 def _refreshed(path: Path) -> bool:
     """Have the session that records a report bring it up to date; False where none does."""
-    from warplens.capture.client import exchange
-    from warplens.capture.roster import entries
     from warplens.errors import WarplensError
+    from warplens.recording.session.client import exchange
+    from warplens.recording.session.directory import entries
 
     try:
         with entries() as found:

@@ -9,10 +9,10 @@ from pathlib import PurePath
 
 import numpy as np
 
+from warplens.analysis.cpu.stacks import flat
 from warplens.cli.flame.load import Flame
 from warplens.cli.flame.words import called, where
 from warplens.model.words import duration
-from warplens.query.stacks import flat
 
 # Nodes are matched by name and file, not by line: lines move from one version of a program to the next.
 _Key = tuple[str, str]

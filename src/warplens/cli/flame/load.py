@@ -12,13 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.cpu.frames import Frames
+from warplens.analysis.cpu.samples import kind_of, sampled
+from warplens.analysis.cpu.stacks import Tree, Weights, bottom_up, top_down
 from warplens.errors import MissingData, UsageError
-from warplens.query.frames import Frames
-from warplens.query.samples import kind_of, sampled
-from warplens.query.stacks import Tree, Weights, bottom_up, top_down
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 _WHOSE = {
     "python": "Python samples of threads that ran",

@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from rich.cells import cell_len
 
+from warplens.analysis.cpu.stacks import flat
 from warplens.cli.flame.difference import Changed
 from warplens.cli.flame.load import Flame
 from warplens.cli.flame.words import called, where
-from warplens.cli.tables import printable
+from warplens.cli.printing.tables import printable
 from warplens.cli.timeline.axis import length
 from warplens.cli.timeline.model import Bar
 from warplens.cli.timeline.palette import color_of
 from warplens.cli.timeline.render import Style, cut, lane, paint
-from warplens.query.stacks import flat
 
 _NARROW = 3  # columns: deeper levels without a wider bar say nothing
 _SAME = 0.005  # of all samples: a smaller change is no change

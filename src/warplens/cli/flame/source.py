@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from warplens.cli.tables import printable
+from warplens.analysis.source_lines import HotFile, Line, around, note, read_source
+from warplens.cli.printing.tables import printable
 from warplens.cli.timeline.palette import on
 from warplens.cli.timeline.render import Style, cut, paint
-from warplens.query.source_lines import HotFile, Line, around, note, read_source
 
 _HEAT = (0xFFF2B0, 0xF8C080, 0xF08860, 0xE05050)  # up to a quarter, a half, three quarters, all of the samples
 _BOLD, _DIM = "\x1b[1m", "\x1b[2m"

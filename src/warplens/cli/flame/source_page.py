@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from warplens.analysis.cpu.frames import is_library
+from warplens.analysis.source_lines import HotFile, Line, around, note, read_source
 from warplens.cli.flame.load import Flame
 from warplens.flows.html.page import heading, page
 from warplens.flows.html.words import safe
-from warplens.query.frames import is_library
-from warplens.query.source_lines import HotFile, Line, around, note, read_source
 
 _HOTTEST = 15  # lines in the list at the top
 _STEPS = 10  # of heat

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from warplens.query.frames import Frame
+from warplens.analysis.cpu.frames import Frame
 
 
 def called(frame: Frame, by: str) -> str:

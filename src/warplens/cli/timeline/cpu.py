@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from warplens.analysis.cpu.occupancy import KINDS_OF_SAMPLES, Seen, band_cells, bar_cells, event_cells, sample_cells
 from warplens.cli.timeline.bars import bars_of
 from warplens.cli.timeline.model import SAMPLES, Band, Bar, Mark, Track
 from warplens.errors import UsageError
-from warplens.query.cpu_occupancy import KINDS_OF_SAMPLES, Seen, band_cells, bar_cells, event_cells, sample_cells
 
 if TYPE_CHECKING:
-    from warplens.query import Report
-    from warplens.query.occupancy import Window
+    from warplens.analysis.occupancy import Window
+    from warplens.report import Report
 
 # What rows are called in --rows and in the picture, in the order in which they stand below their thread.
 ROWS = {

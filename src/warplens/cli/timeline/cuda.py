@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from warplens.analysis.gpu.names import gpu_label
+from warplens.analysis.gpu.occupancy import GpuRow, api_cells, gpu_cells, gpu_rows, utilization
 from warplens.cli.timeline.bars import bars_of
 from warplens.cli.timeline.gpu_gauges import gpu_gauges
 from warplens.cli.timeline.model import Group, Level, Track
-from warplens.query.gpu_names import gpu_label
-from warplens.query.gpu_occupancy import GpuRow, api_cells, gpu_cells, gpu_rows, utilization
 
 if TYPE_CHECKING:
-    from warplens.query import Report
-    from warplens.query.occupancy import Window
+    from warplens.analysis.occupancy import Window
+    from warplens.report import Report
 
 
 def api_tracks(report: Report, window: Window, columns: int, threads: Sequence[int]) -> dict[int, Track]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warplens.analysis.counters import Series, all_series
 from warplens.cli.timeline.model import Gauge
-from warplens.query.counters import Series, all_series
 
 if TYPE_CHECKING:
-    from warplens.query import Report
-    from warplens.query.occupancy import Window
+    from warplens.analysis.occupancy import Window
+    from warplens.report import Report
 
 _Values = npt.NDArray[np.float64]
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
+from warplens.analysis.counters import Series
 from warplens.cli.timeline.gauges import gauge_of
 from warplens.cli.timeline.model import Gauge
-from warplens.query.counters import Series
 
 if TYPE_CHECKING:
-    from warplens.query import Report
-    from warplens.query.occupancy import Window
+    from warplens.analysis.occupancy import Window
+    from warplens.report import Report
 
 # What tells most comes first, for there is room for few.
 _FIRST = ("SM Active", "Tensor Active", "DRAM Bandwidth", "GPU Utilization", "Memory Used", "Power", "SM Clock")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from warplens.analysis.gpu.names import gpu_label
+from warplens.analysis.intrakernel.occupancy import inside_launches, inside_marks, inside_warps, region_cells, region_lanes
+from warplens.cli.printing.words import counted
 from warplens.cli.timeline.bars import bars_of
 from warplens.cli.timeline.model import Group, Mark, Track
-from warplens.cli.words import counted
 from warplens.errors import MissingData
-from warplens.query.gpu_names import gpu_label
-from warplens.query.inside_kernels import inside_launches, inside_marks, inside_warps, region_cells, region_lanes
 
 if TYPE_CHECKING:
-    from warplens.query import Report
-    from warplens.query.occupancy import Window
+    from warplens.analysis.occupancy import Window
+    from warplens.report import Report
 
 _LAUNCHES = 4  # that are shown at once
 _UNASKED = 8  # warps of a launch that nobody asked for

@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warplens.analysis.cpu.occupancy import Seen, cpu_threads
+from warplens.analysis.gpu.occupancy import api_threads
+from warplens.analysis.intrakernel.occupancy import inside_launches
+from warplens.analysis.occupancy import Window, cells, crowd, mark_cells, tracks
+from warplens.cli.printing.words import counted
 from warplens.cli.timeline.bars import bars_of
 from warplens.cli.timeline.cpu import ROWS, cpu_rows
 from warplens.cli.timeline.cuda import api_tracks, gpu_groups
 from warplens.cli.timeline.gauges import gauges
 from warplens.cli.timeline.inside import inside_groups
 from warplens.cli.timeline.model import Band, Crowd, Group, Mark, Picture, Track
-from warplens.cli.words import counted
 from warplens.errors import MissingData, ReportError
-from warplens.query.cpu_occupancy import Seen, cpu_threads
-from warplens.query.gpu_occupancy import api_threads
-from warplens.query.inside_kernels import inside_launches
-from warplens.query.occupancy import Window, cells, crowd, mark_cells, tracks
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _Key = tuple[int, int | None, int | None]  # process, thread (null: its start/end ranges, or a task's), task
 # What PyPI nvtx (and ours) gives to ranges of no colour. Where nothing has another one, colours by name tell more.

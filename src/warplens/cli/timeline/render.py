@@ -9,11 +9,11 @@ from textwrap import wrap
 
 from rich.cells import cell_len, set_cell_size
 
-from warplens.cli.tables import printable, shorten
+from warplens.cli.printing.tables import printable, shorten
+from warplens.cli.printing.words import counted, size
 from warplens.cli.timeline.axis import length, ticks
 from warplens.cli.timeline.model import SAMPLES, Band, Bar, Crowd, Gauge, Level, Picture, Track
 from warplens.cli.timeline.palette import color_of, foreground, on
-from warplens.cli.words import counted, size
 
 _RESET, _DIM, _BOLD = "\x1b[0m", "\x1b[2m", "\x1b[1m"
 _WIDEST_LABEL = 24

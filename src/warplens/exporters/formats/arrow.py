@@ -19,7 +19,7 @@ import pyarrow as pa
 from warplens.exporters.whole_tables import pieces, schema_of
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 SUFFIX = ".arrow"
 LOSES: tuple[str, ...] = ("all tables but one",)

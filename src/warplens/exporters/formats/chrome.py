@@ -35,19 +35,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from warplens.analysis.native import codes
 from warplens.disk.files import text_output
 from warplens.errors import ReportError
-from warplens.exporters.chrome_cuda import cuda_and_cpu
-from warplens.exporters.chrome_json import arguments, microseconds, named, sort_index
-from warplens.exporters.chrome_samples import stacks_and_samples
+from warplens.exporters.chrome.cuda import cuda_and_cpu
+from warplens.exporters.chrome.json_text import arguments, microseconds, named, sort_index
+from warplens.exporters.chrome.samples import stacks_and_samples
 from warplens.exporters.samples import counters, samples
 from warplens.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Lanes, Tracks, batches, values
-from warplens.query.carried import Carried, carried
-from warplens.query.native import codes
-from warplens.query.payload_text import text
+from warplens.report.payloads.carried import Carried, carried
+from warplens.report.payloads.text import text
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 SUFFIX = ".trace.json"
 LOSES: tuple[str, ...] = (

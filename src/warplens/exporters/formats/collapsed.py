@@ -17,12 +17,12 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from warplens.disk.files import text_output
-from warplens.exporters.profiles import Labels, Threads, sums, wanted
+from warplens.exporters.profiles.stacks import Labels, Threads, sums, wanted
 
 if TYPE_CHECKING:
-    from warplens.query import Report
-    from warplens.query.frames import Frame
-    from warplens.query.selection import Selection
+    from warplens.analysis.cpu.frames import Frame
+    from warplens.report import Report
+    from warplens.report.selection import Selection
 
 SUFFIX = ".collapsed.txt"
 LOSES: tuple[str, ...] = (

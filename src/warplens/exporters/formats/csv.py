@@ -21,7 +21,7 @@ from pyarrow import csv
 from warplens.exporters.whole_tables import pieces, schema_of
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 SUFFIX = ".csv"
 LOSES: tuple[str, ...] = ("all tables but one", "the types of columns")

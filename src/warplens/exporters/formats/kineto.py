@@ -21,15 +21,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warplens.analysis.steps.steps import steps
 from warplens.disk.files import text_output
 from warplens.errors import MissingData, UsageError
-from warplens.exporters.chrome_json import named
-from warplens.exporters.kineto_events import KinetoEvents
-from warplens.query.selection import Selection
-from warplens.query.steps import steps
+from warplens.exporters.chrome.json_text import named
+from warplens.exporters.chrome.kineto_events import KinetoEvents
+from warplens.report.selection import Selection
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 SUFFIX = ".pt.trace.json"
 LOSES: tuple[str, ...] = (

@@ -36,7 +36,7 @@ from warplens.exporters.nsys.database import Writer
 from warplens.exporters.nsys.stacks import Stacks
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 SUFFIX = ".sqlite"
 LOSES: tuple[str, ...] = (

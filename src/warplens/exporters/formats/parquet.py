@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from warplens.exporters.whole_tables import pieces, schema_of
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 SUFFIX = ".parquet"
 LOSES: tuple[str, ...] = ("all tables but one",)

@@ -49,6 +49,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.native import codes, library
 from warplens.disk.files import output
 from warplens.errors import ReportError
 from warplens.exporters.cpu_events import KINDS as CPU_KINDS
@@ -56,24 +57,23 @@ from warplens.exporters.cpu_events import CpuTracks, cpu_events
 from warplens.exporters.cuda_events import KINDS as CUDA_KINDS
 from warplens.exporters.cuda_events import events
 from warplens.exporters.cuda_tracks import CudaTracks
-from warplens.exporters.debug_annotations import NAMES, encoded
 from warplens.exporters.events import Events
 from warplens.exporters.gpu_clocks import gpu_clocks
 from warplens.exporters.gpu_counters import GpuCounters
 from warplens.exporters.inside_kernels import InsideTracks, inside_events
 from warplens.exporters.op_facts import OpFacts
-from warplens.exporters.perf_samples import PerfSamples
-from warplens.exporters.perfetto_attributes import counter_attributes, report_attributes, track_attributes
-from warplens.exporters.perfetto_batch import Columns, Interned, SampleBatch
-from warplens.exporters.perfetto_stages import Stages
+from warplens.exporters.perfetto.attributes import counter_attributes, report_attributes, track_attributes
+from warplens.exporters.perfetto.batch import Columns, Interned, SampleBatch
+from warplens.exporters.perfetto.debug_annotations import NAMES, encoded
+from warplens.exporters.perfetto.stages import Stages
+from warplens.exporters.profiles.perf_samples import PerfSamples
 from warplens.exporters.protobuf import message, number, text
 from warplens.exporters.rows import Row
 from warplens.exporters.samples import Samples, counters, samples
 from warplens.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Tracks, batches, values
-from warplens.query.native import codes, library
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 SUFFIX = ".perfetto-trace"
 LOSES: tuple[str, ...] = (

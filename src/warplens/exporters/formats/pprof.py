@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplens.disk.files import output
-from warplens.exporters.pprof_profile import Profile
-from warplens.exporters.profiles import Labels, Threads, sums, wanted
+from warplens.exporters.profiles.pprof_profile import Profile
+from warplens.exporters.profiles.stacks import Labels, Threads, sums, wanted
 
 if TYPE_CHECKING:
-    from warplens.query import Report
-    from warplens.query.selection import Selection
+    from warplens.report import Report
+    from warplens.report.selection import Selection
 
 SUFFIX = ".pb.gz"
 LOSES: tuple[str, ...] = (

@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warplens.analysis.ranges.nested import outermost, places
+from warplens.analysis.ranges.phases import chosen
 from warplens.disk.files import output
-from warplens.exporters.profiles import ALL, Labels, sums, wanted
-from warplens.exporters.pstats_entries import Entries
-from warplens.query.nested import outermost, places
-from warplens.query.phases import chosen
+from warplens.exporters.profiles.pstats_entries import Entries
+from warplens.exporters.profiles.stacks import ALL, Labels, sums, wanted
 
 if TYPE_CHECKING:
-    from warplens.exporters.pstats_entries import Name
-    from warplens.query import Report
-    from warplens.query.frames import Frame
-    from warplens.query.selection import Selection
+    from warplens.analysis.cpu.frames import Frame
+    from warplens.exporters.profiles.pstats_entries import Name
+    from warplens.report import Report
+    from warplens.report.selection import Selection
 
 SUFFIX = ".pstats"
 LOSES: tuple[str, ...] = (

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 from warplens._version import __version__
 from warplens.disk.files import text_output
 from warplens.errors import UsageError
-from warplens.exporters.profiles import Labels, Threads, Wanted, of_thread, threads_with_samples, wanted
+from warplens.exporters.profiles.stacks import Labels, Threads, Wanted, of_thread, threads_with_samples, wanted
 
 if TYPE_CHECKING:
-    from warplens.query import Report
-    from warplens.query.frames import Frame
-    from warplens.query.selection import Selection
+    from warplens.analysis.cpu.frames import Frame
+    from warplens.report import Report
+    from warplens.report.selection import Selection
 
 SUFFIX = ".speedscope.json"
 LOSES: tuple[str, ...] = (

@@ -16,7 +16,7 @@ from warplens.exporters.nsys.tables import rows
 from warplens.model import nsys_labels as labels
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _FACTS = (("CpuArchitecture", 3, "machine"), ("CpuDescription", 13, "cpu"), ("CpuCores", 1, "cpus"), ("OsDescription", 605, "os"))
 _PRIORITY = 20

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warplens.analysis.cpu.samples import kind_of
 from warplens.errors import MissingData
 from warplens.exporters.nsys.database import Writer, places
 from warplens.exporters.nsys.stacks import Stacks
 from warplens.exporters.nsys.tables import rows
 from warplens.model.nsys_labels import FILE_OPERATIONS
-from warplens.query.samples import kind_of
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _REASONS = "ENUM_SCHEDULING_THREAD_BLOCK"
 _FIRST_REASON = 1000  # above nsys' own

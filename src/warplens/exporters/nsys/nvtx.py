@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from warplens.exporters.nsys.database import Writer
 from warplens.exporters.nsys.tables import rows
-from warplens.query.payloads import decoded
+from warplens.report.payloads.tables import decoded
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _PUSH_POP, _START_END, _MARK, _CATEGORY, _DOMAIN = 59, 60, 34, 33, 75
 _FIRST_CATEGORY = 1 << 24  # for those without a number

@@ -14,7 +14,7 @@ from warplens.exporters.nsys.database import Writer, places
 from warplens.exporters.nsys.layout import columns
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 _COLUMNS = ("frame", "parent", "kind", "function", "module", "file", "line", "address", "path")
 _DEEPEST = 4096

@@ -10,10 +10,10 @@ import pyarrow as pa
 from warplens.exporters.nsys.database import Writer, places
 from warplens.exporters.nsys.selects import IDS, MIGRATIONS, SELECTS, Select
 from warplens.exporters.nsys.stacks import Stacks
-from warplens.query.streaming import batches
+from warplens.report.streaming import batches
 
 if TYPE_CHECKING:
-    from warplens.query import Report
+    from warplens.report import Report
 
 CHAINS = {"CUPTI_ACTIVITY_KIND_RUNTIME": "CUDA_CALLCHAINS", "OSRT_API": "OSRT_CALLCHAINS", "SYSCALL": "SYSCALL_CALLCHAINS"}
 

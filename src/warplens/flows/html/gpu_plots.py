@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from warplens.analysis.gpu.idle import CAUSES, idle
+from warplens.analysis.gpu.names import gpu_label
+from warplens.analysis.gpu.ops import at, during, operations
+from warplens.analysis.intervals import union
 from warplens.errors import MissingData
 from warplens.flows.html.plots import Series, over_time, stacked
 from warplens.flows.html.words import safe
-from warplens.query.gpu_names import gpu_label
-from warplens.query.gpu_ops import at, during, operations
-from warplens.query.idle import CAUSES, idle
-from warplens.query.intervals import union
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 _BUCKETS = 480
 _MOST = 16  # GPUs, or lines

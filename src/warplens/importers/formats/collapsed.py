@@ -30,7 +30,7 @@ from warplens.importers.profiles.stacks import Profile, Thread, Tree, write
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
-    from warplens.report.writer import Facts, PartWriter
+    from warplens.storage.writer import Facts, PartWriter
 
 SUFFIXES = (".collapsed", ".collapsed.txt", ".folded", ".raw")
 CONTENT = "collapsed stacks"

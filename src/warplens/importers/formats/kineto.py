@@ -44,11 +44,11 @@ from warplens.importers.kineto.pieces import Pieces
 from warplens.importers.kineto.sniff import in_order, is_trace, traces
 from warplens.importers.kineto.trace import Trace
 from warplens.importers.kineto.work import Work
-from warplens.report.memory import give_back
+from warplens.storage.memory import give_back
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
-    from warplens.report.writer import Facts, PartWriter
+    from warplens.storage.writer import Facts, PartWriter
 
 SUFFIXES = (".json", ".json.gz")
 CONTENT = "Chrome trace"

@@ -26,7 +26,7 @@ from warplens.importers.nsys.sqlite import MAGIC, SqliteFile
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
-    from warplens.report.writer import Facts, PartWriter
+    from warplens.storage.writer import Facts, PartWriter
 
 SUFFIXES = (".nsys-rep", ".qdrep")
 CONTENT = "recording of Nsight Systems"

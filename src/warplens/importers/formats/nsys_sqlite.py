@@ -47,7 +47,7 @@ from warplens.importers.nsys.sqlite import MAGIC, SqliteFile
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
-    from warplens.report.writer import Facts, PartWriter
+    from warplens.storage.writer import Facts, PartWriter
 
 SUFFIXES = (".sqlite",)
 CONTENT = "SQLite file"

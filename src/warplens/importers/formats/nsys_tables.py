@@ -21,7 +21,7 @@ from warplens.importers.nsys.folder import TablesFolder, tables_in
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
-    from warplens.report.writer import Facts, PartWriter
+    from warplens.storage.writer import Facts, PartWriter
 
 SUFFIXES = ("_pqtdir", "_arwdir")
 CONTENT = "folder of Parquet or Arrow files"

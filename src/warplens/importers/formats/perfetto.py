@@ -42,11 +42,11 @@ from warplens.importers.perfetto.own import own
 from warplens.importers.perfetto.places import Places
 from warplens.importers.perfetto.slices import Context, Tally
 from warplens.importers.perfetto.trace import Trace
-from warplens.report.writer import Facts
+from warplens.storage.writer import Facts
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
-    from warplens.report.writer import PartWriter
+    from warplens.storage.writer import PartWriter
 
 SUFFIXES = (".perfetto-trace", ".pftrace", ".perfetto-trace.gz", ".pftrace.gz")
 CONTENT = "Perfetto trace"

@@ -36,7 +36,7 @@ from warplens.importers.profiles.stacks import Profile, Thread, Tree, write
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
     from warplens.importers.profiles.estimated import Place
-    from warplens.report.writer import Facts, PartWriter
+    from warplens.storage.writer import Facts, PartWriter
 
 SUFFIXES = (".pstats", ".prof", ".cprof")
 CONTENT = "profile of cProfile"

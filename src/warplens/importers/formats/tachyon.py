@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from warplens.importers.base import Progress
     from warplens.importers.profiles.tachyon import Frame
     from warplens.importers.profiles.tachyon import Thread as Sampled
-    from warplens.report.writer import Facts, PartWriter
+    from warplens.storage.writer import Facts, PartWriter
 
 SUFFIXES = (".bin",)
 CONTENT = "recording of Python's sampling profiler"

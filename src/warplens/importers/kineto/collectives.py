@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from warplens.importers.kineto.columns import Codes, numbered, where_known
 from warplens.importers.kineto.layout import KINDS
-from warplens.report.writer import RANGES_PER_PROCESS
+from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.ranges import Ranges

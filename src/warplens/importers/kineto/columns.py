@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.importers.kineto.layout import NULL, NULL32
-from warplens.report.writer import RANGES_PER_PROCESS
+from warplens.storage.writer import RANGES_PER_PROCESS
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]

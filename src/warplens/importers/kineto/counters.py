@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from warplens.importers.kineto.columns import dictionary, numbered, ordered, taken
-from warplens.report.writer import RANGES_PER_PROCESS
+from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.trace import Trace

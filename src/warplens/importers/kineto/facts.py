@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplens.errors import NotAReport, ReportError
 from warplens.importers.kineto import layout
-from warplens.report.writer import Facts
+from warplens.storage.writer import Facts
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.pieces import Pieces

@@ -10,7 +10,7 @@ import numpy as np
 
 from warplens.importers.kineto.columns import Codes, Ints
 from warplens.importers.kineto.layout import NULL
-from warplens.report.writer import THREADS_PER_PROCESS
+from warplens.storage.writer import THREADS_PER_PROCESS
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.trace import Trace

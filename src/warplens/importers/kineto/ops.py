@@ -10,7 +10,7 @@ import pyarrow as pa
 from warplens.importers.kineto.columns import Bools, Codes, Ints, optional, where_known
 from warplens.importers.kineto.layout import NULL, NULL32
 from warplens.importers.kineto.ranges import OP, Ranges
-from warplens.report.writer import RANGES_PER_PROCESS
+from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.stacks import Stacks

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.convert.enclosing import Enclosing
 from warplens.importers.kineto.columns import Bools, Codes, Ints, dictionary, numbered, ordered, taken, where_known
 from warplens.importers.kineto.layout import NULL32
-from warplens.report.enclosing import Enclosing
 from warplens.spool import desk
 
 if TYPE_CHECKING:

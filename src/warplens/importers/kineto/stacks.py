@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from warplens.importers.kineto.columns import Codes, Ints, constant, dictionary, numbered, ordered, taken, where_known
 from warplens.importers.kineto.layout import NULL32
-from warplens.report.writer import RANGES_PER_PROCESS
 from warplens.spool import desk
+from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.ranges import Ranges

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from warplens.importers.kineto.columns import ROWS_PER_GROUP, Texts, groups
 from warplens.importers.kineto.native import Reader
-from warplens.report.memory import give_back
+from warplens.storage.memory import give_back
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.identity import Identity
-    from warplens.report.writer import PartWriter
+    from warplens.storage.writer import PartWriter
 
 
 @dataclass

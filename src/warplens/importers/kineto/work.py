@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.convert.cuda import names
 from warplens.importers.kineto.columns import Codes, Ints, Texts, filled, numbered, optional, ordered, where_known
 from warplens.importers.kineto.layout import NULL, NULL32
-from warplens.report.cuda import names
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.calls import Calls

@@ -13,7 +13,7 @@ from warplens.importers.nsys.database import Database
 from warplens.importers.nsys.names import combined, distinct_values
 from warplens.importers.nsys.rows import Bools, Ints
 from warplens.importers.nsys.taken import Tally
-from warplens.report.writer import RANGES_PER_PROCESS, PartWriter
+from warplens.storage.writer import RANGES_PER_PROCESS, PartWriter
 
 _COLUMNS = ("id", "symbol", "module", "kernelMode", "unresolved", "originalIP", "stackDepth")
 _PYTHON = re.compile(r"(.+):(\d{1,9})$|(.*\.pyw?|<.*>)$")  # a source file in place of a module

@@ -9,7 +9,7 @@ from warplens.importers.nsys.database import Database
 from warplens.importers.nsys.identity import Identity
 from warplens.importers.nsys.taken import Context, Tally
 from warplens.model.nsys_labels import SEVERITIES
-from warplens.report.writer import Facts
+from warplens.storage.writer import Facts
 
 _LOOKED_INTO = frozenset(
     (

@@ -15,7 +15,7 @@ from warplens.errors import ReportError
 from warplens.importers.nsys.conditions import Begins, Lacks, Named, Where
 from warplens.importers.nsys.database import LATEST, Database
 from warplens.importers.nsys.rows import FLAG, Ints, Rows
-from warplens.report import weight
+from warplens.storage import weight
 
 _PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".arrows", ".feather", ".ipc")
 _SLICE_ROWS = 1 << 20

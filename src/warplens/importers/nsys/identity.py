@@ -12,7 +12,7 @@ import numpy as np
 from warplens.importers.nsys.conditions import Among, Begins, Condition, Given
 from warplens.importers.nsys.database import Database
 from warplens.importers.nsys.rows import Bools, Ints
-from warplens.report.writer import THREADS_PER_PROCESS, PartWriter
+from warplens.storage.writer import THREADS_PER_PROCESS, PartWriter
 
 # A global id is hardware:8 virtual machine:8 process:24 thread:24.
 _PROCESS_BITS = ~0xFFFFFF

@@ -14,7 +14,7 @@ from warplens.importers.nsys.names import encoded, labelled
 from warplens.importers.nsys.rows import Bools, Ints
 from warplens.importers.nsys.taken import Context, Events, narrow, numbered
 from warplens.model import nsys_labels as labels
-from warplens.report import schema
+from warplens.storage import schema
 
 _USAGE, _POOLS = "CUDA_GPU_MEMORY_USAGE_EVENTS", "CUDA_GPU_MEMORY_POOL_EVENTS"
 _COPIES, _CPU_FAULTS, _GPU_FAULTS = "CUPTI_ACTIVITY_KIND_MEMCPY", "CUDA_UM_CPU_PAGE_FAULT_EVENTS", "CUDA_UM_GPU_PAGE_FAULT_EVENTS"

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.convert.cpu import os_words
 from warplens.importers.nsys.calls import enclosing
 from warplens.importers.nsys.chains import Chains
 from warplens.importers.nsys.database import LATEST
 from warplens.importers.nsys.names import encoded
 from warplens.importers.nsys.ranges import Ranges
 from warplens.importers.nsys.taken import Context, Events, numbered
-from warplens.report.cpu import os_words
 
 _ACCESS, _OPENED = "OSRT_FILE_ACCESS_EVENTS", "OSRT_FILE_ACCESS_DESCRIPTORS"
 _LIBRARY, _SYSTEM = "OSRT_API", "SYSCALL"

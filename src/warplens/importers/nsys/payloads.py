@@ -12,8 +12,8 @@ import pyarrow as pa
 from warplens.importers.nsys.names import distinct_values
 from warplens.importers.nsys.rows import Ints, Rows
 from warplens.importers.nsys.taken import Context
-from warplens.report.writer import RANGES_PER_PROCESS
 from warplens.spool import payload_schema as layouts
+from warplens.storage.writer import RANGES_PER_PROCESS
 
 _SCHEMAS, _ENTRIES = "NVTX_PAYLOAD_SCHEMAS", "NVTX_PAYLOAD_SCHEMA_ENTRIES"
 _ENUMS, _ENUM_ENTRIES = "NVTX_PAYLOAD_ENUMS", "NVTX_PAYLOAD_ENUM_ENTRIES"

@@ -13,7 +13,7 @@ from warplens.importers.nsys.conditions import Where
 from warplens.importers.nsys.database import LATEST, Database
 from warplens.importers.nsys.identity import Identity
 from warplens.importers.nsys.rows import Bools, Ints, Rows
-from warplens.report.writer import RANGES_PER_PROCESS, PartWriter
+from warplens.storage.writer import RANGES_PER_PROCESS, PartWriter
 
 
 @dataclass

@@ -13,7 +13,7 @@ from warplens.importers.nsys.taken import Context, Tally
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
-    from warplens.report.writer import Facts, PartWriter
+    from warplens.storage.writer import Facts, PartWriter
 
 _SOURCES = {
     "cuda": ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY"),

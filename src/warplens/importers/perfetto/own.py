@@ -1,4 +1,4 @@
-"""What warplens itself wrote into a trace beside what Perfetto has fields for; see `exporters/perfetto_attributes.py`."""
+"""What warplens itself wrote into a trace beside what Perfetto has fields for; see `exporters/perfetto/attributes.py`."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from warplens.importers.perfetto import own as owns
 from warplens.importers.perfetto.descriptors import Described
 from warplens.importers.perfetto.trace import ASYNC, QUEUE, THREAD, UUID, Trace
-from warplens.report.writer import THREADS_PER_PROCESS, PartWriter
+from warplens.storage.writer import THREADS_PER_PROCESS, PartWriter
 
 NONE = -1
 _TASKS_PER_PROCESS = 1 << 32

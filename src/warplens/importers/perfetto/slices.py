@@ -18,8 +18,8 @@ from warplens.importers.perfetto.details import Details
 from warplens.importers.perfetto.own import Own
 from warplens.importers.perfetto.places import Places
 from warplens.importers.perfetto.trace import BEGIN, INSTANT, STAGE, WHOLE, Trace
-from warplens.report import schema
-from warplens.report.writer import PartWriter
+from warplens.storage import schema
+from warplens.storage.writer import PartWriter
 
 _ROWS = 1 << 20
 Ints = npt.NDArray[np.int64]

@@ -93,7 +93,7 @@ def _values(told: Column, column: TableColumn) -> pa.Array:
 
 def _fitting(values: Any, column: TableColumn, size: int) -> Any:
     """Return the values of a column, with something in place of nulls where it may have none."""
-    from warplens.report.schema import field
+    from warplens.storage.schema import field
 
     wanted = field(column).type
     if values is None:
@@ -110,7 +110,7 @@ def _fitting(values: Any, column: TableColumn, size: int) -> Any:
 
 
 def _narrowed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    from warplens.report.schema import numpy_type
+    from warplens.storage.schema import numpy_type
 
     there: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
     numbers = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False).astype(numpy_type(wanted))

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from warplens.report.schema import schema
-from warplens.report.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts
+from warplens.storage.schema import schema
+from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts
 
 if TYPE_CHECKING:
-    from warplens.report.writer import PartWriter
+    from warplens.storage.writer import PartWriter
 
 Key = TypeVar("Key", bound=Hashable)
 _COLUMNS = ("start", "end", "count", "weight", "stack", "kind", "on_cpu", "gil", "exception")

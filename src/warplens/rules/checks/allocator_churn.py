@@ -31,7 +31,7 @@ from warplens.rules.host_calls import Calls, calls, cost, evidence, needed, seve
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management"
 _ALLOCATES = (

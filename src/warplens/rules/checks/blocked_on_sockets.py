@@ -26,7 +26,7 @@ from warplens.rules.blocking import blocked
 from warplens.rules.hosts import capital
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.python.org/3/library/asyncio-stream.html"
 _TALK = (

@@ -25,16 +25,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
+from warplens.analysis.intervals import Cover
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
-from warplens.query.intervals import Cover
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import span
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/docs/stable/notes/ddp.html"
 _AT_ONCE = 0.9  # share of the operations that must have been in progress at once on all ranks, else they were not put together rightly

@@ -30,7 +30,7 @@ from warplens.rules.host_calls import DEVICE_WAITS, STREAM_WAITS, calls, cost, e
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#asynchronous-and-overlapping-transfers-with-computation"
 

@@ -25,7 +25,7 @@ from warplens.rules.gpus import gpus
 from warplens.rules.host_calls import Calls, Cost, needed
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html"
 

@@ -31,7 +31,7 @@ from warplens.rules.hosts import capital, ceiling, idle, threads
 from warplens.rules.loading import meanwhile, waits
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading"
 

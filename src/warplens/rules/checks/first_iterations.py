@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens.analysis.cpu.culprits import RANGE, UNKNOWN, filled
+from warplens.analysis.steps.steps import base_name, steps
 from warplens.model.words import counted, duration
-from warplens.query.culprits import RANGE, UNKNOWN, filled
-from warplens.query.steps import base_name, steps
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import numbers
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
 

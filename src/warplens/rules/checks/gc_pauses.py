@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warplens.analysis.intervals import Cover
 from warplens.model.words import counted, duration
-from warplens.query.intervals import Cover
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import ceiling, edges, idle, needed, numbers, rows
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.python.org/3/library/gc.html#gc.freeze"
 _OF_AN_OBJECT = 500  # ns to free one, at most: what of a pause was no walk in vain

@@ -26,15 +26,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens.analysis.intervals import Cover, Times
+from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData
 from warplens.model.words import duration
-from warplens.query.intervals import Cover, Times
-from warplens.query.steps import steps
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import capital, ceiling, edges, idle, leading, needed, numbers, rows, threads
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.python.org/3/c-api/init.html#releasing-the-gil-from-extension-code"
 _MOST = 5  # threads that are looked at closely

@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warplens.analysis.gpu.ops import during
+from warplens.analysis.intervals import Cover
 from warplens.model.words import counted, duration
-from warplens.query.gpu_ops import during
-from warplens.query.intervals import Cover
 from warplens.rules.base import Finding, most
 from warplens.rules.gpus import gpus, merged
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/nsight-systems/AnalysisGuide/index.html"
 

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warplens.analysis.gpu.ops import during
+from warplens.analysis.intervals import Cover, Times
 from warplens.model.words import duration
-from warplens.query.gpu_ops import during
-from warplens.query.intervals import Cover, Times
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import TABLES, gpus, merged
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/nsight-systems/AnalysisGuide/index.html"
 

@@ -29,20 +29,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.cpu.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, NATIVE, OP, OS, RANGE, UNKNOWN, pieces
+from warplens.analysis.distinct import distinct
+from warplens.analysis.gpu.idle import idle
+from warplens.analysis.intervals import Cover, Times, union
+from warplens.analysis.native import codes
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
-from warplens.query.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, NATIVE, OP, OS, RANGE, UNKNOWN, pieces
-from warplens.query.distinct import distinct
-from warplens.query.idle import idle
-from warplens.query.intervals import Cover, Times, union
-from warplens.query.native import codes
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.gpus import gpus
 from warplens.rules.hosts import edges, numbers, rows, threads
 from warplens.rules.hosts import idle as gpu_idle
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 _ADVICE = {

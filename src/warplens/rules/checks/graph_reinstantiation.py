@@ -30,7 +30,7 @@ from warplens.rules.host_calls import calls, cost, evidence, needed, severity
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#updating-instantiated-graphs"
 

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warplens.analysis.intrakernel.launches import launches, units
 from warplens.model.words import counted, duration
-from warplens.query.intrakernel.launches import launches, units
 from warplens.rules.base import Finding
 from warplens.rules.kernels import bounded, cut, evidence, subject
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/parallel-thread-execution/#special-registers-globaltimer"
 

@@ -26,17 +26,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warplens.analysis.intrakernel.critical import role_times
+from warplens.analysis.intrakernel.launches import launches, units
+from warplens.analysis.intrakernel.roles import Roles, is_wait, roles, words
+from warplens.analysis.intrakernel.starving import Starving
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
-from warplens.query.intrakernel.critical import role_times
-from warplens.query.intrakernel.launches import launches, units
-from warplens.query.intrakernel.roles import Roles, is_wait, roles, words
-from warplens.query.intrakernel.starving import Starving
 from warplens.rules.base import Finding
 from warplens.rules.kernels import bounded, cut, evidence, subject
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cutlass/latest/media/docs/cpp/pipeline.html"
 _LOADS = {"producer", "load", "loads", "loader", "tma", "copy", "fetch", "prefetch", "gather", "dma"}

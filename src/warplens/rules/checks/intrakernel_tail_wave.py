@@ -28,7 +28,7 @@ from warplens.rules.base import Finding
 from warplens.rules.kernels import bounded, evidence, subject, uneven
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://arxiv.org/abs/2301.03598"
 

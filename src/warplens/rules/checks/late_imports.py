@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warplens.analysis.intervals import Cover
+from warplens.analysis.steps.steps import steps
 from warplens.model.words import counted, duration
-from warplens.query.intervals import Cover
-from warplens.query.steps import steps
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import needed, numbers, rows
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.python.org/3/using/cmdline.html#cmdoption-X"
 

@@ -25,15 +25,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens.analysis.intervals import Cover
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
-from warplens.query.intervals import Cover
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import edges, needed, numbers, rows, threads
 from warplens.rules.stacks import Stacks
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.python.org/3/library/threading.html#lock-objects"
 _LOCKS = r"pthread_(mutex|rwlock|spin)_.*|sem_.*|mtx_.*|futex"

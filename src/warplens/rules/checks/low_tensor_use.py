@@ -23,15 +23,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warplens.analysis.gpu.kernel_classes import class_of
+from warplens.analysis.gpu.ops import at, during
+from warplens.analysis.intervals import covered
 from warplens.errors import MissingData
 from warplens.model.words import duration
-from warplens.query.gpu_ops import at, during
-from warplens.query.intervals import covered
-from warplens.query.kernel_classes import class_of
 from warplens.rules.base import Evidence, Finding
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices"
 _PRODUCTS = frozenset({"gemm", "convolution", "attention"})

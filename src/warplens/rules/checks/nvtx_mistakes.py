@@ -25,16 +25,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warplens.analysis.flatten import outlived
 from warplens.errors import MissingData
 from warplens.model.words import counted
-from warplens.query.flatten import outlived
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import numbers, rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 _AT_ONCE = 1_000_000  # ranges
 _SHOWN = 50

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warplens.analysis.intervals import Cover
 from warplens.model.words import duration, size
-from warplens.query.intervals import Cover
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.copies import Copies, kinds_known, moving_copies, number_of_copies
 from warplens.rules.gpus import COPY, gpus, span, together
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
 _DIRECTIONS = {"Host-to-Device": "to the GPU", "Device-to-Host": "to the host"}

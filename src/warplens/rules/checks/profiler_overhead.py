@@ -23,15 +23,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warplens.analysis.gpu.ops import during
+from warplens.analysis.intervals import Cover
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
-from warplens.query.gpu_ops import during
-from warplens.query.intervals import Cover
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import edges, rows, threads
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/nsight-systems/UserGuide/index.html#profiling-overhead"
 # ns that recording a row takes on the thread that it is about: docs/performance.md

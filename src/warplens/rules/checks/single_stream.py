@@ -25,16 +25,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warplens.analysis.intervals import Cover, Times
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
-from warplens.query.intervals import Cover, Times
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import KERNEL, Gpu, gpus, span
 from warplens.rules.host_calls import Mask, needed
 from warplens.rules.launches import Launches, launches
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-runtime-api/stream-sync-behavior.html"
 _AT_ONCE = 10_000  # ns: who begins that soon after another has ended has waited for it

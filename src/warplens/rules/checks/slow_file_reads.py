@@ -28,7 +28,7 @@ from warplens.rules.blocking import blocked
 from warplens.rules.hosts import capital
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html#enable-asynchronous-data-loading-and-augmentation"
 _NAMES = "p?readv?2?(64)?(v2)?|fread(_unlocked)?|fgets|getline|open(at)?(64)?|fopen(64)?"

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warplens.analysis.intervals import Cover
 from warplens.model.words import counted, duration
-from warplens.query.intervals import Cover
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import KERNEL, Gpu, gpus, span, together
 from warplens.rules.host_calls import needed
 from warplens.rules.launches import Launches, launches
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#reduce-cpu-overhead-with-cuda-graphs"
 _IN_A_GRAPH = 1_000  # ns between two kernels of a graph

@@ -25,15 +25,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warplens.analysis.intervals import Cover
 from warplens.errors import MissingData
 from warplens.model.words import duration, size
-from warplens.query.intervals import Cover
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.copies import Copies, moving_copies
 from warplens.rules.gpus import COPY, Gpu, gpus, merged, span
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#asynchronous-and-overlapping-transfers-with-computation"
 _AT_ONCE = 20_000  # ns: who begins that soon after a copy has waited for it

@@ -35,7 +35,7 @@ from warplens.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, C
 from warplens.rules.lines import called_from, located
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization"
 _SMALL = 1024

@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.gpu.ops import during
 from warplens.errors import MissingData
-from warplens.query.gpu_ops import during
 from warplens.stats.base import share
 from warplens.stats.sums import MEGABYTE
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

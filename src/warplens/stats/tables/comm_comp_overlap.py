@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from warplens.analysis.gpu.time import Overlap, overlaps
+from warplens.analysis.gpu.work import COMMUNICATION, MEMORY, gpus
 from warplens.errors import MissingData
-from warplens.query.gpu_time import Overlap, overlaps
-from warplens.query.gpu_work import COMMUNICATION, MEMORY, gpus
 from warplens.stats.by import By, Key, percent
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 BY = ("device", "process", "rank", "stream")
 DEFAULT = False  # `warplens stats` prints it only when asked by name

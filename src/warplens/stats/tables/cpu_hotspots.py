@@ -33,8 +33,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warplens.query.phases import said
-from warplens.query.samples import kind_of
+from warplens.analysis.cpu.samples import kind_of
+from warplens.analysis.ranges.phases import said
 from warplens.stats.base import noted
 from warplens.stats.calls import one_of
 from warplens.stats.hotspots import FRAMES, GROUPS, TREES, Profile, as_tree, by_frame, by_group
@@ -42,7 +42,7 @@ from warplens.stats.hotspots import FRAMES, GROUPS, TREES, Profile, as_tree, by_
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 
 def table(

@@ -33,13 +33,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.query.critical.summary import KEYS, summed
+from warplens.analysis.critical_path.summary import KEYS, summed
 from warplens.stats.base import noted
 from warplens.stats.calls import one_of
 from warplens.stats.critical import answer, find, placed, said
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

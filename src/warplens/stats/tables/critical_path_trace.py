@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from warplens.query.critical.shares import CATEGORIES
+from warplens.analysis.critical_path.shares import CATEGORIES
 from warplens.stats.base import noted
 from warplens.stats.critical import find, numbers_or_null, placed, said
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

@@ -33,7 +33,7 @@ from warplens.stats.sums import grouped_by, summary
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 BY = ("process", "rank")
 DEFAULT = 3  # its place among the tables that `warplens stats` prints unasked, as in nsys

@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.gpu.ops import during
 from warplens.errors import MissingData
-from warplens.query.gpu_ops import during
 from warplens.stats.traces import system_ids
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _ROWS = 'SELECT process, thread, "start", "end", name, result, correlation FROM cuda_api WHERE {chosen} ORDER BY "start", id'

@@ -24,7 +24,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from warplens.query.gpu_ops import kernels
+from warplens.analysis.gpu.ops import kernels
 from warplens.stats.base import noted
 from warplens.stats.launches import SIZES, no_kernels, sizes, whole_graphs
 from warplens.stats.sums import PLACE, grouped, naming, summary
@@ -32,7 +32,7 @@ from warplens.stats.sums import PLACE, grouped, naming, summary
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

@@ -30,15 +30,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from warplens.query.gpu_ops import kernels
-from warplens.query.kernel_durations import kernel_durations
+from warplens.analysis.gpu.kernel_durations import kernel_durations
+from warplens.analysis.gpu.ops import kernels
 from warplens.stats.base import noted
 from warplens.stats.by import By
 from warplens.stats.launches import no_kernels, whole_graphs
 from warplens.stats.sums import PLACE, grouped_by, naming, summary
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 BY = ("device", "process", "rank", "stream")
 DEFAULT = 4  # its place among the tables that `warplens stats` prints unasked, as in nsys

@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.query.gpu_ops import MEMORY, operations
+from warplens.analysis.gpu.ops import MEMORY, operations
 from warplens.stats.by import By
 from warplens.stats.sums import MEGABYTE, block, grouped_by, where
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 BY = ("device", "process", "rank", "stream")
 DEFAULT = 6  # its place among the tables that `warplens stats` prints unasked, as in nsys

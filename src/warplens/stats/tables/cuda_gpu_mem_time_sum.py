@@ -25,14 +25,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warplens.query.gpu_ops import MEMORY, operations
+from warplens.analysis.gpu.ops import MEMORY, operations
 from warplens.stats.by import By
 from warplens.stats.sums import grouped_by, summary
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 BY = ("device", "process", "rank", "stream")
 DEFAULT = 5  # its place among the tables that `warplens stats` prints unasked, as in nsys

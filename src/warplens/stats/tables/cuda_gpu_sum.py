@@ -27,14 +27,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warplens.query.gpu_ops import operations
+from warplens.analysis.gpu.ops import operations
 from warplens.stats.by import By
 from warplens.stats.sums import grouped_by, naming, summary
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 BY = ("device", "process", "rank", "stream")
 DEFAULT = False  # `warplens stats` prints it only when asked by name

@@ -32,13 +32,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.gpu.ops import during, operations
 from warplens.errors import MissingData
-from warplens.query.gpu_ops import during, operations
 from warplens.stats.places import device_names, places
 from warplens.stats.sums import MEGABYTE, naming
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _SHORT = {"Grd": "grid", "Blk": "block"}

@@ -37,7 +37,7 @@ from warplens.stats.sums import naming
 from warplens.stats.traces import system_ids
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _VALUES = {"T": "total", "A": "call_end - call_start", "Q": "queue", "K": "kernel_end - kernel_start"}

@@ -35,7 +35,7 @@ from warplens.stats.sums import naming
 from warplens.stats.traces import system_ids
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _TIMES = "call_start, call_end, queue, kernel_start, kernel_end, total"

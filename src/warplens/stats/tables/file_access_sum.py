@@ -32,13 +32,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.query.phases import chosen, said
+from warplens.analysis.ranges.phases import chosen, said
 from warplens.stats.base import noted
 from warplens.stats.calls import located, one_of
 from warplens.stats.sums import MEGABYTE, grouped
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _PER = {"file": (), "process": ("process",)}

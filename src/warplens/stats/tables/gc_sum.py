@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.query.phases import chosen, said
+from warplens.analysis.ranges.phases import chosen, said
 from warplens.stats.base import noted
 from warplens.stats.calls import located, one_of
 from warplens.stats.sums import block, grouped
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 _PER = {"process": ("process",), "thread": ("process", "thread"), "all": ()}
 _FOUND = {"collected": "sum(collected)::BIGINT", "uncollectable": "sum(uncollectable)::BIGINT"}

@@ -31,15 +31,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.cpu.gil import contention
+from warplens.analysis.ranges.phases import pieces, said
 from warplens.errors import MissingData
-from warplens.query.gil import contention
-from warplens.query.phases import pieces, said
 from warplens.stats.base import noted, share
 from warplens.stats.calls import one_of
 from warplens.stats.places import of_threads
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 _AMOUNTS = ("held", "waited", "holds", "waits")
 _SUMS = """

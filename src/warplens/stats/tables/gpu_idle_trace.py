@@ -25,15 +25,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.gpu.api_calls import called
+from warplens.analysis.gpu.idle import idle
 from warplens.errors import MissingData, UsageError
-from warplens.query.api_calls import called
-from warplens.query.idle import idle
 from warplens.stats.by import By
 from warplens.stats.calls import one_of
 from warplens.stats.places import of_threads
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 BY = ("device", "stream")
 DEFAULT = False  # `warplens stats` prints it only when asked by name

@@ -29,13 +29,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.gpu.ops import at
 from warplens.errors import MissingData
-from warplens.query.gpu_ops import at
 from warplens.stats.places import device_names, places
 from warplens.stats.sums import MEGABYTE
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 # Where an importer knows no totals, they are counted from the first row.
 _ROWS = """

@@ -30,14 +30,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens.analysis.gpu.memory_levels import SERIES, Level, held, levels
 from warplens.errors import MissingData, UsageError
-from warplens.query.memory_levels import SERIES, Level, held, levels
 from warplens.stats.base import noted
 from warplens.stats.places import places
 from warplens.stats.sums import MEGABYTE
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.gpu.ops import at
 from warplens.errors import MissingData
-from warplens.query.gpu_ops import at
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 _ROWS = """
 SELECT count(*) AS "Samples", avg(value) AS "Avg", median(value) AS "Med", min(value) AS "Min", max(value) AS "Max",

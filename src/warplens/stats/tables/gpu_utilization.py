@@ -38,13 +38,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.gpu.time import Spent, spent
 from warplens.errors import MissingData
-from warplens.query.gpu_time import Spent, spent
 from warplens.stats.base import noted
 from warplens.stats.by import By, Key, percent
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 BY = ("device", "process", "rank", "stream")
 _BUSY = "busy"

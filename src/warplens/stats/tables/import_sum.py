@@ -30,14 +30,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.ranges.nested import nested
+from warplens.analysis.ranges.phases import said
 from warplens.errors import MissingData
-from warplens.query.nested import nested
-from warplens.query.phases import said
 from warplens.stats.base import noted, share
 from warplens.stats.calls import located, one_of
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 
 def table(report: Report, selection: Selection, *, by: str = "module", min_percent: float = 0.5) -> pa.Table:

@@ -33,13 +33,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from warplens.query.intrakernel.balance import balance, ctas
-from warplens.query.intrakernel.launches import launches, units
+from warplens.analysis.intrakernel.balance import balance, ctas
+from warplens.analysis.intrakernel.launches import launches, units
 from warplens.stats.base import noted
 from warplens.stats.intrakernel import exactness, located, missing, names
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

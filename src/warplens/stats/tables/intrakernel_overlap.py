@@ -29,17 +29,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens.analysis.intrakernel.blocks import block_of, pieces
+from warplens.analysis.intrakernel.launches import launches, units
+from warplens.analysis.intrakernel.roles import is_wait, roles
+from warplens.analysis.intrakernel.together import pairs, states
 from warplens.errors import MissingData
-from warplens.query.intrakernel.blocks import block_of, pieces
-from warplens.query.intrakernel.launches import launches, units
-from warplens.query.intrakernel.roles import is_wait, roles
-from warplens.query.intrakernel.together import pairs, states
 from warplens.stats.base import noted
 from warplens.stats.calls import one_of
 from warplens.stats.intrakernel import located, missing, names
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 BY = ("role", "tag", "warp")

@@ -32,16 +32,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens.analysis.intrakernel.balance import ctas
+from warplens.analysis.intrakernel.critical import role_times
+from warplens.analysis.intrakernel.launches import launches, units
+from warplens.analysis.intrakernel.roles import WAITS, is_wait, roles
 from warplens.errors import MissingData, UsageError
-from warplens.query.intrakernel.balance import ctas
-from warplens.query.intrakernel.critical import role_times
-from warplens.query.intrakernel.launches import launches, units
-from warplens.query.intrakernel.roles import WAITS, is_wait, roles
 from warplens.stats.base import noted
 from warplens.stats.intrakernel import located, missing, names
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

@@ -38,17 +38,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.intrakernel.launches import launches, units
+from warplens.analysis.intrakernel.roles import roles
+from warplens.analysis.intrakernel.sums import region_sums
 from warplens.errors import MissingData
-from warplens.query.intrakernel.launches import launches, units
-from warplens.query.intrakernel.roles import roles
-from warplens.query.intrakernel.sums import region_sums
 from warplens.stats.base import noted
 from warplens.stats.calls import one_of
 from warplens.stats.intrakernel import exactness, located, missing, names
 from warplens.stats.sums import block
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 BY = ("kernel", "launch", "sm", "warp", "role")
 _TITLES = {"kernel": "", "launch": "Launch", "sm": "SM", "warp": "Warp", "role": "Role"}

@@ -29,14 +29,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens.analysis.intrakernel.launches import launches
+from warplens.analysis.intrakernel.slices import active, at_once
 from warplens.errors import MissingData, UsageError
-from warplens.query.intrakernel.launches import launches
-from warplens.query.intrakernel.slices import active, at_once
 from warplens.stats.base import noted
 from warplens.stats.intrakernel import exactness, missing
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _MOST = 10_000

@@ -29,17 +29,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens.analysis.gpu.work import COPY, KINDS, STAGED, gpus
+from warplens.analysis.intervals import covered
 from warplens.errors import MissingData
-from warplens.query.gpu_work import COPY, KINDS, STAGED, gpus
-from warplens.query.intervals import covered
 from warplens.stats.base import noted
 from warplens.stats.by import By, Key, percent
 from warplens.stats.launches import whole_graphs
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
-    from warplens.query.gpu_work import Track
-    from warplens.query.intervals import Times
+    from warplens.analysis.gpu.work import Track
+    from warplens.analysis.intervals import Times
+    from warplens.report import Report, Selection
 
 BY = ("device", "process", "rank", "stream")
 DEFAULT = False  # `warplens stats` prints it only when asked by name

@@ -29,16 +29,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from warplens.query.api_calls import Calls
-from warplens.query.gpu_work import GRAPH, gpus
-from warplens.query.kernel_classes import CLASSES
-from warplens.query.launch_queue import Launched, launched
+from warplens.analysis.gpu.api_calls import Calls
+from warplens.analysis.gpu.kernel_classes import CLASSES
+from warplens.analysis.gpu.launch_queue import Launched, launched
+from warplens.analysis.gpu.work import GRAPH, gpus
 from warplens.stats.by import By
 from warplens.stats.launches import nothing_launched
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
-    from warplens.query.intervals import Times
+    from warplens.analysis.intervals import Times
+    from warplens.report import Report, Selection
 
 BY = ("device", "process", "rank", "stream")
 DEFAULT = False  # `warplens stats` prints it only when asked by name

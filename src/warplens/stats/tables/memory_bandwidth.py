@@ -30,14 +30,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from warplens.analysis.gpu.transfers import Moved, in_bins, inside, joined, moved
+from warplens.analysis.intervals import covered
 from warplens.errors import MissingData, UsageError
-from warplens.query.intervals import covered
-from warplens.query.transfers import Moved, in_bins, inside, joined, moved
 from warplens.stats.by import By, Key
 from warplens.stats.sums import MEGABYTE
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 BY = ("device", "process", "rank", "stream")
 DEFAULT = False  # `warplens stats` prints it only when asked by name

@@ -30,11 +30,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.query.nccl import calls
+from warplens.analysis.gpu.nccl import calls
 from warplens.stats.sums import MEGABYTE
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _KEYS = ("ranks", "operation", "name")

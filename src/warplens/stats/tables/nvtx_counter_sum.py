@@ -34,12 +34,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from warplens.analysis.counters import Series, all_series, counter_name, time_average
 from warplens.errors import MissingData, ReportError
-from warplens.query.counters import Series, all_series, counter_name, time_average
 from warplens.stats.base import noted
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 _WHEN_THERE = ("TimeAvg", "Total", "Rate (1/s)", "Unit")
 

@@ -27,14 +27,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.counters import counter_name, sample_values
 from warplens.errors import MissingData
-from warplens.query.counters import counter_name, sample_values
-from warplens.query.cutting import overlaps
+from warplens.report.cutting import overlaps
 from warplens.stats.trace_columns import task_column
 from warplens.stats.traces import system_ids
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.query.durations import Durations
+from warplens.analysis.ranges.durations import Durations
 from warplens.stats.projections import projections
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _SUMS = ("range_time", "operations", "level", "number")

@@ -38,7 +38,7 @@ from warplens.stats.projections import projections
 from warplens.stats.traces import system_ids
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.query.range_kernels import range_kernels
+from warplens.analysis.ranges.kernels import range_kernels
 from warplens.stats.base import noted
 from warplens.stats.launches import whole_graphs
 from warplens.stats.projections import missing
@@ -38,7 +38,7 @@ from warplens.stats.sums import block, naming
 from warplens.stats.traces import system_ids
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

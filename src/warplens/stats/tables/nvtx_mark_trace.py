@@ -25,13 +25,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.errors import MissingData
-from warplens.query.cutting import overlaps
+from warplens.report.cutting import overlaps
 from warplens.stats.summary import range_names
 from warplens.stats.trace_columns import payload_columns, task_column
 from warplens.stats.traces import system_ids
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _COLUMNS = ("id", "process", "thread", "start", "domain", "message", "task", "payload_int", "payload_float")

@@ -37,7 +37,7 @@ from warplens.stats.trace_columns import payload_columns, task_column
 from warplens.stats.traces import system_ids, traced
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

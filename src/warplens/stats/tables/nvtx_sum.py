@@ -31,7 +31,7 @@ from warplens.stats.summary import nvtx_summary
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = 1  # its place among the tables that `warplens stats` prints unasked, as in nsys
 

@@ -28,16 +28,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens.analysis.gpu.operations import Operations
+from warplens.analysis.ranges.nested import figures
 from warplens.errors import MissingData
-from warplens.query.nested import figures
-from warplens.query.operations import Operations
 from warplens.stats.base import noted, share
 from warplens.stats.launches import whole_graphs
 from warplens.stats.places import places
 from warplens.stats.sums import block, naming
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

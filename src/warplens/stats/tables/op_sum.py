@@ -31,13 +31,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.query.operations import Operations
-from warplens.query.pieces import Numbers, grouped_union
+from warplens.analysis.gpu.operations import Operations
+from warplens.analysis.step_functions import Numbers, grouped_union
 from warplens.stats.base import noted, share
 from warplens.stats.places import places
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

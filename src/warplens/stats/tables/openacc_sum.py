@@ -30,7 +30,7 @@ from warplens.stats.calls import calls_sum, one_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = 11  # its place among the tables that `warplens stats` prints unasked, as in nsys
 _PER = {"function": (), "process": ("process",), "thread": ("process", "thread")}

@@ -33,7 +33,7 @@ from warplens.stats.calls import calls_sum, one_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = 2  # its place among the tables that `warplens stats` prints unasked, as in nsys
 _PER = {"function": (), "target": (), "object": (), "process": ("process",), "thread": ("process", "thread")}

@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.ranges.phases import chosen, said
 from warplens.errors import MissingData
-from warplens.query.phases import chosen, said
 from warplens.stats.base import noted
 from warplens.stats.traces import system_ids
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _COLUMNS = 'process, thread, "start", "end", name, result, error, fd, target, bytes, object'

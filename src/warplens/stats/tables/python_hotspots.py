@@ -31,16 +31,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.cpu.samples import kind_of
+from warplens.analysis.cpu.stacks import flat, top_down
+from warplens.analysis.ranges.nested import nested
+from warplens.analysis.ranges.phases import said
 from warplens.errors import MissingData
-from warplens.query.nested import nested
-from warplens.query.phases import said
-from warplens.query.samples import kind_of
-from warplens.query.stacks import flat, top_down
 from warplens.stats.base import noted
 from warplens.stats.hotspots import Profile, texts
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 

@@ -27,15 +27,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from warplens.analysis.gpu.api_calls import Calls
+from warplens.analysis.gpu.launch_queue import launched, queue
+from warplens.analysis.gpu.work import gpus
 from warplens.errors import UsageError
-from warplens.query.api_calls import Calls
-from warplens.query.gpu_work import gpus
-from warplens.query.launch_queue import launched, queue
 from warplens.stats.by import By, percent
 from warplens.stats.launches import nothing_launched
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 BY = ("device", "process", "rank", "stream")
 DEFAULT = False  # `warplens stats` prints it only when asked by name

@@ -38,15 +38,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.steps.names import NAMED, PARTS
+from warplens.analysis.steps.parts import STATES, Parts, parts
+from warplens.analysis.steps.steps import steps as find_steps
 from warplens.errors import MissingData
-from warplens.query.step_names import NAMED, PARTS
-from warplens.query.step_parts import STATES, Parts, parts
-from warplens.query.steps import steps as find_steps
 from warplens.stats.base import noted
 from warplens.stats.places import places
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _STATES = ("GPU Compute (ns)", "GPU Comm (ns)", "GPU Memory (ns)", "GPU Idle (ns)")

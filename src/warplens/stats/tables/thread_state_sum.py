@@ -31,14 +31,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.ranges.phases import pieces, said
 from warplens.errors import MissingData
-from warplens.query.phases import pieces, said
 from warplens.stats.base import noted
 from warplens.stats.calls import located, one_of
 from warplens.stats.sums import block, grouped
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 _UNKNOWN = "[unknown]"
 _SUMS = """

@@ -33,7 +33,7 @@ from warplens.stats.places import places
 from warplens.stats.unified import FAULTS, MOVED, SIZES, TAKEN, address, unified
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = 8  # its place among the tables that `warplens stats` prints unasked, as in nsys
 

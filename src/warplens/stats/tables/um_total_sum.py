@@ -29,7 +29,7 @@ from warplens.stats.places import places
 from warplens.stats.unified import FAULTS, SIZES, address, unified
 
 if TYPE_CHECKING:
-    from warplens.query import Report, Selection
+    from warplens.report import Report, Selection
 
 DEFAULT = 9  # its place among the tables that `warplens stats` prints unasked, as in nsys
 

@@ -1,0 +1,221 @@
+"""What a report did as arrays, a kind after the other: by name, how long, and in which step it was asked for."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+import warplens.report.arrow_compute as pc
+from warplens.analysis.distinct import distinct
+from warplens.analysis.gpu.api_calls import Calls
+from warplens.analysis.gpu.ops import MIGRATIONS
+from warplens.analysis.intervals import Times
+from warplens.analysis.native import codes
+from warplens.report.row_groups import Reader, RowGroup, each, row_groups, stream
+
+if TYPE_CHECKING:
+    from warplens.report.report import Report
+    from warplens.report.selection import Selection
+
+Numbers = npt.NDArray[np.int32]
+LONGEST = 2000  # launches of a step whose order is kept
+_COUNTERS = re.compile(r", (seq|op_id) = [0-9]+")
+_NUMBER = re.compile(r"[ _#:=-]*[0-9]+\Z")
+_GPU = {
+    "kernels": ("kernel", "demangled"),
+    "memcpys": ("memory", "kind"),
+    "memsets": ("memory", ""),
+    "um_events": ("memory", "kind"),
+    "graphs": ("graph", "graph"),
+}
+_OPERATIONS: dict[str, Callable[..., str]] = {
+    "kernels": str,
+    "memcpys": "[CUDA memcpy {}]".format,
+    "memsets": lambda: "[CUDA memset]",
+    "um_events": lambda kind: f"[CUDA memcpy Unified {MIGRATIONS.get(kind, kind)}]",
+    "graphs": lambda graph: f"[CUDA graph {graph}]" if graph else "[CUDA graph]",
+}
+_HOST = {"nvtx_ranges": ("range", ("domain", "message")), "cuda_api": ("api", ("name",)), "osrt": ("os", ("name",))}
+
+
+@dataclass
+class Rows:
+    """All of a kind, in no order: `names` by code; `length` in ns; `step`: number of the step it was asked for in, -1 for none.
+
+    `launched`: of kernels, the codes of the first LONGEST that were asked for in the step that was named, in that order.
+    """
+
+    kind: str
+    names: list[str]
+    code: Numbers
+    length: Times
+    step: Numbers
+    launched: Numbers
+
+
+class Steps:
+    """Steps by process: which of them a time lies in. They do not overlap within a process."""
+
+    def __init__(self, found: pa.Table | None) -> None:
+        self.count = 0 if found is None else found.num_rows
+        self._of: dict[int, tuple[Times, Times, Numbers]] = {}
+        if found is not None and found.num_rows:
+            process, start, end = (np.asarray(found.column(name).to_numpy(), np.int64) for name in ("process", "start", "end"))
+            for key in np.unique(process).tolist():
+                own = np.flatnonzero(process == key)
+                own = own[np.argsort(start[own], kind="stable")]
+                self._of[key] = start[own], end[own], own.astype(np.int32)
+
+    def at(self, process: Times, time: Times) -> Numbers:
+        """Return the step of each time in its process; -1 for none."""
+        step = np.full(len(time), -1, np.int32)
+        if not self.count or not len(time):
+            return step
+        one = bool((process == process[0]).all())
+        for key in [int(process[0])] if one else np.unique(process).tolist():
+            if key in self._of:
+                start, end, number = self._of[key]
+                mine: slice | Times = slice(None) if one else np.flatnonzero(process == key)
+                place = np.searchsorted(start, time[mine], "right") - 1
+                step[mine] = np.where((place >= 0) & (time[mine] < end[place]), number[place], -1)
+        return step
+
+
+def kinds(report: Report, selection: Selection, steps: Steps, typical: int) -> Iterator[Rows]:
+    """Yield each kind that there is something of, one in memory at a time. `typical`: the step whose launches are kept; -1: of all."""
+    for kind in ("kernel", "memory", "graph"):
+        taking = Taking(kind)
+        for table in (table for table, told in _GPU.items() if told[0] == kind and report.tables[table]):
+            _gpu(report, selection, table, steps, typical, taking)
+        if taking.codes:
+            yield taking.rows()
+    for table, (kind, names) in _HOST.items():
+        if report.tables[table]:
+            taking = Taking(kind)
+            _host(report, selection, table, names, steps, taking)
+            if taking.codes:
+                yield taking.rows()
+
+
+class Taking:
+    """Collects the pieces of one kind; `add` may run in several threads."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.codes: list[Numbers] = []
+        self._lengths: list[Times] = []
+        self._steps: list[Numbers] = []
+        self._asked: list[tuple[Times, Numbers]] = []
+        self._known: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def numbers(self, names: Sequence[str]) -> Numbers:
+        """Return the code of each name."""
+        with self._lock:
+            return np.array([self._known.setdefault(name, len(self._known)) for name in names], np.int32)
+
+    def add(self, code: Numbers, length: Times, step: Numbers) -> None:
+        """Add rows."""
+        with self._lock:
+            self.codes.append(code)
+            self._lengths.append(length)
+            self._steps.append(step)
+
+    def launch(self, asked: Times, code: Numbers) -> None:
+        """Add launches whose order is to be kept."""
+        self._asked.append((asked, code))
+        if sum(len(own) for own, _ in self._asked) > 8 * LONGEST:
+            self._asked = [self._first()]
+
+    def _first(self) -> tuple[Times, Numbers]:
+        if not self._asked:
+            return np.empty(0, np.int64), np.empty(0, np.int32)
+        asked, code = (np.concatenate(column) for column in zip(*self._asked, strict=True))
+        order = np.argsort(asked, kind="stable")[:LONGEST]
+        return asked[order], code[order]
+
+    def rows(self) -> Rows:
+        """Return all, and let go of it."""
+        code, length, step = np.concatenate(self.codes), np.concatenate(self._lengths), np.concatenate(self._steps)
+        self.codes, self._lengths, self._steps = [], [], []
+        return Rows(self.kind, list(self._known), code, length, step, self._first()[1])
+
+
+def _gpu(report: Report, selection: Selection, table: str, steps: Steps, typical: int, taking: Taking) -> None:
+    _, named = _GPU[table]
+    calls, launched = Calls(report), table != "um_events"
+    columns = ["process", "start", "end", *([named] if named else []), *(["api"] if launched else [])]
+    for rows in stream(report, table, columns, selection.window(report)):
+        if table == "um_events":
+            rows = rows.filter(pc.is_in(pc.cast(rows.column("kind"), pa.string()), value_set=pa.array(list(MIGRATIONS), pa.string())))
+        if not rows.num_rows:
+            continue
+        process, start, end = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "end"))
+        asked = _asked(calls, rows.column("api"), start) if launched else start
+        if table == "graphs":
+            rows = rows.set_column(rows.column_names.index(named), named, pc.cast(rows.column(named), pa.string()))
+        code = _coded([rows.column(named)] if named else [], len(start), _OPERATIONS[table], taking)
+        step = steps.at(process, asked)
+        taking.add(code, end - start, step)
+        if taking.kind == "kernel":
+            kept = step == typical if steps.count else slice(None)
+            taking.launch(asked[kept], code[kept])
+
+
+def _host(report: Report, selection: Selection, table: str, names: tuple[str, ...], steps: Steps, taking: Taking) -> None:
+    window = selection.window(report)
+    reader, tell = Reader(table, window), {"nvtx_ranges": _range}.get(table, str)
+
+    def one(group: RowGroup) -> None:
+        marked = table == "nvtx_ranges" and group.may_be_true("unfinished")
+        rows = reader.read(group, ["process", "start", "end", *names, *(["unfinished"] if marked else [])])
+        rows = rows.filter(pc.invert(rows.column("unfinished"))) if marked else rows
+        if rows.num_rows:
+            process, start, end = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "end"))
+            code = _coded([rows.column(name) for name in names], len(start), tell, taking)
+            taking.add(code, end - start, steps.at(process, start))
+
+    groups = row_groups(report, table, window)
+    if groups:
+        each(groups, one)
+
+
+def _asked(calls: Calls, api: pa.ChunkedArray, start: Times) -> Times:
+    """Return when work was asked for: the begin of its call, where that is known."""
+    ids = np.asarray(pc.fill_null(api, -1).to_numpy(), np.int64)
+    order = np.argsort(ids, kind="stable") if len(ids) > 1 and bool((ids[1:] < ids[:-1]).any()) else np.arange(len(ids))
+    found = calls.find(ids[order])
+    asked = start.copy()
+    asked[order] = np.where(found.known, found.start, start[order])
+    return asked
+
+
+def _coded(columns: Sequence[pa.ChunkedArray], count: int, name: Callable[..., str], taking: Taking) -> Numbers:
+    """Return the code of each row: `name` is called once for each combination of texts that occurs."""
+    if not columns:
+        return np.repeat(taking.numbers([name()]), count)
+    known: list[list[str]] = []
+    code = np.zeros(count, np.int64)
+    for column in columns:
+        own, texts = codes(column.combine_chunks())
+        known.append(["", *(text or "" for text in texts.to_pylist())])
+        code = code * len(known[-1]) + own + 1
+    width = int(np.prod([len(texts) for texts in known]))
+    used, which = distinct(code, width)
+    parts = np.unravel_index(used, [len(texts) for texts in known])
+    names = [
+        name(*(texts[at] for texts, at in zip(known, where, strict=True))) for where in zip(*(part.tolist() for part in parts), strict=True)
+    ]
+    return taking.numbers(names)[which]
+
+
+def _range(domain: str, message: str) -> str:
+    """Return domain and message; names that count, as PyTorch and people's loops make them, would never meet their like."""
+    return f"{domain}:{_NUMBER.sub('#', _COUNTERS.sub('', message))}"

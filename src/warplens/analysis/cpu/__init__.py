@@ -1,0 +1,1 @@
+"""Threads, samples, stacks and the GIL."""

@@ -1,0 +1,177 @@
+"""The frames of a report in memory: who called whom, and what makes two of them the same function, line or module."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens.errors import UsageError
+
+if TYPE_CHECKING:
+    from warplens.report.report import Report
+
+Numbers = npt.NDArray[np.int64]
+NO_STACK = "[no stack]"
+# Code that others wrote.
+_LIBRARY = re.compile(
+    r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|torch|torchvision|transformers|accelerate|lightning|jax|flax|tensorflow|cupy)/|^<"
+)
+_TEXTS = ("kind", "function", "module", "file")
+_LINES = ("line", "first_line")
+
+
+def is_library(file: str) -> bool:
+    """Whether a source file belongs to Python or to an installed package, not to the program itself. Some tools give no folder."""
+    return _LIBRARY.search(file) is not None or ("/" not in file and file.removesuffix(".py") in sys.stdlib_module_names)
+
+
+class Frame(NamedTuple):
+    """One function that was active. `kind`: `python`, `native` or `kernel`."""
+
+    kind: str
+    function: str
+    module: str | None = None
+    file: str | None = None
+    line: int | None = None
+    first_line: int | None = None
+
+
+class Frames:
+    """All frames by position (from 0). The last one stands for stacks that were not taken: `[no stack]`, without a caller.
+
+    `parent`: position of each one's caller, -1 for the outermost ones.
+    """
+
+    def __init__(self, rows: pa.Table, *, only_python: bool = False) -> None:
+        """`rows`: the table `frames`, or some of it whose parents are in it.
+
+        `only_python`: leave out what is no function of Python; its callers have its place. Stacks without any are `[no stack]`.
+        """
+        blank = pa.Table.from_pylist([{"frame": None, "kind": "native", "function": NO_STACK}], rows.schema)
+        self._rows = pa.concat_tables([rows, blank]).unify_dictionaries().combine_chunks()
+        keys = _numbers(rows.column("frame"))
+        self._order = np.argsort(keys, kind="stable")  # a part's are sorted already
+        self._keys = keys[self._order]
+        self.parent = np.append(self._find(_numbers(rows.column("parent"))), np.int64(-1))
+        self._texts = {name: self._rows.column(name).combine_chunks() for name in _TEXTS}
+        self._made: dict[int, Frame] = {}
+        self._stands: Numbers | None = None  # of each frame the one that has its place
+        if only_python:
+            self._keep(np.array(pc.equal(pc.cast(self._texts["kind"], pa.string()), "python")))
+
+    @classmethod
+    def of(cls, report: Report, *, only_python: bool = False) -> Frames:
+        """Read the frames of a report; there may be none."""
+        return cls(report.table("frames", ["frame", "parent", *_TEXTS, *_LINES]), only_python=only_python)
+
+    def _keep(self, wanted: npt.NDArray[np.bool_]) -> None:
+        """Put the nearest caller that is wanted in the place of each other frame."""
+        wanted[-1] = True
+        last = len(self) - 1
+        near = np.where(wanted, np.arange(len(self)), self.parent)
+        for _ in range(64):  # each step doubles how far it looks
+            known = near >= 0
+            further = np.where(known, near[near], -1)
+            if np.array_equal(further, near):
+                break
+            near = further
+        self.parent = np.where(self.parent >= 0, near[self.parent], -1)
+        self._stands = np.where(near >= 0, near, last)
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def positions(self, stacks: pa.ChunkedArray | pa.Array) -> Numbers:
+        """Return the positions of stacks, as tables name them; that of `[no stack]` for null, and for what is not in the table."""
+        found = self._find(_numbers(stacks))
+        found = np.where(found < 0, len(self) - 1, found)
+        return found if self._stands is None else self._stands[found]
+
+    def frame(self, position: int) -> Frame:
+        """Return one frame."""
+        found = self._made.get(position)
+        if found is None:
+            values = [self._rows.column(name)[position].as_py() for name in (*_TEXTS, *_LINES)]
+            found = self._made[position] = Frame(*values)
+        return found
+
+    def path(self, position: int) -> tuple[Frame, ...]:
+        """Return the stack that ends in a frame, the outermost first."""
+        found: list[Frame] = []
+        while position >= 0 and len(found) < len(self):
+            found.append(self.frame(position))
+            position = int(self.parent[position])
+        return tuple(reversed(found))
+
+    def labels(self, by: str) -> Numbers:
+        """Number the frames so that equal numbers are the same `function`, `line` or `module`. Raises UsageError for other words.
+
+        Functions differ by module (native), or by file and the line they begin in (Python). What has no module is told apart by its
+        file: modules of Python are their files.
+        """
+        if by not in LABELS:
+            raise UsageError(f"frames cannot be told apart by {by!r}; there are: {', '.join(LABELS)}.")
+        return _combined([part(self) for part in LABELS[by]])
+
+    def _code(self, name: str) -> Numbers:
+        if name in _LINES:
+            return _numbers(self._rows.column(name))
+        return _numbers(self._texts[name].indices)
+
+    def _place(self) -> Numbers:
+        """Number the modules, and below 0 the files of what has none."""
+        module = self._code("module")
+        return np.where(module >= 0, module, -2 - self._code("file"))
+
+    def _python_only(self, name: str) -> Numbers:
+        """A column that tells functions of Python apart; of native ones, the file is that of the line, which may be an inlined one's."""
+        python = pc.equal(pc.cast(self._rows.column("kind"), pa.string()), "python").combine_chunks()
+        return np.where(np.asarray(python), self._code(name), -1)
+
+    def _find(self, keys: Numbers) -> Numbers:
+        if not len(self._keys):
+            return np.full(len(keys), -1, np.int64)
+        place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where((self._keys[place] == keys) & (keys >= 0), self._order[place], -1)
+
+
+_Part = Callable[[Frames], Numbers]
+
+
+def _of(name: str) -> _Part:
+    return lambda frames: frames._code(name)
+
+
+_FUNCTION: list[_Part] = [
+    _of("kind"),
+    _of("function"),
+    _of("module"),
+    lambda frames: frames._python_only("file"),
+    lambda frames: frames._python_only("first_line"),
+]
+LABELS: dict[str, list[_Part]] = {
+    "function": _FUNCTION,
+    "line": [*_FUNCTION, _of("file"), _of("line")],
+    "module": [_of("kind"), lambda frames: frames._place()],
+}
+
+
+def _combined(columns: Sequence[Numbers]) -> Numbers:
+    """Number the combinations of values that there are."""
+    number = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        values, codes = np.unique(column, return_inverse=True)
+        number = np.unique(number * len(values) + codes, return_inverse=True)[1]
+    return number.astype(np.int64)
+
+
+def _numbers(column: pa.ChunkedArray | pa.Array) -> Numbers:
+    filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
+    return np.asarray(filled.to_numpy() if isinstance(filled, pa.ChunkedArray) else filled.to_numpy(zero_copy_only=False), np.int64)

@@ -1,0 +1,89 @@
+"""Samples summed by thread and stack: what trees, hotspots and exports of profiles are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from warplens.analysis.ranges.phases import pieces
+from warplens.errors import MissingData, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warplens.report.report import Report
+    from warplens.report.selection import Selection
+
+KINDS = ("python", "native", "osrt", "tasks")
+_CALLS = """(SELECT process, thread, "start", "end", 'osrt' AS kind, 1 AS "count", "end" - "start" AS weight, true AS on_cpu, stack, "range"
+    FROM osrt WHERE stack IS NOT NULL)"""
+# A task that awaits another one is in the stack of that one already.
+_TASKS = """(SELECT process, thread, "start", "end", 'tasks' AS kind, "count", weight, state = 'running' AS on_cpu, stack,
+    NULL::BIGINT AS "range" FROM task_samples WHERE NOT "outer")"""
+_RELATIONS = {"osrt": _CALLS, "tasks": _TASKS}
+
+_NAMED = "CASE WHEN r.id IS NOT NULL THEN coalesce(r.domain, '') || ':' || coalesce(r.message, '') END"
+
+
+def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
+    """Return which kind of samples to look at: `native` where there are any (Python frames are among them), else `python`.
+
+    `asked`: `python`, `native`, `auto`, `osrt` (calls of the C library that have a stack, each a sample of its length) or `tasks` (of
+    asyncio, each below the one that awaits it); `wall`: of threads and tasks that waited, too, which `native` has not. Raises UsageError
+    for what does not go together, MissingData where there are none.
+    """
+    if asked not in ("auto", *KINDS):
+        raise UsageError(f"`:kind={asked}` is not known; there are: auto, {', '.join(KINDS)}.")
+    if asked == "osrt":
+        if not report.tables["osrt"] or not report.sql("SELECT 1 FROM osrt WHERE stack IS NOT NULL LIMIT 1").num_rows:
+            raise MissingData("does not contain OS runtime data with stacks.")
+        return asked
+    if asked == "tasks":
+        if not report.tables["task_samples"]:
+            raise MissingData("does not contain samples of asyncio tasks.")
+        return asked
+    if wall and asked == "native":
+        raise UsageError("native samples are of running threads only: take `:kind=python` with `:wall`.")
+    if not report.tables["samples"]:
+        raise MissingData("does not contain CPU sampling data.")
+    known = {row["kind"] for row in report.sql("SELECT DISTINCT kind FROM samples").to_pylist()}
+    if asked != "auto" and asked not in known:
+        raise MissingData(f"does not contain CPU sampling data of the kind {asked}.")
+    wanted = asked if asked != "auto" else "python" if wall or "native" not in known else "native"
+    if wanted not in known:
+        raise MissingData("does not contain CPU sampling data of threads that waited: native samples are of running threads only.")
+    return wanted
+
+
+def sampled(
+    report: Report,
+    selection: Selection,
+    *,
+    kind: str = "python",
+    wall: bool = False,
+    exceptions: bool = False,
+    per: Sequence[str] = ("process", "thread"),
+) -> pa.Table:
+    """Return the columns of `per` and `stack` with `weight` (ns) and `count` (samples) of each combination; no rows where there is none.
+
+    Args:
+        report: the report.
+        selection: which part of it; of samples that reach over its edge, their share.
+        kind: as `kind_of` returns it. They may have seen the same moment: never add them up.
+        wall: also samples of threads or tasks that waited (native ones are of running threads only).
+        exceptions: only samples of threads that handled an exception (Python ones).
+        per: columns of `samples` to keep apart; `range` becomes the `domain:name` of the innermost push/pop range.
+    """
+    columns = ", ".join(f'{_NAMED if name == "range" else f"s.{name}"} AS "{name}"' for name in (*per, "stack"))
+    ranges = "LEFT JOIN nvtx_ranges r ON s.range = r.id" if "range" in per else ""
+    ran = " AND s.on_cpu" if kind in ("python", "tasks") and not wall else ""
+    ran += " AND s.exception" if exceptions else ""
+    whole = selection.time is None and selection.nvtx is None
+    table = _RELATIONS.get(kind, "samples")
+    relation = table if whole else pieces(report, selection, table)
+    weight, count = ("s.weight", 's."count"') if whole else ("round(s.weight * part)", 'round(s."count" * part)')
+    text = f"""
+    SELECT {columns}, sum({weight})::BIGINT AS weight, sum({count})::BIGINT AS "count"
+    FROM {relation} s {ranges} WHERE s.kind = '{kind}'{ran} GROUP BY ALL ORDER BY ALL
+    """
+    return report.sql(text)

@@ -1,0 +1,78 @@
+"""The graph of what waited for what in a report: built from the recorded times, solved by the native library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.analysis.critical_path import collectives, handovers, host, streams, syncs
+from warplens.analysis.critical_path import edges as edges_of
+from warplens.analysis.critical_path.dag import UNKNOWN, Dag
+from warplens.analysis.critical_path.parts import Builder
+from warplens.analysis.critical_path.recorded import Calls, Window, Work, read_calls, read_work
+from warplens.analysis.step_functions import Numbers
+from warplens.errors import MissingData
+
+if TYPE_CHECKING:
+    from warplens.report.report import Report
+    from warplens.report.selection import Selection
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Points and edges. Things are numbered: threads, then calls, then operations.
+
+    `edges`: columns start, end (points), weight (ns), kind (of `parts.KINDS`), thing (-1: none). `last`: the point of the end.
+    """
+
+    edges: dict[str, Numbers]
+    dag: Dag
+    last: int
+    threads: Numbers
+    processes: Numbers
+    calls: Calls
+    work: Work
+
+    @property
+    def begin(self) -> int:
+        """When the first point is, ns."""
+        return int(self.dag.time.min())
+
+    @property
+    def end(self) -> int:
+        """When the last point is, ns."""
+        return int(self.dag.time[self.last])
+
+    def ends_with(self, weight: Numbers) -> int:
+        """Return when all would be done if edges had other weights."""
+        return int(self.dag.times(weight)[self.last])
+
+
+def build(report: Report, selection: Selection) -> Graph:
+    """Build the graph of the selected time; MissingData where neither calls of CUDA nor GPU work were recorded."""
+    window: Window | None = selection.window(report)
+    calls = read_calls(report, window)
+    work = read_work(report, window, calls)
+    if not len(calls) and not len(work):
+        raise MissingData(f"does not contain CUDA data{selection.place(report)}.")
+    builder = Builder()
+    listed = streams.Waits.read(report, window, calls)
+    handed = handovers.find(report, window, calls)
+    chains = host.chains(report, window, calls, builder, handovers.idle(handed, calls))
+    first_call, first_work = len(chains.threads), len(chains.threads) + len(calls)
+    joined, number = collectives.joined(report, window, work)
+    items = streams.items(report, window, calls, work, listed, joined, chains, builder, first_work)
+    syncs.add(report, window, calls, work, listed, items, chains, builder, first_call)
+    handovers.add(handed, calls, chains, builder)
+    collectives.add(joined, number, work, items.operation, items.ended, builder, first_work)
+    edges_of.add_begins(calls, work, items, chains, builder)
+    last = int(builder.add_points(np.array([UNKNOWN]))[0])
+    edges_of.add_end(window, calls, work, items, chains, builder, last, first_call)
+    observed, edges = builder.finish()
+    dag = Dag(edges["start"], edges["end"], edges["weight"], observed)
+    # What a call waited for may have no time of its own, such as an event: the weights of waits need the times of all points.
+    edges["weight"] = syncs.weights(edges, dag.time, calls, first_call)
+    dag.observe(edges["weight"])
+    return Graph(edges, dag, last, chains.threads, chains.process, calls, work)

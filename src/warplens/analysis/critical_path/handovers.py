@@ -1,0 +1,119 @@
+"""Where one thread works for another that waits for it: the backward pass on a thread of the framework's engine.
+
+PyTorch's autograd engine runs the backward pass on threads of its own, while the thread that called `backward()` waits. Nothing in a
+report says so but the operations themselves: those of the backward pass lie in a stretch in which the other thread neither calls CUDA
+nor runs an operation of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.analysis.critical_path.host import Host
+from warplens.analysis.critical_path.parts import CPU, Builder
+from warplens.analysis.critical_path.recorded import Calls, Window
+from warplens.analysis.step_functions import NOTHING, Numbers
+
+if TYPE_CHECKING:
+    from warplens.report.report import Report
+
+
+@dataclass(frozen=True)
+class Handover:
+    """From `begin` to `end` thread `helper` worked while `waiter` waited, between its calls `before` and `before + 1` (rows of calls).
+
+    `first`, `last`: rows of the helper's calls in it.
+    """
+
+    waiter: int
+    helper: int
+    before: int
+    begin: int
+    end: int
+    first: int
+    last: int
+
+
+def find(report: Report, window: Window | None, calls: Calls) -> list[Handover]:
+    """Find the stretches of the backward pass in which another thread of the process waited."""
+    if not report.tables["ops"] or not len(calls):
+        return []
+    low, high = window or (-(1 << 62), 1 << 62)
+    rows = report.sql(
+        f"""SELECT process, thread, "start", "end", coalesce(backward, false) AS backward FROM ops
+            WHERE "start" < {high} AND "end" > {low} AND "start" >= {low} AND "end" <= {high} ORDER BY process, thread, "start" """
+    )
+    columns = {name: np.asarray(rows.column(name).to_numpy(), np.int64) for name in rows.column_names}
+    found: list[Handover] = []
+    thread = calls.columns["thread"]
+    for process in np.unique(columns["process"][columns["backward"] == 1]).tolist():
+        ours = columns["process"] == process
+        backward = ours & (columns["backward"] == 1)
+        helpers = np.unique(columns["thread"][backward])
+        candidates = np.setdiff1d(np.unique(thread[calls.columns["process"] == process]), helpers)
+        if not len(candidates):
+            continue
+        waiter = max(candidates.tolist(), key=lambda key: int((thread == key).sum()))
+        own = ours & (columns["thread"] == waiter)
+        for helper in helpers.tolist():
+            mine = backward & (columns["thread"] == helper)
+            found += _of_pair(
+                calls, waiter, helper, columns["start"][mine], columns["end"][mine], columns["start"][own], columns["end"][own]
+            )
+    return found
+
+
+def _of_pair(calls: Calls, waiter: int, helper: int, start: Numbers, end: Numbers, own_start: Numbers, own_end: Numbers) -> list[Handover]:
+    theirs = np.flatnonzero(calls.columns["thread"] == waiter)
+    mine = np.flatnonzero(calls.columns["thread"] == helper)
+    # In which gap between two calls of the waiter each operation lies, and whether it lies there whole.
+    gap = np.searchsorted(calls.columns["start"][theirs], start, side="right")
+    whole = (gap == np.searchsorted(calls.columns["start"][theirs], end, side="left")) & (gap > 0)
+    whole &= calls.columns["end"][theirs[np.maximum(gap - 1, 0)]] <= start
+    found = []
+    for place in np.unique(gap[whole]).tolist():
+        rows = whole & (gap == place)
+        begin, finish = int(start[rows].min()), int(end[rows].max())
+        if np.any((own_start < finish) & (own_end > begin)):
+            continue
+        inside = mine[(calls.columns["start"][mine] >= begin) & (calls.columns["end"][mine] <= finish)]
+        if len(inside):
+            found.append(Handover(waiter, helper, int(theirs[place - 1]), begin, finish, int(inside[0]), int(inside[-1])))
+    return found
+
+
+def idle(handovers: list[Handover], calls: Calls) -> Numbers:
+    """Return how long each call's thread waited for another one before it; then the same before the ends of threads, in order of thread.
+
+    NOTHING for the first call of a thread that was given work: what it did before does not count.
+    """
+    thread = calls.columns["thread"]
+    threads = np.unique(thread)
+    waited = np.zeros(len(calls) + len(threads), np.int64)
+    for one in handovers:
+        last = one.before + 1 == len(calls) or thread[one.before + 1] != thread[one.before]
+        waited[len(calls) + int(np.searchsorted(threads, one.waiter)) if last else one.before + 1] += one.end - one.begin
+        waited[one.first] = NOTHING
+    return waited
+
+
+def add(handovers: list[Handover], calls: Calls, host: Host, builder: Builder) -> None:
+    """Add the edges from the waiting thread to the one that works, and back."""
+    if not handovers:
+        return
+    begin = builder.add_points(np.array([one.begin for one in handovers], np.int64))
+    end = builder.add_points(np.array([one.end for one in handovers], np.int64))
+    start, done, thread = (calls.columns[name] for name in ("start", "end", "thread"))
+    before, first, last = (np.array([getattr(one, name) for one in handovers], np.int64) for name in ("before", "first", "last"))
+    waiter, helper = (np.searchsorted(host.threads, [getattr(one, name) for one in handovers]) for name in ("waiter", "helper"))
+    behind = np.minimum(before + 1, len(calls) - 1)
+    ends = (before + 1 == len(calls)) | (thread[behind] != thread[before])
+    time = builder.time()
+    after = np.where(ends, host.last[waiter], host.begin[behind])
+    builder.add_edges(host.end[before], begin, time[begin] - done[before], CPU, waiter)
+    builder.add_edges(begin, host.begin[first], start[first] - time[begin], CPU, helper)
+    builder.add_edges(host.end[last], end, time[end] - done[last], CPU, helper)
+    builder.add_edges(end, after, time[after] - time[end], CPU, waiter)

@@ -1,0 +1,1 @@
+"""GPU work: use, idle time by cause, launches, copies, memory."""

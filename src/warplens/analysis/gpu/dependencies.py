@@ -1,0 +1,107 @@
+"""What work waited for that was launched in time: the operation of another stream after which it could begin.
+
+Where waits for events were recorded (`syncs`, `cuda_events`), they say it: the first operation launched into a stream after
+`cudaStreamWaitEvent` waits for the last one that was launched into the other stream before `cudaEventRecord`. Calls have ids in the order
+in which they began, so ids stand for that order. Where nothing says it, an operation of another stream that ended shortly before is
+taken for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.analysis.gpu.work import Codes, Gpu
+from warplens.analysis.intervals import Times
+
+if TYPE_CHECKING:
+    from warplens.report.report import Report
+
+SHORTLY = 10_000  # ns: longer than from the end of one operation to the begin of the next that waited for it
+NEVER = -(1 << 62)
+GUESSED = 0x80  # on a kind: nothing says so, but time
+_WAITS = """
+SELECT w.process, wd.device, w.stream, w.api, ed.device AS from_device, e.stream AS from_stream, e.api AS from_api
+FROM (SELECT * FROM syncs WHERE kind = 'Stream wait event' AND api IS NOT NULL AND stream IS NOT NULL) w
+ASOF JOIN (SELECT * FROM cuda_events WHERE api IS NOT NULL) e ON w.process = e.process AND w.event = e.event AND w.api > e.api
+LEFT JOIN contexts wd ON w.process = wd.process AND w.context = wd.context
+LEFT JOIN contexts ed ON e.process = ed.process AND e.context = ed.context
+"""
+
+
+@dataclass
+class Held:
+    """For each operation of a track: when what it waited for ended, NEVER where nothing is known, and its kind (with GUESSED, perhaps)."""
+
+    end: Times
+    kind: Codes
+
+    @classmethod
+    def nothing(cls, count: int) -> Held:
+        """Return that nothing is known of so many operations."""
+        return cls(np.full(count, NEVER, np.int64), np.zeros(count, np.uint8))
+
+
+Waits = dict[int, list[tuple[int | None, int, int, int | None, int, int]]]
+
+
+def recorded(report: Report) -> Waits:
+    """Return the waits of streams for events by process: device, stream and call of the wait, device, stream and call of the record."""
+    if not report.tables["syncs"] or not report.tables["cuda_events"]:
+        return {}
+    found: Waits = {}
+    for process, *wait in zip(*(column.to_pylist() for column in report.sql(_WAITS).columns), strict=True):
+        found.setdefault(process, []).append(tuple(wait))
+    return found
+
+
+def by_events(gpus: list[Gpu], waits: Waits) -> dict[tuple[int, int | None], Held]:
+    """Return what is recorded of the streams (device, stream) of the GPUs of one process that waited."""
+    streams = {(gpu.device, stream): track for gpu in gpus for stream, track in gpu.streams.items()}
+    only: dict[int | None, list[tuple[int, int | None]]] = {}
+    for key in streams:
+        only.setdefault(key[1], []).append(key)
+    order = {key: np.maximum.accumulate(track.api) for key, track in streams.items()}
+    found: dict[tuple[int, int | None], Held] = {}
+
+    def key_of(device: int | None, stream: int) -> tuple[int, int | None] | None:
+        if device is not None:
+            return (device, stream) if (device, stream) in streams else None
+        return only[stream][0] if len(only.get(stream, [])) == 1 else None
+
+    pairs: dict[tuple[tuple[int, int | None], tuple[int, int | None]], list[tuple[int, int]]] = {}
+    for device, stream, api, from_device, from_stream, from_api in waits.get(gpus[0].process, []):
+        one, other = key_of(device, stream), key_of(from_device, from_stream)
+        if one is not None and other is not None and one != other:
+            pairs.setdefault((one, other), []).append((api, from_api))
+    for (one, other), calls in pairs.items():
+        array = np.array(calls, np.int64)
+        first = np.searchsorted(order[one], array[:, 0], side="right")
+        last = np.searchsorted(order[other], array[:, 1], side="left") - 1
+        some = np.flatnonzero((first < len(order[one])) & (last >= 0))
+        held, ends = found.setdefault(one, Held.nothing(len(streams[one]))), streams[other].end[last[some]]
+        latest = np.argsort(ends, kind="stable")  # of several waits of one operation, the last to end is written last
+        for_op, from_op, ends = first[some][latest], last[some][latest], ends[latest]
+        later = ends > held.end[for_op]
+        held.end[for_op[later]], held.kind[for_op[later]] = ends[later], streams[other].kind[from_op[later]]
+    return found
+
+
+def shortly_before(gpu: Gpu) -> tuple[Times, Codes]:
+    """Return when the operations of a GPU ended, sorted, and their kinds: what `guessed` looks in."""
+    end, kind = (np.concatenate([getattr(track, name) for track in gpu.streams.values()]) for name in ("end", "kind"))
+    order = np.argsort(end, kind="stable")
+    return end[order], kind[order]
+
+
+def guessed(known: Held, begin: Times, end: Times, ended: tuple[Times, Codes]) -> Held:
+    """Complete what is known of the operations that gaps (begin, end) of their stream ended with what ended shortly before them.
+
+    Nothing of their own stream ends in a gap, so it was another's.
+    """
+    place = np.searchsorted(ended[0], end, side="right") - 1
+    last = ended[0][np.maximum(place, 0)]
+    some = (known.end <= begin) & (place >= 0) & (last > begin) & (last >= end - SHORTLY)
+    return Held(np.where(some, last, known.end), np.where(some, ended[1][np.maximum(place, 0)] | np.uint8(GUESSED), known.kind))

@@ -1,0 +1,95 @@
+"""Operations of a framework and what they launched: which operation was around each launch, and what each took by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.analysis.gpu.ops import Naming, during, operations
+from warplens.analysis.ranges.nested import outermost
+from warplens.analysis.step_functions import NOTHING, Numbers, innermost
+from warplens.errors import MissingData
+from warplens.spool import desk
+
+if TYPE_CHECKING:
+    from warplens.report.report import Report
+    from warplens.report.selection import Selection
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Operations and launches of a selection.
+
+    `rows`: operations, columns process, thread, start, end, name, shapes. `parent`: row of the operation around each, NOTHING without one.
+    `launches`: columns process, device, start, end (on the GPU), kernel (text). `of`: row of the innermost operation around each launch.
+    """
+
+    rows: pa.Table
+    parent: Numbers
+    launches: pa.Table
+    of: Numbers
+
+    @classmethod
+    def read(cls, report: Report, selection: Selection, naming: Naming = "demangled") -> Operations:
+        """Read the operations that overlap the selection, with all that was launched in them. MissingData where there is none."""
+        rows = report.sql(
+            f"""SELECT process, thread, "start", "end", name::VARCHAR AS name, shapes::VARCHAR AS shapes FROM ops
+                WHERE {during(report, selection)} ORDER BY thread, "start", "end" DESC, range"""
+        )
+        if not rows.num_rows:
+            hint = "import a trace of PyTorch's profiler, or take nvtx_kern_sum, which goes by NVTX ranges"
+            raise MissingData(f"does not contain operations of a framework{selection.place(report)}; {hint}.")
+        thread, start, end = (np.ascontiguousarray(rows.column(name).to_numpy(), np.int64) for name in ("thread", "start", "end"))
+        launches = report.sql(
+            f"""SELECT o.process, o.device, o."start", o."end", o.operation AS kernel, a.thread, a."start" AS called
+                FROM {operations(naming)} o JOIN cuda_api a ON o.api = a.id ORDER BY o.process, o."start", o.id"""
+        )
+        called = [np.asarray(launches.column(name).to_numpy(), np.int64) for name in ("thread", "called")]
+        of = innermost(thread, start, end, called[0], called[1])
+        kept = np.flatnonzero(of != NOTHING)
+        return cls(rows, desk.nest(thread, start, end)[1], launches.take(pa.array(kept)), of[kept])
+
+    def keys(self, shapes: bool) -> tuple[Numbers, pa.Table]:
+        """Number the kinds of operations: by process and name, with `shapes` by those too. Returns each row's number, and the kinds."""
+        columns = ["process", "name", *(["shapes"] if shapes else [])]
+        number = np.zeros(self.rows.num_rows, np.int64)
+        for name in columns:
+            codes = self.rows.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
+            merged = pa.array(number * (len(codes.dictionary) + 1) + np.asarray(codes.indices, np.int64)).dictionary_encode()
+            number = np.asarray(merged.indices, np.int64)
+        first = np.unique(number, return_index=True)[1]
+        return number, self.rows.select(columns).take(pa.array(first))
+
+    def own(self) -> Numbers:
+        """Return what each operation took on the host without the operations inside."""
+        length = self.length()
+        inside = self.parent >= 0
+        own = length.copy()
+        np.subtract.at(own, self.parent[inside], length[inside])
+        return own
+
+    def length(self) -> Numbers:
+        """Return what each operation took on the host."""
+        start, end = (np.asarray(self.rows.column(name).to_numpy(), np.int64) for name in ("start", "end"))
+        return end - start
+
+    def outermost(self, key: Numbers) -> Numbers:
+        """Return the rows of operations that are in no other one of their kind."""
+        return np.flatnonzero(outermost(self.parent, key))
+
+    def pairs(self, key: Numbers, *, inclusive: bool) -> tuple[Numbers, Numbers]:
+        """Return kinds and launches: each launch with the kind of the innermost operation around it, or once with each kind around it."""
+        launch = np.arange(len(self.of))
+        if not inclusive:
+            return key[self.of], launch
+        found, around = [], self.of
+        width = len(launch) + 1
+        while len(around):
+            found.append(key[around] * width + launch)
+            above = self.parent[around] != NOTHING
+            launch, around = launch[above], self.parent[around][above]
+        kind, launch = np.divmod(np.unique(np.concatenate([np.empty(0, np.int64), *found])), width)
+        return np.asarray(kind, np.int64), np.asarray(launch, np.int64)

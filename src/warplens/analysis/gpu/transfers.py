@@ -1,0 +1,84 @@
+"""What copies and memsets moved, as arrays by GPU and direction, and how much of it in each stretch of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.analysis.gpu.ops import MEMORY, during, operations
+from warplens.analysis.intervals import Times
+
+if TYPE_CHECKING:
+    from warplens.report.report import Report
+    from warplens.report.selection import Selection
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass
+class Moved:
+    """Operations of one kind (`[CUDA memcpy Host-to-Device]`) on one stream of a GPU (None: no stream), as arrays of one length."""
+
+    process: int
+    device: int | None
+    stream: int | None
+    operation: str
+    start: Times
+    end: Times
+    bytes: Times
+
+
+def moved(report: Report, selection: Selection) -> list[Moved]:
+    """Return what was copied, set and migrated, by process, device, operation and stream; operations keep their whole length."""
+    text = f"""SELECT process, device, stream, operation, "start", "end", coalesce(bytes, 0) AS bytes FROM {operations(categories=[MEMORY])}
+               WHERE {during(report, selection)} ORDER BY process, device, operation, stream, "start" """
+    rows = report.sql(text)
+    if not rows.num_rows:
+        return []
+    keys = [rows.column(name).combine_chunks().dictionary_encode(null_encoding="encode") for name in rows.column_names[:4]]
+    change = np.zeros(rows.num_rows - 1, bool)
+    for key in keys:
+        change |= np.diff(np.asarray(key.indices.to_numpy())) != 0
+    edges = [0, *(np.flatnonzero(change) + 1).tolist(), rows.num_rows]
+    start, end, size = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("start", "end", "bytes"))
+    found = []
+    for begin, finish in pairwise(edges):
+        process, device, stream, operation = (key[begin].as_py() for key in keys)
+        own = slice(begin, finish)
+        found.append(Moved(process, device, stream, operation, start[own], np.maximum(end[own], start[own]), size[own]))
+    return found
+
+
+def joined(parts: list[Moved]) -> Moved:
+    """Return several as one, under the first one's name."""
+    first = parts[0]
+    arrays = [np.concatenate([getattr(part, name) for part in parts]) for name in ("start", "end", "bytes")]
+    return Moved(first.process, first.device, first.stream, first.operation, *arrays)
+
+
+def inside(what: Moved, begin: int, end: int) -> Floats:
+    """Return how many bytes of each operation were moved from `begin` to `end`: they move evenly, those without length all at once."""
+    length = what.end - what.start
+    within = np.minimum(what.end, end) - np.maximum(what.start, begin)
+    part = np.where(length > 0, np.maximum(within, 0) / np.maximum(length, 1), (what.start >= begin) & (what.start < end))
+    return np.asarray(what.bytes * part, np.float64)
+
+
+def in_bins(what: Moved, edges: Floats) -> Floats:
+    """Return how many bytes were moved between each two edges."""
+    length = (what.end - what.start).astype(np.float64)
+    lasting = length > 0
+    rate = what.bytes[lasting] / length[lasting]
+    times = np.concatenate([what.start[lasting], what.end[lasting]]).astype(np.float64) - edges[0]
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    rates = np.concatenate([rate, -rate])[order]
+    # the sum of rates goes in steps, so what was moved goes in straight lines
+    lines = np.concatenate(([0.0], np.cumsum(np.cumsum(rates)[:-1] * np.diff(times)))) if len(times) else np.zeros(0)
+    before = np.interp(edges - edges[0], times, lines) if len(times) else np.zeros(len(edges))
+    at_once = np.histogram(what.start[~lasting], edges, weights=what.bytes[~lasting].astype(np.float64))[0]
+    return np.asarray(np.maximum(np.diff(before), 0.0) + at_once, np.float64)

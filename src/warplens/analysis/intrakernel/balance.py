@@ -1,0 +1,158 @@
+"""How evenly blocks (CTAs) keep the SMs busy: waves, the tail in which SMs have run out of work, and what that loses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.analysis.intervals import union
+
+if TYPE_CHECKING:
+    from warplens.analysis.intrakernel.launches import Launches, Numbers, Units
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ctas:
+    """Blocks, launch by launch: place of the launch, SM where the first warp began, first begin and last end of the warps."""
+
+    launch: Numbers
+    sm: Numbers
+    start: Numbers
+    end: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """Of each launch (those without units have zeros). Times are ns.
+
+    ctas, sms: how many ran, on how many SMs. resident: most that one SM had at once. span: from the first begin to the last end.
+    cta_mean, cta_most: length of a block. busy_mean, busy_most: time in which an SM had any block. tail: from when the first SM had no
+    more to do up to the end. lost: how long SMs had no more to do, on average: what an even finish would win. whole: all blocks were
+    recorded; else waves and what is lost are not known.
+    """
+
+    ctas: Numbers
+    sms: Numbers
+    resident: Numbers
+    span: Numbers
+    cta_mean: Floats
+    cta_most: Numbers
+    busy_mean: Floats
+    busy_most: Numbers
+    tail: Numbers
+    lost: Floats
+    whole: npt.NDArray[np.bool_]
+
+    @property
+    def capacity(self) -> Numbers:
+        """Blocks that fit onto the SMs at once."""
+        return np.asarray(np.maximum(self.sms * self.resident, 1), np.int64)
+
+    @property
+    def waves(self) -> Floats:
+        """How often the SMs were filled; 2.25: the third wave was a quarter full."""
+        return np.asarray(self.ctas / self.capacity, np.float64)
+
+    @property
+    def last(self) -> Numbers:
+        """Blocks in the last wave."""
+        return np.asarray(self.ctas - (np.maximum(-(-self.ctas // self.capacity), 1) - 1) * self.capacity, np.int64)
+
+    @property
+    def by_wave(self) -> Floats:
+        """What of `lost` comes of a last wave with fewer blocks than SMs: SMs without one wait for as long as a block lasts."""
+        empty = 1.0 - np.minimum(self.last, self.sms) / np.maximum(self.sms, 1)
+        return np.where(self.ctas > self.capacity, np.minimum(self.lost, empty * self.cta_mean), 0.0)
+
+    @property
+    def by_length(self) -> Floats:
+        """The rest of `lost`: some blocks, or SMs, had more to do than others."""
+        return np.asarray(self.lost - self.by_wave, np.float64)
+
+
+def ctas(units: Units) -> Ctas:
+    """Return the blocks that warps belong to."""
+    order = np.lexsort((units.id, units.cta, units.launch))
+    launch, cta = units.launch[order], units.cta[order]
+    first = _edges(launch, cta)
+    if not len(first):
+        return Ctas(*(np.zeros(0, np.int64) for _ in range(4)))
+    start, end = np.minimum.reduceat(units.start[order], first), np.maximum.reduceat(units.end[order], first)
+    return Ctas(launch[first], units.sm[order][first], start, end)
+
+
+def balance(launches: Launches, blocks: Ctas) -> Balance:
+    """Return how evenly each launch ran."""
+    number = len(launches)
+    empty = Balance(*(np.zeros(number, kind) for kind in "qqqqdqdqqd?"))
+    if not len(blocks.launch):
+        return empty
+    order = np.lexsort((blocks.start, blocks.sm, blocks.launch))
+    launch, sm, start, end = (values[order] for values in (blocks.launch, blocks.sm, blocks.start, blocks.end))
+    by_launch = _edges(launch)
+    mine = launch[by_launch]
+    begin, finish = np.zeros(number, np.int64), np.zeros(number, np.int64)
+    begin[mine], finish[mine] = np.minimum.reduceat(start, by_launch), np.maximum.reduceat(end, by_launch)
+    by_sm = _edges(launch, sm)
+    of = launch[by_sm]  # of each SM of each launch
+    done = np.maximum.reduceat(end, by_sm)
+    sms = np.bincount(of, minlength=number)
+    count = np.bincount(launch, minlength=number)
+    busy = _busy(launch, by_sm, start, end, begin, finish)
+    idle = finish[of] - done
+    counts = np.maximum(count, 1), np.maximum(sms, 1)
+    return Balance(
+        ctas=count,
+        sms=sms,
+        resident=_most(_resident(by_sm, start, end), of, number),
+        span=finish - begin,
+        cta_mean=np.bincount(launch, (end - start).astype(np.float64), number) / counts[0],
+        cta_most=_most(end - start, launch, number),
+        busy_mean=np.bincount(of, busy.astype(np.float64), number) / counts[1],
+        busy_most=_most(busy, of, number),
+        tail=_most(idle, of, number),
+        lost=np.bincount(of, idle.astype(np.float64), number) / counts[1],
+        whole=(launches.sample_blocks == 1) & (launches.units_lost == 0) & (count > 0),
+    )
+
+
+def _busy(launch: Numbers, by_sm: Numbers, start: Numbers, end: Numbers, begin: Numbers, finish: Numbers) -> Numbers:
+    """Return for how long each SM of each launch had any block: all laid one behind the other, so that one union does."""
+    spans = (finish - begin)[launch[by_sm]] + 1
+    base = np.cumsum(spans) - spans
+    which = np.repeat(np.arange(len(by_sm)), np.diff(np.append(by_sm, len(launch))))
+    shift = base[which] - begin[launch]
+    first, last = union(start + shift, end + shift)
+    return np.bincount(np.searchsorted(base, first, "right") - 1, (last - first).astype(np.float64), len(base)).astype(np.int64)
+
+
+def _resident(by_sm: Numbers, start: Numbers, end: Numbers) -> Numbers:
+    """Return the most blocks that each SM of each launch had at once."""
+    which = np.repeat(np.arange(len(by_sm)), np.diff(np.append(by_sm, len(start))))
+    step = np.concatenate((np.ones(len(start), np.int64), -np.ones(len(end), np.int64)))
+    lasts = np.maximum(end, start + 1)
+    order = np.lexsort((step, np.concatenate((start, lasts)), np.concatenate((which, which))))
+    at_once = np.cumsum(step[order])  # each SM ends with none
+    return np.maximum.reduceat(at_once, 2 * by_sm)
+
+
+def _most(values: Numbers, where: Numbers, number: int) -> Numbers:
+    found = np.zeros(number, np.int64)
+    np.maximum.at(found, where, values)
+    return found
+
+
+def _edges(*keys: Numbers) -> Numbers:
+    """Return where a new combination of keys begins, in rows that are sorted by them."""
+    if not len(keys[0]):
+        return np.zeros(0, np.int64)
+    new = np.zeros(len(keys[0]), bool)
+    new[0] = True
+    for key in keys:
+        new[1:] |= key[1:] != key[:-1]
+    return np.flatnonzero(new)

@@ -1,0 +1,73 @@
+"""Which role of a kernel the others wait for: how long each works, waits, and works while others wait."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.analysis.intrakernel.blocks import block_of, pieces
+from warplens.analysis.intrakernel.roles import WAITS, Roles, is_wait
+from warplens.analysis.intrakernel.together import KEYS, awaited, states
+
+if TYPE_CHECKING:
+    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.analysis.intrakernel.starving import Starving
+    from warplens.report.report import Report
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RoleTimes:
+    """Of each role, in ns over all blocks. `awaited`: it worked while another role waited; `waited_for[a, b]`: `a` worked while `b` waited.
+
+    A role works while any of its warps is in a region that is no wait, and waits while some are in one that is, and none works.
+    """
+
+    work: Floats
+    wait: Floats
+    awaited: Floats
+    waited_for: Floats
+
+
+def role_times(
+    report: Report,
+    launches: Launches,
+    units: Units,
+    roles: Roles,
+    *,
+    waits: Collection[str] = WAITS,
+    starving: Starving | None = None,
+) -> RoleTimes:
+    """Return how roles spend their time. `starving` is shown the stretches that it asks for."""
+    number = len(roles.names)
+    within = [roles.within(group) for group in range(len(launches.groups))]
+    local = np.zeros(number + 1, np.int64)
+    for these in within:
+        local[these] = np.arange(len(these))
+    most = min(max(map(len, within), default=0), KEYS // 2)
+    work, wait, sought, pairs = np.zeros(number), np.zeros(number), np.zeros(number), np.zeros((number, number))
+    tags: list[str] = []
+    group_of, block = launches.group[units.launch], block_of(units)
+    of_unit = np.where((roles.of >= 0) & (local[roles.of] < most), 2 * local[roles.of], -1)
+    for piece in pieces(report, launches, units, tags):
+        waiting = np.array([is_wait(tag, waits) for tag in tags], np.int64)
+        key = of_unit[piece.unit]
+        key = np.where(key >= 0, key + waiting[piece.tag], -1)
+        found = states(piece, key, 2 * most, block, group_of, stretches=starving is not None)
+        works, idles = awaited(found.active, most)
+        for one in np.unique(found.group).tolist():
+            some, members = np.flatnonzero(found.group == one), np.array(within[one][:most], np.int64)
+            busy, idle, length = works[some][:, : len(members)], idles[some][:, : len(members)], found.length[some].astype(np.float64)
+            work[members] += length @ busy
+            wait[members] += length @ idle
+            others = idle.sum(axis=1, keepdims=True) > idle  # a role does not wait for itself
+            sought[members] += length @ (busy & others)
+            pairs[np.ix_(members, members)] += (busy * length[:, None]).T @ idle.astype(np.float64)
+            if starving is not None:
+                starving.see(found, some, busy, idle, members)
+    return RoleTimes(work, wait, sought, pairs)

@@ -1,0 +1,69 @@
+"""A launch cut into slices of time: how much of each its units, and each of their regions, were there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warplens.analysis.intrakernel.launches import Numbers
+    from warplens.report.report import Report
+
+
+def at_once(report: Report, launch: int, edges: Numbers) -> Numbers:
+    """Return how long units of a launch ran in each slice, added up, ns. `edges`: of the slices, rising."""
+    rows = report.sql(f'SELECT "start", "end" FROM intrakernel_units WHERE launch = {launch}')
+    return _within(_numbers(rows, "start"), _numbers(rows, "end"), edges)
+
+
+def active(report: Report, launch: int, edges: Numbers) -> dict[str, tuple[Numbers, Numbers]]:
+    """Return for each tag of a launch how long its regions lasted in each slice, added up, ns, and in how many units there were any."""
+    rows = report.sql(
+        f"""SELECT unit, "start", "end", tag FROM intrakernel_events WHERE launch = {launch} AND kind <> 'mark' AND "end" > "start"
+            AND "start" < {int(edges[-1])} AND "end" > {int(edges[0])} ORDER BY tag, unit, "start" """
+    )
+    tags = rows.column("tag").combine_chunks().dictionary_encode()
+    code = np.asarray(tags.indices.to_numpy(), np.int64)
+    unit, start, end = (_numbers(rows, name) for name in ("unit", "start", "end"))
+    bounds = np.searchsorted(code, np.arange(len(tags.dictionary) + 1))  # codes are given in the order in which tags come
+    found = {}
+    for number, tag in enumerate(tags.dictionary.to_pylist()):
+        mine = slice(int(bounds[number]), int(bounds[number + 1]))
+        found[tag] = _within(start[mine], end[mine], edges), _units(unit[mine], start[mine], end[mine], edges)
+    return found
+
+
+def _within(start: Numbers, end: Numbers, edges: Numbers) -> Numbers:
+    """Return how much of intervals, added up, lies between each edge and the next."""
+    return np.diff(_before(start, edges) - _before(end, edges))
+
+
+def _before(times: Numbers, edges: Numbers) -> Numbers:
+    """Return how far times before each edge are away from it, added up."""
+    ordered = np.sort(times) - edges[0]
+    sums = np.append(0, np.cumsum(ordered))
+    number = np.searchsorted(ordered, edges - edges[0], "right")
+    return np.asarray(number * (edges - edges[0]) - sums[number], np.int64)
+
+
+def _units(unit: Numbers, start: Numbers, end: Numbers, edges: Numbers) -> Numbers:
+    """Return in how many units there was an interval in each slice; rows are in order of unit and start."""
+    slices = len(edges) - 1
+    first = np.clip(np.searchsorted(edges, start, "right") - 1, 0, slices - 1)
+    last = np.clip(np.searchsorted(edges, end, "left") - 1, 0, slices - 1)
+    base = np.cumsum(np.diff(unit, prepend=unit[:1]) != 0) * (slices + 1)  # units one behind the other: none reaches into the next
+    reach = np.maximum.accumulate(base + last)
+    begin = base + first
+    begin[1:] = np.maximum(begin[1:], reach[:-1] + 1)  # what the unit was seen in before counts once
+    some = begin <= base + last
+    change = np.zeros(slices + 1, np.int64)
+    np.add.at(change, (begin - base)[some], 1)
+    np.add.at(change, last[some] + 1, -1)
+    return np.cumsum(change)[:-1]
+
+
+def _numbers(rows: pa.Table, name: str) -> Numbers:
+    return np.asarray(rows.column(name).to_numpy(), np.int64)

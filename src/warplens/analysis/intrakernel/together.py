@@ -1,0 +1,85 @@
+"""What goes on at the same time in a block (CTA): how long pairs of tags, or roles, do, and which role the others wait for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.analysis.native import together
+from warplens.spool.desk import address
+
+if TYPE_CHECKING:
+    from warplens.analysis.intrakernel.blocks import Piece
+    from warplens.analysis.intrakernel.launches import Numbers
+
+KEYS = 64
+Active = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """What blocks do, added up over them: group, how long, and a column for each key: is it active.
+
+    stretches: unit (any of the block), start, length and row here of each stretch in which a block did so; None: not asked for.
+    """
+
+    group: Numbers
+    length: Numbers
+    active: Active
+    stretches: tuple[Numbers, Numbers, Numbers, Numbers] | None
+
+
+def states(piece: Piece, key: Numbers, number: int, block: Numbers, group: Numbers, *, stretches: bool = False) -> States:
+    """Return what the blocks of a piece do.
+
+    Args:
+        piece: regions of whole blocks.
+        key: what each region is, from 0 to `number` - 1, 63 at most; -1: it does not count, but hides what it is in.
+        number: how many keys there are.
+        block: the block of each unit of the report.
+        group: of each unit, what is added up.
+        stretches: give the single stretches, too.
+    """
+    if number > KEYS:
+        raise ValueError(f"{number} keys, and there is room for {KEYS}")
+    room = 4 * len(piece.unit)
+    of, length, several = (np.empty(room, np.int64) for _ in range(3))
+    masks = several.view(np.uint64)
+    single = [np.empty(room, np.int64) for _ in range(4)] if stretches else []
+    long = np.zeros(1, np.uint64)
+    rows = [np.ascontiguousarray(values, np.int64) for values in (piece.unit, piece.start, piece.end)]
+    what, whole = np.ascontiguousarray(key, np.int32), np.ascontiguousarray(piece.whole, np.uint8)
+    of_units = [np.ascontiguousarray(values, np.int64) for values in (block, group)]
+    places: list[int | None] = [address(values) for values in single] if stretches else [None] * 4
+    known = together(
+        *(address(values) for values in rows), address(what), address(whole), len(what), *(address(values) for values in of_units),
+        address(of), address(masks), address(length), *places, address(long),
+    )  # fmt: skip
+    if known < 0:
+        raise MemoryError("no room for what blocks do")
+    active = (masks[:known, None] >> np.arange(number, dtype=np.uint64)) & np.uint64(1) != 0
+    count = int(long[0])
+    seen = (single[0][:count], single[1][:count], single[2][:count], single[3][:count]) if stretches else None
+    return States(of[:known], length[:known], active, seen)
+
+
+def pairs(found: States, groups: int) -> npt.NDArray[np.float64]:
+    """Return for each group a square: ns in which two keys were active; a key with itself: it was."""
+    number = found.active.shape[1]
+    sums = np.zeros((groups, number, number))
+    for one in np.unique(found.group).tolist():
+        some = found.active[found.group == one].astype(np.float64)
+        sums[one] += (some * found.length[found.group == one][:, None]).T @ some
+    return sums
+
+
+def awaited(active: Active, roles: int) -> tuple[Active, Active]:
+    """Return which roles work and which wait, in each state; keys are 2 * role, and that + 1 for its waiting.
+
+    A role of several warps waits where none of them works.
+    """
+    works = active[:, 0 : 2 * roles : 2]
+    return works, active[:, 1 : 2 * roles : 2] & ~works

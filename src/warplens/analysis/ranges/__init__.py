@@ -1,0 +1,1 @@
+"""NVTX ranges: durations, nesting, projection onto the GPU."""

@@ -1,0 +1,1 @@
+"""Steps of a training program or server, and their parts."""

@@ -1,0 +1,89 @@
+"""Splitting `[OPTIONS] [--] PROGRAM …` the way nsys users type it.
+
+Booleans take nothing, `=true|false`, or `true|false` as the next word. Options end at the first word that is none: what
+follows is the program and its own options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from warplens.cli.options.nsys_options import LATER_OPTIONS, Later
+from warplens.errors import UsageError
+
+_TRUE = frozenset(("true", "yes", "on", "1"))
+_FALSE = frozenset(("false", "no", "off", "0"))
+
+
+@dataclass(slots=True)
+class Arguments:
+    """`options` are ours, as `--name=value`; `later` the accepted ones without effect, with value; `command` is the program."""
+
+    options: list[str] = field(default_factory=list)
+    later: list[tuple[Later, str]] = field(default_factory=list)
+    command: list[str] = field(default_factory=list)
+
+
+def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]], command: str = "profile") -> Arguments:
+    """Split the words after `command`; `own` maps each name of our options to its long name and whether it is a flag.
+
+    UsageError if wrong.
+    """
+    result = Arguments()
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            break
+        if not word.startswith("-") or word == "-":
+            rest.insert(0, word)
+            break
+        name, value = _name_and_value(word)
+        later = LATER_OPTIONS.get(name)
+        if name in own:
+            long, flag = own[name]
+        elif later is not None:
+            long, flag = later.name, later.flag
+        else:
+            raise UsageError(_unknown(name, [*own, *LATER_OPTIONS], command))
+        if flag:
+            # "-f true prog" is a value, "--stats true" is the program called true
+            if value is None and len(rest) > 1 and rest[0].lower() in ("true", "false"):
+                value = rest.pop(0)
+            value = "true" if boolean(name, value or "true") else "false"
+        elif value is None:
+            if not rest:
+                raise UsageError(f"{name} needs a value.\n`warplens {command} --help` explains the options.")
+            value = rest.pop(0)
+        if later is not None and name not in own:
+            result.later.append((later, value))
+        else:
+            result.options.append(f"{long}={value}")
+    result.command = rest
+    return result
+
+
+def _name_and_value(word: str) -> tuple[str, str | None]:
+    if word.startswith("--"):
+        name, equals, value = word.partition("=")
+        return name, value if equals else None
+    value = word[2:].removeprefix("=")
+    return word[:2], value if len(word) > 2 else None
+
+
+def boolean(name: str, value: str) -> bool:
+    """Read the value of the flag `name`; UsageError where it is neither true nor false."""
+    if value.lower() in _TRUE:
+        return True
+    if value.lower() in _FALSE:
+        return False
+    raise UsageError(f"{name} is either on or off: write {name}=true or {name}=false, not {value!r}.")
+
+
+def _unknown(name: str, known: Sequence[str], command: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"`{command}` has no option {name}.{hint}\n`warplens {command} --help` lists what there is."

@@ -1,0 +1,116 @@
+"""The options that say what is recorded of the CPU side: as they are typed, and what they mean. Without click."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+from warplens.cli.options.argument import Argument
+from warplens.errors import UsageError
+from warplens.recording.options.cpu import Backtrace, CpuOptions
+from warplens.recording.options.python_functions import read_functions
+
+ARGUMENTS = (
+    Argument(
+        ("-s", "--sample"),
+        "WHAT",
+        "Sample what the CPUs do: process-tree (native and Python stacks, and when threads ran; also: cpu), none.  [default: none]",
+    ),
+    Argument(
+        ("-b", "--backtrace"),
+        "HOW",
+        "How native stacks are found: fp (frame pointers), dwarf (unwind tables), auto, lbr (as auto), none.  [default: auto]",
+    ),
+    Argument(
+        ("--sampling-frequency",),
+        "HZ",
+        "Native samples a second of each CPU, 10 to 8000.  [default: 1000; 250 where a CPU has no counters]",
+    ),
+    Argument(("--cpuctxsw",), "WHAT", "When threads ran, waited for a CPU or were blocked: process-tree or none.  [default: as --sample]"),
+    Argument(("--python-sampling",), "WHETHER", "Sample the Python stacks of all threads: true or false.  [default: as --sample]"),
+    Argument(("--python-sampling-frequency",), "HZ", "Python samples a second of each thread, 1 to 2000.  [default: 1000]"),
+    Argument(
+        ("--python-sampling-opcodes",),
+        "WHETHER",
+        "Python samples with the instruction, from CPython 3.11 on: true or false.  [default: false]",
+    ),
+    Argument(("--osrt-threshold",), "NS", "With -t osrt: leave out calls that are shorter.  [default: 1000]"),
+    Argument(("--osrt-backtrace-threshold",), "NS", "With -t osrt: record the stack of calls that are longer.  [default: 80000]"),
+    Argument(("--osrt-backtrace-depth",), "FRAMES", "With -t osrt: the most frames of such a stack.  [default: 24]"),
+    Argument(("--osrt-file-access",), "", "Record all calls on files with their bytes, however short."),
+    Argument(("--gil-threshold",), "NS", "With -t gil: hold and wait times that are shorter are only summed up.  [default: 10000]"),
+    Argument(("--python-functions-trace",), "FILE", "Record the calls of the Python functions that FILE names, in the JSON of nsys."),
+)
+_PLACES = ("process-tree", "cpu", "none", "system-wide")
+
+
+def cpu_options(given: Mapping[str, str]) -> CpuOptions:
+    """Return what `given` says, which maps long names to texts (`true` and `false` for flags); UsageError for nonsense."""
+    base = CpuOptions()
+    sample = _place("--sample", given.get("--sample", "none"))
+    opcodes = _truth("--python-sampling-opcodes", given.get("--python-sampling-opcodes", "false"))
+    python_sample = _truth("--python-sampling", given["--python-sampling"]) if "--python-sampling" in given else sample or opcodes
+    if opcodes and not python_sample:
+        raise UsageError("--python-sampling-opcodes=true is of Python samples: leave out --python-sampling=false.")
+    return CpuOptions(
+        sample=sample,
+        backtrace=_backtrace(given.get("--backtrace", "auto")),
+        native_hz=_number("--sampling-frequency", given, 10, 8000, base.native_hz, "Hz"),
+        states=_place("--cpuctxsw", given["--cpuctxsw"]) if "--cpuctxsw" in given else sample,
+        python_sample=python_sample,
+        python_hz=_number("--python-sampling-frequency", given, 1, 2000, base.python_hz, "Hz"),
+        python_opcodes=opcodes,
+        os_threshold_ns=_number("--osrt-threshold", given, 0, 10**12, base.os_threshold_ns, "ns"),
+        os_backtrace_ns=_number("--osrt-backtrace-threshold", given, 0, 10**12, base.os_backtrace_ns, "ns"),
+        os_backtrace_depth=_number("--osrt-backtrace-depth", given, 1, 512, base.os_backtrace_depth, "frames"),
+        file_access=given.get("--osrt-file-access") == "true",
+        gil_threshold_ns=_number("--gil-threshold", given, 0, 10**9, base.gil_threshold_ns, "ns"),
+        functions=_file(given["--python-functions-trace"]) if "--python-functions-trace" in given else None,
+    )
+
+
+def instead_of_asked(given: Mapping[str, str]) -> str | None:
+    """Return what to say where something else is done than asked; None where it is not."""
+    if given.get("--backtrace", "").lower() != "lbr":
+        return None
+    return "-b lbr: branch records are not read; native stacks are found by unwind tables, as with -b dwarf."
+
+
+def _place(name: str, text: str) -> bool:
+    if text.lower() not in _PLACES:
+        raise UsageError(f"{name} {text}: write process-tree or none.")
+    if text.lower() == "system-wide":
+        raise UsageError(f"{name} system-wide: only the program and what it starts are recorded here; write process-tree.")
+    return text.lower() != "none"
+
+
+def _backtrace(text: str) -> Backtrace:
+    if text.lower() == "lbr":
+        return "auto"
+    for known in get_args(Backtrace):
+        if text.lower() == known:
+            return known  # type: ignore[no-any-return]
+    raise UsageError(f"-b {text}: write auto, fp, dwarf, lbr or none.")
+
+
+def _truth(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise UsageError(f"{name} {text}: write true or false.")
+    return text.lower() == "true"
+
+
+def _number(name: str, given: Mapping[str, str], least: int, most: int, base: int, unit: str) -> int:
+    text = given.get(name)
+    if text is None:
+        return base
+    if not (text.isascii() and text.isdecimal()) or not least <= int(text) <= most:
+        raise UsageError(f"{name} {text}: write a number of {unit} from {least} to {most}.")
+    return int(text)
+
+
+def _file(text: str) -> Path:
+    if not Path(text).is_file():
+        raise UsageError(f"--python-functions-trace {text}: there is no such file.")
+    read_functions(Path(text))
+    return Path(text)

@@ -1,0 +1,1 @@
+"""Prints tables, summaries and messages."""

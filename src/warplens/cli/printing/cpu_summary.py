@@ -1,0 +1,82 @@
+"""What the summary of a recording says about the CPU side: hot functions, OS calls, Python's collector and its lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from warplens.cli.printing.tables import printable
+from warplens.cli.printing.words import counted, duration
+
+if TYPE_CHECKING:
+    from warplens.report import Report
+
+_MOST = 3
+# What is counted: the rows of which table, or what of them; silent where there is none.
+COUNTS = {
+    "Python samples": ("samples", "sum(count) FILTER (kind = 'python')"),
+    "native samples": ("samples", "sum(count) FILTER (kind = 'native')"),
+    "asyncio tasks": ("task_samples", "count(DISTINCT (process, number))"),
+    "OS calls": ("osrt", ""),
+    "thread states": ("thread_states", ""),
+    "GIL holds": ("gil", "sum(holds)"),
+    "collections": ("gc", ""),
+    "imports": ("imports", ""),
+    "Python calls": ("python_calls", ""),
+}
+
+
+def noun(name: str) -> str:
+    """Return the singular of what is counted."""
+    return name.removesuffix("s")
+
+
+def lines(report: Report, part: str) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts about the processes of a part (an SQL condition)."""
+    yield from _hot(report, part)
+    for label, table, text in (("OS calls", "osrt", _calls), ("GC", "gc", _collections), ("GIL", "gil", _lock)):
+        if report.tables[table]:
+            found = text(report, part)
+            if found:
+                yield label, found
+
+
+def _hot(report: Report, part: str) -> Iterator[tuple[str, str]]:
+    """Functions that ran most: native samples, which have Python frames in them, say it best."""
+    if not report.tables["samples"]:
+        return
+    rows = report.sql(
+        f"""WITH ran AS (SELECT * FROM samples WHERE on_cpu AND stack IS NOT NULL AND {part}),
+                 best AS (SELECT * FROM ran WHERE kind = (SELECT min(kind) FROM ran)),
+                 sums AS (SELECT stack, sum(weight)::BIGINT AS weight FROM best GROUP BY stack)
+            SELECT f.function, sum(s.weight)::BIGINT AS weight, (SELECT sum(weight)::BIGINT FROM sums) AS whole
+            FROM sums s JOIN frames f ON f.frame = s.stack GROUP BY f.function ORDER BY weight DESC, f.function LIMIT {_MOST}"""
+    ).to_pylist()
+    hot = [f"{row['weight'] / row['whole']:.0%}".replace("%", " %") + f" {printable(row['function'])}" for row in rows if row["whole"]]
+    if hot:
+        yield "Hottest", ", ".join(hot)
+
+
+def _calls(report: Report, part: str) -> str:
+    rows = report.sql(
+        f"""SELECT name, count(*) AS n, sum("end" - "start")::BIGINT AS total FROM osrt WHERE {part}
+            GROUP BY name ORDER BY total DESC, name LIMIT {_MOST}"""
+    ).to_pylist()
+    return ", ".join(f"{duration(row['total'])} in {printable(row['name'])} ({row['n']:,} x)" for row in rows)
+
+
+def _collections(report: Report, part: str) -> str:
+    (row,) = report.sql(
+        f"""SELECT count(*) AS n, coalesce(sum("end" - "start"), 0)::BIGINT AS total, coalesce(max("end" - "start"), 0)::BIGINT AS longest
+            FROM gc WHERE {part}"""
+    ).to_pylist()
+    return f"{duration(row['total'])} in {counted(row['n'], 'collection')}, the longest {duration(row['longest'])}" if row["n"] else ""
+
+
+def _lock(report: Report, part: str) -> str:
+    (row,) = report.sql(
+        f"""SELECT coalesce(sum(waits), 0)::BIGINT AS n, coalesce(sum(waited), 0)::BIGINT AS waited,
+                   coalesce(sum(held), 0)::BIGINT AS held FROM gil WHERE {part}"""
+    ).to_pylist()
+    waited = f"threads waited {duration(row['waited'])} for it ({row['n']:,} x)" if row["n"] else "nobody waited for it"
+    return f"held for {duration(row['held'])}, {waited}" if row["held"] or row["n"] else ""

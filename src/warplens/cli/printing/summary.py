@@ -1,0 +1,212 @@
+"""The last words of a recording: what was lost, what was recorded, what it cost, what took long, what to do next."""
+
+from __future__ import annotations
+
+import signal
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from warplens.cli.printing import cpu_summary, gpu_summary, inside_summary, windows
+from warplens.cli.printing.tables import apart, printable, shorten
+from warplens.cli.printing.words import counted, duration, short_path, size
+from warplens.storage.manifest import PROCESSES_PER_PART as PART
+
+if TYPE_CHECKING:
+    from warplens.report import Report
+    from warplens.storage.manifest import Manifest
+
+LONGEST = 5
+# Few programs have them: silent otherwise.
+_WHERE_ANY = ("tasks", "payloads", "counters", "samples", "objects", "API calls", "kernels", "memcpys", "memsets", "graphs")
+# The rows of which tables, or what of them.
+_COUNTS = {
+    "recorded": ("processes", "count(*) FILTER (recorded IS NOT FALSE)"),
+    "silent": ("processes", "count(*) FILTER (recorded IS FALSE)"),
+    "threads": ("threads", ""),
+    "ranges": ("nvtx_ranges", ""),
+    "marks": ("nvtx_marks", ""),
+    "tasks": ("tasks", ""),
+    "payloads": ("payloads", ""),
+    "counters": ("nvtx_counters", ""),
+    "samples": ("nvtx_counter_samples", ""),
+    "objects": ("nvtx_objects", ""),
+    "API calls": ("cuda_api", ""),
+    **{name: (name, "") for name in ("kernels", "memcpys", "memsets", "graphs")},
+    "inside": ("intrakernel_launches", ""),
+    "clipped": ("nvtx_ranges", "count(*) FILTER (clipped)"),
+    **cpu_summary.COUNTS,
+}
+_SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs", "inside", *cpu_summary.COUNTS)
+_WIDTH = 79
+_HARD_SPACE = "\xa0"  # where a line must not be broken
+_LABEL = 10
+_COLORS = {"error": "red", "warning": "yellow"}
+
+
+def summary(report: Report, manifest: Manifest) -> Iterator[str]:
+    """Yield the lines about the part `manifest` of `report`, at most 79 columns wide apart from paths."""
+    facts = _facts(report, manifest)
+    yield ""
+    yield from _lost(report, manifest)
+    yield from _ended(manifest)
+    wall = manifest.end - manifest.origin
+    always = [("recorded", "process"), ("threads", "thread"), ("ranges", "range"), ("marks", "mark")]
+    where_any = [(name, name.removesuffix("s")) for name in _WHERE_ANY if facts[name]]
+    where_any += [(name, cpu_summary.noun(name)) for name in cpu_summary.COUNTS if facts[name]]
+    others = counted(facts["silent"], "silent process")
+    silent = f"; {others.replace(' ', _HARD_SPACE)} beside (see warplens info)" if facts["silent"] else ""
+    recorded = [counted(facts[name], noun).replace(" ", _HARD_SPACE) for name, noun in (*always, *where_any)]
+    yield from _wrapped(click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(recorded)} in {duration(wall)}{silent}")
+    yield from _windows(report, manifest, facts)
+    yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, facts["busiest"], wall))
+    yield from _gpus(report, manifest, wall)
+    yield from _longest(report, manifest)
+    for label, text in cpu_summary.lines(report, _part(manifest)):
+        yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
+    path = short_path(report.path)
+    yield _line("Report", f"{path} ({size(_bytes(report, manifest))})")
+    if any(facts[name] for name in _SHOWN):
+        yield _line("Next", f"warplens stats {path}")
+        yield _line("", f"warplens timeline {path}")
+        yield _line("", f"warplens view {path}")
+    else:
+        yield _line("Next", f"warplens info {path}")
+
+
+def _gpus(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
+    part = _part(manifest)
+    for label, text in gpu_summary.busy(report, part, wall):
+        yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
+    kernels = [(f"{duration(total):>9}  {number:>9,} x  ", name) for total, number, name in gpu_summary.kernels(report, part)]
+    names = apart([name for _, name in kernels], _WIDTH - _LABEL - max((len(numbers) for numbers, _ in kernels), default=0))
+    for index, (numbers, name) in enumerate(kernels):
+        yield _line("" if index else "Kernels", numbers + names[name])
+    for index, text in enumerate(inside_summary.lines(report, part, _WIDTH - _LABEL)):
+        yield _line("" if index else "Inside", text)
+    for label, text in (
+        ("Copies", gpu_summary.copies(report, part)),
+        ("Graphs", gpu_summary.graphs(report, part)),
+        ("Overhead", gpu_summary.overhead(report, part)),
+    ):
+        if text:
+            yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
+
+
+def _part(manifest: Manifest) -> str:
+    return f"process BETWEEN {manifest.part * PART} AND {(manifest.part + 1) * PART - 1}"
+
+
+def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
+    """Count, asking no more tables than have something to tell: each takes a few milliseconds."""
+    part = _part(manifest)
+    facts = {name: 0 if what else manifest.rows(table) for name, (table, what) in _COUNTS.items()}
+    asked = {name: f"SELECT {what} FROM {table} WHERE {part}" for name, (table, what) in _COUNTS.items() if what and manifest.rows(table)}
+    facts["busiest"] = 0
+    if manifest.rows("nvtx_ranges"):
+        asked["busiest"] = f"SELECT max(n) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)"
+    if asked:
+        row = report.sql("SELECT " + ", ".join(f'({query}) AS "{name}"' for name, query in asked.items())).to_pylist()[0]
+        facts |= {name: int(value or 0) for name, value in row.items()}
+    return facts
+
+
+def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Iterator[str]:
+    rows = [row for row in report.table("capture_windows").to_pylist() if row["part"] == manifest.part]
+    rows.sort(key=lambda row: row["number"])
+    recorder = any(row["code"] == "keep-last" for row in report.table("diagnostics", ["code"]).to_pylist())
+    if not windows.worth_telling(rows) and not (rows and recorder):  # what is missing then has to be said
+        return
+    for index, line in enumerate(windows.lines(rows, report.origin)):
+        yield _line("" if index else "Windows", line)
+    if facts["clipped"]:
+        yield _line("", f"{counted(facts['clipped'], 'range')} across an edge; --window N shows one window")
+
+
+def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
+    rows = report.sql(
+        """SELECT severity, message, more FROM (
+             SELECT *, CASE WHEN source = 'cpu' THEN count(*) OVER same - 1 ELSE 0 END AS more, row_number() OVER same AS number
+             FROM diagnostics
+             WHERE severity IN ('error', 'warning') AND (process IS NULL OR process BETWEEN $low AND $high)
+             WINDOW same AS (PARTITION BY severity, code, source, regexp_replace(message, '[0-9]+', '', 'g')
+               ORDER BY process ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))
+           WHERE source != 'cpu' OR number = 1
+           ORDER BY severity, count DESC NULLS LAST""",
+        {"low": manifest.part * PART, "high": (manifest.part + 1) * PART - 1},
+    ).to_pylist()
+    for row in rows[:8]:
+        label = click.style(row["severity"].capitalize().ljust(_LABEL), fg=_COLORS[row["severity"]])
+        more = f" (the same in {counted(row['more'], 'other process')})" if row["more"] else ""
+        yield from _wrapped(label, printable(row["message"]) + more)
+    if len(rows) > 8:
+        yield _line("", f"and {len(rows) - 8} more: warplens info {short_path(report.path)}")
+
+
+def _ended(manifest: Manifest) -> Iterator[str]:
+    status = manifest.exit_status
+    if status is None or status == 0:
+        return
+    text = f"with exit code {status}"
+    if status > 128:
+        try:
+            text = f"killed by {signal.Signals(status - 128).name} (exit code {status})"
+        except ValueError:
+            pass
+    yield _line("Ended", text)
+
+
+def _sources(manifest: Manifest, busiest: int, wall: int) -> str:
+    words = []
+    for name, source in manifest.sources.items():
+        if not source.get("on"):
+            continue
+        cost = source.get("cost_ns")
+        if "cost_ns" not in source:
+            words.append(name)
+        elif cost is None:
+            words.append(f"{name} (its cost could not be measured)")
+        elif busiest and wall > 0:
+            words.append(f"{name}: {cost:.0f} ns a range here, {_percent(busiest * cost / wall)} of the run (busiest thread)")
+        else:
+            words.append(f"{name}: {cost:.0f} ns a range here")
+    return "; ".join(words) or "nothing"
+
+
+def _longest(report: Report, manifest: Manifest) -> Iterator[str]:
+    rows = report.sql(
+        f"""SELECT message, domain, count(*) AS n, sum("end" - "start")::BIGINT AS total FROM nvtx_ranges
+            WHERE process BETWEEN $low AND $high GROUP BY message, domain ORDER BY total DESC, message LIMIT {LONGEST}""",
+        {"low": manifest.part * PART, "high": (manifest.part + 1) * PART - 1},
+    ).to_pylist()
+    for index, row in enumerate(rows):
+        name = printable(row["message"] or "(no message)")
+        if row["domain"]:
+            name += f"  [{printable(row['domain'])}]"
+        numbers = f"{duration(row['total']):>9}  {row['n']:>9,} x  "
+        yield _line("Longest" if index == 0 else "", numbers + shorten(name, _WIDTH - _LABEL - len(numbers)))
+
+
+def _bytes(report: Report, manifest: Manifest) -> int:
+    total = 0
+    for table in manifest.tables.values():
+        try:
+            total += (report.path / str(table["file"])).stat().st_size
+        except OSError:
+            continue
+    return total
+
+
+def _percent(share: float) -> str:
+    return "under 0.01 %" if 0 < share < 0.0001 else f"{share:.2%}".replace("%", " %")
+
+
+def _wrapped(label: str, text: str) -> Iterator[str]:
+    for index, line in enumerate(textwrap.wrap(text, _WIDTH - _LABEL, break_long_words=False, break_on_hyphens=False) or [""]):
+        yield (label if index == 0 else " " * _LABEL) + line.replace(_HARD_SPACE, " ")
+
+
+def _line(label: str, text: str) -> str:
+    return click.style(label.ljust(_LABEL), bold=True) + text

@@ -1,0 +1,1 @@
+"""Converts a spool into the tables of a report."""

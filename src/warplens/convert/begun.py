@@ -1,0 +1,111 @@
+"""What of a part is written while its recording goes on: which processes are followed, and when it is worth a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from warplens.convert.following import Follower, Surprise
+from warplens.disk.folder import Folder
+from warplens.errors import SpoolError
+from warplens.handover import pending as pendings
+from warplens.model.tables import TABLES
+from warplens.spool import clock as clocks
+from warplens.spool import directory as spools
+from warplens.spool.process import Process
+from warplens.spool.reader import SpoolFile
+from warplens.storage import generations
+from warplens.storage.manifest import Manifest
+from warplens.storage.writer import DURING, PartWriter
+
+_LEAST = 8 << 20  # bytes of a spool that are worth a slice
+_SETTLED_NS = 2_000_000_000  # which process began before which is known by then
+
+
+class Begun:
+    """The part of the recording `note`, as far as it is written; one thread at a time.
+
+    `pace` is called between two slices, and may wait; it returns whether to go on.
+    """
+
+    def __init__(self, note: pendings.Pending, pace: Callable[[], bool] = lambda: True) -> None:
+        self._pace = pace
+        self._spool = Path(note.spool)
+        self.part = PartWriter(note.report, note.id, note.host, during=True)
+        self.followers: dict[str, Follower] = {}
+        self._left: set[str] = set()  # files that are read when the recording is over
+        self._processes: dict[str, Process] = {}
+
+    def step(self, now: int) -> bool:
+        """Write what is worth it at the time `now` (ns, CLOCK_MONOTONIC); return whether that was anything.
+
+        Raises Surprise where what was written has to be given up; OSError, pyarrow's errors where nothing can be written.
+        """
+        worth_it = self._worth_it(now)
+        if not worth_it:
+            return False
+        control = spools.read_control(self._spool)
+        capture = control.capture if control is not None else None
+        if capture is None or capture.keep_ns or any(window.closed_by == "keep" for window in capture.windows):
+            raise Surprise("not everything that is recorded is kept")
+        if not capture.windows or capture.windows[-1].end:
+            return False  # whether what is open now will be recorded is known when it ends
+        samples = clocks.read_samples(self._spool / "clocks.jsonl")
+        done = False
+        for path in worth_it:
+            try:
+                done |= self.followers[path.name].step(now, samples, self._pace)
+            except Surprise:
+                if self.followers[path.name].wrote:
+                    raise
+                self.followers.pop(path.name).close()
+                self._left.add(path.name)
+        return done
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+        for follower in self.followers.values():
+            follower.close()
+        self.part.abandon()
+
+    def _worth_it(self, now: int) -> list[Path]:
+        """Return the files that have grown enough, each with a follower."""
+        found = []
+        for path in spools.spool_files(self._spool):
+            if path.name in self._left or path.stat().st_size < _LEAST:
+                continue
+            if path.name not in self.followers:
+                number = self._number(path, now)
+                if number is None:
+                    continue
+                self.followers[path.name] = Follower(path, self.part.key(number), self.part.write, now)
+            if self.followers[path.name].grown() >= _LEAST:
+                found.append(path)
+        return found
+
+    def _number(self, path: Path, now: int) -> int | None:
+        """Return which process of the part it will be; None as long as nobody knows. As in `Builder`: the launched one comes first."""
+        primary = spools.read_launch(self._spool).pid
+        for other in spools.spool_files(self._spool):
+            if other.name not in self._processes and spools.is_begun(other):
+                try:
+                    with SpoolFile(other) as spool:
+                        self._processes[other.name] = spool.process
+                except SpoolError:
+                    continue
+        mine = self._processes.get(path.name)
+        if primary is None or mine is None or mine.start_ns > now - _SETTLED_NS:
+            return None
+        order = sorted((process.pid != primary, process.start_ns, name) for name, process in self._processes.items())
+        # A launched process that has no spool has the first row all the same.
+        return order.index((mine.pid != primary, mine.start_ns, path.name)) + int(order[0][0])
+
+
+def remove_begun(report: Path, manifest: Manifest) -> None:
+    """Remove what one left who was killed while a recording went on; its part is there."""
+    with Folder(report) as folder:
+        for table in TABLES:
+            try:
+                folder.remove(f"{generations.file_name(table, pendings.safe(manifest.host), manifest.part, 0)}{DURING}")
+            except OSError:
+                continue

@@ -1,0 +1,174 @@
+"""The records of one type that become rows: those with possible times that a window lets in, in order of start, some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warplens.convert.chosen import sane
+from warplens.convert.place import Place
+from warplens.spool.wide import WideRecords
+
+NONE = 0xFFFFFFFF
+_SAMPLE_EVERY = 64  # records: so many starts are looked at to cut time into slices
+_GAP = 16  # records that do not count may lie between two that are read together
+Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows that are made at once: their numbers in the table, their records, and of each thread, start and end (the spool's clock)."""
+
+    rows: slice
+    found: npt.NDArray[Any]
+    thread: npt.NDArray[np.int32]
+    start: Numbers
+    end: Numbers
+
+
+class Chosen:
+    """Some records of the process `place`. They are read twice: to cut time into slices of some rows, then slice by slice."""
+
+    def __init__(self, records: WideRecords, place: Place, *, of: tuple[int, ...] | None = None) -> None:
+        """`of`: only records of these domains."""
+        self._records, self._place, self._of = records, place, of
+        self._count = 0
+        self._all = False  # whether all records become rows
+        first: dict[int, int] = {}  # when each thread was first seen
+        samples = []
+        for _, block in records.blocks():
+            start, tid = self._counted(block)
+            samples.append(start[-self._count % _SAMPLE_EVERY :: _SAMPLE_EVERY].copy())
+            self._count += len(start)
+            if len(tid):
+                _first_of(tid, start, first)
+        self._all = self._count == len(records)
+        tids = np.array(sorted(first, key=lambda tid: first[tid]), np.int64)
+        place.threads.match(tids, np.array([first[tid] for tid in tids.tolist()], np.int64))
+        self.threads = place.threads.of(tids)
+        self._bounds = _bounds(np.concatenate([np.empty(0, np.int64), *samples]), -(-self._count // place.step))
+        self._runs: tuple[Numbers, Numbers, Numbers] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def pieces(self) -> Iterator[Piece]:
+        """Return the rows; this may be called again."""
+        if self._runs is None:
+            self._runs = self._assigned()
+        offsets, counts, edges = self._runs
+        row = 0
+        for number, (begin, behind) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
+            found = self._records.stretches(offsets[begin:behind], counts[begin:behind])
+            start, end = found["start"].astype(np.int64), found["end"].astype(np.int64)
+            order = np.flatnonzero(self._kept(found, start, end) & self._within(start, number))
+            order = _in_order(order, start, end)
+            if len(order) < len(found) or not (order[1:] > order[:-1]).all():
+                found, start, end = _taken(found, order), start[order], end[order]
+            for some in self._place.groups(len(found)):
+                thread = self._place.threads.match(found["tid"][some].astype(np.int64), start[some])
+                rows = slice(row + some.start, row + some.stop)
+                yield Piece(rows, found[some], thread, start[some], end[some])
+            row += len(found)
+
+    def columns(self, piece: Piece) -> dict[str, pa.Array]:
+        """Return the columns that all tables have."""
+        place = self._place
+        return place.ids(piece.rows) | {
+            "thread": pa.array(place.thread_base + piece.thread.astype(np.int64)),
+            "start": pa.array(place.clock(piece.start)),
+            "end": pa.array(place.clock(piece.end)),
+        }
+
+    def _counted(self, block: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
+        """Return start and thread of those of some records that become rows, and count those of ours that are damaged."""
+        start, end = block["start"].astype(np.int64), block["end"].astype(np.int64)
+        odd = ~sane(start, end)
+        if odd.any():
+            self._place.tally.damaged += int((odd & self._mine(block)).sum())
+        kept = self._kept(block, start, end)
+        return (start, block["tid"].astype(np.int64)) if kept.all() else (start[kept], block["tid"][kept].astype(np.int64))
+
+    def _mine(self, records: npt.NDArray[Any]) -> Mask:
+        if self._of is None:
+            return np.ones(len(records), bool)
+        mine: Mask = np.zeros(len(records), bool)
+        for one in self._of:  # np.isin takes longer for the few that a short process has
+            mine |= records["domain"] == one
+        return mine
+
+    def _kept(self, records: npt.NDArray[Any], start: Numbers, end: Numbers) -> Mask:
+        if self._all:
+            return np.ones(len(records), bool)
+        kept = sane(start, end) & self._mine(records)
+        return kept if self._place.spans.all else kept & self._place.spans.overlap(start, end)
+
+    def _within(self, start: Numbers, number: int) -> Mask:
+        """Say which times lie in a slice."""
+        within: Mask = start >= self._bounds[number] if number else np.ones(len(start), bool)
+        return within & (start < self._bounds[number + 1]) if number + 1 < len(self._bounds) else within
+
+    def _assigned(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Return where stretches of records lie that hold the rows of a slice, how long each is, and the edges of slices."""
+        size = self._records.size
+        found: list[tuple[Numbers, Numbers, Numbers]] = []
+        for offsets, block in self._records.blocks():
+            start = block["start"].astype(np.int64)
+            at = np.flatnonzero(self._kept(block, start, block["end"].astype(np.int64)))
+            if not len(at):
+                continue
+            of = np.searchsorted(self._bounds[1:], start[at], side="right")
+            places_ = offsets[at]
+            begins = np.append(True, (of[1:] != of[:-1]) | (places_[1:] - places_[:-1] > _GAP * size))
+            ends = np.append(begins[1:], True)
+            found.append((of[begins], places_[begins], (places_[ends] - places_[begins]) // size + 1))
+        nothing = np.empty(0, np.int64)
+        of, offsets, counts = (np.concatenate([nothing, *columns]) for columns in zip(*found, strict=True)) if found else (nothing,) * 3
+        order = np.argsort(of, kind="stable")
+        edges = np.searchsorted(of[order], np.arange(len(self._bounds) + 1))
+        return offsets[order], counts[order], edges
+
+
+def _taken(records: npt.NDArray[Any], order: Numbers) -> npt.NDArray[Any]:
+    """Return records in another order: by words, for NumPy copies structures field by field."""
+    words = records.view("<u8").reshape(len(records), records.dtype.itemsize // 8)
+    return np.take(words, order, axis=0).view(records.dtype).reshape(-1)
+
+
+def _in_order(order: Numbers, start: Numbers, end: Numbers) -> Numbers:
+    """Return the numbers of records in order of start; what is around another one comes first where both begin at once."""
+    begin = start[order]
+    if (begin[1:] < begin[:-1]).any():
+        order = order[np.argsort(begin, kind="stable")]
+        begin = start[order]
+    tied = np.zeros(len(begin) + 1, bool)
+    tied[1:-1] = begin[1:] == begin[:-1]
+    tied = np.flatnonzero(tied[1:] | tied[:-1])
+    order[tied] = order[tied[np.lexsort((-end[order[tied]], begin[tied]))]]
+    return order
+
+
+def _first_of(tid: Numbers, start: Numbers, first: dict[int, int]) -> None:
+    """Note when each thread was first seen."""
+    if (tid == tid[0]).all():
+        met = [(int(tid[0]), int(start.min()))]
+    else:
+        order = np.lexsort((start, tid))
+        used, places_ = np.unique(tid[order], return_index=True)
+        met = list(zip(used.tolist(), start[order][places_].tolist(), strict=True))
+    for one, begin in met:
+        first[one] = min(first.get(one, begin), begin)
+
+
+def _bounds(samples: Numbers, slices: int) -> Numbers:
+    """Return where so many slices of time begin, which have about the same number of rows."""
+    if slices <= 1:
+        return np.zeros(1, np.int64)
+    samples.sort()
+    return np.unique(np.append(0, samples[len(samples) * np.arange(1, slices) // slices]))

@@ -1,0 +1,144 @@
+"""The table `frames`, and the column `stack` of the tables whose rows have stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warplens.convert import texts
+from warplens.convert.cpu.natives import Natives, modules
+from warplens.convert.place import Place
+from warplens.convert.symbols.lookup import Symbols
+from warplens.convert.words import labelled
+from warplens.spool.wide import WideRecords
+from warplens.storage import schema
+
+NATIVE, PYTHON, KERNEL, TASK = 1, 2, 3, 4
+_KINDS = {NATIVE: "native", PYTHON: "python", KERNEL: "kernel", TASK: "task"}
+_SPARSE = 16  # stacks are looked up in a table, where it need not be longer than so many times the frames
+Numbers = npt.NDArray[np.int64]
+
+
+class Frames:
+    """The tree of stacks of one process. A stack is the number of its innermost frame. `boot_id`: of the machine that it ran on."""
+
+    def __init__(self, records: WideRecords | None, place: Place, boot_id: str = "") -> None:
+        self._records, self._place, self._boot_id = records, place, boot_id
+        nothing = np.empty(0, np.int64)
+        node, parent = (nothing, nothing) if records is None else (records.column("node"), records.column("parent"))
+        kind = nothing if records is None else records.column("domain")
+        good = (node > 0) & (kind >= NATIVE) & (kind <= TASK)
+        order = np.flatnonzero(good)
+        order = order[np.argsort(node[order], kind="stable")]
+        first = np.ones(len(order), bool)
+        first[1:] = node[order][1:] != node[order][:-1]
+        order = order[first]
+        self.broken = len(node) - len(order)
+        self._node, self._order = node[order], order
+        self._table: npt.NDArray[np.bool_] | None = None
+        most = int(self._node[-1]) if len(order) else 0
+        if most <= _SPARSE * len(order) + (1 << 16):
+            self._table = np.zeros(most + 1, bool)
+            self._table[self._node] = True
+        above = parent[order]
+        # Callers are written before what they call, so their numbers are lower: a tree has no cycles.
+        known = (above < self._node) & self._known(above)
+        self.broken += int((~known & (above != 0)).sum())
+        self._parent = np.where(known, above, 0)
+        self._kind = kind[order]
+        self._names = nothing if records is None else records.column("name")[order]
+        self._depth = _depths(np.where(known, np.searchsorted(self._node, above), -1))
+        self.lost = 0  # stacks that rows name and that are not here
+
+    def __len__(self) -> int:
+        return len(self._node)
+
+    def stacks(self, stack: npt.NDArray[Any]) -> pa.Array:
+        """Return the keys of stacks as a column; null for 0 and for those that were not written."""
+        numbers = stack.astype(np.int64)
+        known = self._known(numbers)
+        self.lost += int((~known & (numbers != 0)).sum())
+        return pa.array(self._place.first + numbers, mask=~known)
+
+    def name_of(self, stack: int) -> int:
+        """Return the string of a stack's innermost frame, which native code has not; 0 where there is none."""
+        place = int(np.searchsorted(self._node, stack))
+        return int(self._names[place]) if place < len(self._node) and self._node[place] == stack else 0
+
+    def tasks_below(self) -> dict[int, list[int]]:
+        """Return of each stack that tasks were awaited in the strings of these, in the order in which they were seen."""
+        found: dict[int, list[int]] = {}
+        rows = np.flatnonzero(self._kind == TASK)
+        for parent, name in zip(self._parent[rows].tolist(), self._names[rows].tolist(), strict=True):
+            found.setdefault(parent, []).append(name)
+        return found
+
+    def tables(self, mapped: WideRecords | None, symbols: Symbols) -> Iterator[pa.Table]:
+        """Return the rows of `frames`. `mapped`: the modules that native code is in."""
+        if self._records is None:
+            return
+        place, offsets = self._place, self._records.offsets()[self._order]
+        natives = self._natives(self._records, mapped, symbols)
+        functions, files = texts.Names(place.strings, texts.named), texts.Names(place.strings, texts.plain)
+        for rows in place.groups(len(self)):
+            found = self._records.rows(offsets[rows])
+            kind = found["domain"].astype(np.int64)
+            (function,), (file,) = functions.columns(found["name"]), files.columns(found["file"])
+            line = np.where(kind == NATIVE, natives.line[rows], found["line"].astype(np.int64))
+            address = np.where(found["module"] != 0, found["offset"], found["address"]).astype(np.uint64)
+            columns = {
+                "frame": pa.array(place.first + self._node[rows]),
+                "process": pa.array(np.full(len(found), place.process, np.int64)),
+                "parent": pa.array(place.first + self._parent[rows], mask=self._parent[rows] == 0),
+                "depth": pa.array(self._depth[rows]),
+                "kind": labelled(kind, _KINDS),
+                "function": natives.column(natives.function[rows], function),
+                "module": natives.column(natives.module[rows]),
+                "file": natives.column(natives.file[rows], file),
+                "line": _lines(line),
+                "first_line": _lines(found["first_line"].astype(np.int64)),
+                "address": pa.array(address, mask=(kind == PYTHON) | (kind == TASK)),
+                "path": natives.column(natives.path[rows]),
+                "build_id": natives.column(natives.build_id[rows]),
+            }
+            yield schema.build("frames", columns)
+
+    def _natives(self, records: WideRecords, mapped: WideRecords | None, symbols: Symbols) -> Natives:
+        natives = Natives(len(self))
+        kind = records.column("domain")[self._order]
+        rows = np.flatnonzero((kind == KERNEL) & (records.column("name")[self._order] == 0))
+        if len(rows):
+            address, flags = (records.column(name)[self._order[rows]] for name in ("address", "flags"))
+            natives.look_up_kernel(rows, address, flags, self._boot_id, symbols)
+        rows = np.flatnonzero(kind == NATIVE)
+        if len(rows):
+            mine = self._order[rows]
+            module, offset, flags = (records.column(name)[mine] for name in ("module", "offset", "flags"))
+            natives.look_up(rows, module, offset, flags, modules(mapped, self._place.strings), symbols)
+        return natives
+
+    def _known(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+        if self._table is not None:
+            inside = (numbers >= 0) & (numbers < len(self._table))
+            return inside & self._table[np.where(inside, numbers, 0)]
+        place = np.minimum(np.searchsorted(self._node, numbers), max(len(self._node) - 1, 0))
+        return self._node[place] == numbers if len(self._node) else np.zeros(len(numbers), bool)
+
+
+def _lines(line: Numbers) -> pa.Array:
+    return pa.array(line.astype(np.int32), mask=(line <= 0) | (line > 0x7FFFFFFF))
+
+
+def _depths(parent: Numbers) -> npt.NDArray[np.int32]:
+    """Return how many frames lie below each, from the rows of their parents (-1: none), which come before them."""
+    depth = (parent >= 0).astype(np.int32)
+    above = parent.copy()
+    while (above >= 0).any():
+        has = np.flatnonzero(above >= 0)
+        # Twice as far each time: what is known of the ancestor counts for all between.
+        depth[has], above[has] = depth[has] + depth[above[has]], above[above[has]]
+    return depth

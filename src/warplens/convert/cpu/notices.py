@@ -1,0 +1,164 @@
+"""What happened to the recording of the CPU side, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from warplens.convert.cpu.opcodes import NOTICE as OPCODE
+from warplens.convert.cpu.os_words import ERRORS
+from warplens.convert.place import Tally
+from warplens.spool.notes import Note
+from warplens.spool.strings import Strings
+from warplens.spool.wide import WideRecords
+
+_MOST = 1 << 12  # notices of a process; more is damage
+_LATEST = 1 << 62
+
+
+@dataclass(frozen=True)
+class _Notice:
+    """`text` has places for the `value`, the `name`, and `where`: the process. `sums`: values of the same notice are added up."""
+
+    severity: str
+    code: str
+    text: str
+    value: Callable[[int], str] = lambda value: f"{value:,}"
+    nameless: str = "it"
+    sums: bool = False
+
+
+def _error(value: int) -> str:
+    return ERRORS.get(abs(value), f"error {value}")
+
+
+_PERF = "`sysctl kernel.perf_event_paranoid=2` allows it, in a container `docker run --cap-add PERFMON`; `warplens doctor` says which"
+_NOTICES = {
+    1: _Notice(
+        "info",
+        "python-found",
+        "{where} runs Python {name}{value}",
+        lambda value: " without a GIL" if value == 1 else "",
+        "of a version that is not known",
+    ),
+    2: _Notice(
+        "warning",
+        "python-unknown",
+        "there are no Python stacks of {where}: the layout of Python {name} is not known to this version of warplens; native stacks and "
+        "everything else were recorded",
+        nameless="of its version",
+    ),
+    3: _Notice(
+        "warning",
+        "python-denied",
+        "there are no Python stacks of {where}: its memory cannot be read ({value}), neither by process_vm_readv nor through "
+        "/proc/self/mem; allow one of them in its seccomp profile",
+        _error,
+    ),
+    4: _Notice(
+        "info", "torn-stacks", "{value} Python stacks of {where} were given up because they changed while they were read", sums=True
+    ),
+    5: _Notice(
+        "info",
+        "sampling-slowed",
+        "sampling of {where} was made rarer, {value} Hz, because it took too much CPU; --python-sampling-frequency asks for less",
+    ),
+    6: _Notice("info", "ticks", "{value} ticks of the {name} sampler were due in {where}", nameless="Python", sums=True),
+    7: _Notice(
+        "info",
+        "missed-ticks",
+        "{value} ticks of the sampler came too late to be taken in {where}: the machine had no CPU free for it; shares still hold",
+        sums=True,
+    ),
+    8: _Notice(
+        "warning", "perf-denied", "{name} is missing in {where}: perf_event_open was refused ({value}); " + _PERF, _error, "native sampling"
+    ),
+    9: _Notice(
+        "warning",
+        "perf-lost",
+        "{value} samples or switches of {where} were lost by the kernel, which had no room for them; --sampling-frequency asks for fewer",
+        sums=True,
+    ),
+    10: _Notice("info", "native-sampled", "native stacks of {where} were sampled by {name} at {value} Hz", nameless="a clock"),
+    11: _Notice(
+        "info",
+        "kernel-hidden",
+        "time that {where} spent in the kernel is not among its native samples: `sysctl kernel.perf_event_paranoid=1` adds it",
+    ),
+    12: _Notice(
+        "info", "backtrace-other", "--backtrace cannot be had as asked in {where}; instead: {name}", nameless="what this machine can do"
+    ),
+    13: _Notice(
+        "info",
+        "states-sampled",
+        "thread states of {where} come from what the scheduler counts, looked at every {value} ns, because switches could not be recorded: "
+        "they are true as sums, edges are that far off; " + _PERF,
+    ),
+    14: _Notice(
+        "warning",
+        "gil-unknown",
+        "the GIL of {where} was not recorded: Python {name} has none, or not where it is known to be",
+        nameless="of its version",
+    ),
+    15: _Notice(
+        "warning",
+        "python-hooks",
+        "what Python itself does (collections, imports, functions) is missing or incomplete in {where}: {name}",
+        nameless="no hook could be put in",
+    ),
+    16: _Notice(
+        "warning",
+        "function-not-found",
+        "{name}, which --python-functions-trace names, was not found in {where}; is its module imported, and the name spelt right?",
+        nameless="a function",
+    ),
+    17: _Notice("warning", "os-calls-missing", "calls of the C library are missing in {where}: {name}", nameless="they cannot be seen"),
+    18: _Notice("info", "stacks-read-again", "{value} Python stacks of {where} were impossible at first sight and read again", sums=True),
+    19: _Notice("info", "python-version", "{name}; {where} runs an older Python", nameless="not all that was asked for can be recorded"),
+    21: _Notice(
+        "info",
+        "locks-unknown",
+        "what threads of {where} waited for is missing: how Python {name} waits without a GIL is not known to this version of warplens",
+        nameless="of its version",
+    ),
+    20: _Notice(
+        "info",
+        "kernel-frames-hidden",
+        "time that {where} spent in the kernel counts for the function that called it: the kernel hides where its functions are; "
+        "`sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1` adds them",
+    ),
+}
+
+
+def notes(records: WideRecords | None, strings: Strings, pid: int) -> list[Note]:
+    """Return what the agent noted. The same thing said often is told once, with its last value, or with their sum."""
+    found: dict[tuple[int, str], tuple[int, int, int]] = {}
+    for row in records.rows(records.offsets()[:_MOST]) if records is not None else ():
+        number, name, value = int(row["notice"]), strings.get(int(row["name"])) or "", int(row["value"])
+        if number == OPCODE:
+            continue  # a name, not something that happened
+        count, first, before = found.get((number, name), (0, int(row["start"]), 0))
+        sums = number in _NOTICES and _NOTICES[number].sums
+        found[number, name] = (count + 1, first, before + value if sums else value)
+    told = []
+    for (number, name), (count, first, value) in found.items():
+        where = f"process {pid}"
+        notice = _NOTICES.get(number)
+        if notice is None:
+            message = f"{where} notes what this version of warplens cannot explain: CPU notice {number}, {value} {name}".rstrip()
+            notice = _Notice("info", "cpu-notice", "")
+        else:
+            message = notice.text.format(value=notice.value(value), name=name or notice.nameless, where=where)
+        times = max(min(value, _LATEST), 0) if notice.sums else count if count > 1 else None
+        told.append(Note(notice.severity, notice.code, "cpu", message, times, first if 0 < first <= _LATEST else None))
+    return told
+
+
+def odd(tally: Tally, broken: int, lost: int, pid: int) -> list[Note]:
+    """Return what was met that could not be used. `broken`: frames; `lost`: rows whose stack was not written."""
+    found = [
+        (tally.damaged, "damaged-records", "records of the CPU side with impossible times were left out"),
+        (broken, "damaged-frames", "frames of stacks could not be used, or do not know their caller"),
+        (lost, "lost-stacks", "samples or calls have no stack because it was not written"),
+    ]
+    return [Note("warning", code, "cpu", f"{count:,} {what} (process {pid})", min(count, _LATEST)) for count, code, what in found if count]

@@ -1,0 +1,42 @@
+"""The columns `opcode` and `specialised` of `samples`: what the interpreter that was recorded calls the instruction."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warplens.convert.words import labelled
+from warplens.spool.strings import Strings
+from warplens.spool.wide import WideRecords
+
+NOTICE = 22  # CpuNotice::opcode
+_COUNT = 256
+_GENERAL, _SPECIALISED = 1, 2  # OpcodeForm
+_MOST = 1 << 14  # notices
+
+
+class Opcodes:
+    """What opcodes of one process mean. Those whose names were not recorded stay numbers."""
+
+    def __init__(self, notices: WideRecords | None, strings: Strings) -> None:
+        self._names = {opcode: str(opcode) for opcode in range(_COUNT)}
+        self._forms = np.zeros(_COUNT, np.int8)
+        if notices is None:
+            return
+        for row in notices.rows(notices.offsets()[np.flatnonzero(notices.column("notice") == NOTICE)[:_MOST]]):
+            form, opcode = divmod(int(row["value"]), _COUNT)
+            name = strings.get(int(row["name"]))
+            if name:
+                self._names[opcode] = name
+                self._forms[opcode] = form if form in (_GENERAL, _SPECIALISED) else 0
+
+    def columns(self, opcode: npt.NDArray[np.uint32], absent: npt.NDArray[np.bool_]) -> dict[str, pa.Array]:
+        """Return name and form of each; null where `absent`, and the form where there is no choice of one."""
+        absent = absent | (opcode >= _COUNT)
+        code = np.where(absent, 0, opcode)
+        form = self._forms[code]
+        return {
+            "opcode": labelled(code, self._names, absent),
+            "specialised": pa.array(form == _SPECIALISED, mask=absent | (form == 0)),
+        }

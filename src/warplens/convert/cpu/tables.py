@@ -1,0 +1,132 @@
+"""All tables of the CPU side of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy.typing as npt
+import pyarrow as pa
+
+from warplens.convert.chosen import Spans, Times
+from warplens.convert.cpu import notices, python, samples, task_samples
+from warplens.convert.cpu.chosen import Chosen, Numbers, Piece
+from warplens.convert.cpu.frames import Frames
+from warplens.convert.cpu.opcodes import Opcodes
+from warplens.convert.cpu.os_calls import OsCalls
+from warplens.convert.cpu.reasons import Reasons
+from warplens.convert.cpu.watched import Watched
+from warplens.convert.enclosing import Columns, column
+from warplens.convert.place import Place
+from warplens.convert.symbols.lookup import Symbols
+from warplens.convert.threads import Threads
+from warplens.spool.notes import Note
+from warplens.spool.reader import SpoolFile
+
+Make = Callable[[Piece, dict[str, pa.Array]], Iterator[tuple[str, pa.Table]]]
+KINDS = ("cpu_frame", "cpu_module", "cpu_sample", "cpu_state", "os_call", "gil", "python_span", "cpu_notice")
+
+
+class CpuTables:
+    """Writes what a spool holds of the CPU side as the rows of process `process`; a spool without any costs nothing.
+
+    `first`: the id of the first row of each table; `thread_base`: the key of the process's thread 0; `clock` corrects times.
+    `most`: rows that are made at once.
+    """
+
+    def __init__(
+        self,
+        spool: SpoolFile,
+        process: int,
+        first: int,
+        thread_base: int,
+        write: Callable[[str, pa.Table], None],
+        clock: Callable[[Times], Times],
+        threads: Threads,
+        symbols: Symbols | None = None,
+        most: int | None = None,
+    ) -> None:
+        self._spool, self._write, self._symbols = spool, write, symbols or Symbols()
+        self._wide = {kind: spool.wide[kind] for kind in KINDS if kind in spool.wide}
+        self.records = sum(len(records) for records in self._wide.values())
+        spans = Spans(spool.windows if spool.windows is not None else spool.only)
+        self._place = Place(process, first, thread_base, clock, spool.strings, spans, threads, most)
+        self._frames: Frames | None = None
+        self._watched: list[tuple[Watched, Chosen, Make]] = []
+        self._chosen: dict[tuple[str, tuple[int, ...] | None], Chosen] = {}
+        self._done = 0
+        if self._wide:
+            place = self._place
+            frames = self._frames = Frames(self._wide.get("cpu_frame"), place, spool.process.boot_id)
+            opcodes = Opcodes(self._wide.get("cpu_notice"), spool.strings)
+            for kind, of, make in (
+                ("cpu_sample", samples.SAMPLES, lambda: samples.Samples(place, frames, opcodes)),
+                ("os_call", None, lambda: OsCalls(place, frames)),
+                ("python_span", python.CALLS, lambda: python.Calls(place)),
+            ):
+                if chosen := self._choose(kind, of):
+                    self._watched.append((Watched(chosen, place), chosen, make()))
+
+    def stacks(self, stack: npt.NDArray[Any]) -> pa.Array:
+        """Return the keys of stacks, which are numbers of `cpu_frame` records, as a column; null where there is none."""
+        return pa.nulls(len(stack), pa.int64()) if self._frames is None else self._frames.stacks(stack)
+
+    def pass_by(self, ranges: Columns) -> None:
+        """Look at the ranges of NVTX in the current slice, before the next one is made, and write what lies before its end."""
+        for watched, chosen, make in self._watched:
+            self._add(watched.pass_by(ranges), chosen, make)
+
+    def finish(self, progress: Callable[[float], None]) -> None:
+        """Write what is left, after the last slice. `progress` hears which part of the records is done."""
+        for watched, chosen, make in self._watched:
+            self._add(watched.finish(), chosen, make, progress)
+        self._watched = []
+        for kind, of, maker in self._others():
+            if some := self._choose(kind, of):
+                self._add(((piece, None) for piece in some.pieces()), some, maker(some), progress)
+        if self._frames is not None:
+            for rows in self._frames.tables(self._wide.get("cpu_module"), self._symbols):
+                self._write("frames", rows)
+
+    def _add(
+        self,
+        pieces: Iterable[tuple[Piece, Numbers | None]],
+        chosen: Chosen,
+        make: Make,
+        progress: Callable[[float], None] = lambda part: None,
+    ) -> None:
+        for piece, around in pieces:
+            columns = chosen.columns(piece)
+            if around is not None:
+                columns["range"] = column(around)
+            for table, rows in make(piece, columns):
+                self._write(table, rows)
+            self._done += len(piece.found)
+            progress(min(self._done / max(self.records, 1), 1.0))
+
+    def notes(self) -> list[Note]:
+        """What happened to the recording of the CPU side, and what of it could not be used."""
+        if self._frames is None:
+            return []
+        spool, pid = self._spool, self._spool.process.pid
+        told = notices.notes(self._wide.get("cpu_notice"), spool.strings, pid)
+        return [*told, *notices.odd(self._place.tally, self._frames.broken, self._frames.lost, pid)]
+
+    def _others(self) -> Iterator[tuple[str, tuple[int, ...], Callable[[Chosen], Make]]]:
+        """Return the tables whose rows have no range: from which records and domains, and what makes their rows."""
+        place, frames = self._place, self._frames
+        if frames is None:
+            return
+        yield "cpu_sample", task_samples.TASKS, lambda chosen: task_samples.TaskSamples(chosen, place, frames)
+        yield "gil", python.GIL, lambda chosen: python.lock
+        yield "python_span", (python.GC,), lambda chosen: python.collections
+        yield "python_span", (python.IMPORT,), lambda chosen: python.Imports(chosen, place)
+        calls, lock = self._choose("os_call", None), self._choose("gil", python.GIL)
+        yield "cpu_state", samples.STATES, lambda chosen: samples.ThreadStates(Reasons(chosen, place.strings, calls, lock))
+
+    def _choose(self, kind: str, of: tuple[int, ...] | None) -> Chosen | None:
+        """Return the records of a type that become rows; None where there are none."""
+        if kind in self._wide and (kind, of) not in self._chosen:
+            self._chosen[kind, of] = Chosen(self._wide[kind], self._place, of=of)
+        chosen = self._chosen.get((kind, of))
+        return chosen if chosen is not None and len(chosen) else None

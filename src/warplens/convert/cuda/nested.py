@@ -1,0 +1,27 @@
+"""Which calls of the driver API are the runtime's own: those that a runtime call of the same thread is around."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.convert.chosen import Times
+
+
+def nested(driver: npt.NDArray[np.bool_], tid: npt.NDArray[np.int64], start: Times, end: Times) -> npt.NDArray[np.bool_]:
+    """Say which calls of the driver lie within one of the runtime.
+
+    They are in order of start; of those that begin at once the longer ones come first, and the runtime's before the driver's.
+    """
+    found = np.zeros(len(driver), bool)
+    mine = np.flatnonzero(np.isin(tid, np.unique(tid[driver])))
+    mine = mine[np.argsort(tid[mine], kind="stable")]
+    edges = np.flatnonzero(np.diff(tid[mine])) + 1
+    for first, last in pairwise([0, *edges.tolist(), len(mine)]):
+        rows = mine[first:last]
+        inner = driver[rows]
+        reach = np.maximum.accumulate(np.where(inner, -1, end[rows]))
+        found[rows] = inner & (end[rows] <= reach)
+    return found

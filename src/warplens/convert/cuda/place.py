@@ -1,0 +1,27 @@
+"""What the tables of CUDA of one process share beside what all tables do: its calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warplens.convert.cuda.calls import Calls
+from warplens.convert.cuda.unanswered import Asked
+from warplens.convert.place import Place
+
+NOWHERE = 0xFFFFFFFF  # instead of a device, a stream, …
+
+
+@dataclass
+class CudaPlace(Place):
+    """One process that used CUDA."""
+
+    calls: Calls = field(kw_only=True)
+    asked: Asked = field(kw_only=True)
+
+    def api(self, call: npt.NDArray[np.int64]) -> pa.Array:
+        """Return the ids of calls as a column; null for -1 and for calls that are no rows."""
+        return self.calls.ids(call, self.first)

@@ -1,0 +1,183 @@
+"""Calls that asked a GPU for work of which no record came: a recording that lost CUPTI to another tool looks like that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.convert.chosen import LATEST, Spans
+from warplens.convert.cuda.calls import Calls
+from warplens.convert.texts import Ids
+from warplens.spool.notes import Note
+from warplens.spool.strings import Strings
+from warplens.spool.wide import WideRecords
+
+LAUNCH, GRAPH, COPY, SET, CAPTURE, END, FAILED_END = range(1, 8)
+_ASKS = (
+    (LAUNCH, re.compile(r"(__)?cu(da)?Launch(?!HostFunc)")),
+    (GRAPH, re.compile(r"cu(da)?GraphLaunch")),
+    (COPY, re.compile(r"cu(da)?Memcpy")),
+    (SET, re.compile(r"cu(da)?Memset")),
+    (CAPTURE, re.compile(r"cu(da)?StreamBeginCapture")),
+    (END, re.compile(r"cu(da)?StreamEndCapture")),
+)
+_WORDS = {LAUNCH: "kernel launches", GRAPH: "graph launches", COPY: "copies", SET: "memory sets"}
+# Copies and sets of nothing, and launches of empty graphs, have no record; so many of them at the end are no chance.
+_NO_CHANCE = 8
+_LATELY_NS = 2_000_000_000  # of a process that was killed: CUPTI gives records out when its buffers are full, or when it is asked
+_TOLD = ("cupti-stolen", "cupti-flush", "cupti-finalized", "cupti-failed")
+
+
+def kind_of(name: str | None) -> int:
+    """Return what a function asks for, 0 for nothing."""
+    return next((kind for kind, pattern in _ASKS if pattern.match(name or "")), 0)
+
+
+class Asked:
+    """What each call asked for, and whether its work was recorded. `kinds`: of the rows of `cuda_api`; `answered`: of all calls."""
+
+    def __init__(self, calls: Calls, strings: Strings) -> None:
+        self._names = Ids(strings, kind_of)
+        self.kinds = np.zeros(int(calls.kept.sum()), np.uint8)
+        self.answered = np.zeros(len(calls), bool)
+
+    def add(self, rows: slice, found: npt.NDArray[np.void], spans: Spans, span: npt.NDArray[np.int32]) -> None:
+        """Look at records of calls, which become these rows. `span`: where they begin."""
+        kinds = self._names(found["name"])
+        failed = found["result"] != 0
+        # What was on when a window closed may have been left alone by then.
+        left = failed | (found["end"].astype(np.int64) > spans.end(span.astype(np.int64)))
+        kinds = np.where(failed & (kinds == END), FAILED_END, np.where(left & (kinds != END), 0, kinds))
+        self.kinds[rows] = kinds
+
+    def answer(self, call: npt.NDArray[np.int64]) -> None:
+        """Note that there is work of these calls; -1 is none."""
+        self.answered[call[call >= 0]] = True
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """`count` calls, by kind, got no work; the first began at `first`. `late` more did so shortly before an unorderly end."""
+
+    kinds: dict[int, int]
+    first: int = 0
+    late: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return sum(self.kinds.values())
+
+
+def find(calls: Calls, asked: Asked, spans: Spans, *, orderly: bool, flush_ms: int) -> Unanswered:
+    """Return the calls without work. `orderly`: the process ended so; `flush_ms`: how often CUPTI was asked, 0 = never."""
+    kinds = asked.kinds if calls.nested is None else np.where(calls.nested[calls.kept], 0, asked.kinds)
+    start, span, answered = calls.start[calls.kept], calls.span[calls.kept], asked.answered[calls.kept]
+    without = (kinds >= LAUNCH) & (kinds <= SET) & ~answered & (span >= 0)
+    if calls.nested is not None:
+        without &= ~calls.nested[calls.kept]
+    rows = np.flatnonzero(without)
+    if not len(rows):
+        return Unanswered({})
+    rows = rows[_captures(kinds, start, span, spans).place(start[rows]) < 0]
+    last_answered = int(start[answered].max(initial=0))
+    late = np.empty(0, np.int64)
+    if not orderly:
+        lately = last_answered if not flush_ms else int(start[-1]) - max(_LATELY_NS, 3_000_000 * flush_ms)
+        late, rows = rows[start[rows] > lately], rows[start[rows] <= lately]
+    sure = kinds[rows] == LAUNCH
+    behind = ~sure & (start[rows] > last_answered)
+    if sure.any():
+        rows = rows[sure | (start[rows] >= start[rows[sure][0]])]
+    else:
+        rows = rows[behind] if behind.sum() >= _NO_CHANCE else rows[:0]
+    found, counts = np.unique(kinds[rows], return_counts=True)
+    return Unanswered(dict(zip(found.tolist(), counts.tolist(), strict=True)), int(start[rows[0]]) if len(rows) else 0, len(late))
+
+
+def silent(calls: Calls, made: Sequence[WideRecords], spans: Spans, others: Sequence[Note], pid: int) -> list[Note]:
+    """Return what there is to tell where contexts or streams (`made`) came to be that no recorded call can have made.
+
+    CUPTI's callbacks tell of them, its buffers of calls: who takes the buffers takes the calls, too. `others`: what else is told.
+    """
+    if any(note.code in _TOLD for note in others):
+        return []
+    for records in made:
+        start = records.column("start")[records.column("handle") != 0]  # those that callbacks told of
+        late = start[(start > calls.last_end) & (spans.place(start) >= 0)]
+        if len(late):
+            message = (
+                f"process {pid} used CUDA without any call of it being recorded from then on: most likely another tool in the program took "
+                "CUPTI's records (torch.profiler, Proton, …); run without that tool"
+            )
+            return [Note("warning", "cupti-silent", "cuda", message, None, int(late.min()))]
+    return []
+
+
+def _captures(kinds: npt.NDArray[np.uint8], start: npt.NDArray[np.int64], span: npt.NDArray[np.int32], spans: Spans) -> Spans:
+    """Return when streams were captured into graphs, of the whole process: frameworks launch into them from several threads."""
+    rows = np.flatnonzero(kinds >= CAPTURE)
+    found: list[tuple[int, int]] = []
+    depth = begin = 0
+    before = -2  # the span of the capture before
+    ends = spans.end(span[rows].astype(np.int64)).tolist()
+    until = LATEST
+    for kind, time, where, end in zip(kinds[rows].tolist(), start[rows].tolist(), span[rows].tolist(), ends, strict=True):
+        if where != before:
+            if depth:
+                found.append((begin, until))
+            depth, begin, before, until = 0, until if before >= 0 else 0, where, end or time
+        if kind == CAPTURE:
+            begin = begin if depth else time
+            depth += 1
+        elif depth or kind == END:  # one without a begin here began before the window
+            depth = max(depth - 1, 0)
+            if not depth:
+                found.append((begin, time))
+                begin = time
+    if depth:
+        found.append((begin, until))
+    return Spans(found)
+
+
+def notes(found: Unanswered, explained: int, others: Sequence[Note], pid: int) -> list[Note]:
+    """Return what there is to tell. `explained`: so many records are known to be lost, and told of; `others`: what else is told."""
+    told = []
+    count = found.count - explained
+    if count > 0:
+        what = ", ".join(f"{number:,} {_WORDS[kind]}" for kind, number in found.kinds.items())
+        why = next((note.code for note in others if note.code in _TOLD), None)
+        cause = (
+            f"see {why}"
+            if why
+            else "most likely another tool in the program took CUPTI (torch.profiler, Proton, …), or the GPU stopped at an error or was "
+            "not done; run without that tool, and see what the program says of errors"
+        )
+        message = (
+            f"{found.count:,} calls of process {pid} were successful, but no GPU work of theirs was recorded ({what}); from the first of "
+            f"them on, kernels and copies are missing: {cause}"
+        )
+        told.append(Note("warning", "launches-without-work", "cuda", message, count, found.first))
+    if found.late:
+        message = (
+            f"of {found.late:,} launches, copies and memory sets that were the last in process {pid} there is no GPU work: it did not end "
+            "in an orderly way, or still runs, and CUPTI had not given out all records"
+        )
+        told.append(Note("info", "late-work-missing", "cuda", message, found.late))
+    return told
+
+
+def unflushed(found: Unanswered, others: Sequence[Note], pid: int, flush_ms: int) -> list[Note]:
+    """Return what may be missing at the end of a process without an orderly one, where its calls (`found`) do not show it already."""
+    if found.late or any(note.code in _TOLD for note in others):
+        return []
+    since = f"the last {flush_ms:,} ms" if flush_ms else "the time since CUPTI's buffers were last full"
+    message = (
+        f"process {pid} did not end in an orderly way (a signal, or _exit), or still runs: what CUPTI had not given out by then, "
+        f"up to {since}, may be missing"
+    )
+    return [Note("info", "late-records-missing", "cuda", message)]

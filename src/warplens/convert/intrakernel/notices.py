@@ -1,0 +1,154 @@
+"""What was lost of kernels that time themselves, and how exact their times are, in sentences that say what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warplens.convert.intrakernel import merging
+from warplens.convert.intrakernel.launches import Launches
+from warplens.convert.intrakernel.merging import Merged
+from warplens.convert.intrakernel.tally import Tally
+from warplens.spool import kernel_buffers
+from warplens.spool.notes import Note
+
+STORED = kernel_buffers.STORED
+_SOURCE = "intrakernel"
+_COARSE = 64  # ns: a timer that ticks more slowly is that of GPUs before Hopper
+_ROUGH = 100_000  # ns: times that are off by more are hardly of use beside others
+
+# What became of launches that were not stored: severity, code, text. `value` is the agent's.
+_RESULTS = {
+    0: (
+        "warning",
+        "intrakernel-not-read",
+        "their buffers were never read, because the process was killed or its recording ended first; end it in an orderly way, or call "
+        "store() or close() of the buffer sooner",
+    ),
+    kernel_buffers.UNREADABLE: (
+        "warning",
+        "intrakernel-unreadable",
+        "their buffers could not be read (error {value}): the memory or its context was gone; close() a buffer before its memory goes",
+    ),
+    kernel_buffers.NO_BUFFER: (
+        "warning",
+        "intrakernel-no-buffer",
+        "what lay at their buffers' addresses was no buffer (its first word is {value:#x}): the memory was used for something else",
+    ),
+    kernel_buffers.LIMIT: (
+        "warning",
+        "intrakernel-limit",
+        "{value:,} bytes of buffers were stored already, and no more are of one process: record fewer launches (a capture range), sample "
+        "blocks, or take fewer slots",
+    ),
+    kernel_buffers.NO_SPACE: (
+        "error",
+        "intrakernel-no-space",
+        "the spool could not take all that they wrote: name a directory with more room with --spool-dir, or allow more with --max-size",
+    ),
+    kernel_buffers.NOT_AWAITED: ("warning", "intrakernel-not-awaited", "their kernels did not end within a minute of being waited for"),
+    kernel_buffers.CHILD: ("info", "intrakernel-child", "they are of a fork child, which cannot use its parent's CUDA"),
+}
+
+
+def notes(launches: Launches, merged: Merged, tally: Tally, has_kernels: bool, pid: int) -> list[Note]:
+    """Return what there is to say of the launches of a process. `has_kernels`: kernels were recorded there."""
+    where = f"process {pid}"
+    return [
+        *_unread(launches, where),
+        *_work(launches, where),
+        *_lost(launches, tally, where),
+        *_exactness(launches, merged, has_kernels, where),
+    ]
+
+
+def _unread(launches: Launches, where: str) -> list[Note]:
+    found = []
+    result, value = launches.result, launches.of_read("value")
+    for number, (severity, code, text) in _RESULTS.items():
+        mine = np.flatnonzero(result == number)
+        if len(mine):
+            message = f"{len(mine):,} in-kernel launches of {where} are not here, or not whole: {text.format(value=int(value[mine[-1]]))}"
+            found.append(Note(severity, code, _SOURCE, message, len(mine)))
+    return found
+
+
+def _work(launches: Launches, where: str) -> list[Note]:
+    """Say what reading took of the program's time: it waits for kernels that it would not have waited for."""
+    taken, stored = launches.of_read("end") - launches.of_read("asked"), launches.of_read("bytes")
+    read = launches.read >= 0
+    if not stored.any():
+        return []
+    spent = int(taken[read].clip(0).sum()) / 1e6
+    message = (
+        f"reading {int(read.sum()):,} in-kernel launches of {where} took {spent:,.1f} ms of its time, waiting for their kernels included, "
+        f"and {int(stored.sum()):,} bytes of the spool; these copies are not in the tables of CUDA"
+    )
+    return [Note("info", "intrakernel-read", _SOURCE, message, int(read.sum()))]
+
+
+def _lost(launches: Launches, tally: Tally, where: str) -> list[Note]:
+    found = []
+    dropped = int(tally.dropped.sum())
+    if dropped:
+        hit = np.flatnonzero(tally.dropped)
+        needed = int(tally.needed[hit].max())
+        message = f"{dropped:,} in-kernel records of {len(hit):,} launches of {where} found no slot; slots={needed} would have held all"
+        found.append(Note("warning", "intrakernel-dropped", _SOURCE, message, dropped))
+    units = tally.units_lost(launches)
+    if units.any():
+        room = int((launches.of_read("room") + units).max())
+        message = f"{int(units.sum()):,} warps of {where} found no place in their buffers; units={room} would have held all"
+        found.append(Note("warning", "intrakernel-units-lost", _SOURCE, message, int(units.sum())))
+    if tally.unended.any():
+        count = int(tally.unended.sum())
+        message = f"{count:,} warps of {where} left their kernels without finish(): what they recorded last may be missing"
+        found.append(Note("info", "intrakernel-unended", _SOURCE, message, count))
+    if tally.surplus:
+        message = f"{tally.surplus:,} in-kernel events of {where} came after those that were asked for (keep=), and are not here"
+        found.append(Note("info", "intrakernel-keep", _SOURCE, message, tally.surplus))
+    if tally.garbled:
+        message = f"{tally.garbled:,} in-kernel records of {where} cannot be of their launches and were left out"
+        found.append(Note("warning", "intrakernel-garbled", _SOURCE, message, tally.garbled))
+    if tally.broken:
+        message = f"{tally.broken:,} pieces of in-kernel buffers of {where} are damaged or gone (--keep-last); they were left out"
+        found.append(Note("warning", "intrakernel-damaged", _SOURCE, message, tally.broken))
+    return found
+
+
+def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str) -> list[Note]:
+    found = []
+    count = {how: int((merged.how == how).sum()) for how in (merging.KERNEL, merging.NEIGHBOURS)}
+    if count[merging.KERNEL]:
+        mine = merged.how == merging.KERNEL
+        typical, worst = int(np.median(merged.uncertainty[mine])), int(merged.uncertainty[mine].max())
+        message = (
+            f"{count[merging.KERNEL]:,} in-kernel launches of {where} lie inside their kernels; their times are known to {typical:,} ns "
+            f"(at worst {worst:,} ns)"
+        )
+        found.append(Note("info", "intrakernel-merged", _SOURCE, message, count[merging.KERNEL]))
+    if count[merging.NEIGHBOURS]:
+        message = (
+            f"{count[merging.NEIGHBOURS]:,} in-kernel launches of {where} have no kernel that they surely are (graphs recorded as "
+            "a whole, launches by another thread, several kernels in one launch, or kernels that were not recorded): their times rest on "
+            "the launches beside them"
+        )
+        found.append(Note("info", "intrakernel-unmatched", _SOURCE, message, count[merging.NEIGHBOURS]))
+    bracket, on_device = merged.how == merging.BRACKET, launches.noted["device"] >= 0
+    why = "none of its kernels fits" if has_kernels else "no kernels were recorded there"
+    for mine, reason in ((bracket & on_device, why), (bracket & ~on_device, "they ran on the CPU")):
+        if mine.any():
+            off = merged.uncertainty[mine]
+            rough = int(np.median(off)) > _ROUGH and reason == why
+            message = (
+                f"{len(off):,} in-kernel launches of {where} stand where the host launched and awaited them, for {reason}: their times "
+                f"are known to {int(np.median(off)):,} ns (at worst {int(off.max()):,} ns), those of one launch exactly to another"
+            )
+            found.append(Note("warning" if rough else "info", "intrakernel-bracketed", _SOURCE, message, len(off)))
+    if merged.odd:
+        message = f"{merged.odd:,} in-kernel launches of {where} were at times that contradict all others; they are taken for unmatched"
+        found.append(Note("warning", "intrakernel-odd", _SOURCE, message, merged.odd))
+    for device, step in merged.ticks.items():
+        if step > _COARSE and device >= 0:
+            message = f"the timer of GPU {device} in {where} ticks every {step:,} ns: shorter regions need clock='clock'"
+            found.append(Note("info", "intrakernel-coarse", _SOURCE, message))
+    return found

@@ -1,0 +1,41 @@
+"""What was found in the buffers of all launches of a process, launch by launch."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.convert.intrakernel.launches import Launches
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass
+class Tally:
+    """What was found in the buffers of all launches, one place for each launch."""
+
+    count: InitVar[int]
+    mode: list[str | None] = field(init=False)
+    clock: list[str | None] = field(init=False)
+    units: Numbers = field(init=False)
+    events: Numbers = field(init=False)
+    dropped: Numbers = field(init=False)
+    unended: Numbers = field(init=False)
+    needed: Numbers = field(init=False)
+    sampled: Numbers = field(init=False)
+    wanted: Numbers = field(init=False)  # slices that its warps asked for, where there were not so many
+    surplus: int = 0  # events beyond those that were asked for
+    garbled: int = 0
+    broken: int = 0  # pieces that are no buffers
+
+    def __post_init__(self, count: int) -> None:
+        self.mode, self.clock = [None] * count, [None] * count
+        for name in ("units", "events", "dropped", "unended", "needed", "sampled", "wanted"):
+            setattr(self, name, np.zeros(count, np.int64))
+
+    def units_lost(self, launches: Launches) -> Numbers:
+        """Return how many warps of each launch found no slice."""
+        wanted = np.maximum(launches.of_read("claimed"), self.wanted)
+        return np.asarray(np.maximum(wanted - launches.of_read("room"), 0))

@@ -1,0 +1,1 @@
+"""NVTX tables: ranges, marks, counters, payloads, objects, tasks."""

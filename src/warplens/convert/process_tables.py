@@ -1,0 +1,149 @@
+"""The tables of one process: those with times slice by slice, then what was defined in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.convert import enclosing, range_rows
+from warplens.convert.cpu.tables import CpuTables
+from warplens.convert.cuda.tables import CudaTables
+from warplens.convert.nvtx import columns, tasks
+from warplens.convert.nvtx.counters import Counters
+from warplens.convert.nvtx.domains import Domains
+from warplens.convert.nvtx.objects import Objects
+from warplens.convert.nvtx.payloads import Payloads
+from warplens.convert.nvtx.samples import Samples
+from warplens.convert.nvtx.schemas import Schemas
+from warplens.convert.symbols.lookup import Symbols
+from warplens.convert.threads import Threads
+from warplens.spool import desk
+from warplens.spool.events import MARKS, RANGES, Rows
+from warplens.spool.notes import Note
+from warplens.spool.reader import SpoolFile
+from warplens.storage import schema
+from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS
+
+_PAYLOADS_OF = {RANGES: "range", MARKS: "mark"}
+
+
+class ProcessTables:
+    """Writes what a spool holds as the rows of process `key`. `clock` corrects a time of the spool, `clocks` an array of them."""
+
+    def __init__(
+        self,
+        spool: SpoolFile,
+        key: int,
+        write: Callable[[str, pa.Table], None],
+        clock: Callable[[int], int],
+        clocks: Callable[[desk.Times], desk.Times],
+        symbols: Symbols | None = None,
+        most: int | None = None,
+        keep: Callable[[str, pa.Table], None] | None = None,
+    ) -> None:
+        """`most`: rows of calls and samples that are made at once; `keep`: as `write`, for tables whose memory is theirs."""
+        first = key * RANGES_PER_PROCESS
+        self._spool, self._key, self._first, self._write, self._clock = spool, key, first, write, clock
+        events, definitions = spool.events, spool.definitions
+        events.keys(key, key * THREADS_PER_PROCESS, first)
+        events.set_strings(spool.strings)
+        events.set_makers(tasks.makers(definitions))
+        self._domains = Domains(spool.names, spool.strings)
+        self._schemas = Schemas(first, definitions)
+        self._counters = Counters(first, key, definitions, self._schemas, self._domains)
+        self._payloads = Payloads(key, events, self._schemas, spool.strings, write)
+        self._samples = Samples(first, events, self._counters, self._payloads, write)
+        self._objects = Objects(first, key, definitions, self._domains, events, spool.actions, write, clock)
+        threads = Threads(spool.names, events.threads())
+        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, keep or write, clocks, threads, symbols, most)
+        self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, self._cpu.stacks, most)
+        self._intrakernel = None
+        if "intrakernel_launch" in spool.wide:
+            from warplens.convert.intrakernel.tables import IntrakernelTables  # few reports need it
+
+            self._intrakernel = IntrakernelTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads)
+            self._cuda.watch = self._intrakernel.watch
+
+    def add(self, rows: Rows) -> None:
+        """Write the current slice."""
+        events = self._spool.events
+        strings, domains = self._spool.strings, self._domains
+        if rows.ranges:
+            range_rows.write_slice(events, rows.ranges, strings, domains, self._write)
+            self._follow_payloads(RANGES)
+        if rows.marks:
+            self._write("nvtx_marks", columns.slice_table("nvtx_marks", events, rows.marks, strings, domains))
+            self._follow_payloads(MARKS)
+        if rows.samples:
+            self._samples.add(rows.samples)
+        if rows.operations:
+            self._objects.add(rows.operations)
+        if rows.ranges and self.records and not events.following:
+            self.pass_by(enclosing.of_slice(events))
+        if events.following and (late := events.late()):
+            range_rows.write_late(events, late, strings, domains, self._write)
+            self._follow_payloads(RANGES)
+
+    def pass_by(self, ranges: enclosing.Columns) -> None:
+        """Look at ranges, in order of start: calls and samples lie in them."""
+        self._cuda.pass_by(ranges)
+        self._cpu.pass_by(ranges)
+
+    @property
+    def records(self) -> int:
+        """How many records there are beside those of NVTX."""
+        return self._cuda.records + self._cpu.records
+
+    def _follow_payloads(self, table: int) -> None:
+        events = self._spool.events
+        offsets = events.column(table, "blob_offset", np.uint64)
+        if len(offsets):
+            event, domain = events.column(table, "blob_row", np.int64), events.column(table, "blob_domain", np.uint32)
+            self._payloads.follow(_PAYLOADS_OF[table], event, domain, offsets)
+
+    @property
+    def left(self) -> float:
+        """Which part of the records is written by `finish`, not slice by slice."""
+        counts = self._spool.events.counts()
+        events = counts.ranges + counts.start_ends + counts.marks + counts.samples + counts.operations
+        wide = self._cuda.records + self._cpu.records
+        return wide / max(wide + events, 1)
+
+    def finish(self, progress: Callable[[float], None] = lambda _: None) -> None:
+        """Write what was defined and all of CUDA and the CPU, after the last slice. `progress` hears which part of that is done."""
+        threads = self._key * THREADS_PER_PROCESS
+        ran = tasks.table(self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock)
+        if ran is not None:
+            self._write("tasks", ran)
+        for table, rows in (
+            ("nvtx_schemas", self._schemas.rows(self._key, self._domains)),
+            ("nvtx_counters", self._counters.rows),
+            ("nvtx_objects", self._objects.finish()),
+        ):
+            if rows:  # most processes define nothing
+                self._write(table, schema.build(table, rows))
+        share = self._cuda.records / max(self._cuda.records + self._cpu.records, 1)
+        self._cuda.finish(lambda part: progress(share * part))
+        self._cpu.finish(lambda part: progress(share + (1 - share) * part))
+        if self._intrakernel is not None:
+            self._intrakernel.finish()
+
+    def notes(self) -> list[Note]:
+        """What was met that could not be used."""
+        notes = []
+        pid = self._spool.process.pid
+        for why, count in self._schemas.unreadable.items():
+            message = f"{count} schemas of payloads cannot be decoded in process {pid}: {why}; their payloads are kept as bytes"
+            notes.append(Note("warning", "undecoded-schema", "report", message, count))
+        if self._counters.unknown:
+            count = len(self._counters.unknown)
+            message = f"{count} counters of process {pid} were sampled but never defined: they have no name and no unit"
+            notes.append(Note("warning", "unknown-counters", "report", message, count))
+        if self._samples.undecoded:
+            count = self._samples.undecoded
+            message = f"{count} counter samples of process {pid} hold no number that is known: their bytes are in the table payloads"
+            notes.append(Note("warning", "undecoded-samples", "report", message, count))
+        inside = self._intrakernel.notes() if self._intrakernel is not None else []
+        return notes + self._cuda.notes() + self._cpu.notes() + inside

@@ -1,0 +1,56 @@
+"""Row groups of `nvtx_ranges`: of a slice, and of ranges that had been open when their slice was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warplens.convert import enclosing
+from warplens.convert.nvtx import columns
+from warplens.convert.nvtx.columns import STYLES
+from warplens.convert.nvtx.domains import Domains
+from warplens.spool.events import RANGES, Events
+from warplens.spool.strings import Strings
+
+TABLE = "nvtx_ranges"
+Write = Callable[[str, pa.Table], None]
+
+
+def write_slice(events: Events, count: int, strings: Strings, domains: Domains, write: Write) -> None:
+    """Write the ranges of the current slice; a row group ends where a range belongs that has not ended."""
+    _write(events, count, events.splits() if events.following else [], strings, domains, write)
+
+
+def write_late(events: Events, count: int, strings: Strings, domains: Domains, write: Write) -> None:
+    """Write the `count` ranges that waited for their ends until the current slice: those whose columns are there now.
+
+    What does not follow one another by its id gets a row group each, so that each can be put where it belongs.
+    """
+    ids = events.column(RANGES, "id", np.int64)
+    _write(events, count, (np.flatnonzero(np.diff(ids) != 1) + 1).tolist(), strings, domains, write)
+
+
+def read(file: pq.ParquetFile, first: int, behind: int) -> Iterator[enclosing.Columns]:
+    """Yield the ranges with ids from `first` to before `behind` again, as `enclosing.of_slice` has them, row group by row group."""
+    place = file.schema_arrow.get_field_index("id")
+    for number in range(file.num_row_groups):
+        found = file.metadata.row_group(number).column(place).statistics
+        if first <= found.min < behind:
+            rows = file.read_row_group(number, columns=["id", "thread", "start", "end", "style"], use_threads=False)
+            ranges = {name: rows.column(name).to_numpy() for name in ("id", "thread", "start", "end")}
+            style = rows.column("style").combine_chunks().dictionary_encode()
+            codes = np.array([text == STYLES[1] for text in style.dictionary.to_pylist()], np.int32)
+            yield {**ranges, "style": codes[style.indices.to_numpy()]}
+
+
+def _write(events: Events, count: int, edges: list[int], strings: Strings, domains: Domains, write: Write) -> None:
+    if not count:
+        return
+    whole = columns.slice_table(TABLE, events, count, strings, domains)
+    for first, last in pairwise((0, *edges, count)):
+        if first < last:
+            write(TABLE, whole.slice(first, last - first))

@@ -1,0 +1,101 @@
+"""Looks up addresses in the files that code came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from warplens.convert.symbols.elf import BadElf, Elf
+from warplens.convert.symbols.functions import Functions, open_all
+from warplens.convert.symbols.kernel import KERNEL, Function, KernelSymbols, read_symbols, this_boot
+from warplens.convert.symbols.lines import Line, Lines
+from warplens.spool.notes import Note
+
+_NAMED = 3  # files that a note names
+
+
+@dataclass(frozen=True)
+class Place:
+    """What an address is in. `line` 0: not known."""
+
+    function: str
+    file: str | None = None
+    line: int = 0
+
+
+@dataclass
+class Symbols:
+    """What was found so far, of all processes: each file is looked at once for what several of them ran."""
+
+    _known: dict[tuple[str, str | None], dict[int, Place | None]] = field(default_factory=dict)
+    _missing: dict[str, list[str]] = field(default_factory=dict)
+    _kernel: KernelSymbols | None = None
+
+    def look_up(self, path: str, build_id: str | None, addresses: npt.NDArray[np.int64]) -> Sequence[Place | None]:
+        """Return what lies at each address (p_vaddr, rising) of the file `path`, None where that is not known.
+
+        A file that is gone, or has another build id than the one that ran, tells nothing; `notes` says so.
+        """
+        known = self._known.setdefault((path, build_id), {})
+        new = np.array([address for address in addresses.tolist() if address not in known], np.int64)
+        if len(new):
+            known.update(zip(new.tolist(), self._read(path, build_id, new), strict=True))
+        return [known[address] for address in addresses.tolist()]
+
+    def look_up_kernel(self, boot_id: str, addresses: npt.NDArray[np.uint64]) -> Sequence[Function | None]:
+        """Return the function of the kernel at each address, as it was when it had started as `boot_id`; None where that is not known."""
+        nothing: list[Function | None] = [None] * len(addresses)
+        if not boot_id or boot_id != this_boot():
+            self._miss(KERNEL, "it ran on another machine, or before this one was started again", [])
+            return nothing
+        if self._kernel is None:
+            self._kernel = read_symbols()
+        if not self._kernel:
+            self._miss(
+                KERNEL,
+                "/proc/kallsyms hides them from this user (sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1 shows them)",
+                [],
+            )
+            return nothing
+        return self._kernel.find(addresses)
+
+    def notes(self) -> list[Note]:
+        """Which files could not be used."""
+        found = []
+        for why, paths in self._missing.items():
+            some = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
+            message = f"native code of {some} has addresses instead of names: {why}"
+            found.append(Note("info", "no-symbols", "report", message, len(paths)))
+        return found
+
+    def _read(self, path: str, build_id: str | None, addresses: npt.NDArray[np.int64]) -> list[Place | None]:
+        nothing: list[Place | None] = [None] * len(addresses)
+        if not path.startswith("/"):
+            return nothing  # [vdso] and the like
+        files: list[Elf] = []
+        try:
+            files = open_all(Path(path), build_id)
+            functions = Functions(files)
+            names = functions.names(addresses)
+            lines: dict[int, Line] = {}
+            for file in reversed(files):
+                lines.update(Lines(file).find(addresses))
+        except BadElf as error:
+            return self._miss(path, str(error), nothing)
+        except OSError as error:
+            return self._miss(path, f"it cannot be read any more ({error.strerror})", nothing)
+        finally:
+            for file in files:
+                file.close()
+        places = zip(names, addresses.tolist(), strict=True)
+        return [Place(name, *lines.get(address, (None, 0))) if name else None for name, address in places]
+
+    def _miss(self, path: str, why: str, nothing: list[Place | None]) -> list[Place | None]:
+        paths = self._missing.setdefault(why, [])
+        if path not in paths:
+            paths.append(path)
+        return nothing

@@ -1,0 +1,1 @@
+"""Chrome and Kineto traces."""

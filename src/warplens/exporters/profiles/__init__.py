@@ -1,0 +1,1 @@
+"""Profiles: pprof, pstats, collapsed stacks."""

@@ -1,8 +1,0 @@
-"""Ask a report: tables as Arrow, SQL, selections in time and by NVTX range, interval algebra."""
-
-from __future__ import annotations
-
-from warplens.query.report import Report, open
-from warplens.query.selection import Selection, selected_ranges
-
-__all__ = ["Report", "Selection", "open", "selected_ranges"]

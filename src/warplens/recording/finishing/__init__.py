@@ -1,0 +1,1 @@
+"""Starts the child process that converts a recording."""

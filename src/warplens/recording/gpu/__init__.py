@@ -1,0 +1,1 @@
+"""Reads GPU clocks, power and use while a program is recorded."""

@@ -1,0 +1,1 @@
+"""What to record: the options of a recording, and the settings that the agents read."""

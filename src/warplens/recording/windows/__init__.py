@@ -1,0 +1,1 @@
+"""Capture windows: when recording begins and ends."""

@@ -1,0 +1,1 @@
+"""Extended NVTX payloads as columns, values and text."""

@@ -1,0 +1,1 @@
+"""A report on disk: manifests, Parquet files and their schemas."""

@@ -1,0 +1,1 @@
+"""The rows of a timeline and the index that they are drawn from."""

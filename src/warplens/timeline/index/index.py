@@ -1,0 +1,323 @@
+"""An index of lanes: opened, made where there is none, and asked. Times are ns on the report's clock."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from warplens.errors import ReportError
+from warplens.timeline.index import building, native
+from warplens.timeline.index.answers import Hit, Sums, Viewport
+from warplens.timeline.index.layers import TABLES
+from warplens.timeline.index.layout import HEADER, LANE, NAME, NODE_BYTES, TRACK, Header
+from warplens.timeline.index.names import Names
+
+if TYPE_CHECKING:
+    from warplens.report.store import Part, Stored
+
+_FAR = 1 << 61  # ns: times beyond are cut
+_KEPT = 1 << 28  # bytes of the file in our memory
+
+
+@dataclass(frozen=True)
+class IndexTrack:
+    """A track. `number`: within the index; `key`: process, thread, device, kind, … as its layer has them.
+
+    `lanes` is how many it has, `events` how many slices; `busy`: how long at least one ran, `begin` and `end`: when they did (ns).
+    """
+
+    number: int
+    layer: str
+    key: dict[str, int | str]
+    lanes: int
+    events: int
+    busy: int
+    begin: int
+    end: int
+
+
+class _Mapped:
+    """The file in memory; it goes when nobody uses it any more."""
+
+    def __init__(self, path: Path) -> None:
+        with open(path, "rb") as file:
+            begin = file.read(HEADER)
+            self.header = Header.parse(begin, file.seek(0, 2))
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.bytes = np.frombuffer(self._map, np.uint8)
+        places: list[int] = []
+        for name, width in (
+            ("slices", 1),
+            ("nodes", NODE_BYTES),
+            ("lanes", LANE.itemsize),
+            ("tracks", TRACK.itemsize),
+            ("names", NAME.itemsize),
+        ):
+            offset, size = self.header.sections[name]
+            places += [offset, offset + size if name == "slices" else size // width]
+        sections, broken = np.array(places, np.uint64), ctypes.c_uint32()
+        address = native.address(self.bytes)
+        self.handle = native.library()["open"](address, len(self.bytes), native.address(sections), ctypes.byref(broken))
+        if not self.handle:
+            if broken.value:
+                raise ValueError("its parts do not fit together")
+            raise MemoryError
+        weakref.finalize(self, native.library()["close_index"], self.handle)
+        self._before = _resident()
+
+    def trim(self) -> None:
+        """Give slices back to the system that were looked at, when they have become many: the file's own copy in memory stays."""
+        if _resident() - self._before > _KEPT and hasattr(mmap, "MADV_DONTNEED"):
+            offset, size = self.header.sections["slices"]
+            begin = offset // mmap.PAGESIZE * mmap.PAGESIZE
+            self._map.madvise(mmap.MADV_DONTNEED, begin, offset + size - begin)
+
+    def section(self, name: str, kind: Any) -> npt.NDArray[Any]:
+        offset, size = self.header.sections[name]
+        width = np.dtype(kind).itemsize
+        return self.bytes[offset : offset + size // width * width].view(kind)
+
+
+class LaneIndex:
+    """The index of one part. Safe to ask from several threads at once."""
+
+    def __init__(self, path: Path, shift: int = 0) -> None:
+        """Open the file. `shift`: what its times are behind the report's clock (ns). Raises ReportError where it cannot be read."""
+        self.path, self.shift = path, shift
+        try:
+            self._mapped: _Mapped | None = _Mapped(path)
+            self.head = self._read_head(self._mapped)
+            self.tracks = self._read_tracks(self._mapped)
+            self.names = _read_names(self._mapped, [str(name) for name, *_ in self.head["layers"]])
+        except (OSError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
+            raise ReportError(
+                f"{path} is no index that can be read: {error}. Remove it; it is made again when the report is viewed."
+            ) from error
+        self._all = np.arange(len(self.tracks), dtype=np.uint32)
+
+    @classmethod
+    def open(cls, store: Stored, part: Part, cache: Path | None, progress: building.Progress | None = None) -> LaneIndex:
+        """Open the index of a part; where there is none, or one of other files, it is made: in one's own report, or in the folder `cache`.
+
+        Raises ReportError where the tables cannot be read, or the index can be written nowhere.
+        """
+        manifest = part.manifest
+        inside = building.path_of(store.path, manifest)
+        cached = [building.cached(cache, store.path, manifest)] if cache is not None else []
+        for table in TABLES:
+            store.pieces(table)  # looks at the files
+        try:
+            wanted = building.state(store.path, manifest)
+        except OSError as error:
+            raise ReportError(f"cannot read {error.filename}: {error.strerror}") from error
+        for path in (inside, *cached):
+            found = _of(path, part.shift, wanted)
+            if found is not None:
+                return found
+        failed: Exception | None = None
+        places = [inside, *cached] if store.own else cached
+        for path in places:
+            try:
+                building.build(store.path, manifest, path, progress)
+                return cls(path, part.shift)
+            except OSError as error:
+                failed = error
+            except (pa.ArrowException, ValueError) as error:
+                raise ReportError(f"{store.path}: the tables of the part {manifest.id} cannot be read: {error}") from error
+        raise ReportError(
+            f"cannot write the index of {store.path}: {failed or 'the report is of somebody else'}; "
+            f"there is no room for it in {' or '.join(map(str, places)) or 'a cache'}"
+        ) from failed
+
+    def viewport(self, begin: int, end: int, width: int, tracks: Sequence[int] | None = None, limit: int = 8192) -> Viewport:
+        """Return what is to be drawn of some tracks (None: all) in [begin, end) on `width` pixels.
+
+        At most `limit` rectangles, or one for each lane.
+        """
+        mapped = self._open()
+        asked = self._numbers(tracks)
+        begin, end = _cut(begin), max(_cut(end), _cut(begin))
+        grain, counts = ctypes.c_int64((end - begin) // max(width, 1)), np.zeros(2, np.uint64)
+        begins, ends = _cut(begin - self.shift), _cut(end - self.shift)
+        where = ctypes.byref(grain), native.address(asked), len(asked), max(limit, 1), native.address(counts)
+        rects = native.made("viewport", mapped.handle, begins, ends, *where)
+        runs, count = np.empty((int(counts[0]), 4), np.uint32), int(counts[1])
+        start, duration = np.empty(count, np.int64), np.empty(count, np.int64)
+        name, row, slices, link = (np.empty(count, np.uint32) for _ in range(4))
+        busy = np.empty(count, np.float32)
+        native.library()["rects"](rects, *(native.address(array) for array in (runs, start, duration, name, row, slices, busy, link)))
+        start += self.shift
+        mapped.trim()
+        return Viewport(begin, end, int(grain.value), runs, start, duration, name, row, slices, busy, link)
+
+    def find(
+        self,
+        names: Sequence[int] | npt.NDArray[Any],
+        begin: int,
+        end: int,
+        limit: int,
+        backward: bool = False,
+        tracks: Sequence[int] | None = None,
+    ) -> list[Hit]:
+        """Return the first slices with one of the names that begin in [begin, end), in order of begin.
+
+        `backward`: the last ones, last first.
+        """
+        count, room = self._find(names, begin, end, limit, backward, tracks)
+        return room.hits(count, self.shift)
+
+    def count(self, names: Sequence[int] | npt.NDArray[Any], begin: int, end: int, limit: int) -> int:
+        """Return how many slices with one of the names begin in [begin, end), up to `limit`."""
+        return self._find(names, begin, end, limit, False, None)[0]
+
+    def _find(
+        self, names: Sequence[int] | npt.NDArray[Any], begin: int, end: int, limit: int, backward: bool, tracks: Sequence[int] | None
+    ) -> tuple[int, _Room]:
+        mapped = self._open()
+        wanted, asked = native.numbers(names), self._numbers(tracks)
+        limit = max(min(limit, int(self.names.counts[wanted[wanted < len(self.names)]].sum())), 0)
+        room = _Room(limit)
+        what = native.address(wanted), len(wanted), _cut(begin - self.shift), _cut(end - self.shift)
+        count = native.call("find", mapped.handle, *what, native.address(asked), len(asked), limit, int(backward), *room.places)
+        mapped.trim()
+        return count, room
+
+    def at(self, track: int, lane: int, time: int) -> Hit | None:
+        """Return the slice of a lane that is open at a time, None where nothing is."""
+        room = _Room(1)
+        if not (0 <= track < 1 << 32 and 0 <= lane < 1 << 32):
+            return None
+        count = native.call("at", self._open().handle, track, lane, _cut(time - self.shift), *room.places)
+        return next(iter(room.hits(count, self.shift)), None)
+
+    def locate(self, layer: str, process: int, row: int, start: int | None = None) -> Hit | None:
+        """Return where a row of a layer's table lies, by the low half of its id; `start` (when it begins) makes that faster."""
+        tracks = native.numbers(track.number for track in self.tracks if track.layer == layer and track.key.get("process") == process)
+        hint = ctypes.c_int64(_cut((start or 0) - self.shift))
+        room = _Room(1)
+        place = None if start is None else ctypes.byref(hint)
+        count = native.call("locate", self._open().handle, native.address(tracks), len(tracks), row & 0xFFFFFFFF, place, *room.places)
+        return next(iter(room.hits(count, self.shift)), None)
+
+    def busy(self, tracks: Sequence[int] | None, begin: int, end: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Return of each track the share of [begin, end) in which something ran, and how many slices overlap it."""
+        asked = self._numbers(tracks)
+        busy, events = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.int64)
+        span = _cut(begin - self.shift), _cut(end - self.shift)
+        native.call("load", self._open().handle, native.address(asked), len(asked), *span, native.address(busy), native.address(events))
+        return busy / max(end - begin, 1), events
+
+    def sums(self, tracks: Sequence[int] | None, begin: int, end: int) -> Sums:
+        """Return of each name how many slices overlap [begin, end), and what of them lies in it. Looks at every one of them."""
+        asked = self._numbers(tracks)
+        total, longest, count = (np.zeros(len(self.names), np.int64) for _ in range(3))
+        span = _cut(begin - self.shift), _cut(end - self.shift)
+        where = native.address(total), native.address(longest), native.address(count)
+        mapped = self._open()
+        native.call("sums", mapped.handle, native.address(asked), len(asked), *span, *where)
+        mapped.trim()
+        return Sums(count, total, longest)
+
+    def close(self) -> None:
+        """Let the file go; questions that are being answered are answered first."""
+        self._mapped = None
+
+    def __enter__(self) -> LaneIndex:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _open(self) -> _Mapped:
+        mapped = self._mapped
+        if mapped is None:
+            raise ValueError("the index is closed")
+        return mapped
+
+    def _numbers(self, tracks: Sequence[int] | None) -> npt.NDArray[np.uint32]:
+        return self._all if tracks is None else native.numbers(tracks)
+
+    def _read_head(self, mapped: _Mapped) -> dict[str, Any]:
+        head = json.loads(bytes(mapped.section("head", np.uint8)))
+        if not isinstance(head, dict):
+            raise ValueError("its head is no JSON object")
+        return head
+
+    def _read_tracks(self, mapped: _Mapped) -> tuple[IndexTrack, ...]:
+        records, keys = mapped.section("tracks", TRACK), mapped.section("keys", np.int64).reshape(-1, 1 + native.KEYS)
+        if len(records) != len(keys):
+            raise ValueError("its tracks and their keys are not as many")
+        layers = [(str(name), tuple(map(str, names))) for name, *names in self.head["layers"]]
+        words = [str(word) for word in self.head["words"]]
+        found = []
+        for number, (record, (layer, *key)) in enumerate(zip(records.tolist(), keys.tolist(), strict=True)):
+            begin, end, busy, events, _, lanes, _ = record
+            name, names = layers[layer]
+            values = {one: words[value] if one in _TEXTS else value for one, value in zip(names, key, strict=False) if value >= 0}
+            found.append(IndexTrack(number, name, values, lanes, events, busy, begin + self.shift, end + self.shift))
+        return tuple(found)
+
+
+_TEXTS = ("kind", "group")  # keys of tracks that are texts
+
+
+class _Room:
+    """Where the library puts what it found."""
+
+    def __init__(self, limit: int) -> None:
+        self._arrays = np.empty((limit, 2), np.uint32), np.empty((limit, 2), np.int64), np.empty((limit, 3), np.uint32)
+        self.places = [native.address(array) for array in self._arrays]
+
+    def hits(self, count: int, shift: int) -> list[Hit]:
+        places, times, about = (array[:count].tolist() for array in self._arrays)
+        return [
+            Hit(track, lane, start + shift, duration, name, row, link)
+            for (track, lane), (start, duration), (name, row, link) in zip(places, times, about, strict=True)
+        ]
+
+
+def _resident() -> int:
+    """Return how many bytes of files are in our memory; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[2]) * mmap.PAGESIZE
+    except (OSError, ValueError, LookupError):
+        return 0
+
+
+def _cut(time: int) -> int:
+    return max(-_FAR, min(int(time), _FAR + 1))
+
+
+def _of(path: Path, shift: int, wanted: dict[str, Any]) -> LaneIndex | None:
+    """Open an index if it is there, whole, and of these files."""
+    if not path.is_file():
+        return None
+    try:
+        found = LaneIndex(path, shift)
+    except ReportError:
+        return None
+    if all(found.head.get(name) == value for name, value in wanted.items()):
+        return found
+    found.close()
+    return None
+
+
+def _read_names(mapped: _Mapped, layers: list[str]) -> Names:
+    offsets, texts = mapped.section("offsets", np.int64), mapped.section("texts", np.uint8)
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] > len(texts) or (np.diff(offsets) < 0).any():
+        raise ValueError("its texts lie outside of it")
+    array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(texts))
+    array.validate(full=True)
+    return Names(mapped.section("names", NAME), array, mapped.section("layers", np.uint32), layers)

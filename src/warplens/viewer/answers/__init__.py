@@ -1,0 +1,1 @@
+"""Answers the requests of the page from a report."""

@@ -1,0 +1,1 @@
+"""Builds single-file pages."""

@@ -1,0 +1,92 @@
+"""What is written while a process goes on is what its whole spool says at the end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.thorough import few
+from tests.unit.convert.history import History
+from warplens.convert import begun, finish, following
+from warplens.convert.begun import Begun
+from warplens.convert.following import Surprise
+from warplens.handover import pending, seals
+from warplens.testing import spool_writer as sw
+
+
+@pytest.fixture(autouse=True)
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every byte is worth a slice, and slices are small."""
+    monkeypatch.setattr(begun, "_LEAST", 0)
+    monkeypatch.setattr(following, "ROWS_PER_SLICE", 64)
+
+
+def tables(report: Path) -> dict[str, pa.Table]:
+    found = {}
+    for folder in (report / "tables").iterdir():
+        (file,) = folder.iterdir()
+        rows = pq.read_table(file)
+        found[folder.name] = rows.cast(
+            pa.schema([(name, _plain(kind)) for name, kind in zip(rows.column_names, rows.schema.types, strict=True)])
+        )
+    return found
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def recorded(folder: Path, history: History, looks: int, name: str = "one") -> tuple[pending.Pending, Begun | None]:
+    """Follow a process to its end; return the note of the recording, and what was written, None where that was given up."""
+    spool = folder / "spool"
+    spool.mkdir(parents=True)
+    (spool / "launch.json").write_text(json.dumps({"pid": 10, "start_ns": 500, "host": "host", "command": ["x"]}))
+    (spool / "control").write_bytes(sw.control([(400, 0, 1, 0, 0)]))
+    (spool / "clocks.jsonl").write_text('{"counter": 1, "monotonic": 1, "realtime": 5}\n')
+    note = pending.begin(folder / "r.warplens", spool, name=name)
+    writing: Begun | None = Begun(note)
+    for _ in range(looks):
+        history.run(history.steps // looks)
+        history.pause()
+        history.write(spool)
+        if writing is not None:
+            try:
+                writing.step(history.now)
+            except Surprise:
+                writing.abandon()
+                writing = None
+    history.run(20)
+    history.write(spool, end=True)
+    note.path.write_text(json.dumps(seals.sealed({**json.loads(note.path.read_text()), "pid": 0, "start_ticks": 0})))
+    return note, writing
+
+
+@pytest.mark.parametrize("seed", few(range(40), 4))
+@pytest.mark.parametrize("nested", [True, False])
+def test_all_tables_are_equal(tmp_path: Path, seed: int, nested: bool) -> None:
+    note, writing = recorded(tmp_path / "during", History(seed, nested=nested), 5)
+    shutil.copytree(note.spool, tmp_path / "end")
+    finish.finish(note, note.report, begun=writing)
+    finish.finish(tmp_path / "end", tmp_path / "end.warplens")
+    found, wanted = tables(note.report), tables(tmp_path / "end.warplens")
+    for table, rows in wanted.items():
+        assert found[table].equals(rows), table
+    assert wanted["nvtx_ranges"].num_rows > 100
+
+
+def test_it_is_not_written_again_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    note, writing = recorded(tmp_path, History(0, nested=True), 5)
+    assert writing is not None
+    follower = next(iter(writing.followers.values()))
+    assert follower.slices > 3
+    assert follower.wrote
+    monkeypatch.setattr(finish, "PartWriter", None)
+    finish.finish(note, note.report, begun=writing)
+    starts = tables(note.report)["nvtx_ranges"].column("start").to_pylist()
+    assert starts == sorted(starts)
+    assert sorted(path.name for path in note.report.rglob("*.during")) == []
