@@ -24,12 +24,12 @@ _LINK = ("-shared", f"-Wl,--version-script={NATIVE / 'agent' / 'exports.map'}")
 
 
 def sources(*folders: str) -> list[Path]:
-    """The C++ files directly in these folders of `native/`."""
-    return [path for folder in folders for path in sorted((NATIVE / folder).glob("*.cpp"))]
+    """The C++ files below these folders of `native/`."""
+    return [path for folder in folders for path in sorted((NATIVE / folder).rglob("*.cpp"))]
 
 
 def _compile(folder: Path, compiler: str, words: Sequence[str], path: Path) -> Path:
-    out = folder / f"{path.parent.name}-{path.stem}.o"
+    out = folder / f"{path.parent.parent.name}-{path.parent.name}-{path.stem}.o"
     if not out.exists():
         subprocess.run([*ONCE, compiler, "-c", *_COMPILE, *_INCLUDE, nvtx_headers(), *words, path, "-o", out], check=True)
     return out
@@ -42,7 +42,7 @@ def objects(folder: Path, paths: Iterable[Path], compiler: str = "g++", words: S
         return list(pool.map(partial(_compile, folder, compiler, words), paths))
 
 
-AGENT = ("spool", "agent", "agent/hooks", "agent/python", "agent/sources", "agent/unwind")
+AGENT = ("spool", "agent")
 
 
 def build_agent(out: Path, compiler: str = "g++", words: Sequence[str] = (), folder: Path | None = None) -> Path:
@@ -58,11 +58,11 @@ def build_binding(folder: Path, words: Sequence[str], python: str = sys.executab
     shutil.copytree(ROOT / "src" / "warplens", package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     code = "import sysconfig; print(sysconfig.get_path('include')); print(sysconfig.get_config_var('EXT_SUFFIX'))"
     headers, suffix = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
-    include = ("-isystem", nvtx_headers(), "-isystem", headers, f"-I{NATIVE / 'include'}")
+    include = ("-isystem", nvtx_headers(), "-isystem", headers, f"-I{NATIVE / 'include'}", f"-I{NATIVE}")
     flags = ("-std=c++20", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", *words)
 
     def compile_one(source: Path) -> Path:
-        made = folder / f"{source.stem}.o"
+        made = folder / f"{source.parent.name}-{source.stem}.o"
         subprocess.run([*ONCE, "g++", *flags, *include, "-c", source, "-o", made], check=True)
         return made
 
@@ -78,8 +78,8 @@ def build_stub(out: Path, compiler: str = "gcc", words: Sequence[str] = (), *, c
     compile_words = ["-std=c11", "-Os", "-fPIC", "-fexceptions", "-fno-delete-null-pointer-checks", "-fvisibility=hidden"]
     compile_words += ["-DWARPLENS_OSRT"] if cpu else []
     link_words = ["-shared", "-nostartfiles", "-Wl,--no-undefined", f"-Wl,--version-script={exports}"]
-    paths = [path for path in sorted(folder.glob("*.c")) if cpu or not path.stem.startswith(("gil", "osrt", "tap"))]
-    subprocess.run([compiler, *compile_words, *link_words, f"-I{NATIVE / 'include'}", *words, *paths, "-o", out], check=True)
+    paths = [path for path in sorted(folder.rglob("*.c")) if cpu or path.parent == folder]
+    subprocess.run([compiler, *compile_words, *link_words, f"-I{NATIVE / 'include'}", f"-I{NATIVE}", *words, *paths, "-o", out], check=True)
     return out
 
 

@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "drivers": set(),
     "preload": set(),
     "device": set(),
-    "desk": set(),
+    "reader": set(),
     "agent/hooks": {"spool", "drivers", "agent"},
     "agent/sources": {"spool", "drivers", "agent", "agent/hooks"},
     "agent": {"spool", "drivers", "agent/hooks", "agent/sources"},  # it lists and starts the sources
@@ -69,8 +69,9 @@ def resolve(source: Path, quote: str, name: str) -> Path | None:
 
 
 def part_of(file: Path) -> str:
-    """The source that a file of agent/sources is part of: `nvtx_payload.cpp` is of nvtx."""
-    return file.stem.partition("_")[0]
+    """The source that a file of agent/sources is part of: the folder, or the file itself (`os_calls`)."""
+    inside = file.as_posix().partition("agent/sources/")[2]
+    return inside.partition("/")[0].partition(".")[0]
 
 
 def complaints(source: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Writes native/agent/python/layout_tables.inc: where CPython 3.10 to 3.15 keep what the agent reads, from their own headers.
+"""Writes native/agent/python/memory/layout_tables.inc: where CPython 3.10 to 3.15 keep what the agent reads, from their own headers.
 
 ``python tools/python_offsets.py PYTHON...`` asks each interpreter for its headers and replaces the row of its minor version;
 ``--print`` prints the row of one interpreter instead. Layouts stay as they are within a minor version.
@@ -18,7 +18,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-TABLES = Path(__file__).resolve().parent.parent / "native/agent/python/layout_tables.inc"
+TABLES = Path(__file__).resolve().parent.parent / "native/agent/python/memory/layout_tables.inc"
 HEAD = "// Written by tools/python_offsets.py from the headers of each version: do not edit.\n"
 FOOT = "// clang-format on\n"
 

@@ -11,8 +11,8 @@
 #include <new>
 #include <string_view>
 
-#include "spool/busy.h"
-#include "spool/memory.h"
+#include "spool/system/busy.h"
+#include "spool/system/memory.h"
 
 namespace warplens::agent {
 namespace {

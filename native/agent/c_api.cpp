@@ -10,11 +10,11 @@
 #include <string>
 
 #include "agent/attached.h"
-#include "agent/python/layout.h"
+#include "agent/python/memory/layout.h"
 #include "agent/session.h"
 #include "spool/process_log.h"
-#include "spool/schema.h"
-#include "spool/space.h"
+#include "spool/schemas/schema.h"
+#include "spool/system/space.h"
 #include "spool/window.h"
 #include "warplens/warplens.h"
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "spool/schema.h"
+#include "spool/schemas/schema.h"
 
 #ifndef WARPLENS_VERSION
 #error "WARPLENS_VERSION comes from the build"

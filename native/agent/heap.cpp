@@ -9,7 +9,7 @@
 #include <new>
 
 #include "heap.h"
-#include "spool/memory.h"
+#include "spool/system/memory.h"
 
 // The address sanitizer watches the usual heap.
 #if defined(__SANITIZE_ADDRESS__)

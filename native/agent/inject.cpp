@@ -1,8 +1,8 @@
 // The names that tool interfaces look for in an injected library.
 #include "agent/attached.h"
 #include "agent/hooks/cuda_chain.h"
-#include "agent/hooks/cupti.h"
-#include "agent/sources/nvtx_chain.h"
+#include "agent/hooks/cupti/cupti.h"
+#include "agent/sources/nvtx/chain.h"
 #include "warplens/warplens.h"
 
 #define WARPLENS_EXPORT __attribute__((visibility("default")))

@@ -10,8 +10,8 @@
 #include <new>
 
 #include "hooks/unwind.h"
-#include "python/mixed.h"
-#include "spool/uncancelled.h"
+#include "agent/python/memory/mixed.h"
+#include "spool/system/uncancelled.h"
 #include "unwind/unwinder.h"
 
 namespace warplens::agent {

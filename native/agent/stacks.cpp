@@ -5,7 +5,7 @@
 #include <mutex>
 #include <new>
 
-#include "spool/memory.h"
+#include "spool/system/memory.h"
 
 namespace warplens::agent {
 namespace {

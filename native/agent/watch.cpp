@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "hooks/cupti.h"
+#include "agent/hooks/cupti/cupti.h"
 #include "spool/window.h"
 
 namespace warplens::agent {

@@ -2,8 +2,8 @@
 
 #include <new>
 
-#include "schemas.h"
-#include "string_cache.h"
+#include "bindings/payloads/schemas.h"
+#include "bindings/values/string_cache.h"
 
 namespace warplens::binding {
 

@@ -1,7 +1,7 @@
 // A domain: one object per name for the life of the process, so it can be pointed to without counting.
 #pragma once
 
-#include "compat.h"
+#include "bindings/values/compat.h"
 #include "listener.h"
 
 namespace warplens::binding {

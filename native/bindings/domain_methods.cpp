@@ -1,13 +1,13 @@
 // The Python type Domain.
-#include "annotate.h"
-#include "arguments.h"
-#include "attributes.h"
-#include "counter.h"
+#include "bindings/ranges/annotate.h"
+#include "bindings/values/arguments.h"
+#include "bindings/values/attributes.h"
+#include "bindings/payloads/counter.h"
 #include "domain.h"
-#include "event.h"
+#include "bindings/ranges/event.h"
 #include "objects.h"
 #include "saying.h"
-#include "string_cache.h"
+#include "bindings/values/string_cache.h"
 
 namespace warplens::binding {
 

@@ -2,14 +2,14 @@
 
 #include <new>
 
-#include "arguments.h"
+#include "bindings/values/arguments.h"
 #include "domain.h"
-#include "event.h"
+#include "bindings/ranges/event.h"
 #include "listener.h"
 #include "naming.h"
 #include "saying.h"
-#include "string_cache.h"
-#include "wrapped.h"
+#include "bindings/values/string_cache.h"
+#include "bindings/ranges/wrapped.h"
 
 namespace warplens::binding {
 

@@ -1,7 +1,7 @@
 // The functions of the module, and the id that start_range() returns.
 #pragma once
 
-#include "compat.h"
+#include "bindings/values/compat.h"
 
 namespace warplens::binding {
 

@@ -7,8 +7,8 @@
 #include <new>
 #include <string>
 
-#include "compat.h"
-#include "tasks.h"
+#include "bindings/values/compat.h"
+#include "bindings/ranges/tasks.h"
 
 namespace warplens::binding {
 

@@ -1,17 +1,17 @@
 // warplens.nvtx._binding: the module.
-#include "annotate.h"
-#include "arguments.h"
-#include "attributes.h"
-#include "compat.h"
-#include "counter.h"
+#include "bindings/ranges/annotate.h"
+#include "bindings/values/arguments.h"
+#include "bindings/values/attributes.h"
+#include "bindings/values/compat.h"
+#include "bindings/payloads/counter.h"
 #include "domain.h"
 #include "functions.h"
 #include "naming.h"
 #include "objects.h"
-#include "profile.h"
-#include "road.h"
-#include "scalars.h"
-#include "wrapped.h"
+#include "bindings/ranges/profile.h"
+#include "bindings/ranges/road.h"
+#include "bindings/payloads/scalars.h"
+#include "bindings/ranges/wrapped.h"
 
 namespace warplens::binding {
 

@@ -4,10 +4,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "arguments.h"
+#include "bindings/values/arguments.h"
 #include "listener.h"
-#include "schemas.h"
-#include "string_cache.h"
+#include "bindings/payloads/schemas.h"
+#include "bindings/values/string_cache.h"
 
 namespace warplens::binding {
 

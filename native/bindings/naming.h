@@ -1,7 +1,7 @@
 // Names of threads and of CUDA's devices, streams, events and contexts.
 #pragma once
 
-#include "compat.h"
+#include "bindings/values/compat.h"
 
 namespace warplens::binding {
 

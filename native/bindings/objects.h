@@ -1,7 +1,7 @@
 // Objects that a tool knows by a handle: resources, and synchronisation objects of the program's own.
 #pragma once
 
-#include "compat.h"
+#include "bindings/values/compat.h"
 #include "domain.h"
 
 namespace warplens::binding {

@@ -1,7 +1,7 @@
 #include "saying.h"
 
-#include "attributes.h"
-#include "string_cache.h"
+#include "bindings/values/attributes.h"
+#include "bindings/values/string_cache.h"
 
 namespace warplens::binding {
 

@@ -2,8 +2,8 @@
 // categories.
 #pragma once
 
-#include "compat.h"
-#include "event.h"
+#include "bindings/values/compat.h"
+#include "bindings/ranges/event.h"
 
 namespace warplens::binding {
 

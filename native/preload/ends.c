@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "observe.h"
+#include "preload/osrt/observe.h"
 #include "stub.h"
 #include "system.h"
 #include "warplens/leave.h"

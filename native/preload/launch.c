@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "observe.h"
+#include "preload/osrt/observe.h"
 #include "program.h"
 #include "stub.h"
 #include "system.h"

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 
-#include "observe.h"
+#include "preload/osrt/observe.h"
 #include "stub.h"
 #include "system.h"
 

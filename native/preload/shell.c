@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "observe.h"
+#include "preload/osrt/observe.h"
 #include "program.h"
 #include "stub.h"
 

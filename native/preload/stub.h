@@ -40,7 +40,7 @@
   X(FILE *, popen, (const char *, const char *))
 
 #ifdef WARPLENS_OSRT
-#include "osrt_table.h"
+#include "preload/osrt/table.h"
 #define WRAPPED(X) WRAPPED_ALWAYS(X) OSRT(X)
 #else
 #define WRAPPED(X) WRAPPED_ALWAYS(X)

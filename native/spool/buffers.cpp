@@ -20,10 +20,10 @@
 #include <cstring>
 
 #include "file.h"
-#include "helpers.h"
+#include "spool/system/helpers.h"
 #include "names.h"
-#include "space.h"
-#include "uncancelled.h"
+#include "spool/system/space.h"
+#include "spool/system/uncancelled.h"
 
 namespace warplens {
 namespace {

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string>
 
-#include "memory.h"
+#include "spool/system/memory.h"
 #include "used_chunks.h"
 #include "warplens/format.h"
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "clock.h"
+#include "spool/system/clock.h"
 
 namespace warplens {
 

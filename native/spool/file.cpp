@@ -12,9 +12,9 @@
 #include <cstring>
 #include <new>
 
-#include "clock.h"
-#include "space.h"
-#include "uncancelled.h"
+#include "spool/system/clock.h"
+#include "spool/system/space.h"
+#include "spool/system/uncancelled.h"
 #include "window.h"
 
 #ifndef MADV_POPULATE_WRITE

@@ -4,10 +4,10 @@
 
 #include <cstring>
 
-#include "busy.h"
+#include "spool/system/busy.h"
 #include "names.h"
 #include "thread_log.h"
-#include "wide_stream.h"
+#include "spool/wide/wide_stream.h"
 
 namespace warplens {
 

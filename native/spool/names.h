@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "file.h"
-#include "memory.h"
+#include "spool/system/memory.h"
 #include "passing.h"
 
 namespace warplens {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "memory.h"
+#include "spool/system/memory.h"
 
 namespace warplens {
 

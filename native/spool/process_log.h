@@ -12,7 +12,7 @@
 #include "lane.h"
 #include "names.h"
 #include "thread_log.h"
-#include "wide_log.h"
+#include "spool/wide/wide_log.h"
 
 namespace warplens {
 

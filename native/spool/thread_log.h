@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "blob_log.h"
-#include "busy.h"
+#include "spool/system/busy.h"
 #include "chunk_ring.h"
-#include "clock.h"
+#include "spool/system/clock.h"
 #include "names.h"
 
 namespace warplens {

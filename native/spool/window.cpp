@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <climits>
 
-#include "clock.h"
+#include "spool/system/clock.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23

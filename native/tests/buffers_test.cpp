@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "scratch.h"
-#include "spool/schema.h"
+#include "spool/schemas/schema.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cupti_batch.h"
-#include "spool/schema.h"
+#include "spool/schemas/schema.h"
 #include "wide_reader.h"
 
 namespace warplens::agent {

@@ -7,10 +7,10 @@
 #include <thread>
 #include <vector>
 
-#include "agent/hooks/cupti.h"
-#include "agent/hooks/cupti_buffers.h"
-#include "agent/hooks/cupti_calls.h"
-#include "agent/hooks/cupti_library.h"
+#include "agent/hooks/cupti/cupti.h"
+#include "agent/hooks/cupti/buffers.h"
+#include "agent/hooks/cupti/calls.h"
+#include "agent/hooks/cupti/library.h"
 #include "check.h"
 
 namespace warplens::agent {

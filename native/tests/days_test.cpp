@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "scratch.h"
-#include "spool/clock.h"
+#include "spool/system/clock.h"
 #include "spool/window.h"
 #include "warplens/cuda_records.h"
 

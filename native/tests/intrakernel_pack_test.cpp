@@ -1,5 +1,5 @@
 // What a launch wrote comes out of the pieces as it went in, and what others wrote does not.
-#include "agent/sources/intrakernel_pack.h"
+#include "agent/sources/intrakernel/pack.h"
 
 #include <algorithm>
 #include <cstdio>

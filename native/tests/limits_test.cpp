@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "scratch.h"
-#include "spool/schema.h"
+#include "spool/schemas/schema.h"
 #include "spool/window.h"
 
 namespace {

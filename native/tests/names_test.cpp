@@ -1,6 +1,6 @@
 // Names without end: what the process keeps of them is bounded, and each of them is in the spool.
 #include "scratch.h"
-#include "spool/schema.h"
+#include "spool/schemas/schema.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // The kernel's part of a sample's chain, and whether the kernel shows its addresses at all.
-#include "agent/sources/perf_kernel.h"
+#include "agent/sources/perf/kernel.h"
 
 #include <linux/perf_event.h>
 

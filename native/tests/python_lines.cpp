@@ -3,7 +3,7 @@
 #include <iostream>
 #include <string>
 
-#include "agent/python/lines.h"
+#include "agent/python/memory/lines.h"
 
 int main() {
   uint32_t version = 0;

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "scratch.h"
-#include "spool/schema.h"
+#include "spool/schemas/schema.h"
 #include "spool/window.h"
 
 namespace {

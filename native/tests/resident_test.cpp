@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "scratch.h"
-#include "spool/clock.h"
+#include "spool/system/clock.h"
 #include "spool/window.h"
 #include "warplens/cpu_records.h"
 #include "warplens/cuda_records.h"

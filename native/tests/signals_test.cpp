@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "scratch.h"
-#include "spool/schema.h"
+#include "spool/schemas/schema.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Which file systems promise space: by what statfs says of them, and what overlays pass on. Those are not here, so the calls are ours.
-#include "spool/space.h"
+#include "spool/system/space.h"
 
 #include <fcntl.h>
 #include <linux/falloc.h>

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "scratch.h"
-#include "spool/schema.h"
+#include "spool/schemas/schema.h"
 
 namespace {
 

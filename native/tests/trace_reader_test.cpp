@@ -1,5 +1,5 @@
 // Chrome traces: whole ones, cut off at every byte, changed at random, in pieces of all sizes. Meant for the sanitizers.
-#include "desk/trace_reader.h"
+#include "reader/chrome/trace_reader.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "check.h"
-#include "desk/json_text.h"
+#include "reader/chrome/json_text.h"
 
 using namespace warplens::desk;
 

@@ -10,8 +10,8 @@
 #include <set>
 #include <thread>
 
-#include "spool/schema.h"
-#include "spool/wide_log.h"
+#include "spool/schemas/schema.h"
+#include "spool/wide/wide_log.h"
 #include "spool/window.h"
 #include "warplens/cuda_records.h"
 #include "wide_reader.h"

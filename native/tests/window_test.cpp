@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "scratch.h"
-#include "spool/schema.h"
+#include "spool/schemas/schema.h"
 #include "spool/window.h"
 
 namespace {

@@ -48,15 +48,14 @@ def test_names_without_end_take_little_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", few(["cuda_fields_test", "cuda_records_test"]))
 def test_the_records_of_cuda(name: str, folder: Path, tmp_path: Path) -> None:
-    more = [path for path in sources("agent/sources") if path.stem.startswith("cuda")] + [NATIVE / "agent" / "hooks" / "cupti_calls.cpp"]
+    more = [*sources("agent/sources/cuda"), NATIVE / "agent" / "hooks" / "cupti" / "calls.cpp"]
     unit_tests(build_spool_test(folder / name, words=MEMORY, name=name, folder=folder / "memory", more=more), tmp_path)
 
 
 @pytest.mark.exhaustive  # importers read traces with it all the time
 def test_the_reader_of_traces(folder: Path, tmp_path: Path) -> None:
-    more = [path for path in sources("desk") if path.stem in ("json_text", "trace_events", "trace_fields", "trace_reader")]
-    words = (*MEMORY, f"-I{NATIVE / 'desk'}")
-    made = build_spool_test(folder / "trace_reader", words=words, name="trace_reader_test", folder=folder / "memory", more=more)
+    more = [path for path in sources("reader/chrome") if path.stem in ("json_text", "trace_events", "trace_fields", "trace_reader")]
+    made = build_spool_test(folder / "trace_reader", words=MEMORY, name="trace_reader_test", folder=folder / "memory", more=more)
     unit_tests(made, tmp_path)
 
 

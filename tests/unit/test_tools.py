@@ -29,8 +29,8 @@ def native(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     for name in (
         "spool/file.h",
         "agent/source.h",
-        "agent/sources/nvtx.h",
-        "agent/sources/cuda.h",
+        "agent/sources/nvtx/nvtx.h",
+        "agent/sources/cuda/cuda.h",
         "drivers/nvtx.h",
         "include/warplens/format.h",
     ):
@@ -47,9 +47,9 @@ def native(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         ("spool/x.cpp", '#include "agent/source.h"', "spool may not see agent"),
         ("spool/x.cpp", "#include <Python.h>", "only bindings may"),
         ("spool/x.cpp", "#include <nvtx3/nvToolsExt.h>", "see the NVTX headers"),
-        ("agent/sources/x.cpp", '#include "agent/sources/cuda.h"', "a source does not know another"),
-        ("agent/sources/x.cpp", '#include "cuda.h"', "a source does not know another"),
-        ("agent/sources/nvtx_names.cpp", '#include "cuda.h"', "a source does not know another"),
+        ("agent/sources/x.cpp", '#include "agent/sources/cuda/cuda.h"', "a source does not know another"),
+        ("agent/sources/x.cpp", '#include "cuda/cuda.h"', "a source does not know another"),
+        ("agent/sources/nvtx/names.cpp", '#include "cuda/cuda.h"', "a source does not know another"),
         ("agent/x.cpp", "  #  include <Python.h>", "only bindings may"),
         ("drivers/x.cpp", "#include <cupti.h>", "load the library by name"),
         ("drivers/x.cpp", '#include "spool/file.h"', "drivers may not see spool"),
@@ -80,10 +80,10 @@ def test_a_header_of_the_library_that_was_forgotten_is_found(native: ModuleType)
     ("source", "text"),
     [
         ("spool/x.cpp", '#include <vector>\n#include "file.h"\n#include "warplens/format.h"\n#include <warplens/format.h>'),
-        ("agent/sources/nvtx.cpp", '#include "nvtx.h"\n#include "agent/source.h"\n#include "spool/file.h"\n#include <nvtx3/nvToolsExt.h>'),
-        ("agent/sources/nvtx_payload.cpp", '#include "nvtx.h"'),
+        ("agent/sources/nvtx/nvtx.cpp", '#include "nvtx.h"\n#include "agent/source.h"\n#include <nvtx3/nvToolsExt.h>'),
+        ("agent/sources/nvtx/payload.cpp", '#include "nvtx.h"'),
         ("bindings/x.cpp", '#include <Python.h>\n#include "warplens/format.h"'),
-        ("tests/x.cpp", '#include "agent/sources/cuda.h"'),
+        ("tests/x.cpp", '#include "agent/sources/cuda/cuda.h"'),
     ],
 )
 def test_an_include_that_keeps_the_layers_is_not(native: ModuleType, source: str, text: str) -> None:

@@ -14,12 +14,12 @@
 #include <new>
 
 #include "agent/own_stack.h"
-#include "agent/python/layout.h"
-#include "agent/python/memory.h"
+#include "agent/python/memory/layout.h"
+#include "agent/python/memory/memory.h"
 #include "agent/session.h"
 #include "agent/source.h"
 #include "agent/unwind/unwinder.h"
-#include "spool/helpers.h"
+#include "spool/system/helpers.h"
 
 namespace warplens::agent {
 namespace {

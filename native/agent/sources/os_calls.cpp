@@ -10,7 +10,7 @@
 #include "agent/hooks/unwind.h"
 #include "agent/session.h"
 #include "agent/source.h"
-#include "spool/uncancelled.h"
+#include "spool/system/uncancelled.h"
 
 namespace warplens::agent {
 namespace {

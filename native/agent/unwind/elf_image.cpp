@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "own_memory.h"
-#include "spool/memory.h"
+#include "spool/system/memory.h"
 
 namespace warplens::agent {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "agent/python/memory.h"
+#include "agent/python/memory/memory.h"
 
 namespace warplens::agent {
 

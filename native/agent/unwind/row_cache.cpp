@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "spool/memory.h"
+#include "spool/system/memory.h"
 
 namespace warplens::agent {
 

@@ -65,5 +65,5 @@ def _together() -> Callable[..., int]:
 
 
 def together(*arguments: int | None) -> int:
-    """Find what goes on at the same time in blocks (native/desk/together.cpp); a negative number where there is no memory."""
+    """Find what goes on at the same time in blocks (native/reader/analysis/together.cpp); a negative number where there is no memory."""
     return _together()(*arguments)

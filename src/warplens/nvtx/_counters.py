@@ -190,7 +190,7 @@ def numpy_dtype(
     return made
 
 
-# Numbers of native/bindings/counter.cpp.
+# Numbers of native/bindings/payloads/counter.cpp.
 INT64, FLOAT64, EXTENDED = 0, 1, 2
 Spec = tuple[int, Any, int, tuple[tuple[str, int, int], ...]]
 _TYPES: dict[Any, int] = {int: 8, float: 12, bool: 1, "int": 8, "float": 12}

@@ -43,7 +43,7 @@ COMPLEX64 = schema("complex64", STATIC, 8, entry("real", FLOAT32), entry("imag",
 COMPLEX128 = schema("complex128", STATIC, 16, entry("real", FLOAT64), entry("imag", FLOAT64, offset=8))
 RANGE = schema("range", STATIC, 24, entry("start", INT64), entry("stop", INT64, offset=8), entry("step", INT64, offset=16))
 
-# By the numbers of native/bindings/schemas.h: what one value is.
+# By the numbers of native/bindings/payloads/schemas.h: what one value is.
 KINDS: tuple[tuple[str, int | Layout], ...] = (
     ("", 0),
     ("bool", TRUTH),
@@ -223,7 +223,7 @@ def plain_object(payload: Any) -> Any:
 
 
 _LONGEST = 65536  # numbers of an array within JSON
-_MOST_BYTES = 1 << 20  # as in native/bindings/reading.h
+_MOST_BYTES = 1 << 20  # as in native/bindings/payloads/reading.h
 _MOST_ITEMS = _MOST_BYTES // 2  # each is at least a sign and a comma of JSON
 
 

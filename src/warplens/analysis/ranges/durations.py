@@ -1,4 +1,4 @@
-"""Exact statistics of range durations by style, domain and name, streamed through `native/desk/group_stats.cpp`."""
+"""Exact statistics of range durations by style, domain and name, streamed through `native/reader/analysis/group_stats.cpp`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from warplens.exporters.protobuf import message, number, text
 
 
 class Notes(ctypes.Structure):
-    """`Notes` of native/desk/perfetto_encoder.cpp: one detail of all events of a batch."""
+    """`Notes` of native/reader/perfetto/encoder.cpp: one detail of all events of a batch."""
 
     _fields_ = [
         ("name", ctypes.c_uint64),
@@ -27,7 +27,7 @@ class Notes(ctypes.Structure):
 
 
 class Batch(ctypes.Structure):
-    """`Batch` of native/desk/perfetto_encoder.cpp."""
+    """`Batch` of native/reader/perfetto/encoder.cpp."""
 
     _fields_ = [
         ("rows", ctypes.c_int64),

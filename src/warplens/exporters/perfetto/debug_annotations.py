@@ -15,7 +15,7 @@ from warplens.report.payloads.text import text as as_text
 if TYPE_CHECKING:
     from warplens.report import Report
 
-# The names of all annotations, numbered from 1; the first five are written by native/desk/perfetto_encoder.cpp.
+# The names of all annotations, numbered from 1; the first five are written by native/reader/perfetto/encoder.cpp.
 NAMES = ("color", "payload", "unfinished", "inherited", "clipped", "end payload", "payload cut")
 _PAYLOAD, _END_PAYLOAD, _CUT = 2, 6, 7
 _MOST = 1000

@@ -24,7 +24,7 @@ _TOLD = ("bytes", "value", "correlation", "registers", "static shared", "dynamic
 
 
 class _Stages(ctypes.Structure):
-    """`Stages` of native/desk/perfetto_encoder.cpp."""
+    """`Stages` of native/reader/perfetto/encoder.cpp."""
 
     _fields_ = [
         ("rows", ctypes.c_int64),

@@ -1,4 +1,4 @@
-"""A trace as columns: what the native decoder (native/desk/perfetto_decoder.h) makes of a file."""
+"""A trace as columns: what the native decoder (native/reader/perfetto/decoder.h) makes of a file."""
 
 from __future__ import annotations
 

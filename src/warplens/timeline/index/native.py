@@ -37,7 +37,7 @@ KEYS = 4  # numbers that say which track of a layer it is
 
 
 class Batch(ctypes.Structure):
-    """`Batch` of `native/desk/lod_builder.h`."""
+    """`Batch` of `native/reader/index/builder.h`."""
 
     _fields_ = (
         ("rows", _U64),

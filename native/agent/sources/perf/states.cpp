@@ -1,0 +1,117 @@
+// Each CPU has its own ring, and a thread is switched out on one and in on another: records are put in order before they count.
+#include "states.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "agent/hooks/cpu.h"
+#include "ring.h"
+
+namespace warplens::agent {
+namespace {
+
+constexpr uint32_t kNoCpu = 0xffffffff;
+constexpr size_t kMostThreads = 1 << 20;
+
+}  // namespace
+
+void PerfStates::begin(uint32_t tid, uint64_t time) {
+  threads_[tid] = {ThreadState::running, kNoCpu, time};
+}
+
+void PerfStates::add(const perf_event_header &record, uint32_t cpu) {
+  PerfFields fields(record);
+  if (record.type == PERF_RECORD_SWITCH) {
+    fields.take<uint32_t>();
+    auto tid = fields.take<uint32_t>();
+    auto time = fields.take<uint64_t>();
+    What what = (record.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0           ? What::in
+                : (record.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) == 0 ? What::out_blocked
+                                                                           : What::out_runnable;
+    pending_.push_back({time, tid, cpu, what});
+  } else if (record.type == PERF_RECORD_FORK || record.type == PERF_RECORD_EXIT) {
+    auto pid = fields.take<uint32_t>();
+    fields.take<uint32_t>();
+    auto tid = fields.take<uint32_t>();
+    fields.take<uint32_t>();
+    auto time = fields.take<uint64_t>();
+    if (pid == static_cast<uint32_t>(getpid())) {
+      pending_.push_back({time, tid, kNoCpu, record.type == PERF_RECORD_FORK ? What::born : What::ended});
+    }
+  } else if (record.type == PERF_RECORD_LOST) {
+    fields.take<uint64_t>();
+    lost_ += fields.take<uint64_t>();
+  }
+}
+
+void PerfStates::settle(uint64_t until, ProcessLog *log) {
+  std::stable_sort(pending_.begin(), pending_.end(),
+                   [](const Happening &a, const Happening &b) { return a.time < b.time; });
+  auto certain =
+      std::find_if(pending_.begin(), pending_.end(), [&](const Happening &one) { return one.time >= until; });
+  std::for_each(pending_.begin(), certain, [&](const Happening &one) { apply(one, log); });
+  pending_.erase(pending_.begin(), certain);
+}
+
+void PerfStates::end(uint64_t time, ProcessLog *log) {
+  settle(~uint64_t{0}, log);
+  for (auto &[tid, thread] : threads_) {
+    write(tid, thread, time, log);
+    thread.since = time;
+  }
+}
+
+void PerfStates::apply(const Happening &happening, ProcessLog *log) {
+  auto [tid, cpu, time] = std::tuple(happening.tid, happening.cpu, happening.time);
+  switch (happening.what) {
+    case What::in:
+      turn(tid, ThreadState::running, cpu, time, log);
+      break;
+    case What::out_blocked:
+    case What::out_runnable: {
+      if (auto at = threads_.find(tid); at != threads_.end() && at->second.cpu == kNoCpu) {
+        at->second.cpu = cpu;  // of the thread that we began in
+      }
+      bool runnable = happening.what == What::out_runnable;
+      turn(tid, runnable ? ThreadState::runnable : ThreadState::blocked, kNoCpu, time, log);
+      break;
+    }
+    case What::born:
+      turn(tid, ThreadState::runnable, kNoCpu, time, log);
+      break;
+    case What::ended:
+      if (auto at = threads_.find(tid); at != threads_.end()) {
+        write(tid, at->second, time, log);
+        threads_.erase(at);
+      }
+      break;
+  }
+}
+
+void PerfStates::turn(uint32_t tid, ThreadState state, uint32_t cpu, uint64_t time, ProcessLog *log) {
+  auto at = threads_.find(tid);
+  if (at == threads_.end()) {
+    if (threads_.size() < kMostThreads) {
+      threads_[tid] = {state, cpu, time};
+    }
+    return;
+  }
+  write(tid, at->second, time, log);
+  at->second = {state, cpu, time};
+}
+
+void PerfStates::write(uint32_t tid, const Thread &thread, uint64_t end, ProcessLog *log) {
+  if (log == nullptr || end <= thread.since || is_own_thread(tid)) {
+    return;
+  }
+  CpuStateRecord record{};
+  record.head = {RecordType::cpu_state, 0, static_cast<uint16_t>(thread.state), 0};
+  record.start = thread.since;
+  record.end = end;
+  record.tid = tid;
+  record.cpu = thread.state == ThreadState::running ? thread.cpu : kNoCpu;
+  WideLog::Writer(log->wide()).append(record, record.start);
+}
+
+}  // namespace warplens::agent

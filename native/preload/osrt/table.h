@@ -1,0 +1,36 @@
+/* What the larger stub wraps beside what the stub does: each function is named once, in the table of its group.
+ * X(result, name, parameters, arguments, group, fails, what is known of a call…): see OS_WRAPPER in osrt.h; with the first three only,
+ * it is written by hand in the file of the group. */
+#ifndef WARPLENS_PRELOAD_OSRT_TABLE_H
+#define WARPLENS_PRELOAD_OSRT_TABLE_H
+
+#include "files.h"
+#include "locks.h"
+#include "memory.h"
+#include "paths.h"
+#include "process.h"
+#include "sockets.h"
+#include "stdio.h"
+#include "waits.h"
+
+/* It never comes to rest here: */
+/* clang-format off */
+#define OSRT(X) \
+  OSRT_FILES(X) \
+  OSRT_FILES_BY_HAND(X) \
+  OSRT_PATHS(X) \
+  OSRT_PATHS_BY_HAND(X) \
+  OSRT_STDIO(X) \
+  OSRT_STDIO_BY_HAND(X) \
+  OSRT_SOCKETS(X) \
+  OSRT_SOCKETS_BY_HAND(X) \
+  OSRT_WAITS(X) \
+  OSRT_LOCKS(X) \
+  OSRT_LOCKS_BY_HAND(X) \
+  OSRT_PROCESS(X) \
+  OSRT_PROCESS_BY_HAND(X) \
+  OSRT_MEMORY(X) \
+  OSRT_MEMORY_BY_HAND(X)
+/* clang-format on */
+
+#endif
