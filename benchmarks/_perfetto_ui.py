@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.pieces import find_library
+from tests.support.pieces import find_library
 
 _TRACE = "/localtrace"
 

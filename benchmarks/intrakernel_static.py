@@ -14,7 +14,7 @@ from typing import Any
 from harness import Row
 from tests.dsl import costs
 from tests.dsl.compiled import ARCHITECTURES
-from tests.pieces import missing
+from tests.support.pieces import missing
 
 NEEDS = "nvdisasm"
 NAMES = {"cute": "CuTe DSL", "cuda": "CUDA C++", "triton": "Triton", "numba": "Numba-CUDA"}

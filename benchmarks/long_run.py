@@ -23,8 +23,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(1, str(ROOT))
 
-from tests.memory_cgroup import MemoryCgroup, memory_cgroup, why_not  # noqa: E402
-from tests.under_everything import EVERYTHING  # noqa: E402
+from tests.support.programs.memory_cgroup import MemoryCgroup, memory_cgroup, why_not  # noqa: E402
+from tests.support.programs.under_everything import EVERYTHING  # noqa: E402
 
 SERIES = "after "  # rows of the picture begin with it
 THREADS = 4

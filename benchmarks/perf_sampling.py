@@ -19,9 +19,9 @@ from pathlib import Path
 from _sampled_work import TOGGLE_NS
 from _steps import Steps, parted, standard_error, trimmed
 from harness import Row
-from tests.capturing import Capture
-from tests.python_running import CPU_STUB
-from tests.spool_records import read_spools
+from tests.support.programs.capturing import Capture
+from tests.support.programs.python_running import CPU_STUB
+from tests.support.reports.spool_records import read_spools
 from warplens.recording.agent.library import CpuSettings
 from warplens.recording.options.cpu_settings import NATIVE_SAMPLES
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from _sampled_work import CALLS
 from harness import Row
 from python_sampling import HZ, WORK, own_time, started
-from tests.python_running import free_threaded, version_of
-from tests.python_stacks import ON_CPU, samples_of
-from tests.spool_records import read_spools
+from tests.support.programs.python_running import free_threaded, version_of
+from tests.support.reports.python_stacks import ON_CPU, samples_of
+from tests.support.reports.spool_records import read_spools
 
 GIVEN_UP, DUE, MISSED, READ_AGAIN = 4, 6, 7, 18  # CpuNotice
 PARTS = sorted(CALLS["step"])

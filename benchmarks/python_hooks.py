@@ -45,7 +45,7 @@ _MODULE = "def traced(): pass\ndef other(): pass\n"
 
 
 def _measure(python: str, turns: int) -> dict[str, dict[str, float]]:
-    from tests.python_running import FUNCTIONS, GC, GIL, PythonPrograms
+    from tests.support.programs.python_running import FUNCTIONS, GC, GIL, PythonPrograms
 
     found: dict[str, dict[str, float]] = defaultdict(dict)
     with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +72,7 @@ def _version(python: str) -> str:
 
 def run(quick: bool) -> list[Row]:
     """Rows of every CPython of this machine; the last value of each is what the trace adds, beside that of bare to bare."""
-    from tests.python_running import interpreters
+    from tests.support.programs.python_running import interpreters
 
     rows = []
     for python in interpreters():

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from _sampled_work import CALLS
 from harness import Row
-from tests.pieces import environments
+from tests.support.pieces import environments
 
 WORK = Path(__file__).with_name("_sampled_work.py")
 HZ = 1000

@@ -21,11 +21,11 @@ from pathlib import Path
 from _sampled_work import CALLS
 from _steps import Steps, parted, standard_error, trimmed
 from harness import Row
-from tests.capturing import Capture
-from tests.pieces import environments
-from tests.python_running import CPU_STUB
-from tests.python_stacks import PYTHON_SAMPLES, samples_of
-from tests.spool_records import read_spools
+from tests.support.pieces import environments
+from tests.support.programs.capturing import Capture
+from tests.support.programs.python_running import CPU_STUB
+from tests.support.reports.python_stacks import PYTHON_SAMPLES, samples_of
+from tests.support.reports.spool_records import read_spools
 from warplens.recording.agent.library import CpuSettings
 
 WORK = Path(__file__).with_name("_sampled_work.py")

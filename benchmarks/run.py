@@ -30,7 +30,7 @@ from harness import Row  # noqa: E402  (benchmarks are scripts beside this one, 
 
 sys.path.insert(1, str(HERE.parent))
 
-from tests.pieces import missing  # noqa: E402
+from tests.support.pieces import missing  # noqa: E402
 
 
 def machine(piece: str | None = None) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def lacking(module: Any) -> str | None:
-    """Say why a benchmark cannot run here; None where it can. Its `NEEDS` names a piece of tests/pieces.py, its `lacks` may know more."""
+    """Say why a benchmark cannot run here; None where it can. Its `NEEDS` names a piece (tests/support/pieces.py)."""
     piece = getattr(module, "NEEDS", None)
     reason = missing(piece) if piece else None
     return reason or (module.lacks() if hasattr(module, "lacks") else None)

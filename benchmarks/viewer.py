@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 import _perfetto_ui
 from _timeline_reports import TRACKS, make_apart
 from harness import Row
-from tests import browsing
-from tests.browsing import Visit, served, started, visiting
+from tests.support.page import browsing
+from tests.support.page.browsing import Visit, served, started, visiting
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.inherited_signals import reset_inherited_signals
-from tests.pieces import missing
-from tests.thorough import examples
+from tests.support.pieces import missing
+from tests.support.programs.inherited_signals import reset_inherited_signals
+from tests.support.thorough import examples
 
 # The second one is set by commands that tests run in this process: they are meant to end with it.
 _IGNORED = {"PYTEST_CURRENT_TEST", "ARROW_DEFAULT_MEMORY_POOL"}
@@ -57,7 +57,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         try:
             missing(name)
         except KeyError:
-            raise pytest.UsageError(f"WARPLENS_REQUIRE names {name!r}, which tests/pieces.py does not know") from None
+            raise pytest.UsageError(f"WARPLENS_REQUIRE names {name!r}, which tests/support/pieces.py does not know") from None
 
 
 @pytest.fixture

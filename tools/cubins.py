@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.dsl.languages import run  # noqa: E402  (tools are scripts beside the package)
-from tests.pieces import cubins, missing  # noqa: E402
+from tests.support.pieces import cubins, missing  # noqa: E402
 
 PROGRAMS = ("tests/dsl/cute_cubin.py", "tests/dsl/cute_nuggets.py", "benchmarks/_intrakernel_cute_kernels.py")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from tests.fake_cuda import VERSIONS, FakeCuda, truth  # noqa: E402 - the tests are no package of ours
+from tests.support.native.fake_cuda import VERSIONS, FakeCuda, truth  # noqa: E402 - the tests are no package of ours
 
 WORDS = (
     "malloc:4096 kernel:_Z1av:1000:1 h2d:4096:1 memset:7:64:1 event:1 sync_event managed:8192 pool module push:3:5 kernel:b:2000:1 pop:3"

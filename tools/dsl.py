@@ -1,7 +1,7 @@
 """Makes build/dsl: one environment per in-kernel language, with pinned versions, for the tests in tests/dsl.
 
 usage: PYTHON tools/dsl.py [GROUP…] [--list] [--again]; the default is every language in its newest version; `all` adds the older
-releases of the CuTe DSL. None needs a GPU or a driver. Tests find the environments by themselves (tests/pieces.py), and are
+releases of the CuTe DSL. None needs a GPU or a driver. Tests find the environments by themselves (tests/support/pieces.py), and are
 skipped where theirs is not there. `--again` makes the named environments from nothing.
 """
 

@@ -156,7 +156,7 @@ def ending(log: Path, count: int) -> list[str]:
 
 def without_gpu() -> str | None:
     """Why there is no GPU here; None where there is one."""
-    looked = subprocess.run([sys.executable, "tests/pieces.py", "gpu"], cwd=ROOT, capture_output=True, text=True, check=False)
+    looked = subprocess.run([sys.executable, "tests/support/pieces.py", "gpu"], cwd=ROOT, capture_output=True, text=True, check=False)
     return (looked.stdout.strip() or looked.stderr.strip()) if looked.returncode else None
 
 

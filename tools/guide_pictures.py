@@ -22,9 +22,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.browsing import Visit, served, started, visiting  # noqa: E402
-from tests.launching import COMMAND, environment  # noqa: E402
-from tests.pictures import pixels  # noqa: E402
+from tests.support.page.browsing import Visit, served, started, visiting  # noqa: E402
+from tests.support.page.pictures import pixels  # noqa: E402
+from tests.support.programs.launching import COMMAND, environment  # noqa: E402
 from warplens.report import open as open_report  # noqa: E402
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.held_packages import LOCK, ROOT, SUPPORTED, needs, pinned, runtime
+from tests.support.held_packages import LOCK, ROOT, SUPPORTED, needs, pinned, runtime
 
 RUNNING = sys.version_info[:2]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.pieces import LANGUAGES, ROOT, find_libraries, find_library
+from tests.support.pieces import LANGUAGES, ROOT, find_libraries, find_library
 
 PATIENCE = 1100  # seconds: compilers on a slow machine that others use, too; tests that compile have `PATIENT`
 PATIENT = pytest.mark.timeout(PATIENCE + 100)

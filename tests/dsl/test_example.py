@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.dsl.languages import interpreter
-from tests.launching import environment
-from tests.pieces import ROOT
+from tests.support.pieces import ROOT
+from tests.support.programs.launching import environment
 from warplens.intrakernel.dsl import EXAMPLE_GRID, EXAMPLE_TILES
 
 MODULE = "warplens.intrakernel.example"

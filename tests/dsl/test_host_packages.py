@@ -9,7 +9,7 @@ import pytest
 from tests.dsl.compiled import FOLDER
 from tests.dsl.languages import PATIENT, here
 from tests.dsl.languages import answer as run_for_answer
-from tests.pieces import LIBRARIES, find_library
+from tests.support.pieces import LIBRARIES, find_library
 
 pytestmark = [pytest.mark.require("g++", "numpy"), PATIENT]
 BLOCKS, WARPS = 3, 2

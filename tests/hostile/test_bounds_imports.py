@@ -16,7 +16,7 @@ import pytest
 
 from tests.hostile.readers import templates
 from tests.hostile.test_bounds_tables import MIB, peak
-from tests.nsys_export import Export
+from tests.support.reports.nsys_export import Export
 from tests.unit.importers.story import tell
 from warplens.errors import ReportError
 from warplens.importers.importing import import_file

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import COMMAND, SRC, environment
-from tests.viewing import PATIENCE_S, PICTURE, Client, serving
+from tests.support.page.viewing import PATIENCE_S, PICTURE, Client, serving
+from tests.support.programs.launching import COMMAND, SRC, environment
 from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 from warplens.viewer import limits
@@ -110,7 +110,7 @@ def test_nothing_is_imported_from_the_folder_that_somebody_stands_in(report: Pat
 import sys
 sys.path[:0] = [{str(SRC)!r}, {str(SRC.parent)!r}]
 from pathlib import Path
-from tests.viewing import serving
+from tests.support.page.viewing import serving
 with serving(Path({str(report)!r})) as client:
     print(client.sql("SELECT count(*) FROM kernels").json["rows"])
 """
@@ -127,7 +127,7 @@ def test_processes_of_sql_end_with_a_server_that_was_killed(report: Path) -> Non
 import sys, threading, time
 sys.path[:0] = [{str(SRC)!r}, {str(SRC.parent)!r}]
 from pathlib import Path
-from tests.viewing import serving
+from tests.support.page.viewing import serving
 with serving(Path({str(report)!r})) as client:
     client.sql("SELECT 1")
     threading.Thread(target=client.sql, args=({ENDLESS!r},), daemon=True).start()

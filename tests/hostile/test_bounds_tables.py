@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.launching import COMMAND, environment
+from tests.support.programs.launching import COMMAND, environment
 from warplens.errors import ReportError
 from warplens.report import open as open_report
 from warplens.storage import schema, weight

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.viewing import PICTURE, Client, serving
+from tests.support.page.viewing import PICTURE, Client, serving
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.require("native")

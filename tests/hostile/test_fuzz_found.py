@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.hostile.readers.asking import command
-from tests.kineto_trace import op, write
-from tests.viewing import PICTURE, serving
+from tests.support.page.viewing import PICTURE, serving
+from tests.support.reports.kineto_trace import op, write
 from warplens.errors import ReportError
 from warplens.importers.importing import import_file
 from warplens.report import open as open_report

@@ -15,8 +15,8 @@ import pytest
 from tests.hostile.readers import asking, canary, rounds, templates
 from tests.hostile.readers.asking import Wrong
 from tests.hostile.readers.suite import Suite
-from tests.launching import SRC
-from tests.thorough import THOROUGH
+from tests.support.programs.launching import SRC
+from tests.support.thorough import THOROUGH
 
 ROOT = Path(__file__).resolve().parents[2]
 

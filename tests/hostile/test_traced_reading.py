@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.readers import canary
-from tests.launching import COMMAND, environment
-from tests.viewing import PICTURE
+from tests.support.page.viewing import PICTURE
+from tests.support.programs.launching import COMMAND, environment
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.require("strace")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browsing import started
+from tests.support.page.browsing import started
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

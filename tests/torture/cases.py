@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.launching import COMMAND, environment
+from tests.support.programs.launching import COMMAND, environment
 from tests.torture import truth
 from tests.torture.programs import Program
 from tests.torture.running import PATIENCE_S, Reference, Running, Wrong, wait_for

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.launching import COMMAND, environment
+from tests.support.programs.launching import COMMAND, environment
 from tests.torture import truth
 from tests.torture.programs import Program
 

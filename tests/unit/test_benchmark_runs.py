@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.pieces import ROOT
+from tests.support.pieces import ROOT
 
 _GOOD = '''"""Counts to one."""
 from harness import Row

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.pieces import ROOT
+from tests.support.pieces import ROOT
 
 
 @pytest.fixture(name="tool")

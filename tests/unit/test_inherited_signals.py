@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _START_A_PROGRAM = """
 import os, signal, subprocess
-from tests.inherited_signals import reset_inherited_signals
+from tests.support.programs.inherited_signals import reset_inherited_signals
 reset_inherited_signals()
 os.kill(os.getpid(), signal.SIGHUP)
 print(subprocess.run(["cat", "/proc/self/status"], stdout=subprocess.PIPE, text=True, check=True).stdout)

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from tests.hostile.readers.damage import NUMBERS, ODD
-from tests.viewing import Client, serving
+from tests.support.page.viewing import Client, serving
 from warplens import catalog
 from warplens.cli.group import run
 from warplens.errors import WarplensError

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.hostile.readers.rounds import KINDS
-from tests.launching import SRC
+from tests.support.programs.launching import SRC
 
 ROOT = Path(__file__).resolve().parents[3]
 MEMORY = 2 << 30  # bytes that reading may take

@@ -10,12 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.kineto_trace import call, event, kernel, op, write
-from tests.nsys_export import Export
+from tests.support.page.viewing import PICTURE
+from tests.support.reports.kineto_trace import call, event, kernel, op, write
+from tests.support.reports.nsys_export import Export
 from tests.unit.convert.recording import recording
 from tests.unit.importers import cpu_story
 from tests.unit.importers.story import tell
-from tests.viewing import PICTURE
 from warplens import catalog
 from warplens.flows.viewing import view_of
 from warplens.handover import pending

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from tests.unit.analysis.simulated import Thread, program, run, write
 from warplens.analysis.critical_path import build, path
 from warplens.report import Selection

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from tests.unit.stats.cpu_story import LENGTH, ORIGIN, THREADS, tell
 from warplens.analysis.cpu.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, OP, OS, RANGE, UNKNOWN, culprits, filled, pieces
 from warplens.analysis.flatten import innermost, outermost

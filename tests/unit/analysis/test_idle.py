@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu_schedule import SCENES, Scenes, Schedule, Truth, chaos
-from tests.thorough import few
+from tests.support.reports.gpu_schedule import SCENES, Scenes, Schedule, Truth, chaos
+from tests.support.thorough import few
 from warplens.analysis.gpu.idle import CAUSES, Per, idle
 from warplens.report import Report, Selection
 from warplens.report import open as open_report

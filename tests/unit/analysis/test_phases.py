@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from warplens.analysis.ranges.phases import chosen, pieces, said
 from warplens.errors import MissingData
 from warplens.report import Report, Selection

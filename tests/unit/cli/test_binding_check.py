@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import warplens
-from tests.launching import environment
+from tests.support.programs.launching import environment
 from warplens.cli.checks.binding import binding_finding, bound_pythons
 
 HERE = "{}.{}".format(*sys.version_info)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.launching import environment
+from tests.support.programs.launching import environment
 from warplens.cli.checks.cpu import cpu_findings
 from warplens.cli.checks.kernel import Event, Kernel
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests import cpu_story
+from tests.support.reports import cpu_story
 from warplens.cli.group import commands
 from warplens.testing.timeline import timeline
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_cuda import FakeCuda
-from tests.fake_nvml import fake_nvml
-from tests.launching import environment
+from tests.support.native.fake_cuda import FakeCuda
+from tests.support.native.fake_nvml import fake_nvml
+from tests.support.programs.launching import environment
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tests.launching import COMMAND, environment
-from tests.thorough import few
+from tests.support.programs.launching import COMMAND, environment
+from tests.support.thorough import few
 from warplens import catalog
 from warplens.cli.group import commands
 from warplens.cli.main import main

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.thorough import THOROUGH, few
+from tests.support.thorough import THOROUGH, few
 from warplens import catalog
 from warplens.cli.group import commands
 from warplens.errors import MissingData, WarplensError

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.held_packages import runtime
+from tests.support.held_packages import runtime
 from warplens.cli.checks import packages
 
 

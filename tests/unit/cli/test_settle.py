@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import environment
+from tests.support.programs.launching import environment
 
 # Something writes without looking, as a library's warning would, and leaves what it could not write in the buffer.
 CODE = """

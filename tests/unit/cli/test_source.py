@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests import cpu_story
+from tests.support.reports import cpu_story
 from warplens.analysis.cpu.frames import is_library
 from warplens.analysis.source_lines import read_source
 from warplens.cli.group import commands

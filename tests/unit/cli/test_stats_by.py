@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.gpu_schedule import chaos
-from tests.kernel_story import chance as chance_inside
-from tests.thorough import few
+from tests.support.reports.gpu_schedule import chaos
+from tests.support.reports.kernel_story import chance as chance_inside
+from tests.support.thorough import few
 from warplens.cli.group import commands
 from warplens.errors import UsageError
 from warplens.testing.timeline import timeline

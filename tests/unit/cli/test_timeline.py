@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.thorough import THOROUGH, few
+from tests.support.thorough import THOROUGH, few
 from warplens.analysis.counters import all_series
 from warplens.analysis.occupancy import cells, tracks
 from warplens.cli.group import commands

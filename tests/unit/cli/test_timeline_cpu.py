@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests import cpu_story
-from tests.thorough import few
+from tests.support.reports import cpu_story
+from tests.support.thorough import few
 from warplens.analysis.cpu.occupancy import band_cells, cpu_threads
 from warplens.cli.group import commands
 from warplens.report import open as open_report

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from tests.unit.convert.history import History
 from warplens.convert import begun, finish, following
 from warplens.convert.begun import Begun

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.thorough import THOROUGH, few
+from tests.support.thorough import THOROUGH, few
 from tests.unit.convert.recording import recording
 from warplens.convert.finish import snapshot
 from warplens.errors import WarplensError

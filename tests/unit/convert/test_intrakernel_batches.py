@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from tests.unit.convert.test_intrakernel_tables import BUFFER, GPU, TAGS, TEXTS, note, read, report
 from warplens.convert.intrakernel import batch
 from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples
+from tests.support.thorough import examples
 from tests.unit.exporters.test_chrome import export
 from warplens.exporters.chrome import cuda as chrome_cuda
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests import cpu_story
+from tests.support.reports import cpu_story
 from tests.unit.exporters.perfetto_trace import decode
 from tests.unit.exporters.trace_processor import ask
 from warplens import catalog

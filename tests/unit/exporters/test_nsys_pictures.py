@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.real_recordings import some
+from tests.support.reports.real_recordings import some
 from tests.unit.exporters.perfetto_trace import decode
 from warplens import catalog
 from warplens.analysis.gpu.occupancy import gpu_rows, utilization

@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.nsys_export import TABLES as KNOWN
-from tests.nsys_export import Export
-from tests.real_recordings import some
-from tests.thorough import alike
+from tests.support.reports.nsys_export import TABLES as KNOWN
+from tests.support.reports.nsys_export import Export
+from tests.support.reports.real_recordings import some
+from tests.support.thorough import alike
 from tests.unit.exporters import nsys_reports
 from tests.unit.importers import cpu_story, story
 from warplens import catalog

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples
+from tests.support.thorough import examples
 from tests.unit.exporters.perfetto_trace import Decoded, decode
 from warplens import catalog
 from warplens.report import open as open_report

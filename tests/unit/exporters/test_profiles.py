@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests import cpu_story
+from tests.support.reports import cpu_story
 from tests.unit.exporters import pprof_profile
 from warplens import catalog
 from warplens.cli.group import commands

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests import cpu_story
+from tests.support.reports import cpu_story
 from warplens.errors import MissingData
 from warplens.exporters.formats.pstats import write
 from warplens.exporters.profiles.pstats_entries import Entries

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import warplens
-from tests.nsys_export import Export, kernel
+from tests.support.reports.nsys_export import Export, kernel
 from warplens.cli.group import commands
 from warplens.errors import NotAReport, ReportError
 from warplens.flows import foreign

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples
+from tests.support.thorough import examples
 from warplens.cli.group import commands
 from warplens.errors import UsageError
 from warplens.flows.html import gpu_plots

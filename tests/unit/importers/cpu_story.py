@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.nsys_export import Export, call, chain, global_id, nvtx
+from tests.support.reports.nsys_export import Export, call, chain, global_id, nvtx
 
 MAIN, WORKER = global_id(100, 100), global_id(100, 105)
 MAIN_C, RUN, READ, KERNEL = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.nsys_export import MACHINE, SECRET, Export, call, global_id, kernel, nvtx, settings, work
+from tests.support.reports.nsys_export import MACHINE, SECRET, Export, call, global_id, kernel, nvtx, settings, work
 
 PUSH_POP, START_END, MARK, CATEGORY, THREAD_NAME, DOMAIN = 59, 60, 34, 33, 39, 75
 

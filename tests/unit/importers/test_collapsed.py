@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import warplens
-from tests import cpu_story
+from tests.support.reports import cpu_story
 from warplens.errors import ReportError
 from warplens.importers.importing import format_of, import_file
 

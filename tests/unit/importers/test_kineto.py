@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.kineto_trace import AUTOGRAD, HOST, Event, call, event, gpu, kernel, op, write, write_text
+from tests.support.reports.kineto_trace import AUTOGRAD, HOST, Event, call, event, gpu, kernel, op, write, write_text
 from warplens.importers.importing import import_file
 from warplens.report import Report
 from warplens.report import open as open_report

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kineto_trace import Event, call, event, kernel, op, write, write_text
+from tests.support.reports.kineto_trace import Event, call, event, kernel, op, write, write_text
 from warplens.errors import NotAReport, ReportError, WarplensError
 from warplens.importers.importing import import_file
 from warplens.report import Report

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples
+from tests.support.thorough import examples
 from warplens.importers.kineto.layout import COUNTS, FIELDS, KINDS, NULL, OPEN_ARRAY, WHOLE, WIDE
 from warplens.importers.kineto.native import Reader
 

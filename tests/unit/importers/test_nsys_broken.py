@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.nsys_export import Export, call, global_id, kernel, nvtx, work
+from tests.support.reports.nsys_export import Export, call, global_id, kernel, nvtx, work
 from tests.unit.importers import cpu_story
 from tests.unit.importers.story import MARK, PUSH_POP, tell
 from warplens.errors import NotAReport, ReportError, WarplensError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.nsys_export import ERAS, Export, Version, global_id
+from tests.support.reports.nsys_export import ERAS, Export, Version, global_id
 from tests.unit.importers.cpu_story import MAIN, WORKER, tell
 from warplens.importers.importing import import_file
 from warplens.report import Report

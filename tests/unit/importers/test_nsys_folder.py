@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import warplens
-from tests.nsys_export import Export
-from tests.real_recordings import some
-from tests.thorough import few
+from tests.support.reports.nsys_export import Export
+from tests.support.reports.real_recordings import some
+from tests.support.thorough import few
 from tests.unit.importers import cpu_story, story
 from tests.unit.stats import gpu_story
 from warplens.errors import NotAReport, ReportError

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.real_recordings import some
+from tests.support.reports.real_recordings import some
 from warplens.importers.importing import import_file
 from warplens.report import Report
 from warplens.report import open as open_report

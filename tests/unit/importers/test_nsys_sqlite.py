@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.nsys_export import ERAS, SECRET, Export, Version, call, global_id, kernel, nvtx, settings, work
+from tests.support.reports.nsys_export import ERAS, SECRET, Export, Version, call, global_id, kernel, nvtx, settings, work
 from tests.unit.importers.story import PUSH_POP, START_END, tell
 from warplens.importers.importing import import_file
 from warplens.importers.nsys import ranges

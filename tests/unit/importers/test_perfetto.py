@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples
+from tests.support.thorough import examples
 from warplens.errors import NotAReport, ReportError
 from warplens.importers.importing import import_file
 from warplens.report import Report

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import warplens
-from tests.thorough import examples
+from tests.support.thorough import examples
 from warplens.analysis.cpu.frames import Frames
 from warplens.analysis.cpu.samples import sampled
 from warplens.analysis.cpu.stacks import Weights, flat, top_down

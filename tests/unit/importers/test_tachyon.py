@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import warplens
-from tests.thorough import examples
+from tests.support.thorough import examples
 from tests.unit.importers.tachyon_file import FULL, POP_PUSH, SUFFIX, TachyonFile
 from warplens.cli.group import commands
 from warplens.errors import NotAReport, ReportError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import environment
+from tests.support.programs.launching import environment
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from warplens.model.tables import TABLES
 from warplens.report import Report
 from warplens.report import open as open_report

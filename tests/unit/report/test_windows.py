@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from warplens.analysis.ranges.durations import range_durations
 from warplens.errors import MissingData
 from warplens.model.tables import TABLES

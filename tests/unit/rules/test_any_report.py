@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu_schedule import chaos
-from tests.thorough import few
+from tests.support.reports.gpu_schedule import chaos
+from tests.support.thorough import few
 from warplens.report import Selection
 from warplens.report import open as open_report
 from warplens.rules.judging import judge

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from tests.unit.rules.asking import ORIGIN, US, ask, costs, drawn, not_judged, one
 
 pytestmark = pytest.mark.slow

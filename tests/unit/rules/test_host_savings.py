@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.simulated_gpu import Machine
-from tests.thorough import alike
+from tests.support.reports.simulated_gpu import Machine
+from tests.support.thorough import alike
 from warplens.report import Selection
 from warplens.report import open as open_report
 from warplens.rules.judging import judge

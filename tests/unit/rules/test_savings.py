@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.simulated_gpu import PAGEABLE, PINNED, Machine
-from tests.thorough import examples, few
+from tests.support.reports.simulated_gpu import PAGEABLE, PINNED, Machine
+from tests.support.thorough import examples, few
 from warplens.report import Selection
 from warplens.report import open as open_report
 from warplens.rules.gpus import Gpu

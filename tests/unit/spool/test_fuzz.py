@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples, few
+from tests.support.thorough import examples, few
 from tests.unit.spool.decoding import decode, decode_all
 from tests.unit.spool.test_golden import golden
 from warplens.errors import SpoolError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples, few
+from tests.support.thorough import examples, few
 from tests.unit.spool.decoding import decode
 from tests.unit.spool.oracle import Range, overlap, place
 from warplens.spool import desk

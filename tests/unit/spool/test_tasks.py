@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples, few
+from tests.support.thorough import examples, few
 from tests.unit.spool.decoding import decode, decode_all
 from tests.unit.spool.oracle import Tasked, parents
 from warplens.testing import spool_writer as sw

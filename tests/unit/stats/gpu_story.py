@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tests.nsys_export import Export, Version, call, global_id, kernel, nvtx, work
+from tests.support.reports.nsys_export import Export, Version, call, global_id, kernel, nvtx, work
 
 PUSH_POP, START_END, DOMAIN = 59, 60, 75
 PIDS, DEVICES, STREAMS = (100, 101), 2, 3

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.thorough import alike
+from tests.support.thorough import alike
 from warplens import catalog
 from warplens.errors import MissingData, WarplensError
 from warplens.model.cuda_tables import CUDA_TABLES

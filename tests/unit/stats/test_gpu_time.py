@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.gpu_schedule import Schedule, chaos
-from tests.thorough import few
+from tests.support.reports.gpu_schedule import Schedule, chaos
+from tests.support.thorough import few
 from warplens import catalog
 from warplens.analysis.gpu.kernel_classes import class_of
 from warplens.errors import MissingData, UsageError

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.gpu_truth import Gpu, of_kineto, of_nsys
-from tests.real_recordings import some
+from tests.support.reports.gpu_truth import Gpu, of_kineto, of_nsys
+from tests.support.reports.real_recordings import some
 from warplens import catalog
 from warplens.importers.importing import import_file
 from warplens.report import Report, Selection

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.kernel_story import Launch, Story, chance
+from tests.support.reports.kernel_story import Launch, Story, chance
 from warplens import catalog
 from warplens.analysis.intrakernel.launches import launches
 from warplens.report import Selection

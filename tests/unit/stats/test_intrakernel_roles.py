@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import warplens.analysis.intrakernel.blocks as blocks
-from tests.kernel_story import Story, chance
-from tests.thorough import few
+from tests.support.reports.kernel_story import Story, chance
+from tests.support.thorough import few
 from warplens import catalog
 from warplens.analysis.intrakernel.roles import is_wait, words
 from warplens.errors import MissingData

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.kernel_story import Story, chance
-from tests.thorough import examples
+from tests.support.reports.kernel_story import Story, chance
+from tests.support.thorough import examples
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
 from warplens.report import Report, Selection

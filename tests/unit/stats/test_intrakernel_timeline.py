@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.kernel_story import Story, chance
+from tests.support.reports.kernel_story import Story, chance
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
 from warplens.report import Selection

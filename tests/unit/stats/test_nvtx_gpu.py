@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples
+from tests.support.thorough import examples
 from warplens import catalog
 from warplens.analysis.ranges import kernels as range_kernels
 from warplens.errors import MissingData

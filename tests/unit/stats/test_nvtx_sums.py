@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples
+from tests.support.thorough import examples
 from warplens import catalog
 from warplens.analysis.ranges.durations import Durations
 from warplens.errors import MissingData

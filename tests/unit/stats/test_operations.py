@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from tests.unit.stats.drawing import line
 from warplens import catalog
 from warplens.errors import MissingData

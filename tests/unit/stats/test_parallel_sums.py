@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.nsys_export import Export, global_id, nvtx
+from tests.support.reports.nsys_export import Export, global_id, nvtx
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
 from warplens.importers.importing import import_file

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.real_recordings import some
+from tests.support.reports.real_recordings import some
 from tests.unit.stats import gpu_story
 from warplens import catalog
 from warplens.errors import MissingData

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from tests.unit.stats.drawing import line, op
 from warplens import catalog
 from warplens.analysis.steps.names import PARTS, part_of

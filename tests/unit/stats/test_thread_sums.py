@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from tests.unit.stats.cpu_story import ORIGIN, Row, tell
 from warplens import catalog
 from warplens.analysis.cpu.gil import contention

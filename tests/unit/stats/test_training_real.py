@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.real_recordings import some
+from tests.support.reports.real_recordings import some
 from warplens import catalog
 from warplens.analysis.critical_path import build, path
 from warplens.errors import MissingData

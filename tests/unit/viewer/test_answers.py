@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.viewing import PICTURE
+from tests.support.page.viewing import PICTURE
 from warplens.errors import MissingData, QueryError, UsageError
 from warplens.flows.viewing import view_of
 from warplens.report import open as open_report

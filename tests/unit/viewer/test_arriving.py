@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.viewing import PICTURE
+from tests.support.page.viewing import PICTURE
 from warplens.errors import ReportError
 from warplens.flows.viewing import view_of
 from warplens.report import open as open_report

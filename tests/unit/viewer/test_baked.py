@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.page.viewed_training import training
 from tests.unit.viewer.test_single_page import built
-from tests.viewed_training import training
 from warplens.errors import UsageError
 from warplens.flows import view_page
 from warplens.flows.viewing import view_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests import cpu_story
+from tests.support.reports import cpu_story
 from warplens.errors import MissingData
 from warplens.flows.viewing import view_of
 from warplens.report import open as open_report

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples
+from tests.support.thorough import examples
 from tests.unit.convert.cpu.spools import FRAMES, MODULES, TEXTS, call, sample, span
 from tests.unit.convert.cuda.test_damage import NUMBERS, WINDOWS, survives
 from warplens.model.cpu_tables import CPU_TABLES

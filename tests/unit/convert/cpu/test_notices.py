@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from tests.unit.convert.cpu.spools import report
 
 TEXTS = {1: "CPython 3.14.2", 2: "thread states", 3: "a.b.load"}

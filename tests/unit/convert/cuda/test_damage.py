@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.thorough import examples
+from tests.support.thorough import examples
 from tests.unit.convert.cuda.spools import TEXTS, api, work
 from warplens.convert.process_tables import ProcessTables
 from warplens.errors import SpoolError

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import environment
+from tests.support.programs.launching import environment
 from warplens.recording.agent.announce import AGENT, CHAIN, CUDA_CHAIN, CUDA_INJECTION, INJECTION, SPOOL, TOOLS, Announcement, announce
 from warplens.recording.agent.prepare import loaded_libraries
 

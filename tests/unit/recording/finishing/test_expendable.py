@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launching import environment
+from tests.support.programs.launching import environment
 from warplens.recording.finishing.expendable import how_it_ended, run_expendable
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.fake_nvml import fake_nvml
-from tests.launching import until
+from tests.support.native.fake_nvml import fake_nvml
+from tests.support.programs.launching import until
 from warplens.recording.gpu.readings import Readings
 from warplens.recording.gpu.sampler import FILE, GpuSampler
 from warplens.recording.options.gpu import GpuMetrics

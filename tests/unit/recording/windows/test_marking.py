@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import warplens
-from tests.launching import environment
+from tests.support.programs.launching import environment
 from warplens.recording.windows import marking
 from warplens.recording.windows.marking import Capture
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.thorough import few
+from tests.support.thorough import few
 from tests.unit.timeline.index.slices import One, at_random, of_track, opened
 from warplens.timeline.index import LaneIndex, Viewport
 

@@ -1,0 +1,142 @@
+"""A report that is written while its program runs: killed at its worst moments, and where the disk is full."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.programs.launching import COMMAND, environment, info, program, until
+from warplens.convert.finish import finish
+
+pytestmark = pytest.mark.require("native")
+_PATIENCE_S = 120.0
+BATCH = 20_000
+# Says how many ranges it has closed before it goes on; it ends when it is told to.
+STORM = f"""
+import pathlib
+folder = pathlib.Path(sys.argv[1])
+closed = 0
+nvtx.push_range("main")
+with open(folder / "closed", "wb", 0) as count:
+    while not (folder / "end").exists():
+        for _ in range({BATCH}):
+            nvtx.push_range("one")
+            nvtx.pop_range()
+        closed += {BATCH}
+        os.pwrite(count.fileno(), str(closed).encode(), 0)
+        time.sleep(0.15)
+nvtx.pop_range()
+sys.exit(7)
+"""
+
+
+@contextmanager
+def recorded(folder: Path, *options: str, report: str = "x") -> Iterator[subprocess.Popen[str]]:
+    """Run the program with its report being written; it ends with the block."""
+    path = program(folder / "storm.py", STORM)
+    words = [*COMMAND, "profile", "-o", report, *options, str(path), str(folder)]
+    launcher = subprocess.Popen(words, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield launcher
+    finally:
+        (folder / "end").touch()
+
+
+def is_written(folder: Path) -> bool:
+    """Whether part of the report was written by now."""
+    return any(path.stat().st_size > 4 for path in folder.glob("x.warplens/tables/nvtx_ranges/*.during"))
+
+
+def children(pid: int) -> dict[int, str]:
+    """Return the children of a process, and their command lines."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
+                found[int(entry.name)] = (entry / "cmdline").read_text()
+        except OSError:
+            continue
+    return found
+
+
+def tables(report: Path) -> dict[str, pa.Table]:
+    found = {}
+    for folder in (report / "tables").iterdir():
+        (file,) = folder.iterdir()
+        rows = pq.read_table(file)
+        found[folder.name] = pa.table(
+            [column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column for column in rows.columns],
+            names=rows.column_names,
+        )
+    return found
+
+
+def test_it_equals_the_one_that_is_written_at_the_end(tmp_path: Path) -> None:
+    with recorded(tmp_path, "--keep-raw", "-t", "nvtx,osrt", "--python-sampling", "true") as launcher:
+        until(lambda: is_written(tmp_path), "part of the report", _PATIENCE_S)
+        (converter,) = (pid for pid, line in children(launcher.pid).items() if "storm.py" not in line)
+        policies = {os.sched_getscheduler(int(task.name)) for task in Path(f"/proc/{converter}/task").iterdir()}
+        assert os.SCHED_IDLE in policies
+        assert Path(f"/proc/{converter}/oom_score_adj").read_text() == "1000\n"
+    said = launcher.communicate()[1]
+    assert launcher.returncode == 7
+    assert "ranges" in said
+    report = tmp_path / "x.warplens"
+    assert not list(report.rglob("*.during"))
+    (raw,) = (report / "raw").iterdir()
+    shutil.copytree(raw, tmp_path / raw.name)
+    finish(tmp_path / raw.name, tmp_path / "again.warplens")
+    found, wanted = tables(report), tables(tmp_path / "again.warplens")
+    assert found["samples"].num_rows
+    assert found["osrt"].num_rows
+    for name, rows in wanted.items():
+        assert found[name].equals(rows), name
+    with pq.ParquetFile(next((report / "tables" / "nvtx_ranges").iterdir())) as file:
+        assert file.num_row_groups > 2  # the outermost range has one of its own, before those that ended first
+
+
+@pytest.mark.parametrize("victim", ["converter", "launcher", "program"])
+def test_whoever_is_killed_nothing_is_lost_or_doubled(tmp_path: Path, victim: str) -> None:
+    report = tmp_path / "x.warplens"
+    with recorded(tmp_path) as launcher:
+        until(lambda: is_written(tmp_path), "part of the report", _PATIENCE_S)
+        mine = children(launcher.pid)
+        pids = {"launcher": launcher.pid} | {"program" if "storm.py" in line else "converter": pid for pid, line in mine.items()}
+        os.kill(pids[victim], signal.SIGKILL)
+    launcher.communicate()
+    assert launcher.returncode == {"converter": 7, "launcher": -signal.SIGKILL, "program": 128 + signal.SIGKILL}[victim]
+    if victim == "launcher":  # whoever writes the report goes on alone, and finishes it
+        until(lambda: not (report / "pending.d").exists(), "the report", _PATIENCE_S)
+    closed = int((tmp_path / "closed").read_bytes())
+    ranges = info(report)["tables"]["nvtx_ranges"] - 12  # those around them, and before
+    assert closed <= ranges <= closed + (BATCH if victim == "program" else 0)
+    assert not list(report.rglob("*.during"))
+
+
+@pytest.mark.require("tmpfs")
+def test_a_full_disk_costs_nothing_but_time(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
+    disk = tmpfs("size=1400k")
+    with recorded(tmp_path, "--spool-dir", str(tmp_path / "spool"), report=str(disk / "x")) as launcher:
+        until(lambda: is_written(disk), "part of the report", _PATIENCE_S)
+        with open(disk / "filler", "wb") as filler:
+            while True:
+                try:
+                    os.write(filler.fileno(), bytes(4096))
+                except OSError:
+                    break
+        until(lambda: not is_written(disk), "the end of the one that writes", _PATIENCE_S)  # it has given up, and what it wrote is gone
+    said = launcher.communicate()[1]
+    assert launcher.returncode == 7
+    (disk / "filler").unlink()
+    subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+    closed = int((tmp_path / "closed").read_bytes())
+    assert info(disk / "x.warplens")["tables"]["nvtx_ranges"] == closed + 12, said
