@@ -9,8 +9,8 @@
 #include <mutex>
 #include <new>
 
-#include "hooks/unwind.h"
 #include "agent/python/memory/mixed.h"
+#include "hooks/unwind.h"
 #include "spool/system/uncancelled.h"
 #include "unwind/unwinder.h"
 

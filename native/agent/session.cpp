@@ -16,15 +16,15 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/hooks/cupti/cupti.h"
 #include "attached.h"
 #include "facts.h"
 #include "heap.h"
 #include "hooks/cpu.h"
-#include "agent/hooks/cupti/cupti.h"
 #include "hooks/intrakernel.h"
 #include "source.h"
-#include "spool/system/helpers.h"
 #include "spool/schemas/schema.h"
+#include "spool/system/helpers.h"
 #include "spool/system/uncancelled.h"
 #include "spool/window.h"
 #include "stacks.h"

@@ -1,13 +1,13 @@
 // The Python type Domain.
+#include "bindings/payloads/counter.h"
 #include "bindings/ranges/annotate.h"
+#include "bindings/ranges/event.h"
 #include "bindings/values/arguments.h"
 #include "bindings/values/attributes.h"
-#include "bindings/payloads/counter.h"
+#include "bindings/values/string_cache.h"
 #include "domain.h"
-#include "bindings/ranges/event.h"
 #include "objects.h"
 #include "saying.h"
-#include "bindings/values/string_cache.h"
 
 namespace warplens::binding {
 

@@ -2,14 +2,14 @@
 
 #include <new>
 
-#include "bindings/values/arguments.h"
-#include "domain.h"
 #include "bindings/ranges/event.h"
+#include "bindings/ranges/wrapped.h"
+#include "bindings/values/arguments.h"
+#include "bindings/values/string_cache.h"
+#include "domain.h"
 #include "listener.h"
 #include "naming.h"
 #include "saying.h"
-#include "bindings/values/string_cache.h"
-#include "bindings/ranges/wrapped.h"
 
 namespace warplens::binding {
 

@@ -7,8 +7,8 @@
 #include <new>
 #include <string>
 
-#include "bindings/values/compat.h"
 #include "bindings/ranges/tasks.h"
+#include "bindings/values/compat.h"
 
 namespace warplens::binding {
 

@@ -1,17 +1,17 @@
 // warplens.nvtx._binding: the module.
+#include "bindings/payloads/counter.h"
+#include "bindings/payloads/scalars.h"
 #include "bindings/ranges/annotate.h"
+#include "bindings/ranges/profile.h"
+#include "bindings/ranges/road.h"
+#include "bindings/ranges/wrapped.h"
 #include "bindings/values/arguments.h"
 #include "bindings/values/attributes.h"
 #include "bindings/values/compat.h"
-#include "bindings/payloads/counter.h"
 #include "domain.h"
 #include "functions.h"
 #include "naming.h"
 #include "objects.h"
-#include "bindings/ranges/profile.h"
-#include "bindings/ranges/road.h"
-#include "bindings/payloads/scalars.h"
-#include "bindings/ranges/wrapped.h"
 
 namespace warplens::binding {
 

@@ -4,10 +4,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "bindings/values/arguments.h"
-#include "listener.h"
 #include "bindings/payloads/schemas.h"
+#include "bindings/values/arguments.h"
 #include "bindings/values/string_cache.h"
+#include "listener.h"
 
 namespace warplens::binding {
 

@@ -4,9 +4,9 @@
 
 #include <new>
 
+#include "bindings/ranges/tasks.h"
 #include "bindings/values/arguments.h"
 #include "bindings/values/string_cache.h"
-#include "bindings/ranges/tasks.h"
 
 namespace warplens::binding {
 

@@ -2,8 +2,8 @@
 // categories.
 #pragma once
 
-#include "bindings/values/compat.h"
 #include "bindings/ranges/event.h"
+#include "bindings/values/compat.h"
 
 namespace warplens::binding {
 

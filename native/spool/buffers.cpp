@@ -20,8 +20,8 @@
 #include <cstring>
 
 #include "file.h"
-#include "spool/system/helpers.h"
 #include "names.h"
+#include "spool/system/helpers.h"
 #include "spool/system/space.h"
 #include "spool/system/uncancelled.h"
 

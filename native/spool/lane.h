@@ -4,10 +4,10 @@
 
 #include <cstring>
 
-#include "spool/system/busy.h"
 #include "names.h"
-#include "thread_log.h"
+#include "spool/system/busy.h"
 #include "spool/wide/wide_stream.h"
+#include "thread_log.h"
 
 namespace warplens {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "file.h"
-#include "spool/system/memory.h"
 #include "passing.h"
+#include "spool/system/memory.h"
 
 namespace warplens {
 

@@ -11,8 +11,8 @@
 #include "file.h"
 #include "lane.h"
 #include "names.h"
-#include "thread_log.h"
 #include "spool/wide/wide_log.h"
+#include "thread_log.h"
 
 namespace warplens {
 

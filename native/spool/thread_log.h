@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "blob_log.h"
-#include "spool/system/busy.h"
 #include "chunk_ring.h"
-#include "spool/system/clock.h"
 #include "names.h"
+#include "spool/system/busy.h"
+#include "spool/system/clock.h"
 
 namespace warplens {
 

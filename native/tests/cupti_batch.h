@@ -6,8 +6,8 @@
 #include <map>
 #include <vector>
 
-#include "agent/hooks/cupti/cupti.h"
 #include "agent/hooks/cupti/calls.h"
+#include "agent/hooks/cupti/cupti.h"
 #include "drivers/cupti.h"
 
 namespace warplens::agent {

@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "agent/hooks/cupti/cupti.h"
 #include "agent/hooks/cupti/buffers.h"
 #include "agent/hooks/cupti/calls.h"
+#include "agent/hooks/cupti/cupti.h"
 #include "agent/hooks/cupti/library.h"
 #include "check.h"
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "scratch.h"
-#include "spool/system/busy.h"
 #include "spool/schemas/schema.h"
+#include "spool/system/busy.h"
 
 namespace {
 

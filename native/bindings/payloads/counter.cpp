@@ -7,12 +7,12 @@
 #include <cstring>
 #include <new>
 
+#include "bindings/ranges/tasks.h"
 #include "bindings/values/arguments.h"
+#include "bindings/values/string_cache.h"
 #include "payload.h"
 #include "sample.h"
 #include "semantics.h"
-#include "bindings/values/string_cache.h"
-#include "bindings/ranges/tasks.h"
 
 namespace warplens::binding {
 

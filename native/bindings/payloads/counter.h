@@ -1,8 +1,8 @@
 // Counters of a domain: Int64Counter, Float64Counter, and ExtCounter for all else.
 #pragma once
 
-#include "bindings/values/compat.h"
 #include "bindings/domain.h"
+#include "bindings/values/compat.h"
 
 namespace warplens::binding {
 

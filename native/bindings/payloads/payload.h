@@ -3,8 +3,8 @@
 // Plain numbers travel in the event's attributes; all else through NVTX's payload extension, read anew at each event.
 #pragma once
 
-#include "bindings/values/compat.h"
 #include "bindings/domain.h"
+#include "bindings/values/compat.h"
 #include "reading.h"
 #include "schemas.h"
 

@@ -1,9 +1,9 @@
 // Payloads that are arrays: bytes, everything with the buffer protocol (NumPy arrays among it), lists, tuples, ranges.
 #include <cstring>
 
-#include "payload.h"
-#include "bindings/values/string_cache.h"
 #include "bindings/ranges/tasks.h"
+#include "bindings/values/string_cache.h"
+#include "payload.h"
 
 namespace warplens::binding {
 

@@ -1,8 +1,8 @@
 // Payloads of named values: dicts by a schema of their own, or as JSON; and texts.
 #include <cstring>
 
-#include "payload.h"
 #include "bindings/values/string_cache.h"
+#include "payload.h"
 
 namespace warplens::binding {
 

@@ -7,8 +7,8 @@
 #include <initializer_list>
 #include <new>
 
-#include "semantics.h"
 #include "bindings/values/string_cache.h"
+#include "semantics.h"
 
 namespace warplens::binding {
 

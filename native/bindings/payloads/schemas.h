@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "bindings/values/compat.h"
 #include "bindings/domain.h"
+#include "bindings/values/compat.h"
 
 namespace warplens::binding {
 

@@ -5,8 +5,8 @@
 
 #include "bindings/values/arguments.h"
 #include "bindings/values/attributes.h"
-#include "special.h"
 #include "bindings/values/string_cache.h"
+#include "special.h"
 
 namespace warplens::binding {
 

@@ -1,8 +1,8 @@
 // The ranges of a profiled thread: one per call that is open, so that a return closes its own call and nothing else.
 #pragma once
 
-#include "bindings/values/compat.h"
 #include "bindings/domain.h"
+#include "bindings/values/compat.h"
 
 namespace warplens::binding {
 

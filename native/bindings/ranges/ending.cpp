@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "event.h"
 #include "bindings/payloads/payload.h"
+#include "event.h"
 
 namespace warplens::binding {
 

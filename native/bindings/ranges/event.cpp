@@ -3,8 +3,8 @@
 #include <new>
 #include <utility>
 
-#include "bindings/values/color.h"
 #include "bindings/payloads/payload.h"
+#include "bindings/values/color.h"
 #include "bindings/values/string_cache.h"
 
 namespace warplens::binding {

@@ -3,10 +3,10 @@
 
 #include <new>
 
-#include "bindings/values/compat.h"
 #include "bindings/domain.h"
 #include "bindings/listener.h"
 #include "bindings/payloads/reading.h"
+#include "bindings/values/compat.h"
 #include "bindings/values/string_cache.h"
 #include "tasks.h"
 

@@ -1,8 +1,8 @@
 // The type Profile: every call of a Python or C function is a range.
 #pragma once
 
-#include "calls.h"
 #include "bindings/values/compat.h"
+#include "calls.h"
 
 namespace warplens::binding {
 

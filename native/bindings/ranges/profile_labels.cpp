@@ -1,9 +1,9 @@
 #include <cstring>
 
+#include "bindings/values/string_cache.h"
 #include "event.h"
 #include "frame.h"
 #include "profile.h"
-#include "bindings/values/string_cache.h"
 
 namespace warplens::binding {
 

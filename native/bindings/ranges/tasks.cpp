@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <new>
 
-#include "open.h"
 #include "bindings/payloads/schemas.h"
 #include "bindings/values/string_cache.h"
+#include "open.h"
 
 namespace warplens::binding {
 

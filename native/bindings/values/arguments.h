@@ -3,8 +3,8 @@
 
 #include <initializer_list>
 
-#include "compat.h"
 #include "bindings/ranges/event.h"
+#include "compat.h"
 
 namespace warplens::binding {
 

@@ -1,8 +1,8 @@
 // EventAttributes (one event's arguments, made once and sent often) and RegisteredString.
 #pragma once
 
-#include "compat.h"
 #include "bindings/ranges/event.h"
+#include "compat.h"
 
 namespace warplens::binding {
 

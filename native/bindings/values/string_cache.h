@@ -1,8 +1,8 @@
 // Python strings as NVTX wants them: UTF-8 without NUL, registered once per domain.
 #pragma once
 
-#include "compat.h"
 #include "bindings/listener.h"
+#include "compat.h"
 
 namespace warplens::binding {
 

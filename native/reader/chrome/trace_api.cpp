@@ -3,8 +3,8 @@
 #include <cstring>
 #include <string>
 
-#include "reader/guard.h"
 #include "json_text.h"
+#include "reader/guard.h"
 #include "trace_reader.h"
 
 using warplens::desk::Count;

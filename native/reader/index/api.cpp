@@ -3,9 +3,9 @@
 #include <cstring>
 #include <memory>
 
-#include "reader/guard.h"
 #include "builder.h"
 #include "find.h"
+#include "reader/guard.h"
 #include "viewport.h"
 
 namespace lod = warplens::desk::lod;

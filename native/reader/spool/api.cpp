@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "blobs.h"
-#include "reader/clock.h"
 #include "events.h"
-#include "reader/guard.h"
-#include "reader/analysis/intervals.h"
 #include "nest.h"
+#include "reader/analysis/intervals.h"
+#include "reader/clock.h"
+#include "reader/guard.h"
+#include "reader/timeline.h"
 #include "slice.h"
 #include "string_chunk.h"
-#include "reader/timeline.h"
 
 using warplens::desk::ClockMap;
 using warplens::desk::guarded;

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "blobs.h"
-#include "reader/clock.h"
 #include "columns.h"
 #include "events.h"
 #include "nest.h"
+#include "reader/clock.h"
 #include "reader/sort.h"
-#include "tasks.h"
 #include "reader/waiting.h"
+#include "tasks.h"
 
 namespace warplens::desk {
 

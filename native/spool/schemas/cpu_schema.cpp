@@ -1,6 +1,6 @@
 // The fields of the records of cpu_records.h, for readers.
-#include "warplens/cpu_records.h"
 #include "spool/wide/wide_fields.h"
+#include "warplens/cpu_records.h"
 
 namespace warplens {
 namespace {

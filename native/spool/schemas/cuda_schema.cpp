@@ -2,8 +2,8 @@
 #include <cstdio>
 
 #include "schema.h"
-#include "warplens/cuda_records.h"
 #include "spool/wide/wide_fields.h"
+#include "warplens/cuda_records.h"
 
 namespace warplens {
 namespace {

@@ -1,6 +1,6 @@
 // The fields of the records of intrakernel_records.h, for readers.
-#include "warplens/intrakernel_records.h"
 #include "spool/wide/wide_fields.h"
+#include "warplens/intrakernel_records.h"
 
 namespace warplens {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "agent/python/memory/memory.h"
 #include "agent/source.h"
-#include "state.h"
 #include "spool/system/clock.h"
+#include "state.h"
 
 namespace warplens::agent {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "agent/source.h"
-#include "state.h"
 #include "spool/system/clock.h"
+#include "state.h"
 
 namespace warplens::agent {
 namespace {

@@ -18,8 +18,8 @@
 #include "agent/source.h"
 #include "calls.h"
 #include "kinds.h"
-#include "state.h"
 #include "spool/system/memory.h"
+#include "state.h"
 #include "warplens/leave.h"
 
 #ifndef MADV_WIPEONFORK

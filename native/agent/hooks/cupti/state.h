@@ -3,8 +3,8 @@
 
 #include <atomic>
 
-#include "cupti.h"
 #include "buffers.h"
+#include "cupti.h"
 #include "library.h"
 
 namespace warplens::agent {

@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <climits>
 
+#include "agent/hooks/intrakernel.h"
 #include "canary.h"
 #include "kinds.h"
-#include "state.h"
-#include "agent/hooks/intrakernel.h"
 #include "spool/system/clock.h"
+#include "state.h"
 
 namespace warplens::agent {
 namespace {

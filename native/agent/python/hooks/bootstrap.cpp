@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "agent/hooks/cpu.h"
-#include "capi.h"
 #include "agent/python/memory/objects.h"
+#include "capi.h"
 
 namespace warplens::agent::python {
 namespace {

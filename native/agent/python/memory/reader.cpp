@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "agent/python/sampling/tasks.h"
 #include "handles.h"
 #include "interpreters.h"
 #include "memory.h"
-#include "agent/python/sampling/tasks.h"
 
 namespace warplens::agent {
 namespace {

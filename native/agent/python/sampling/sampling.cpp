@@ -1,9 +1,9 @@
 // A tick: threads whose own clock stands still did not run, so their stack is what it was; the others are read.
 #include "sampling.h"
 
-#include "agent/source.h"
 #include "agent/python/memory/handles.h"
 #include "agent/python/memory/interpreters.h"
+#include "agent/source.h"
 
 namespace warplens::agent {
 namespace {

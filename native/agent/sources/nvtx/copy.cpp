@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "foreign.h"
 #include "agent/sources/nvtx/extension/payload.h"
 #include "agent/sources/nvtx/extension/schemas.h"
+#include "foreign.h"
 
 namespace warplens::agent {
 namespace {

@@ -5,10 +5,10 @@
 #include <mutex>
 #include <vector>
 
-#include "agent/watch.h"
-#include "event.h"
 #include "agent/sources/nvtx/extension/extension.h"
 #include "agent/sources/nvtx/extension/schemas.h"
+#include "agent/watch.h"
+#include "event.h"
 #include "time.h"
 
 namespace warplens::agent {

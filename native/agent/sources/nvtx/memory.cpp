@@ -2,8 +2,8 @@
 // the same whether it is named by one or the other; what else there is gets numbers.
 #include <algorithm>
 
-#include "define.h"
 #include "agent/sources/nvtx/extension/extension.h"
+#include "define.h"
 #include "objects.h"
 
 namespace warplens::agent {

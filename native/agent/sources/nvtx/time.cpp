@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "agent/sources/nvtx/extension/extension.h"
 #include "define.h"
 #include "event.h"
-#include "agent/sources/nvtx/extension/extension.h"
 #include "registry.h"
 
 namespace warplens::agent {

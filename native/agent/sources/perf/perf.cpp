@@ -20,8 +20,8 @@
 #include "ring.h"
 #include "samples.h"
 #include "schedstat.h"
-#include "states.h"
 #include "spool/system/helpers.h"
+#include "states.h"
 
 namespace warplens::agent {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <string>
 
-#include "agent/python/memory/objects.h"
 #include "agent/python/hooks/wrapper.h"
+#include "agent/python/memory/objects.h"
 #include "calls.h"
 #include "tasks.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "agent/python/hooks/bootstrap.h"
-#include "agent/python/memory/objects.h"
 #include "agent/python/hooks/wrapper.h"
+#include "agent/python/memory/objects.h"
 #include "calls.h"
 #include "wanted.h"
 

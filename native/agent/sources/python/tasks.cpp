@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "agent/python/memory/objects.h"
 #include "agent/python/hooks/proxy.h"
+#include "agent/python/memory/objects.h"
 #include "threads.h"
 
 namespace warplens::agent::python {

@@ -1,12 +1,12 @@
 // The counters extension: counters of one number or a structure of them, sampled one by one or in batches.
 #include <algorithm>
 
-#include "agent/watch.h"
 #include "agent/sources/nvtx/define.h"
 #include "agent/sources/nvtx/event.h"
+#include "agent/sources/nvtx/time.h"
+#include "agent/watch.h"
 #include "extension.h"
 #include "schemas.h"
-#include "agent/sources/nvtx/time.h"
 
 namespace warplens::agent {
 namespace {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "agent/watch.h"
 #include "agent/sources/nvtx/define.h"
 #include "agent/sources/nvtx/event.h"
-#include "extension.h"
 #include "agent/sources/nvtx/foreign.h"
+#include "agent/watch.h"
+#include "extension.h"
 #include "schemas.h"
 
 namespace warplens::agent {

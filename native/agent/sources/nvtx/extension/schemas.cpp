@@ -11,7 +11,8 @@ namespace warplens::agent {
 namespace {
 
 constexpr size_t kLongestJson = Names::kLongestDefinition - 4096;
-constexpr char kEndSchema[] = "warplens.end";  // of native/bindings/ranges/ending.cpp: message, colour and category
+constexpr char kEndSchema[] =
+    "warplens.end";  // of native/bindings/ranges/ending.cpp: message, colour and category
 
 Registry<Schema> g_schemas;
 
