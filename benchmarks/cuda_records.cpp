@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "native/tests/cupti_batch.h"
-#include "spool/schema.h"
+#include "spool/schemas/schema.h"
 #include "warplens/cuda_records.h"
 
 namespace warplens::agent {

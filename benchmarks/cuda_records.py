@@ -40,8 +40,8 @@ def run(quick: bool) -> list[Row]:
 
 def _build(folder: Path) -> Path:
     target = folder / "cuda_records"
-    sources = [*sorted((NATIVE / "spool").glob("*.cpp")), *sorted((NATIVE / "agent" / "sources").glob("cuda*.cpp"))]
-    sources += [NATIVE / "agent" / "hooks" / "cupti_calls.cpp", HERE / "cuda_records.cpp"]
+    sources = [*sorted((NATIVE / "spool").rglob("*.cpp")), *sorted((NATIVE / "agent" / "sources" / "cuda").glob("*.cpp"))]
+    sources += [NATIVE / "agent" / "hooks" / "cupti" / "calls.cpp", HERE / "cuda_records.cpp"]
     includes = [f"-I{folder}" for folder in (NATIVE, NATIVE / "include", HERE.parent)]
     options = ["-std=c++20", "-O2", "-fno-rtti", "-ftls-model=initial-exec", "-fvisibility=hidden"]
     subprocess.run(["g++", *options, *includes, *map(str, sources), "-o", str(target), "-ldl", "-lpthread"], check=True)

@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.require("native", "binutils"),
     pytest.mark.skipif(sys.platform != "linux" or platform.libc_ver()[0] != "glibc", reason="ELF and glibc"),
 ]
-TABLES = Path(__file__).resolve().parents[2] / "native" / "preload"
+TABLES = Path(__file__).resolve().parents[2] / "native" / "preload" / "osrt"
 every_library = pytest.mark.parametrize("library", LIBRARIES, ids=lambda path: path.name)
 
 
@@ -43,7 +43,7 @@ def _symbols(library: Path, which: str) -> Iterator[str]:
 
 def _os_calls() -> set[str]:
     """The functions that the larger stub wraps beside, from its tables."""
-    tables = "".join(path.read_text(encoding="utf-8") for path in TABLES.glob("osrt_*.h"))
+    tables = "".join(path.read_text(encoding="utf-8") for path in TABLES.glob("*.h"))
     named = re.findall(r"\bX\(\s*[\w *]+,\s*(\w+),", tables) + re.findall(r"OSRT_OLD_STAT\(X, (\w+), stat", tables)
     return set(named) - {"name"} - ASKED_FIRST
 

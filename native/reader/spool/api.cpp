@@ -13,9 +13,9 @@
 #include "reader/analysis/intervals.h"
 #include "reader/clock.h"
 #include "reader/guard.h"
-#include "reader/timeline.h"
 #include "slice.h"
 #include "string_chunk.h"
+#include "timeline.h"
 
 using warplens::desk::ClockMap;
 using warplens::desk::guarded;

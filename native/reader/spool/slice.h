@@ -11,8 +11,8 @@
 #include "events.h"
 #include "nest.h"
 #include "reader/clock.h"
+#include "reader/following/waiting.h"
 #include "reader/sort.h"
-#include "reader/waiting.h"
 #include "tasks.h"
 
 namespace warplens::desk {

@@ -17,7 +17,7 @@ from warplens.handover import pending
 from warplens.storage import manifest as manifests
 
 if TYPE_CHECKING:
-    from warplens.recording.converting import Converting
+    from warplens.recording.finishing.converting import Converting
 
 _PATIENCE_S = 0.3
 

@@ -25,8 +25,8 @@ from warplens.handover.naming import MANIFESTS
 from warplens.handover.output_name import expand
 from warplens.handover.wording import COMMAND_LINE
 from warplens.recording.agent.library import load_agent
-from warplens.recording.converting import Converting
 from warplens.recording.facts import process_name
+from warplens.recording.finishing.converting import Converting
 from warplens.recording.finishing.expendable import run_expendable
 from warplens.recording.launch import job as jobs
 from warplens.recording.launch.launcher import Outcome, Recording

@@ -18,10 +18,10 @@ from warplens.recording.agent.library import Agent, ClockSample
 from warplens.recording.options.capture import DEFAULTS, CaptureOptions
 from warplens.recording.options.cpu import CPU_TRACES
 from warplens.recording.options.settings import settings
-from warplens.recording.outdated import OutdatedSpools
 from warplens.recording.run_facts import RunFacts
 from warplens.recording.spool.holder import SpoolKeeper
 from warplens.recording.spool.monitor import Monitor
+from warplens.recording.spool.outdated import OutdatedSpools
 from warplens.recording.windows.controller import Director
 from warplens.recording.windows.notes import note_windows
 

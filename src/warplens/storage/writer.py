@@ -14,7 +14,6 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warplens.convert.row_group_order import reorder
 from warplens.disk.folder import Folder
 from warplens.handover import pending
 from warplens.model.cpu_tables import CPU_TABLES
@@ -26,6 +25,7 @@ from warplens.model.tables import TABLES
 from warplens.storage import generations, schema
 from warplens.storage import manifest as manifests
 from warplens.storage.manifest import PROCESSES_PER_PART
+from warplens.storage.row_group_order import reorder
 
 DURING = ".during"  # of the names of files until they are whole
 THREADS_PER_PROCESS = 1 << 24

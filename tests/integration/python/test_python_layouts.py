@@ -19,7 +19,7 @@ from warplens.recording.agent.library import Agent
 from warplens.report import open as open_report
 
 ROOT = Path(__file__).resolve().parents[3]
-TABLES = NATIVE / "agent" / "python" / "layout_tables.inc"
+TABLES = NATIVE / "agent" / "python" / "memory" / "layout_tables.inc"
 each_python = pytest.mark.parametrize("python", interpreters())
 pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(300)]
 
@@ -105,7 +105,7 @@ for path in sorted(glob.glob(os.path.join(folder, "*.py")))[::4] + sorted(glob.g
 def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program around the agent's own reading of line tables."""
     program = tmp_path_factory.mktemp("lines") / "lines"
-    sources = [NATIVE / "tests" / "python_lines.cpp", NATIVE / "agent" / "python" / "lines.cpp"]
+    sources = [NATIVE / "tests" / "python_lines.cpp", NATIVE / "agent" / "python" / "memory" / "lines.cpp"]
     subprocess.run(["g++", "-std=c++20", "-O1", f"-I{NATIVE}", f"-I{NATIVE / 'include'}", *sources, "-o", program], check=True)
     return program
 

@@ -273,10 +273,10 @@ class Wrapped:
 def table() -> list[Wrapped]:
     """Return what is wrapped, as the compiler reads it."""
     asking = (
-        '#define _GNU_SOURCE\n#include "stub.h"\n'
+        '#define _GNU_SOURCE\n#include "preload/stub.h"\n'
         "#define ROW(result, name, parameters, ...) @@ name @ result @ parameters @@\nWRAPPED(ROW)\n"
     )
-    words = ["gcc", "-E", "-P", "-DWARPLENS_OSRT", f"-I{NATIVE / 'include'}", f"-I{NATIVE / 'preload'}", "-"]
+    words = ["gcc", "-E", "-P", "-DWARPLENS_OSRT", f"-I{NATIVE / 'include'}", f"-I{NATIVE}", "-"]
     found = subprocess.run(words, input=asking, capture_output=True, text=True, check=True).stdout
     rows = re.findall(r"@@\s*(\w+) @ ([^@]*) @ \(((?:[^@])*)\)\s*@@", found)
     return [Wrapped(name, result.strip(), " ".join(parameters.split())) for name, result, parameters in rows]

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from tests.support.reports import cpu_story
 from warplens.analysis.cpu.frames import is_library
-from warplens.analysis.source_lines import read_source
+from warplens.analysis.cpu.source_lines import read_source
 from warplens.cli.group import commands
 from warplens.importers.importing import import_file
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from warplens.convert.row_group_order import reorder
 from warplens.errors import ReportError
+from warplens.storage.row_group_order import reorder
 
 
 def written(path: Path, groups: int) -> list[list[int]]:

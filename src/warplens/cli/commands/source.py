@@ -18,7 +18,7 @@ from warplens.cli.printing.words import short_path
 from warplens.errors import MissingData
 
 if TYPE_CHECKING:
-    from warplens.analysis.opcodes import Instructions
+    from warplens.analysis.cpu.opcodes import Instructions
     from warplens.cli.flame.load import Flame, Wish
     from warplens.report import Report, Selection
 
@@ -91,7 +91,7 @@ def command(
     A page (-f html) has every line that a sample was in, lines link to themselves (#L10), and one file is all of it: it loads and runs
     nothing.
     """
-    from warplens.analysis.source_lines import chosen, hot_files
+    from warplens.analysis.cpu.source_lines import chosen, hot_files
     from warplens.cli.flame.load import Wish, load
     from warplens.cli.flame.source import shown
     from warplens.cli.flame.source_page import source_page
@@ -125,8 +125,8 @@ def command(
 
 def _instructions(report: Report, selection: Selection, wish: Wish, flame: Flame) -> Mapping[tuple[str, int], Instructions]:
     """Return the instructions of each line. Raises MissingData where none were recorded."""
+    from warplens.analysis.cpu.opcodes import PER, by_line
     from warplens.analysis.cpu.samples import sampled
-    from warplens.analysis.opcodes import PER, by_line
     from warplens.cli.flame.load import wanted_threads
 
     rows, _ = wanted_threads(report, sampled(report, selection, wall=wish.wall, exceptions=wish.exceptions, per=PER), wish)

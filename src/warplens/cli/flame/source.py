@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from warplens.analysis.source_lines import HotFile, Line, around, note, read_source
+from warplens.analysis.cpu.source_lines import HotFile, Line, around, note, read_source
 from warplens.cli.printing.tables import printable
 from warplens.cli.timeline.palette import on
 from warplens.cli.timeline.render import Style, cut, paint

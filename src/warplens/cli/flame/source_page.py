@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from warplens.analysis.cpu.frames import is_library
-from warplens.analysis.source_lines import HotFile, Line, around, note, read_source
+from warplens.analysis.cpu.source_lines import HotFile, Line, around, note, read_source
 from warplens.cli.flame.load import Flame
 from warplens.flows.html.page import heading, page
 from warplens.flows.html.words import safe

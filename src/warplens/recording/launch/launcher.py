@@ -14,7 +14,7 @@ from warplens.recording.agent.announce import CHAIN, CUDA_CHAIN
 from warplens.recording.agent.cupti_search import cupti_variables
 from warplens.recording.agent.library import Agent, ClockSample
 from warplens.recording.agent.preload import CPU_STUB, STUB
-from warplens.recording.converting import Converting
+from warplens.recording.finishing.converting import Converting
 from warplens.recording.gpu.sampler import GpuSampler
 from warplens.recording.launch.child import Child
 from warplens.recording.launch.environment import child_environment, launch_environment

@@ -145,8 +145,8 @@ class Answers:
 
     def source(self, report: int, file: str = "", begin: int | None = None, end: int | None = None) -> dict[str, Any]:
         """`SourceLines` of a file, by default the hottest, over all of the report or a part."""
+        from warplens.viewer.answers.sources import lines_of
         from warplens.viewer.answers.statistics import selection
-        from warplens.viewer.sources import lines_of
 
         opened = self.view.report(report)
         return lines_of(opened, file, selection(opened, begin, end))

@@ -25,11 +25,9 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return heard
 
 
-def test_the_package_is_callable_and_still_a_package() -> None:
-    package = importlib.import_module("warplens.capture")
+def test_capture_is_a_function_of_the_facade() -> None:
     assert isinstance(warplens.capture(), Capture)
-    assert getattr(warplens, "capture") is package  # noqa: B009  (to mypy it is a function)
-    assert importlib.import_module("warplens.recording.options.capture").__package__ == package.__name__
+    assert warplens.capture is importlib.import_module("warplens.recording.windows.marking").capture
 
 
 def test_blocks_nest_and_end_with_the_outermost(told: list[str]) -> None:

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "guard.h"
-#include "timeline.h"
+#include "reader/guard.h"
+#include "reader/spool/timeline.h"
 
 using warplens::desk::guarded;
 using warplens::desk::Timeline;

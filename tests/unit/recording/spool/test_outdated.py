@@ -15,7 +15,7 @@ from warplens.handover.control_layout import LIMITS
 from warplens.handover.pending import start_ticks
 from warplens.recording.agent.control_file import ControlPage
 from warplens.recording.agent.library import Agent, CaptureSettings, load_agent
-from warplens.recording.outdated import OutdatedSpools
+from warplens.recording.spool.outdated import OutdatedSpools
 
 pytestmark = pytest.mark.require("native")
 SECOND = 1_000_000_000

@@ -11,7 +11,7 @@ from warplens.viewer.answers.plain import cut
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from warplens.analysis.source_lines import HotFile
+    from warplens.analysis.cpu.source_lines import HotFile
     from warplens.report.selection import Selection
     from warplens.viewer.answers.loaded_report import Opened
 
@@ -25,10 +25,10 @@ def lines_of(opened: Opened, path: str, selection: Selection) -> dict[str, Any]:
     Raises MissingData where no sample was in that file: no other file is ever read.
     """
     from warplens.analysis.cpu.frames import is_library
+    from warplens.analysis.cpu.opcodes import PER, by_line
     from warplens.analysis.cpu.samples import sampled
+    from warplens.analysis.cpu.source_lines import hot_files, note, read_source
     from warplens.analysis.cpu.stacks import Weights, top_down
-    from warplens.analysis.opcodes import PER, by_line
-    from warplens.analysis.source_lines import hot_files, note, read_source
 
     with opened.asking() as report:
         rows = sampled(report, selection, per=PER)
@@ -54,7 +54,7 @@ def lines_of(opened: Opened, path: str, selection: Selection) -> dict[str, Any]:
 
 
 def _lines(hot: HotFile, source: list[str] | None, library: bool) -> Iterator[dict[str, Any]]:
-    from warplens.analysis.source_lines import around
+    from warplens.analysis.cpu.source_lines import around
 
     last = max([len(source or ()), *hot.lines])
     if source is not None and last <= _WHOLE and not library:
