@@ -61,7 +61,7 @@ def test_only_samples_of_threads_that_handled_an_exception(tmp_path: Path, monke
     told = cpu_story.tables()
     for row in told["samples"]:
         row["exception"] = row["stack"] in (3, 6)  # load, Model.forward
-    monkeypatch.setattr(cpu_story, "tables", lambda samples="python": told)
+    monkeypatch.setattr(cpu_story, "tables", lambda samples="python", app="/app": told)
     cpu_story.write(tmp_path / "run.warplens")
     text = draw(tmp_path / "run.warplens", "--exceptions", "--tree")
     assert text.startswith("run: 60 Python samples of threads that ran and handled an exception, 1 thread\n")
