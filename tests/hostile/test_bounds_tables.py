@@ -202,7 +202,7 @@ import resource, sys
 from warplens.cli.main import main
 import warplens.report.report, pyarrow.compute
 now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (now + {150 * MIB}, now + {150 * MIB}))
+resource.setrlimit(resource.RLIMIT_AS, (now + {50 * MIB}, now + {50 * MIB}))
 main(["stats", "-r", "nvtx_mark_trace", {str(report)!r}])
 """
     done = subprocess.run([sys.executable, "-c", text], env=environment(), capture_output=True, text=True, check=False)

@@ -66,7 +66,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     for table, cost in _costs(report).items() if own else ():
         number = "sum(holds + waits)" if table == "gil" else "count(*)"
         text = f"""SELECT thread, process, {number}::BIGINT AS number FROM {table} WHERE {during(report, selection)}
-                   GROUP BY ALL ORDER BY number DESC LIMIT 1"""
+                   GROUP BY ALL ORDER BY number DESC, thread LIMIT 1"""
         for row in report.sql(text).to_pylist():
             spent = round(row["number"] * cost)
             if spent * 100 < least * (end - begin):
