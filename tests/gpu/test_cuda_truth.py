@@ -100,9 +100,8 @@ def test_the_same_work_as_torch_profiler(both: tuple[dict[str, list[Any]], Recor
     assert (len(kernels), len(copies), len(sets)) == (by_kind["kernel"], by_kind["gpu_memcpy"], by_kind["gpu_memset"])
     assert Counter(bare(row["demangled"]) for row in kernels) == Counter(bare(n) for kind, n, _ in theirs[section] if kind == "kernel")
     total = sum(took for _, _, took in theirs[section])
-    if total > 500 and section != "streams":  # kernels side by side disturb each other
-        # Two processes, and the GPU's clock may double between them.
-        assert total / 3 < lasted([*kernels, *copies, *sets]) < 3 * total
+    if total > 500 and section != "streams":  # two runs, and the GPU's clocks change; kernels side by side take as long as they disturb
+        assert lasted([*kernels, *copies, *sets]) == pytest.approx(total, rel=0.25)
 
 
 def test_nothing_begins_before_its_launch_and_nothing_is_complained_of(both: tuple[dict[str, list[Any]], Recorded]) -> None:
@@ -130,7 +129,7 @@ print(json.dumps(took))
     inside = {row["id"] for row in recorded.table("nvtx_ranges") if row["message"] == "measured"}
     kernels = sorted((kernel for kernel, call in launched(recorded) if call["range"] in inside), key=lambda row: int(row["start"]))
     assert len(kernels) == len(events)
-    assert [(row["end"] - row["start"]) / 1e6 for row in kernels] == pytest.approx(events, rel=0.02)
+    assert [(row["end"] - row["start"]) / 1e6 for row in kernels] == pytest.approx(events, rel=0.01)
 
 
 def test_kernels_are_in_the_operators_that_torch_profiler_names(tmp_path: Path) -> None:
@@ -156,10 +155,10 @@ else:
     ours = Counter((ranges[call["range"]], bare(kernel["demangled"])) for kernel, call in launched(recorded) if call["range"] in ranges)
     assert sum(ours.values()) > 10
     wanted = Counter((op, bare(name)) for op, name in theirs if not name.startswith("Mem"))
-    # torch.profiler gives kernels that were launched while CUPTI asked for a buffer to that, instead of their operator or beside it
+    # torch.profiler gives kernels that were launched while CUPTI asked for a buffer to that, not to their operator
     unknown = Counter(name for op, name in wanted.elements() if op == "Activity Buffer Request")
     found = Counter(name for _, name in (ours - wanted).elements())
-    assert not found - unknown
+    assert found == unknown
     assert not [pair for pair in (wanted - ours) if pair[0] != "Activity Buffer Request"]
 
 
