@@ -1,6 +1,6 @@
 """Memory of whole commands: what converting a recording, `stats` and `analyze` take beside what they take for an almost empty one.
 
-Each runs in a process of its own, conversion as the launcher's child does it. NVTX ranges as in `finish`, samples of 20,000 stacks.
+Each command runs in its own process, and conversion as in the launcher's child. NVTX ranges as in `finish`, samples of 20,000 stacks.
 `WARPLENS_BENCH_HUGE=1` adds 10^8 ranges, which takes 4 GB of disk and some minutes.
 """
 
@@ -27,7 +27,7 @@ from warplens.testing import spool_writer as sw
 
 STACKS = 20_000
 BLOCK = 1_000_000
-BUDGET = 128.0  # MiB of its own
+BUDGET = 128.0  # MiB beyond the libraries
 EMPTY = 8  # ranges or samples
 _CONVERT = """
 import sys
@@ -48,9 +48,9 @@ def run(quick: bool) -> list[Row]:
     for kind, make, sizes in (("ranges", finish.make_spool, ranges), ("samples", make_samples, samples)):
         least = _measured(make, EMPTY)
         for size in sizes:
-            found = _measured(make, size)
+            peaks = _measured(make, size)
             label = f"{size:.0e} {kind}".replace("e+0", "e")
-            for what, peak in found.items():
+            for what, peak in peaks.items():
                 own, budget = peak - least[what], BUDGET if what == "conversion" else None
                 rows.append(
                     Row(f"{what} of {label}: own memory", own, "MiB", "of an empty one, all", least[what], budget=budget, budget_on="value")
@@ -59,7 +59,7 @@ def run(quick: bool) -> list[Row]:
 
 
 def make_samples(directory: Path, samples: int) -> None:
-    """Write a spool directory with so many samples of four threads, in stacks of up to 40 frames."""
+    """Write a spool directory with `samples` samples of four threads, in stacks of up to 40 frames."""
     names = {7: "/app/model.py"} | {10 + number: f"package.module.Class{number}.method" for number in range(STACKS)}
     about = [sw.meta("thread", thread=thread, tid=100 + thread, start=1) for thread in range(SAMPLED)]
     path = sw.write(directory, sw.spool([sw.strings(names), sw.records(sw.NO_THREAD, about)]))
@@ -100,14 +100,14 @@ def _peak(words: list[str]) -> float:
     """Run a command and return the most memory that it had resident, in MiB. What `wait4` says includes ours, from before it began."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent / "src")}
     peak = 0
-    with tempfile.TemporaryFile() as said:
-        child = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=said)
+    with tempfile.TemporaryFile() as errors:
+        child = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
         while child.poll() is None:
             peak = max(peak, _high_water(child.pid, words[0]))
             time.sleep(0.005)
         if child.returncode not in (0, 1):
-            said.seek(0)
-            raise RuntimeError(f"{words}: {said.read().decode(errors='replace')[-500:]}")
+            errors.seek(0)
+            raise RuntimeError(f"{words}: {errors.read().decode(errors='replace')[-500:]}")
     return peak / 1024
 
 

@@ -255,9 +255,7 @@ class Report:
             connection.close()
 
     def _too_large(self) -> str:
-        from warplens.report.connection import memory_limit
-
-        most = (self._memory or memory_limit()) >> 20
+        most = (self._memory or 0) >> 20
         return f"the question takes more memory than SQL may have here ({most:,} MiB): ask about less time, or add LIMIT and WHERE"
 
     def to_pandas(self, name: str) -> pd.DataFrame:
@@ -287,12 +285,13 @@ class Report:
 
     def _shows(self, names: set[str]) -> duckdb.DuckDBPyConnection:
         """Return the connection, with views of at least these tables."""
-        from warplens.report.connection import connect, show, spill_folder
+        from warplens.report.connection import connect, memory_limit, show, spill_folder
 
         if self._connection is None:
             spill = spill_folder() if self._spill else ""
             if spill:
                 self._unspill = weakref.finalize(self, remove_tree, Path(spill))
+            self._memory = self._memory or memory_limit()  # what is free changes while a question runs; the limit does not
             self._connection, self._shown = connect(self._store, memory=self._memory, spill=spill), set()
         show(self._connection, self._store, names - self._shown)
         self._shown |= names
