@@ -50,7 +50,7 @@ def on_the_cpu(blocks: int, tiles: int, stages: int) -> tuple[intrakernel.Buffer
 
 
 def on_a_gpu(blocks: int, tiles: int, stages: int) -> tuple[intrakernel.Buffer, list[float]]:
-    """The same on a GPU. Not yet run on one."""
+    """The same on a GPU."""
     buffer = buffer_for(blocks, tiles, stages, "cuda")
     cuda_driver = driver()
     major, minor = cuda_driver.capability(buffer.device or 0)
