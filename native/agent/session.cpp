@@ -16,12 +16,11 @@
 #include <string_view>
 #include <utility>
 
-#include "agent/hooks/cupti/cupti.h"
 #include "attached.h"
 #include "facts.h"
 #include "heap.h"
-#include "hooks/cpu.h"
 #include "hooks/intrakernel.h"
+#include "session_hook.h"
 #include "source.h"
 #include "spool/schemas/schema.h"
 #include "spool/system/helpers.h"
@@ -143,10 +142,9 @@ void become_child(State &state) {
   renew_attached();
   stop_closing();
   forget_helpers();
-  abandon_cupti();
   abandon_intrakernel();
   renew_stacks();
-  abandon_cpu();
+  for_each_hook<&SessionHook::abandon>();
   state.spares = nullptr;
   t_lane = nullptr;
   t_spare = std::exchange(t_log, nullptr);
@@ -204,7 +202,7 @@ void after_fork_child() {
     notice_fork(*g_state);
   }
   t_inherited = nullptr;
-  begin_cpu_child();
+  for_each_hook<&SessionHook::begin_child>();
 }
 
 void open_control(State &state) {
@@ -560,7 +558,7 @@ int start_recording(const char *directory) {
   int error = begin_recording(*g_state, directory);
   ProcessLog *log = error == 0 ? log_begun_by_hand(*g_state) : nullptr;
   if (log != nullptr) {
-    attach_cupti(*log);
+    for_each_hook<&SessionHook::attach>(*log);
   }
   return error;
 }
@@ -571,7 +569,7 @@ int stop_recording() {
   }
   if (ProcessLog *log = log_begun_by_hand(*g_state)) {
     store_intrakernel_buffers(kLastKernelsMs, true);
-    detach_cupti(log->generation());
+    for_each_hook<&SessionHook::detach>(log->generation());
   }
   return end_recording(*g_state);
 }
@@ -583,7 +581,7 @@ int profiler_start() {
           0) {
     return 0;
   }
-  follow_windows();
+  for_each_hook<&SessionHook::windows_changed>();
   return 1;
 }
 
@@ -603,14 +601,14 @@ int profiler_stop() {
     return 0;
   }
   store_intrakernel_buffers(kLastKernelsMs, true);
-  follow_windows();
+  for_each_hook<&SessionHook::windows_changed>();
   return 1;
 }
 
 // The end of an orderly process; recording goes on for those who run after us.
 __attribute__((destructor)) static void at_exit() {
   if (g_state != nullptr && !forked_unnoticed()) {
-    end_cpu();
+    for_each_hook<&SessionHook::end>();
   }
   if (g_state != nullptr && g_state->process != nullptr && !forked_unnoticed()) {
     close_for_process();

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/hooks/cupti/cupti.h"
+#include "agent/session_hook.h"
 #include "spool/window.h"
 
 namespace warplens::agent {
@@ -51,7 +51,7 @@ uint32_t open_for_range() {
   int64_t number =
       open_window(g_control, Cause::nvtx, static_cast<uint32_t>(getpid()), 0, g_control->window_limit);
   if (number > 0) {
-    follow_windows();
+    for_each_hook<&SessionHook::windows_changed>();
   }
   if (number <= 0 || g_control->trigger_closes == 0) {
     return 0;
@@ -62,7 +62,7 @@ uint32_t open_for_range() {
 
 void close(uint32_t window) {
   if (close_window(g_control, Cause::nvtx, window) > 0) {
-    follow_windows();
+    for_each_hook<&SessionHook::windows_changed>();
   }
 }
 

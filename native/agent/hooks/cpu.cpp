@@ -17,6 +17,7 @@
 #include "agent/python/memory/layout.h"
 #include "agent/python/memory/memory.h"
 #include "agent/session.h"
+#include "agent/session_hook.h"
 #include "agent/source.h"
 #include "agent/unwind/unwinder.h"
 #include "spool/system/helpers.h"
@@ -49,6 +50,7 @@ void for_each(const Each &each) {
 }
 
 int enter_sandbox(const char *why);
+void end_cpu();
 
 // How the stub's wrappers read the time.
 void set_clock(WarplensTap &tap) {
@@ -162,8 +164,6 @@ int enter_sandbox(const char *why) {
   return 1;
 }
 
-}  // namespace
-
 void abandon_cpu() {
   renew_memory();
   renew_python();
@@ -201,6 +201,10 @@ void end_cpu() {
     }
   });
 }
+
+}  // namespace
+
+constinit const SessionHook kCpuHook{.abandon = abandon_cpu, .begin_child = begin_cpu_child, .end = end_cpu};
 
 bool is_cpu_over() {
   return g_sandbox.load(std::memory_order_relaxed) == inside;

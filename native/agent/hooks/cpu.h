@@ -25,11 +25,6 @@ extern const CpuSource kPythonSource;
 extern const CpuSource kPythonSampler;
 extern const CpuSource kPerfSource;
 
-//! [FORK] See CpuSource.
-void abandon_cpu();
-void begin_cpu_child();
-void end_cpu();
-
 //! What is asked for; all zero where nothing of the CPU side is.
 const CpuSettings &cpu_settings();
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <iterator>
 
-#include "cupti.h"
+#include "cupti_source.h"
 
 namespace warplens::agent {
 namespace {

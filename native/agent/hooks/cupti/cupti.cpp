@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "agent/session.h"
+#include "agent/session_hook.h"
 #include "agent/source.h"
 #include "calls.h"
 #include "kinds.h"
@@ -302,6 +303,8 @@ void start_cupti() {
   }
 }
 
+namespace {
+
 void attach_cupti(ProcessLog &log) {
   // Where CUDA has not started, it will call us when it does: CUDA_INJECTION64_PATH says so.
   if (wants_cuda(log.control()) && is_driver_loaded() && is_driver_started()) {
@@ -342,5 +345,10 @@ void abandon_cupti() {
   state.switching.renew();
   state.ended_generation = 0;
 }
+
+}  // namespace
+
+constinit const SessionHook kCuptiHook{
+    .attach = attach_cupti, .detach = detach_cupti, .windows_changed = follow_windows, .abandon = abandon_cupti};
 
 }  // namespace warplens::agent

@@ -1,7 +1,7 @@
 // Which kinds of records CUPTI is asked for, and the two ways to ask: one subscriber for the process, or several.
 #pragma once
 
-#include "cupti.h"
+#include "cupti_source.h"
 
 namespace warplens::agent {
 

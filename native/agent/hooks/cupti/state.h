@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "buffers.h"
-#include "cupti.h"
+#include "cupti_source.h"
 #include "library.h"
 
 namespace warplens::agent {
@@ -105,6 +105,8 @@ void enable_cupti_callbacks();
 
 // cupti_windows.cpp
 void begin_following_windows();
+//! [MT] A window has opened or closed: switches the kinds, where they follow the windows.
+void follow_windows();
 //! Whether the kinds are to be on now.
 bool are_kinds_wanted();
 
