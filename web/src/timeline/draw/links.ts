@@ -1,9 +1,10 @@
 /** Paints the arrows from the selected event to what it belongs to; those that leave the screen end on its edge with a name. */
-import type { Located } from "../../data/types";
+import type { EventDetails, Located } from "../../data/types";
 import { type Arrow, arrowBetween, bend, type Box, type Point, sideOf } from "../layout/arrows";
 import { time as durationLabel } from "../../base/format";
 import { short } from "../../base/names";
-import { type Overlay, type Rectangle, rectangleOf } from "./overlay";
+import { type Rectangle, rectangleOf } from "./rectangle";
+import type { Places } from "../layout/places";
 import { AXIS, type Frame } from "./frame";
 import { css } from "../../base/rgb";
 import { paintTag } from "./tag";
@@ -16,7 +17,15 @@ export interface Target extends Box {
   event: Located;
 }
 
-export function paintArrows(overlay: Overlay): Target[] {
+/** The selected event, its links, and where events are drawn. */
+export interface Linked {
+  frame: Frame;
+  places: Places;
+  selected: Located | null;
+  details: EventDetails | null;
+}
+
+export function paintArrows(overlay: Linked): Target[] {
   const { selected, details, frame, places } = overlay;
   const targets: Target[] = [];
   if (selected === null || details === null || !isSame(details.event, selected)) return targets;
@@ -45,7 +54,7 @@ function boxOf(frame: Frame): Box {
 }
 
 function paintLink(
-  overlay: Overlay, selected: Located, own: Rectangle, link: Located & { relation: string }, other: Rectangle, targets: Target[],
+  overlay: Linked, selected: Located, own: Rectangle, link: Located & { relation: string }, other: Rectangle, targets: Target[],
 ): void {
   const { frame } = overlay;
   const forward = selected.start < link.start || (selected.start === link.start && !CAUSES.has(link.relation));
@@ -101,7 +110,7 @@ const CAUSES = new Set(["launch", "api", "nvtx"]);
 const SIGNS = { right: "▶", down: "▼", left: "◀", up: "▲" } as const;
 
 /** Names the other end where it is not on the screen, and how far it is. */
-function label(overlay: Overlay, link: Located & { relation: string }, shown: Point, real: Point, box: Box, selected: Located, targets: Target[]): void {
+function label(overlay: Linked, link: Located & { relation: string }, shown: Point, real: Point, box: Box, selected: Located, targets: Target[]): void {
   if (shown.x === real.x && shown.y === real.y) return;
   const { frame } = overlay;
   const { theme } = frame.palette;

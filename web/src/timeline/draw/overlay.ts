@@ -1,21 +1,17 @@
 /** Paints what changes with every move of the pointer, on a canvas of its own: ranges, marks, outlines, arrows, cursor. */
 import type { Span } from "../../data/source";
-import type { EventDetails, Located } from "../../data/types";
+import type { Located } from "../../data/types";
 import type { Mark } from "../../app/state";
-import type { Places } from "../layout/places";
 import { toPixel, toTime } from "../layout/scale";
 import { time as durationLabel } from "../../base/format";
 import { timeLabel } from "../layout/ticks";
-import { AXIS, type Frame, type Window } from "./frame";
-import { type Target, paintArrows } from "./links";
+import { AXIS, type Frame } from "./frame";
+import { type Linked, type Target, paintArrows } from "./links";
+import { rectangleOf } from "./rectangle";
 import { css } from "../../base/rgb";
 import { paintTag } from "./tag";
 
-export interface Overlay {
-  frame: Frame;
-  places: Places;
-  selected: Located | null;
-  details: EventDetails | null;
+export interface Overlay extends Linked {
   hovered: Located | null;
   focused: Located | null;
   /** Same launch as the selected event. */
@@ -24,30 +20,6 @@ export interface Overlay {
   marks: readonly Mark[];
   /** CSS pixels. */
   pointer: { x: number; y: number } | null;
-}
-
-export interface Rectangle {
-  left: number;
-  top: number;
-  right: number;
-  bottom: number;
-  window: Window;
-  folded: boolean;
-}
-
-/** Where an event lies on the canvas, device pixels, also beyond its edges; null where its track is not shown. */
-export function rectangleOf(frame: Frame, places: Places, event: Located): Rectangle | null {
-  const place = places.at(event);
-  if (place === null) return null;
-  const window = frame.windows.find((one) => (place.row.pinned ? one.top === AXIS && frame.windows.length > 1 : one === frame.windows[0]));
-  if (window === undefined) return null;
-  const begin = event.start + (frame.offsets[event.report] ?? 0);
-  const left = Math.round(toPixel(frame.scale, begin));
-  const top = Math.round((place.top + window.shift) * frame.ratio);
-  return {
-    left, top, right: Math.max(Math.round(toPixel(frame.scale, begin + event.duration)), left + 2), bottom: top + Math.round(place.height * frame.ratio),
-    window, folded: place.folded,
-  };
 }
 
 /** Returns the words that can be clicked. */
