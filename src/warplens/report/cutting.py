@@ -12,7 +12,7 @@ from warplens.errors import MissingData
 
 if TYPE_CHECKING:
     from warplens.model.tables import Table
-    from warplens.report.report import Report
+    from warplens.report.asked import AskedReport
 
 Window = tuple[int, int]
 Calls = tuple[tuple[int, int], ...]  # ranges of ids of API calls
@@ -74,7 +74,7 @@ def _shares(values: pa.ChunkedArray, before: pa.Table, after: pa.Table) -> pa.Ch
     return pc.round(pc.multiply(pc.cast(values, pa.float64(), safe=False), part), round_mode="half_towards_infinity")
 
 
-def windows(report: Report, number: int) -> dict[int, Window]:
+def windows(report: AskedReport, number: int) -> dict[int, Window]:
     """Return begin and end (ns, the report's clock) of window `number` in each part that has it.
 
     Raises MissingData, which lists those that there are.
@@ -87,7 +87,7 @@ def windows(report: Report, number: int) -> dict[int, Window]:
     return found
 
 
-def payloads(report: Report, rows: pa.Table) -> pa.Table:
+def payloads(report: AskedReport, rows: pa.Table) -> pa.Table:
     """Return those rows of `payloads` whose events are in the report."""
     kinds = pc.cast(rows.column("event_type"), pa.string())
     kept = pa.array(np.zeros(rows.num_rows, bool))
@@ -102,7 +102,7 @@ def payload_condition() -> str:
     return " OR ".join(f"(event_type = '{kind}' AND event IN (SELECT id FROM {table}))" for kind, table in _EVENTS.items())
 
 
-def _listed(report: Report, rows: list[dict[str, Any]], known: list[int]) -> str:
+def _listed(report: AskedReport, rows: list[dict[str, Any]], known: list[int]) -> str:
     if not known:
         return "it has none"
     first = {row["number"]: row for row in reversed(rows)}

@@ -21,7 +21,7 @@ from warplens.report.store import Piece
 from warplens.storage import schema
 
 if TYPE_CHECKING:
-    from warplens.report.report import Report
+    from warplens.report.asked import AskedReport
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def threads() -> int:
     return min(usable, 8)
 
 
-def row_groups(report: Report, table: str, window: Window | None = None) -> list[RowGroup]:
+def row_groups(report: AskedReport, table: str, window: Window | None = None) -> list[RowGroup]:
     """List the row groups of a table, in the order of the report, that may hold rows of the window."""
     found = []
     for piece in report.pieces(table):
@@ -149,7 +149,7 @@ def each(groups: Sequence[RowGroup], function: Callable[[RowGroup], None]) -> No
             pass
 
 
-def stream(report: Report, table: str, columns: Sequence[str], window: Window | None = None) -> Iterator[pa.Table]:
+def stream(report: AskedReport, table: str, columns: Sequence[str], window: Window | None = None) -> Iterator[pa.Table]:
     """Yield the row groups of a table in order, the next one read ahead in a thread."""
     groups = row_groups(report, table, window)
     reader = Reader(table, window)

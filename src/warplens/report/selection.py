@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from warplens.errors import MissingData, UsageError
 
 if TYPE_CHECKING:
-    from warplens.report.report import Report
+    from warplens.report.asked import AskedReport
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
 _LONGEST = 1 << 62  # ns: sums with a time of the report still fit into 64 bits
@@ -28,7 +28,7 @@ class Selection:
         """Read the texts of `--filter-time` and `--filter-nvtx`. Raises UsageError."""
         return cls(parse_time(time) if time is not None else None, parse_nvtx(nvtx) if nvtx is not None else None)
 
-    def window(self, report: Report) -> tuple[int, int] | None:
+    def window(self, report: AskedReport) -> tuple[int, int] | None:
         """Return begin and end (ns, the report's clock) of what is selected; None when that is everything.
 
         Raises MissingData when no range has the name that was asked for.
@@ -43,12 +43,12 @@ class Selection:
             begin, end = max(begin, first), min(end, last)
         return begin, max(begin, end)
 
-    def place(self, report: Report) -> str:
+    def place(self, report: AskedReport) -> str:
         """Return what to put behind "there is no data": nothing, unless only a part of the report was asked about."""
         return " in the selected part" if self.time or self.nvtx or report.windowed else ""
 
 
-def selected_ranges(report: Report, selection: Selection) -> str:
+def selected_ranges(report: AskedReport, selection: Selection) -> str:
     """Return the SQL relation (in parentheses) of the rows of `nvtx_ranges` that overlap the selection.
 
     Rows keep their whole length. A range without duration belongs to the window it lies in, its begin included.
@@ -123,7 +123,7 @@ def named(nvtx: tuple[str, str | None, int | None]) -> str:
     return where if domain == "*" else f'{where} AND "domain" = {_text(domain)}'
 
 
-def _range_window(report: Report, nvtx: tuple[str, str | None, int | None]) -> tuple[int, int]:
+def _range_window(report: AskedReport, nvtx: tuple[str, str | None, int | None]) -> tuple[int, int]:
     name, domain, index = nvtx
     text = f'SELECT "start", "end" FROM nvtx_ranges WHERE {named(nvtx)} ORDER BY "start", id LIMIT 1 OFFSET {index or 0}'
     found = report.sql(text).to_pylist()

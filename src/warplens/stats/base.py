@@ -14,6 +14,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Protocol
 
+from warplens.errors import UsageError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -28,6 +30,13 @@ class Table(Protocol):
     def __call__(self, report: Report, selection: Selection, **options: Any) -> pa.Table:
         """Compute the stat over the selected part of the report; MissingData where the report cannot answer."""
         ...
+
+
+def one_of(what: str, value: str, known: tuple[str, ...]) -> str:
+    """Return an option's value; UsageError, which lists those that there are, for another."""
+    if value not in known:
+        raise UsageError(f"`:{what}={value}` is not known; there are: {', '.join(known)}.")
+    return value
 
 
 def noted(table: pa.Table, *texts: str) -> pa.Table:

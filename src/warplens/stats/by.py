@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.stats.calls import one_of
+from warplens.stats.base import one_of
 from warplens.stats.places import of_process, places
 
 if TYPE_CHECKING:

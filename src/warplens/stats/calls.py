@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from warplens.analysis.ranges.phases import chosen, said
-from warplens.errors import UsageError
 from warplens.stats.base import noted
 from warplens.stats.places import of_threads, places
 from warplens.stats.sums import block, grouped
@@ -16,13 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from warplens.report import Report, Selection
-
-
-def one_of(what: str, value: str, known: tuple[str, ...]) -> str:
-    """Return an option's value; UsageError, which lists those that there are, for another."""
-    if value not in known:
-        raise UsageError(f"`:{what}={value}` is not known; there are: {', '.join(known)}.")
-    return value
 
 
 def calls_sum(

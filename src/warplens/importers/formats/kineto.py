@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplens.importers.kineto import allocations, calls, collectives, counters, facts, ops, ranges, stacks
-from warplens.importers.kineto.identity import Identity, rank_of
+from warplens.importers.kineto.identity import rank_of
 from warplens.importers.kineto.native import Reader
 from warplens.importers.kineto.pieces import Pieces
 from warplens.importers.kineto.sniff import in_order, is_trace, traces
@@ -76,7 +76,6 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         reader.finish()
         trace = Trace(reader, part)
         facts.check(source, trace, pieces)
-        trace.identity = Identity(trace)
         annotated = ranges.write(trace)
         give_back()
         progress("calls", 0.7)

@@ -11,7 +11,7 @@ from warplens.spool.payload_schema import Element, Unreadable
 from warplens.spool.payload_types import NUMBERS
 
 if TYPE_CHECKING:
-    from warplens.report.report import Report
+    from warplens.report.asked import AskedReport
 
 _COLUMNS = ["schema", "process", "domain", "id", "definition"]
 
@@ -19,7 +19,7 @@ _COLUMNS = ["schema", "process", "domain", "id", "definition"]
 class PayloadLayouts:
     """Finds what a payload of a schema (its key) or a predefined type (its name) is made of."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: AskedReport) -> None:
         rows = report.table("nvtx_schemas", _COLUMNS).to_pylist()
         self._rows = {row["schema"]: row for row in rows}
         self._keys = {(row["process"], row["domain"], row["id"]): row["schema"] for row in rows}

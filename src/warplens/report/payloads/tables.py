@@ -18,7 +18,7 @@ from warplens.spool.payload_schema import Element, Struct
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from warplens.report.report import Report
+    from warplens.report.asked import AskedReport
 
 _BESIDE = ("process", "event_type", "event", "at_end", "cut")
 _ROWS = f"SELECT {', '.join(_BESIDE)}, schema, type, data, json FROM payloads"
@@ -27,7 +27,7 @@ _ARRAYS = (("length", "values"), ("shape", "values"), ("size", "data"))
 _ROWS_PER_BLOCK = 1 << 18
 
 
-def table(report: Report, name: str | None = None) -> pa.Table:
+def table(report: AskedReport, name: str | None = None) -> pa.Table:
     """Return payloads as a table: see `Report.payloads`."""
     if name is None:
         return _as_text(report, report.sql(_ROWS))
@@ -49,7 +49,7 @@ def table(report: Report, name: str | None = None) -> pa.Table:
         return _as_text(report, rows)
 
 
-def decoded(report: Report, rows: pa.Table) -> list[Any]:
+def decoded(report: AskedReport, rows: pa.Table) -> list[Any]:
     """Return the value of each payload in rows with schema, type, data and json: dicts, lists, numbers, texts.
 
     What has no layout that can be read is bytes; JSON is decoded.
@@ -86,7 +86,7 @@ def _shaped(values: Any, shape: Any) -> Any:
     return values
 
 
-def _as_text(report: Report, rows: pa.Table) -> pa.Table:
+def _as_text(report: AskedReport, rows: pa.Table) -> pa.Table:
     shown = [text(value) if value is not None else None for value in decoded(report, rows)]
     return rows.select([*_BESIDE, "type"]).append_column("text", pa.array(shown, pa.string()))
 

@@ -35,8 +35,7 @@ from typing import TYPE_CHECKING
 
 from warplens.analysis.cpu.samples import kind_of
 from warplens.analysis.ranges.phases import said
-from warplens.stats.base import noted
-from warplens.stats.calls import one_of
+from warplens.stats.base import noted, one_of
 from warplens.stats.hotspots import FRAMES, GROUPS, TREES, Profile, as_tree, by_frame, by_group
 
 if TYPE_CHECKING:

@@ -34,8 +34,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.critical_path.summary import KEYS, summed
-from warplens.stats.base import noted
-from warplens.stats.calls import one_of
+from warplens.stats.base import noted, one_of
 from warplens.stats.critical import answer, find, placed, said
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warplens.stats.base import one_of
 from warplens.stats.by import By
-from warplens.stats.calls import one_of
 from warplens.stats.sums import grouped_by, summary
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.ranges.phases import chosen, said
-from warplens.stats.base import noted
-from warplens.stats.calls import located, one_of
+from warplens.stats.base import noted, one_of
+from warplens.stats.calls import located
 from warplens.stats.sums import MEGABYTE, grouped
 
 if TYPE_CHECKING:

@@ -34,8 +34,7 @@ import pyarrow.compute as pc
 from warplens.analysis.cpu.gil import contention
 from warplens.analysis.ranges.phases import pieces, said
 from warplens.errors import MissingData
-from warplens.stats.base import noted, share
-from warplens.stats.calls import one_of
+from warplens.stats.base import noted, one_of, share
 from warplens.stats.places import of_threads
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ import pyarrow.compute as pc
 from warplens.analysis.gpu.api_calls import called
 from warplens.analysis.gpu.idle import idle
 from warplens.errors import MissingData, UsageError
+from warplens.stats.base import one_of
 from warplens.stats.by import By
-from warplens.stats.calls import one_of
 from warplens.stats.places import of_threads
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ import pyarrow.compute as pc
 from warplens.analysis.ranges.nested import nested
 from warplens.analysis.ranges.phases import said
 from warplens.errors import MissingData
-from warplens.stats.base import noted, share
-from warplens.stats.calls import located, one_of
+from warplens.stats.base import noted, one_of, share
+from warplens.stats.calls import located
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection

@@ -34,8 +34,7 @@ from warplens.analysis.intrakernel.launches import launches, units
 from warplens.analysis.intrakernel.roles import is_wait, roles
 from warplens.analysis.intrakernel.together import pairs, states
 from warplens.errors import MissingData
-from warplens.stats.base import noted
-from warplens.stats.calls import one_of
+from warplens.stats.base import noted, one_of
 from warplens.stats.intrakernel import located, missing, names
 
 if TYPE_CHECKING:

@@ -42,8 +42,7 @@ from warplens.analysis.intrakernel.launches import launches, units
 from warplens.analysis.intrakernel.roles import roles
 from warplens.analysis.intrakernel.sums import region_sums
 from warplens.errors import MissingData
-from warplens.stats.base import noted
-from warplens.stats.calls import one_of
+from warplens.stats.base import noted, one_of
 from warplens.stats.intrakernel import exactness, located, missing, names
 from warplens.stats.sums import block
 

@@ -26,7 +26,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warplens.stats.calls import calls_sum, one_of
+from warplens.stats.base import one_of
+from warplens.stats.calls import calls_sum
 
 if TYPE_CHECKING:
     import pyarrow as pa

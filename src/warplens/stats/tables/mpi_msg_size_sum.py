@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from warplens.analysis.ranges.phases import chosen, said
-from warplens.stats.base import noted
-from warplens.stats.calls import located, one_of
+from warplens.stats.base import noted, one_of
+from warplens.stats.calls import located
 from warplens.stats.sums import block, grouped
 
 if TYPE_CHECKING:

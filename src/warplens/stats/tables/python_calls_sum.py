@@ -35,8 +35,8 @@ import pyarrow.compute as pc
 from warplens.analysis.ranges.nested import nested
 from warplens.analysis.ranges.phases import said
 from warplens.errors import MissingData
-from warplens.stats.base import noted, share
-from warplens.stats.calls import located, one_of
+from warplens.stats.base import noted, one_of, share
+from warplens.stats.calls import located
 from warplens.stats.sums import block
 
 if TYPE_CHECKING:
