@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.arrays import Float64Array, Int64Array
+
 if TYPE_CHECKING:
     from warplens.report.report import Report
 
-_Times = npt.NDArray[np.int64]
-_Values = npt.NDArray[np.float64]
 DELTA = "delta"
 # What of the time between two samples a counter says something about.
 HOLDS = ("since_last", "until_next", "linear")
@@ -26,8 +26,8 @@ class Series:
     """One counter: `facts` is its row of `nvtx_counters`, `times` (ns) rise, `values` are in its unit; NaN: there was none."""
 
     facts: dict[str, Any]
-    times: _Times
-    values: _Values
+    times: Int64Array
+    values: Float64Array
 
     @property
     def is_delta(self) -> bool:
@@ -44,7 +44,7 @@ class Series:
         first, last = np.searchsorted(self.times, (begin, end))
         return Series(self.facts, self.times[first:last], self.values[first:last])
 
-    def pieces(self, end: int) -> tuple[_Times, _Times, _Values, _Values]:
+    def pieces(self, end: int) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array]:
         """Return the stretches of time of which the value is known: begin, end (ns), value at the begin and at the end.
 
         Between samples `since_last` has the later value, `until_next` the earlier one (after the last sample until `end`), `linear`
@@ -99,7 +99,7 @@ def all_series(report: Report) -> Iterator[Series]:
         yield Series(known, np.asarray(times[rows], np.int64), scaled)
 
 
-def sample_values(rows: pa.Table, unsigned: npt.NDArray[np.bool_]) -> _Values:
+def sample_values(rows: pa.Table, unsigned: npt.NDArray[np.bool_]) -> Float64Array:
     """Return the values of samples as floats, unscaled: 0 where the program said `zero`, NaN where there is no value.
 
     `unsigned` says of each row whether its counter is a uint64, whose large values are negative in the table.
@@ -117,7 +117,7 @@ def counter_name(facts: dict[str, Any]) -> str:
     return f"{facts['domain'] or ''}:{facts['name'] or facts['id']}"
 
 
-def _repeated(values: _Values, unchanged: npt.NDArray[np.bool_], delta: bool) -> _Values:
+def _repeated(values: Float64Array, unchanged: npt.NDArray[np.bool_], delta: bool) -> Float64Array:
     """Put in the values of samples that were said to be as before."""
     if delta:
         return np.where(unchanged, 0.0, values)

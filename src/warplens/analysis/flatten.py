@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.spool import desk
 
-Times = npt.NDArray[np.int64]
 
-
-def outermost(start: Times, end: Times) -> tuple[Times, Times, Times]:
+def outermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return row, start and end of the pieces that remain where each interval gives way to those before it; all sorted by start."""
     reach = np.maximum.accumulate(end) if len(end) else end
     first = start.copy()
@@ -19,7 +18,7 @@ def outermost(start: Times, end: Times) -> tuple[Times, Times, Times]:
     return rows, first[rows], end[rows]
 
 
-def innermost(start: Times, end: Times) -> tuple[Times, Times, Times]:
+def innermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return row, start and end of the pieces, sorted by start; so are the intervals, of those that begin together the longer first.
 
     Where intervals cross, what began later hides what began before, as long as it lasts.
@@ -51,7 +50,7 @@ def innermost(start: Times, end: Times) -> tuple[Times, Times, Times]:
     return kept[rows[some]], starts[some], ends[some]
 
 
-def _crossed(start: Times, end: Times, depth: npt.NDArray[np.int32], parent: Times) -> npt.NDArray[np.bool_]:
+def _crossed(start: Int64Array, end: Int64Array, depth: npt.NDArray[np.int32], parent: Int64Array) -> npt.NDArray[np.bool_]:
     """Return which intervals belong to a heap of overlapping ones in which some end within another that began in them."""
     active = np.arange(len(start)) - np.searchsorted(np.sort(end), start, side="right")
     odd = (depth != np.where(parent >= 0, depth[parent] + 1, 0)) | (active != depth)
@@ -62,7 +61,7 @@ def _crossed(start: Times, end: Times, depth: npt.NDArray[np.int32], parent: Tim
     return np.asarray(some[heap], bool)
 
 
-def _cut(start: Times, end: Times) -> Times:
+def _cut(start: Int64Array, end: Int64Array) -> Int64Array:
     """Return ends that make them nest: of one that is outlived by another, the begin of that."""
     last = end.tolist()
     open_: list[int] = []
@@ -75,7 +74,7 @@ def _cut(start: Times, end: Times) -> Times:
     return np.array(last, np.int64)
 
 
-def outlived(start: Times, end: Times) -> npt.NDArray[np.bool_]:
+def outlived(start: Int64Array, end: Int64Array) -> npt.NDArray[np.bool_]:
     """Return which intervals end within another that began in them; they come as for `innermost`."""
     found = np.zeros(len(start), bool)
     kept = np.flatnonzero(start < end)

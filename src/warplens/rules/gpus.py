@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.analysis.gpu.ops import during
-from warplens.analysis.intervals import Cover, Times, gaps
+from warplens.analysis.intervals import Cover, gaps
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding
@@ -40,11 +41,11 @@ class Gpu:
     device: int
     label: str
     kind: npt.NDArray[np.int8]
-    stream: Times
-    start: Times
-    end: Times
-    api: Times
-    id: Times
+    stream: Int64Array
+    start: Int64Array
+    end: Int64Array
+    api: Int64Array
+    id: Int64Array
 
     @property
     def begin(self) -> int:

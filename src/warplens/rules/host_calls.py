@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.analysis.gpu.ops import during
-from warplens.analysis.intervals import Cover, Times
+from warplens.analysis.intervals import Cover
+from warplens.arrays import BoolArray, Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import duration
 from warplens.rules.base import Evidence, Severity
@@ -18,7 +19,6 @@ from warplens.rules.gpus import Gpu, together
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
-Mask = npt.NDArray[np.bool_]
 # Calls that return when work that was issued before is done. The driver's are what the runtime's end in.
 STREAM_WAITS = ("cudaStreamSynchronize", "cuStreamSynchronize", "hipStreamSynchronize")
 DEVICE_WAITS = ("cudaDeviceSynchronize", "cuCtxSynchronize", "hipDeviceSynchronize")
@@ -29,20 +29,20 @@ EVENT_WAITS = ("cudaEventSynchronize", "cuEventSynchronize", "hipEventSynchroniz
 class Calls:
     """API calls, in the order of their begin within a process. `place`: the NVTX range around it, or None; -1: not known."""
 
-    id: Times
-    process: Times
-    thread: Times
-    start: Times
-    end: Times
-    device: Times
-    bytes: Times
+    id: Int64Array
+    process: Int64Array
+    thread: Int64Array
+    start: Int64Array
+    end: Int64Array
+    device: Int64Array
+    bytes: Int64Array
     name: npt.NDArray[np.object_]
     place: npt.NDArray[np.object_]
 
     def __len__(self) -> int:
         return len(self.id)
 
-    def of(self, some: Mask) -> Calls:
+    def of(self, some: BoolArray) -> Calls:
         """Return some of them."""
         return Calls(**{name: getattr(self, name)[some] for name in self.__dataclass_fields__})
 
@@ -53,12 +53,12 @@ class Cost:
 
     bound: int
     estimate: int
-    waited: Times
-    idle: Times
-    mine: Mask
+    waited: Int64Array
+    idle: Int64Array
+    mine: BoolArray
 
     @property
-    def each(self) -> Times:
+    def each(self) -> Int64Array:
         """What each call is expected to cost, ns."""
         return np.minimum(self.waited, self.idle)
 
@@ -82,7 +82,7 @@ def calls(report: Report, selection: Selection, condition: str, copies: str = ""
     return found.of(~_nested(found))
 
 
-def cost(found: Calls, gpus: tuple[Gpu, ...], mine: Mask | None = None, *, computing: bool = False) -> Cost:
+def cost(found: Calls, gpus: tuple[Gpu, ...], mine: BoolArray | None = None, *, computing: bool = False) -> Cost:
     """Return what the calls cost, or (`mine`) some of them.
 
     A call that makes the host wait lets the GPU run dry later, when the host is too late with the next work: idle time from the begin of a
@@ -136,14 +136,14 @@ def evidence(found: Calls, cost: Cost, most: int) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-def _made_up(waited: Times, idle: Times) -> int:
+def _made_up(waited: Int64Array, idle: Int64Array) -> int:
     """Return how much idle time can be made up for by waits before it: the least, over all moments, of waits before and idle time after."""
     before = np.concatenate(([0], np.cumsum(waited)))
     after = np.append(np.cumsum(idle[::-1])[::-1], 0)
     return int((before + after).min())
 
 
-def _nested(found: Calls) -> Mask:
+def _nested(found: Calls) -> BoolArray:
     """Return which calls lie within an earlier one of their thread."""
     order = np.lexsort((-found.end, found.start, found.thread))
     thread, end = found.thread[order], found.end[order]

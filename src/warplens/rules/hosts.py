@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from warplens.analysis.gpu.ops import during
-from warplens.analysis.intervals import Cover, Times, gaps
+from warplens.analysis.intervals import Cover, gaps
 from warplens.analysis.steps.steps import steps
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.rules.gpus import gpus
 
@@ -31,7 +32,7 @@ def edges(report: Report, selection: Selection) -> tuple[int, int]:
     return selection.window(report) or report.span
 
 
-def cut(report: Report, selection: Selection, start: Times, end: Times) -> tuple[Times, Times]:
+def cut(report: Report, selection: Selection, start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return times cut to what is looked at."""
     begin, finish = edges(report, selection)
     return np.clip(start, begin, finish), np.clip(end, begin, finish)
@@ -47,7 +48,7 @@ def rows(report: Report, selection: Selection, columns: str, table: str, where: 
     return found.set_column(0, "start", pa.array(begin)).set_column(1, "end", pa.array(np.maximum(begin, end)))
 
 
-def numbers(table: pa.Table, name: str) -> Times:
+def numbers(table: pa.Table, name: str) -> Int64Array:
     """Return a column of integers; -1 stands for null."""
     column = table.column(name)
     if column.null_count:

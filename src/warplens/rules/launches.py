@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from warplens.analysis.intervals import Times
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -24,12 +24,12 @@ _SINGLE = re.compile(r"^\w*Launch\w*Kernel\w*$")
 class Launches:
     """Launches by id. `before`: when the launch before it in its thread had returned."""
 
-    id: Times
-    start: Times
-    end: Times
-    before: Times
+    id: Int64Array
+    start: Int64Array
+    end: Int64Array
+    before: Int64Array
 
-    def find(self, ids: Times) -> tuple[Times, npt.NDArray[np.bool_]]:
+    def find(self, ids: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
         """Return for each id of a call its place, and whether it is a launch that is known."""
         place = np.searchsorted(self.id, ids)
         known = place < len(self.id)

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.cpu.frames import NO_STACK, Frame, Frames, Numbers
+from warplens.analysis.cpu.frames import NO_STACK, Frame, Frames
 from warplens.analysis.cpu.samples import sampled
 from warplens.analysis.cpu.stacks import Tree, Weights, bottom_up, flat, top_down
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.stats.places import of_threads, places
 
@@ -93,7 +94,7 @@ def as_tree(report: Report, profile: Profile, by: str, tree: str, *, depth: int,
     return _below_groups(report, profile, by, table, found.group[rows]) if grouped else table
 
 
-def figures(tree: Tree, rows: Numbers, all_of_it: int) -> dict[str, pa.Array]:
+def figures(tree: Tree, rows: Int64Array, all_of_it: int) -> dict[str, pa.Array]:
     """Return the columns of nodes that say how much."""
     own, total = tree.own[rows], tree.total[rows]
     return {
@@ -136,7 +137,7 @@ def _where(report: Report, groups: pa.Table, by: str) -> dict[str, pa.Array]:
     return {**places(report, groups.column("process")), **pid, "Process": names.take(row)}
 
 
-def _below_groups(report: Report, profile: Profile, by: str, table: pa.Table, group: Numbers) -> pa.Table:
+def _below_groups(report: Report, profile: Profile, by: str, table: pa.Table, group: Int64Array) -> pa.Table:
     where = _where(report, profile.groups, by)
     *before, last = (pc.cast(column, pa.string()).to_pylist() for column in where.values())
     about = [", ".join(f"{name} {text}" for name, text in zip(where, row, strict=False) if text) for row in zip(*before, strict=True)]
@@ -159,5 +160,5 @@ def _below_groups(report: Report, profile: Profile, by: str, table: pa.Table, gr
     return rows.filter(pa.array([place >= len(total) or place in shown for place in order.tolist()]))
 
 
-def _percent(values: Numbers, all_of_it: int) -> pa.Array:
+def _percent(values: Int64Array, all_of_it: int) -> pa.Array:
     return pa.array(100.0 * np.asarray(values, np.float64) / (all_of_it or 1))

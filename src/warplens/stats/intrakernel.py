@@ -10,11 +10,12 @@ import pyarrow as pa
 from warplens.stats.places import places
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Numbers
+    from warplens.analysis.intrakernel.launches import Launches
+    from warplens.arrays import Int64Array
     from warplens.report import Report
 
 
-def located(report: Report, of: Launches, group: Numbers) -> dict[str, pa.Array]:
+def located(report: Report, of: Launches, group: Int64Array) -> dict[str, pa.Array]:
     """Return the columns that say where groups of launches ran, as `places` does; none for no rows."""
     if not len(group):
         return {}
@@ -24,7 +25,7 @@ def located(report: Report, of: Launches, group: Numbers) -> dict[str, pa.Array]
     return places(report, process, device)
 
 
-def names(of: Launches, group: Numbers) -> pa.Array:
+def names(of: Launches, group: Int64Array) -> pa.Array:
     """Return what groups of launches are called."""
     return pa.array([of.groups[at][2] for at in group.tolist()], pa.string())
 

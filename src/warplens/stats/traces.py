@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.arrays import Int64Array
 from warplens.report.cutting import overlaps
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _COLUMNS = (
     "payload_float",
     "unfinished",
 )
-_Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,11 @@ def system_ids(report: Report, rows: pa.Table, table: str, column: str, key: str
 class Nest:
     """Goes through the ranges from the outermost inwards: `above` has the position of each one's parent, -1 for none."""
 
-    def __init__(self, above: _Numbers, ids: _Numbers) -> None:
+    def __init__(self, above: Int64Array, ids: Int64Array) -> None:
         self.above = above
         self.level = np.full(len(above), -1, np.int64)
         self._ids = ids
-        self._levels: list[_Numbers] = []
+        self._levels: list[Int64Array] = []
         children = np.argsort(above, kind="stable")
         first = np.searchsorted(above[children], np.arange(len(above) + 1))
         found = children[: first[0]]
@@ -102,7 +101,7 @@ class Nest:
             self.level[lost] = 0
             self._levels[:1] = [np.concatenate([*self._levels[:1], lost])]
 
-    def stacks(self, wanted: _Numbers) -> pa.Array:
+    def stacks(self, wanted: Int64Array) -> pa.Array:
         """Return the ids from the outermost range to each one wanted, each after a colon."""
         needed = np.zeros(len(self.above), bool)
         needed[wanted] = True
@@ -122,5 +121,5 @@ class Nest:
         return pa.concat_arrays(pieces).take(pa.array(place[wanted])) if pieces else pa.array([], pa.large_string())
 
 
-def _numbers(table: pa.Table, name: str) -> _Numbers:
+def _numbers(table: pa.Table, name: str) -> Int64Array:
     return np.asarray(table.column(name).to_numpy(), np.int64)

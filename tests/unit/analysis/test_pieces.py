@@ -8,14 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from warplens.analysis.step_functions import NOTHING, Numbers, Pieces, grouped_union, innermost
+from warplens.analysis.step_functions import NOTHING, Pieces, grouped_union, innermost
+from warplens.arrays import Int64Array
 
 
-def numbers(values: Sequence[int]) -> Numbers:
+def numbers(values: Sequence[int]) -> Int64Array:
     return np.array(values, np.int64)
 
 
-def columns(rows: Sequence[tuple[int, ...]], width: int) -> list[Numbers]:
+def columns(rows: Sequence[tuple[int, ...]], width: int) -> list[Int64Array]:
     return [numbers([row[place] for row in rows]) for place in range(width)]
 
 

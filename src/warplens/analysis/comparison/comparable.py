@@ -9,22 +9,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 import warplens.report.arrow_compute as pc
 from warplens.analysis.distinct import distinct
 from warplens.analysis.gpu.api_calls import Calls
 from warplens.analysis.gpu.ops import MIGRATIONS
-from warplens.analysis.intervals import Times
 from warplens.analysis.native import codes
+from warplens.arrays import Int32Array, Int64Array
 from warplens.report.row_groups import Reader, RowGroup, each, row_groups, stream
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
     from warplens.report.selection import Selection
 
-Numbers = npt.NDArray[np.int32]
 LONGEST = 2000  # launches of a step whose order is kept
 _COUNTERS = re.compile(r", (seq|op_id) = [0-9]+")
 _NUMBER = re.compile(r"[ _#:=-]*[0-9]+\Z")
@@ -54,10 +52,10 @@ class Rows:
 
     kind: str
     names: list[str]
-    code: Numbers
-    length: Times
-    step: Numbers
-    launched: Numbers
+    code: Int32Array
+    length: Int64Array
+    step: Int32Array
+    launched: Int32Array
 
 
 class Steps:
@@ -65,7 +63,7 @@ class Steps:
 
     def __init__(self, found: pa.Table | None) -> None:
         self.count = 0 if found is None else found.num_rows
-        self._of: dict[int, tuple[Times, Times, Numbers]] = {}
+        self._of: dict[int, tuple[Int64Array, Int64Array, Int32Array]] = {}
         if found is not None and found.num_rows:
             process, start, end = (np.asarray(found.column(name).to_numpy(), np.int64) for name in ("process", "start", "end"))
             for key in np.unique(process).tolist():
@@ -73,7 +71,7 @@ class Steps:
                 own = own[np.argsort(start[own], kind="stable")]
                 self._of[key] = start[own], end[own], own.astype(np.int32)
 
-    def at(self, process: Times, time: Times) -> Numbers:
+    def at(self, process: Int64Array, time: Int64Array) -> Int32Array:
         """Return the step of each time in its process; -1 for none."""
         step = np.full(len(time), -1, np.int32)
         if not self.count or not len(time):
@@ -82,7 +80,7 @@ class Steps:
         for key in [int(process[0])] if one else np.unique(process).tolist():
             if key in self._of:
                 start, end, number = self._of[key]
-                mine: slice | Times = slice(None) if one else np.flatnonzero(process == key)
+                mine: slice | Int64Array = slice(None) if one else np.flatnonzero(process == key)
                 place = np.searchsorted(start, time[mine], "right") - 1
                 step[mine] = np.where((place >= 0) & (time[mine] < end[place]), number[place], -1)
         return step
@@ -109,32 +107,32 @@ class Taking:
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self.codes: list[Numbers] = []
-        self._lengths: list[Times] = []
-        self._steps: list[Numbers] = []
-        self._asked: list[tuple[Times, Numbers]] = []
+        self.codes: list[Int32Array] = []
+        self._lengths: list[Int64Array] = []
+        self._steps: list[Int32Array] = []
+        self._asked: list[tuple[Int64Array, Int32Array]] = []
         self._known: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def numbers(self, names: Sequence[str]) -> Numbers:
+    def numbers(self, names: Sequence[str]) -> Int32Array:
         """Return the code of each name."""
         with self._lock:
             return np.array([self._known.setdefault(name, len(self._known)) for name in names], np.int32)
 
-    def add(self, code: Numbers, length: Times, step: Numbers) -> None:
+    def add(self, code: Int32Array, length: Int64Array, step: Int32Array) -> None:
         """Add rows."""
         with self._lock:
             self.codes.append(code)
             self._lengths.append(length)
             self._steps.append(step)
 
-    def launch(self, asked: Times, code: Numbers) -> None:
+    def launch(self, asked: Int64Array, code: Int32Array) -> None:
         """Add launches whose order is to be kept."""
         self._asked.append((asked, code))
         if sum(len(own) for own, _ in self._asked) > 8 * LONGEST:
             self._asked = [self._first()]
 
-    def _first(self) -> tuple[Times, Numbers]:
+    def _first(self) -> tuple[Int64Array, Int32Array]:
         if not self._asked:
             return np.empty(0, np.int64), np.empty(0, np.int32)
         asked, code = (np.concatenate(column) for column in zip(*self._asked, strict=True))
@@ -187,7 +185,7 @@ def _host(report: Report, selection: Selection, table: str, names: tuple[str, ..
         each(groups, one)
 
 
-def _asked(calls: Calls, api: pa.ChunkedArray, start: Times) -> Times:
+def _asked(calls: Calls, api: pa.ChunkedArray, start: Int64Array) -> Int64Array:
     """Return when work was asked for: the begin of its call, where that is known."""
     ids = np.asarray(pc.fill_null(api, -1).to_numpy(), np.int64)
     order = np.argsort(ids, kind="stable") if len(ids) > 1 and bool((ids[1:] < ids[:-1]).any()) else np.arange(len(ids))
@@ -197,7 +195,7 @@ def _asked(calls: Calls, api: pa.ChunkedArray, start: Times) -> Times:
     return asked
 
 
-def _coded(columns: Sequence[pa.ChunkedArray], count: int, name: Callable[..., str], taking: Taking) -> Numbers:
+def _coded(columns: Sequence[pa.ChunkedArray], count: int, name: Callable[..., str], taking: Taking) -> Int32Array:
     """Return the code of each row: `name` is called once for each combination of texts that occurs."""
     if not columns:
         return np.repeat(taking.numbers([name()]), count)

@@ -16,7 +16,7 @@ from warplens.errors import MissingData
 from warplens.report.row_groups import Reader, RowGroup, each, row_groups
 
 if TYPE_CHECKING:
-    from warplens.analysis.intervals import Times
+    from warplens.arrays import Int64Array
     from warplens.report.report import Report
     from warplens.report.selection import Selection
 
@@ -55,7 +55,7 @@ def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[Rows]
     yield taking.rows()
 
 
-def _asked(report: Report, of: Launches) -> Times:
+def _asked(report: Report, of: Launches) -> Int64Array:
     """Return when launches were asked for."""
     rows = report.sql("SELECT id, coalesce(launched, start) AS asked FROM intrakernel_launches ORDER BY id")
     known, asked = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("id", "asked"))

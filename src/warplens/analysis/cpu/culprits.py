@@ -25,12 +25,12 @@ from warplens.analysis.distinct import distinct, labelled
 from warplens.analysis.flatten import innermost, outermost
 from warplens.analysis.intervals import union
 from warplens.analysis.native import codes
+from warplens.arrays import Int64Array
 from warplens.storage.schema import schema
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
 
-Numbers = npt.NDArray[np.int64]
 GC, GIL, API, IMPORT, OS, CPU = "GC pause", "GIL wait", "CUDA API call", "import", "OS call", "no free CPU"
 RANGE, OP, FUNCTION, UNKNOWN = "NVTX range", "framework op", "Python function", "unknown"
 NATIVE = "native function"
@@ -56,24 +56,24 @@ class _Layer:
     `edges`: begin and end of the whole of what each one is a piece of.
     """
 
-    start: Numbers
-    end: Numbers
-    row: Numbers
-    label: Callable[[Numbers], tuple[pa.Array, pa.Array]]
-    edges: tuple[Numbers, Numbers] | None = None
+    start: Int64Array
+    end: Int64Array
+    row: Int64Array
+    label: Callable[[Int64Array], tuple[pa.Array, pa.Array]]
+    edges: tuple[Int64Array, Int64Array] | None = None
 
 
 @dataclass(frozen=True)
 class _Line:
     """Puts the threads of stretches behind each other on one line of time, and leaves out what lies in no stretch."""
 
-    threads: Numbers
+    threads: Int64Array
     origin: int
     length: int
-    begin: Numbers
-    end: Numbers
+    begin: Int64Array
+    end: Int64Array
 
-    def place(self, thread: Numbers, start: Numbers, end: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    def place(self, thread: Int64Array, start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Return which rows matter, in order (those that begin together: the longer first), and their times on the line."""
         code = np.minimum(np.searchsorted(self.threads, thread), len(self.threads) - 1)
         here = (self.threads[code] == thread) & (end > start) & (start < self.origin + self.length) & (end > self.origin)
@@ -124,7 +124,7 @@ def filled(report: Report, stretches: pa.Table) -> pa.Table:
     return pa.table({**columns, "time": pa.array(sums[best], pa.int64())})
 
 
-def _descending(group: Numbers, values: Numbers) -> Numbers:
+def _descending(group: Int64Array, values: Int64Array) -> Int64Array:
     """Return the order by group, which they are in already, and within it the greatest first."""
     width = int(values.max(initial=0)) + 1
     if len(group) and (int(group[-1]) + 1) < _MOST // width:
@@ -152,7 +152,14 @@ def pieces(report: Report, stretches: pa.Table) -> pa.Table:
 
 
 def _pieces(
-    report: Report, threads: Numbers, origin: int, length: int, thread: Numbers, start: Numbers, end: Numbers, number: Numbers
+    report: Report,
+    threads: Int64Array,
+    origin: int,
+    length: int,
+    thread: Int64Array,
+    start: Int64Array,
+    end: Int64Array,
+    number: Int64Array,
 ) -> pa.Table:
     shift = np.searchsorted(threads, thread) * length - origin
     begin, finish = start + shift, end + shift
@@ -160,7 +167,7 @@ def _pieces(
     line = _Line(threads, origin, length, *union(begin, finish))
     whole = begin, finish  # of each stretch
     owner, left = order, (begin[order], finish[order])
-    found: list[tuple[Numbers, Numbers, Numbers, pa.Array, pa.Array]] = []
+    found: list[tuple[Int64Array, Int64Array, Int64Array, pa.Array, pa.Array]] = []
 
     def take(layer: _Layer, *, around: bool = True) -> None:
         """Give a layer what nobody has yet. `around`: also to what reaches over both ends of the stretch."""
@@ -196,7 +203,7 @@ def _pieces(
     )
 
 
-def _meetings(start: Numbers, end: Numbers, first: Numbers, last: Numbers) -> tuple[Numbers, Numbers]:
+def _meetings(start: Int64Array, end: Int64Array, first: Int64Array, last: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return the positions of pieces and of the disjoint, sorted intervals that they overlap."""
     low = np.searchsorted(last, start, side="right")
     counts = np.maximum(np.searchsorted(first, end) - low, 0)
@@ -204,7 +211,9 @@ def _meetings(start: Numbers, end: Numbers, first: Numbers, last: Numbers) -> tu
     return left, np.repeat(low - (np.cumsum(counts) - counts), counts) + np.arange(len(left))
 
 
-def _without(start: Numbers, end: Numbers, piece: Numbers, first: Numbers, last: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def _without(
+    start: Int64Array, end: Int64Array, piece: Int64Array, first: Int64Array, last: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return what remains of pieces: position of the piece, start and end. `first`, `last`: what is gone of each, in order."""
     counts = np.bincount(piece, minlength=len(start)) if len(piece) else np.zeros(len(start), np.int64)
     places = np.cumsum(counts) - counts + np.arange(len(start))  # where each one's gaps begin, one more than it has holes
@@ -291,7 +300,7 @@ def _flat(
     place, first, last = line.place(*(_numbers(rows.column(column)) for column in ("thread", "start", "end")))
     chosen, first, last = outermost(first, last)
 
-    def label(which: Numbers) -> tuple[pa.Array, pa.Array]:
+    def label(which: Int64Array) -> tuple[pa.Array, pa.Array]:
         return _same(kind, len(which)), name(rows.select(columns).take(pa.array(which)))
 
     return _Layer(first, last, place[chosen], label)
@@ -312,7 +321,7 @@ def _ranges(report: Report, line: _Line) -> _Layer:
     texts = [codes(ranges.column(name).combine_chunks()) for name in ("domain", "message")]
     texts += [codes(calls.column(name).combine_chunks()) for name in ("name", "file")]
 
-    def label(which: Numbers) -> tuple[pa.Array, pa.Array]:
+    def label(which: Int64Array) -> tuple[pa.Array, pa.Array]:
         called = which >= ranges.num_rows
         kinds, names = list[str](), list[str]()
         row = np.zeros(len(which), np.int32)
@@ -346,7 +355,7 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
         place, first, last = line.place(thread[own], start[own], end[own] + every[own])
         chosen, first, last = outermost(first, last)
 
-        def label(which: Numbers) -> tuple[pa.Array, pa.Array]:
+        def label(which: Int64Array) -> tuple[pa.Array, pa.Array]:
             stacks = rows.column("stack").take(pa.array(which))
             inner, leaf = python.positions(stacks), shown.positions(stacks)
             places, code = np.unique(np.where(inner == len(python) - 1, leaf, inner), return_inverse=True)
@@ -397,5 +406,5 @@ def _is(rows: pa.Table, column: str, text: str | None) -> npt.NDArray[np.bool_]:
     return np.array([*(value == text for value in texts.to_pylist()), text is None], bool)[found]
 
 
-def _numbers(column: pa.ChunkedArray | pa.Array) -> Numbers:
+def _numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:
     return np.asarray(column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False), np.int64)

@@ -22,20 +22,21 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.analysis.cpu.frames import Frame, Frames, Numbers
+    from warplens.analysis.cpu.frames import Frame, Frames
+    from warplens.arrays import Int64Array
 
 
 @dataclass(frozen=True)
 class Weights:
     """What samples add up to. `group`: number of what they are kept apart by (a thread, a range); `stack`: position of the frame."""
 
-    group: Numbers
-    stack: Numbers
-    weight: Numbers
-    count: Numbers
+    group: Int64Array
+    stack: Int64Array
+    weight: Int64Array
+    count: Int64Array
 
     @classmethod
-    def of(cls, frames: Frames, rows: pa.Table, group: Numbers | None = None) -> Weights:
+    def of(cls, frames: Frames, rows: pa.Table, group: Int64Array | None = None) -> Weights:
         """`rows`: stack, weight (ns) and count (of samples) as `query.samples.sampled` returns them; `group`: of each row, from 0."""
         stack = frames.positions(rows.column("stack"))
         weight, count = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("weight", "count"))
@@ -50,20 +51,20 @@ class Tree:
     of them; `own_samples`: how many end in it. Roots of different groups are different nodes.
     """
 
-    group: Numbers
-    parent: Numbers
-    level: Numbers
-    label: Numbers
-    example: Numbers
-    own: Numbers
-    total: Numbers
-    own_samples: Numbers
-    samples: Numbers
+    group: Int64Array
+    parent: Int64Array
+    level: Int64Array
+    label: Int64Array
+    example: Int64Array
+    own: Int64Array
+    total: Int64Array
+    own_samples: Int64Array
+    samples: Int64Array
 
     def __len__(self) -> int:
         return len(self.parent)
 
-    def order(self, *, depth: int | None = None, least: float = 0) -> Numbers:
+    def order(self, *, depth: int | None = None, least: float = 0) -> Int64Array:
         """Return the nodes as they are read: each below its parent, the greatest total first.
 
         `depth`: levels that are wanted; `least`: ns that a node must have. Both leave out whole branches.
@@ -73,7 +74,7 @@ class Tree:
         nodes = np.flatnonzero(kept)
         return np.asarray(nodes[np.argsort(enter[nodes], kind="stable")], np.int64)
 
-    def outermost(self) -> Numbers:
+    def outermost(self) -> Int64Array:
         """Return the nodes that are not below another one with their label and group: their totals hold each sample once."""
         enter, leave = self._walk()
         order = np.lexsort((enter, self.label, self.group))
@@ -82,7 +83,7 @@ class Tree:
         reached = np.maximum.accumulate(np.concatenate(([-1], (leave[order] + lift)[:-1]))) if len(self) else lift
         return np.asarray(order[change | (reached <= enter[order] + lift)], np.int64)
 
-    def _walk(self) -> tuple[Numbers, Numbers]:
+    def _walk(self) -> tuple[Int64Array, Int64Array]:
         """When a walk through the tree enters each node, and leaves what is below it: numbers of nodes."""
         size = np.ones(len(self), np.int64)
         edges = np.searchsorted(self.level, np.arange(self.level[-1] + 2)) if len(self) else np.zeros(1, np.int64)
@@ -110,7 +111,7 @@ def top_down(frames: Frames, by: str, weights: Weights) -> Tree:
     span = len(parent)
     keys, own, own_samples = _sums(weights.group * span + node[weights.stack], weights.weight, weights.count)
     depth = level[keys % span] if len(keys) else keys
-    found: list[tuple[Numbers, ...]] = []
+    found: list[tuple[Int64Array, ...]] = []
     above = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     for number in range(int(depth.max()) if len(depth) else -1, -1, -1):
         here = depth == number
@@ -177,7 +178,7 @@ def each_stack(frames: Frames, rows: pa.Table) -> Iterator[tuple[tuple[Frame, ..
         yield frames.path(stack), weight, count
 
 
-def _shape(frames: Frames, by: str) -> tuple[Numbers, Numbers]:
+def _shape(frames: Frames, by: str) -> tuple[Int64Array, Int64Array]:
     """Return the callers and labels of frames; those of a module that call one another have the caller of the outermost one."""
     labels, parent = frames.labels(by), frames.parent
     if by != "module":
@@ -192,7 +193,7 @@ def _shape(frames: Frames, by: str) -> tuple[Numbers, Numbers]:
     return np.where(caller >= 0, outer[caller], -1), labels
 
 
-def _merged(parent: Numbers, labels: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
+def _merged(parent: Int64Array, labels: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]:
     """Make one node of frames that have the same label and callers.
 
     Returns the node of each frame, then of each node its parent (-1: none), level, label and one of its frames.
@@ -202,7 +203,7 @@ def _merged(parent: Numbers, labels: Numbers) -> tuple[Numbers, Numbers, Numbers
     node = np.full(len(parent), -1, np.int64)
     names = int(labels.max()) + 1 if len(labels) else 1
     found = children[: first[0]]
-    parts: list[tuple[Numbers, Numbers, Numbers]] = []
+    parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
     number = 0
     while len(found):
         above = node[parent[found]] if parts else np.full(len(found), -1, np.int64)
@@ -217,20 +218,20 @@ def _merged(parent: Numbers, labels: Numbers) -> tuple[Numbers, Numbers, Numbers
     return np.where(node < 0, node[-1], node), above, level, label, some  # frames in a circle: in no report of ours; as no stack
 
 
-def _sums(keys: Numbers, weight: Numbers, count: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def _sums(keys: Int64Array, weight: Int64Array, count: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the keys that there are, sorted, and what belongs to each."""
     known, code = np.unique(keys, return_inverse=True)
     return known, _added(code, weight, len(known)), _added(code, count, len(known))
 
 
-def _added(code: Numbers, values: Numbers, groups: int) -> Numbers:
+def _added(code: Int64Array, values: Int64Array, groups: int) -> Int64Array:
     # bincount would add floats: sums of ns over many ranks reach beyond 2^53
     result = np.zeros(groups, np.int64)
     np.add.at(result, code, values)
     return result
 
 
-def _assembled(levels: list[tuple[Numbers, ...]], span: int, parent: Numbers, label: Numbers, example: Numbers) -> Tree:
+def _assembled(levels: list[tuple[Int64Array, ...]], span: int, parent: Int64Array, label: Int64Array, example: Int64Array) -> Tree:
     """Put the levels of a top-down tree together; keys are group * span + node."""
     parts = []
     first = 0

@@ -9,7 +9,8 @@ from warplens.analysis.critical_path.host import Host
 from warplens.analysis.critical_path.parts import BEGIN, END, SYNC, Builder
 from warplens.analysis.critical_path.recorded import Calls, Window, Work
 from warplens.analysis.critical_path.streams import Items
-from warplens.analysis.step_functions import NOTHING, Numbers
+from warplens.analysis.step_functions import NOTHING
+from warplens.arrays import Int64Array
 
 
 def add_begins(calls: Calls, work: Work, items: Items, host: Host, builder: Builder) -> None:
@@ -59,7 +60,7 @@ def add_end(
     builder.add_edges(ends, np.full(len(ends), last), 0, END, NOTHING)
 
 
-def _busiest(calls: Calls, host: Host) -> Numbers:
+def _busiest(calls: Calls, host: Host) -> Int64Array:
     """Return the threads, those with the most calls first."""
     number = np.bincount(np.searchsorted(host.threads, calls.columns["thread"]), minlength=len(host.threads))
     return np.argsort(-number, kind="stable")

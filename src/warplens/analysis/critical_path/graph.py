@@ -12,7 +12,7 @@ from warplens.analysis.critical_path import edges as edges_of
 from warplens.analysis.critical_path.dag import UNKNOWN, Dag
 from warplens.analysis.critical_path.parts import Builder
 from warplens.analysis.critical_path.recorded import Calls, Window, Work, read_calls, read_work
-from warplens.analysis.step_functions import Numbers
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ class Graph:
     `edges`: columns start, end (points), weight (ns), kind (of `parts.KINDS`), thing (-1: none). `last`: the point of the end.
     """
 
-    edges: dict[str, Numbers]
+    edges: dict[str, Int64Array]
     dag: Dag
     last: int
-    threads: Numbers
-    processes: Numbers
+    threads: Int64Array
+    processes: Int64Array
     calls: Calls
     work: Work
 
@@ -45,7 +45,7 @@ class Graph:
         """When the last point is, ns."""
         return int(self.dag.time[self.last])
 
-    def ends_with(self, weight: Numbers) -> int:
+    def ends_with(self, weight: Int64Array) -> int:
         """Return when all would be done if edges had other weights."""
         return int(self.dag.times(weight)[self.last])
 

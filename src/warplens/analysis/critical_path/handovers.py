@@ -15,7 +15,8 @@ import numpy as np
 from warplens.analysis.critical_path.host import Host
 from warplens.analysis.critical_path.parts import CPU, Builder
 from warplens.analysis.critical_path.recorded import Calls, Window
-from warplens.analysis.step_functions import NOTHING, Numbers
+from warplens.analysis.step_functions import NOTHING
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -66,7 +67,9 @@ def find(report: Report, window: Window | None, calls: Calls) -> list[Handover]:
     return found
 
 
-def _of_pair(calls: Calls, waiter: int, helper: int, start: Numbers, end: Numbers, own_start: Numbers, own_end: Numbers) -> list[Handover]:
+def _of_pair(
+    calls: Calls, waiter: int, helper: int, start: Int64Array, end: Int64Array, own_start: Int64Array, own_end: Int64Array
+) -> list[Handover]:
     theirs = np.flatnonzero(calls.columns["thread"] == waiter)
     mine = np.flatnonzero(calls.columns["thread"] == helper)
     # In which gap between two calls of the waiter each operation lies, and whether it lies there whole.
@@ -85,7 +88,7 @@ def _of_pair(calls: Calls, waiter: int, helper: int, start: Numbers, end: Number
     return found
 
 
-def idle(handovers: list[Handover], calls: Calls) -> Numbers:
+def idle(handovers: list[Handover], calls: Calls) -> Int64Array:
     """Return how long each call's thread waited for another one before it; then the same before the ends of threads, in order of thread.
 
     NOTHING for the first call of a thread that was given work: what it did before does not count.

@@ -9,7 +9,8 @@ import numpy as np
 
 from warplens.analysis.critical_path.parts import CALL, CPU, Builder
 from warplens.analysis.critical_path.recorded import Calls, Window
-from warplens.analysis.step_functions import NOTHING, Numbers
+from warplens.analysis.step_functions import NOTHING
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -22,15 +23,15 @@ class Host:
     `begin`, `end`: points of each call. `first`, `last`: points of each thread in `threads`; `process` is theirs.
     """
 
-    threads: Numbers
-    process: Numbers
-    first: Numbers
-    last: Numbers
-    begin: Numbers
-    end: Numbers
+    threads: Int64Array
+    process: Int64Array
+    first: Int64Array
+    last: Int64Array
+    begin: Int64Array
+    end: Int64Array
 
 
-def chains(report: Report, window: Window | None, calls: Calls, builder: Builder, idle: Numbers) -> Host:
+def chains(report: Report, window: Window | None, calls: Calls, builder: Builder, idle: Int64Array) -> Host:
     """Add the chains of all threads that call CUDA. Things: threads come first, by their place, then the calls.
 
     `idle[i]`: how much of the time before call i its thread did nothing but wait for another one, NOTHING: it had no work before; the last
@@ -56,7 +57,9 @@ def chains(report: Report, window: Window | None, calls: Calls, builder: Builder
     return Host(threads, calls.columns["process"][begins], first, last, begin, done)
 
 
-def _reach(report: Report, window: Window | None, threads: Numbers, first: Numbers, last: Numbers) -> tuple[Numbers, Numbers]:
+def _reach(
+    report: Report, window: Window | None, threads: Int64Array, first: Int64Array, last: Int64Array
+) -> tuple[Int64Array, Int64Array]:
     """Return from when to when each thread is looked at: from its first call or push/pop range to its last one, within the window."""
     if not len(threads) or not report.tables["nvtx_ranges"]:
         return first, last

@@ -13,7 +13,8 @@ from warplens.analysis.critical_path.dag import UNKNOWN
 from warplens.analysis.critical_path.host import Host
 from warplens.analysis.critical_path.parts import EVENT, LAUNCH, ORDER, WORK, Builder
 from warplens.analysis.critical_path.recorded import OPERATIONS, Calls, Window, Work, grouped, read_table
-from warplens.analysis.step_functions import NOTHING, Numbers, distinct
+from warplens.analysis.step_functions import NOTHING, distinct
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -28,23 +29,23 @@ class Items:
     points of each operation.
     """
 
-    stream: Numbers
-    begin: Numbers
-    end: Numbers
-    launched: Numbers
-    reached: Numbers
-    streams: Numbers
-    record: Numbers
-    operation: Numbers
-    ended: Numbers
+    stream: Int64Array
+    begin: Int64Array
+    end: Int64Array
+    launched: Int64Array
+    reached: Int64Array
+    streams: Int64Array
+    record: Int64Array
+    operation: Int64Array
+    ended: Int64Array
 
-    def last_before(self, stream: Numbers, time: Numbers, done: Numbers) -> Numbers:
+    def last_before(self, stream: Int64Array, time: Int64Array, done: Int64Array) -> Int64Array:
         """Return the last item of each stream that was launched before a time, and through by `done`; NOTHING without one."""
         place = np.minimum(self._before(stream, self.launched, time), self._before(stream, self.reached, done + 1))
         known = (place >= 0) & (self.stream[np.maximum(place, 0)] == stream) if len(self.stream) else np.zeros(len(time), bool)
         return np.asarray(np.where(known, place, NOTHING), np.int64)
 
-    def _before(self, stream: Numbers, growing: Numbers, time: Numbers) -> Numbers:
+    def _before(self, stream: Int64Array, growing: Int64Array, time: Int64Array) -> Int64Array:
         """Return the place before the first item of each stream whose number is not below `time`; the numbers grow in each stream."""
         times = distinct(np.concatenate((growing, time)))
         width = len(times) + 1
@@ -56,10 +57,10 @@ class Items:
 class Waits:
     """What streams and hosts wait for: rows of `syncs`, with `kind` as text. `begin`: of the call, or of the row without one."""
 
-    columns: dict[str, Numbers]
+    columns: dict[str, Int64Array]
     kind: list[str]
-    call: Numbers
-    begin: Numbers
+    call: Int64Array
+    begin: Int64Array
 
     @classmethod
     def read(cls, report: Report, window: Window | None, calls: Calls) -> Waits:
@@ -76,7 +77,7 @@ def items(
     calls: Calls,
     work: Work,
     waits: Waits,
-    joined: Numbers,
+    joined: Int64Array,
     host: Host,
     builder: Builder,
     things: int,
@@ -130,7 +131,7 @@ def items(
     return found
 
 
-def latest_record(events: dict[str, Numbers], recorded: Numbers, waits: Waits, rows: Numbers) -> Numbers:
+def latest_record(events: dict[str, Int64Array], recorded: Int64Array, waits: Waits, rows: Int64Array) -> Int64Array:
     """Return which row of `cuda_events` each of some waits is for: the one it names, else the last one before it; NOTHING without one."""
     exact = {
         (process, event, sync): row
@@ -155,7 +156,9 @@ def latest_record(events: dict[str, Numbers], recorded: Numbers, waits: Waits, r
     return found
 
 
-def _launches(calls: Calls, work: Work, launch: Numbers, host: Host, found: Items, row: Numbers, builder: Builder, things: int) -> None:
+def _launches(
+    calls: Calls, work: Work, launch: Int64Array, host: Host, found: Items, row: Int64Array, builder: Builder, things: int
+) -> None:
     """Add how long after its call an operation begins. `row`: operation of each item, NOTHING for marks."""
     free = np.full(len(work), 1 << 62)  # when the stream was free for it; never known behind a mark
     some = np.flatnonzero(row != NOTHING)
@@ -173,7 +176,7 @@ def _launches(calls: Calls, work: Work, launch: Numbers, host: Host, found: Item
     builder.add_edges(host.begin[launch[rows]], found.operation[rows], np.minimum(took, latency), LAUNCH, things + rows)
 
 
-def typical(group: Numbers, value: Numbers, usable: npt.NDArray[np.bool_]) -> Numbers:
+def typical(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_]) -> Int64Array:
     """Return for each row the median of the usable values of its group, 0 where there is none."""
     result = np.zeros(len(value), np.int64)
     order = np.argsort(group, kind="stable")
@@ -183,7 +186,7 @@ def typical(group: Numbers, value: Numbers, usable: npt.NDArray[np.bool_]) -> Nu
     return result
 
 
-def _in_order(found: Items, thing: Numbers, builder: Builder) -> None:
+def _in_order(found: Items, thing: Int64Array, builder: Builder) -> None:
     """What comes later in a stream begins when the one before has ended; where it did not, it did not begin before that one."""
     next_one = np.flatnonzero(found.stream[1:] == found.stream[:-1]) + 1
     time = builder.time()
@@ -193,7 +196,7 @@ def _in_order(found: Items, thing: Numbers, builder: Builder) -> None:
     builder.add_edges(before, after, 0, ORDER, thing[next_one])
 
 
-def _latest_so_far(group: Numbers, value: Numbers) -> Numbers:
+def _latest_so_far(group: Int64Array, value: Int64Array) -> Int64Array:
     """Return the greatest value so far of each group; rows of a group are in its order."""
     order = np.argsort(group, kind="stable")
     values = distinct(value)
@@ -204,7 +207,7 @@ def _latest_so_far(group: Numbers, value: Numbers) -> Numbers:
     return found
 
 
-def _device_of_streams(keys: list[Numbers], operations: int) -> None:
+def _device_of_streams(keys: list[Int64Array], operations: int) -> None:
     """Give marks, which come behind the operations and whose row does not say their device, that of their stream."""
     if operations == len(keys[0]):
         return

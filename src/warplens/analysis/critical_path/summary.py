@@ -10,7 +10,8 @@ import pyarrow as pa
 from warplens.analysis.critical_path.path import Path
 from warplens.analysis.critical_path.recorded import grouped
 from warplens.analysis.critical_path.shares import CATEGORIES
-from warplens.analysis.step_functions import NOTHING, Numbers, innermost
+from warplens.analysis.step_functions import NOTHING, innermost
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -62,7 +63,7 @@ def summed(report: Report, path: Path, by: str, *, gains: int) -> pa.Table:
     return pa.table(found)
 
 
-def around(report: Report, path: Path) -> tuple[Numbers, list[str]]:
+def around(report: Report, path: Path) -> tuple[Int64Array, list[str]]:
     """Return for each row of `path.all` the push/pop range around it, by number, and their names: of GPU work that around its launch."""
     shares, graph = path.all, path.graph
     first_work = len(graph.threads) + len(graph.calls)

@@ -15,7 +15,8 @@ from warplens.analysis.critical_path.recorded import Calls, Window, Work, positi
 from warplens.analysis.critical_path.streams import Items, Waits, latest_record
 from warplens.analysis.gpu.launch_queue import LIMIT
 from warplens.analysis.gpu.waiting_calls import synchronizes, waits
-from warplens.analysis.step_functions import NOTHING, Numbers
+from warplens.analysis.step_functions import NOTHING
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -37,7 +38,7 @@ def add(
     _full_queues(calls, work, found, host, builder, things)
 
 
-def weights(edges: dict[str, Numbers], time: Numbers, calls: Calls, things: int) -> Numbers:
+def weights(edges: dict[str, Int64Array], time: Int64Array, calls: Calls, things: int) -> Int64Array:
     """Return the weights of all edges, now that the times of all points are known.
 
     What calls take to return once the GPU is done is the median of those in their process that had to wait. By itself a call that waits
@@ -77,7 +78,7 @@ def _full_queues(calls: Calls, work: Work, found: Items, host: Host, builder: Bu
     builder.add_edges(found.operation[ahead], host.end[call], late, QUEUE, things + call)
 
 
-def _per_group(group: Numbers, value: Numbers, usable: npt.NDArray[np.bool_], figure: Callable[[Numbers], Any]) -> Numbers:
+def _per_group(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_], figure: Callable[[Int64Array], Any]) -> Int64Array:
     """Return for each row a figure of the usable values of its group, 0 where there is none."""
     result = np.zeros(len(value), np.int64)
     rows = np.flatnonzero(usable)
@@ -90,7 +91,7 @@ def _per_group(group: Numbers, value: Numbers, usable: npt.NDArray[np.bool_], fi
     return result
 
 
-def _of_rows(report: Report, window: Window | None, calls: Calls, listed: Waits, found: Items) -> tuple[Numbers, Numbers]:
+def _of_rows(report: Report, window: Window | None, calls: Calls, listed: Waits, found: Items) -> tuple[Int64Array, Int64Array]:
     """For waits that the report lists: pairs of a call and a point that it waits for."""
     columns, kinds = listed.columns, np.array(listed.kind, object)
     rows = np.flatnonzero((kinds == "Event") & (listed.call >= 0))
@@ -108,7 +109,7 @@ def _of_rows(report: Report, window: Window | None, calls: Calls, listed: Waits,
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
-def _of_streams(calls: Calls, found: Items, call: Numbers, number: int) -> tuple[Numbers, Numbers]:
+def _of_streams(calls: Calls, found: Items, call: Int64Array, number: int) -> tuple[Int64Array, Int64Array]:
     """Pairs of calls and the last item before each in every stream of its process, or in those of one number."""
     pairs = [(np.empty(0, np.int64), np.empty(0, np.int64))]
     for stream in range(len(found.streams)):
@@ -120,7 +121,7 @@ def _of_streams(calls: Calls, found: Items, call: Numbers, number: int) -> tuple
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
-def _of_copies(calls: Calls, work: Work, found: Items) -> tuple[Numbers, Numbers]:
+def _of_copies(calls: Calls, work: Work, found: Items) -> tuple[Int64Array, Int64Array]:
     """Pairs of calls that copy or set memory and return when that is done, and the end of what they did."""
     launch = calls.find(work.columns["api"])
     here = launch >= 0

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.intervals import Times, union
+from warplens.analysis.intervals import union
+from warplens.arrays import Int64Array
 from warplens.report.row_groups import Reader, RowGroup, row_groups
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ class Called:
     """Calls as arrays of one length; `known` is False for those that are not in the report, whose thread is -1."""
 
     known: npt.NDArray[np.bool_]
-    thread: Times
-    start: Times
-    end: Times
+    thread: Int64Array
+    start: Int64Array
+    end: Int64Array
 
 
 class Calls:
@@ -44,9 +45,9 @@ class Calls:
     def __init__(self, report: Report) -> None:
         self._groups = [(group, group.edges("id"), group.edges("process")) for group in row_groups(report, "cuda_api")]
         self._reader = Reader("cuda_api")
-        self._last: tuple[RowGroup, tuple[Times, ...]] | None = None
+        self._last: tuple[RowGroup, tuple[Int64Array, ...]] | None = None
 
-    def find(self, ids: Times) -> Called:
+    def find(self, ids: Int64Array) -> Called:
         """Return the calls with these ids, which are sorted; -1 is none."""
         count = len(ids)
         found = Called(np.zeros(count, bool), np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64))
@@ -62,7 +63,7 @@ class Calls:
                 found.start[right], found.end[right] = start[place], end[place]
         return found
 
-    def waits(self, process: int, also: Times) -> dict[int, tuple[Times, Times]]:
+    def waits(self, process: int, also: Int64Array) -> dict[int, tuple[Int64Array, Int64Array]]:
         """Return when each thread of a process was in calls that wait for the GPU: disjoint, sorted starts and ends.
 
         `also`: ids of calls that are known to, whatever they are called; sorted.
@@ -90,7 +91,7 @@ class Calls:
             for n, key in enumerate(keys.tolist())
         }
 
-    def _read(self, group: RowGroup) -> tuple[Times, ...]:
+    def _read(self, group: RowGroup) -> tuple[Int64Array, ...]:
         if self._last is None or self._last[0] is not group:
             rows = self._reader.read(group, ["id", "thread", "start", "end"])
             columns = tuple(np.asarray(column.to_numpy(), np.int64) for column in rows.columns)

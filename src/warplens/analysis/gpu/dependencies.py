@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warplens.analysis.gpu.work import Codes, Gpu
-from warplens.analysis.intervals import Times
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -35,7 +35,7 @@ LEFT JOIN contexts ed ON e.process = ed.process AND e.context = ed.context
 class Held:
     """For each operation of a track: when what it waited for ended, NEVER where nothing is known, and its kind (with GUESSED, perhaps)."""
 
-    end: Times
+    end: Int64Array
     kind: Codes
 
     @classmethod
@@ -89,14 +89,14 @@ def by_events(gpus: list[Gpu], waits: Waits) -> dict[tuple[int, int | None], Hel
     return found
 
 
-def shortly_before(gpu: Gpu) -> tuple[Times, Codes]:
+def shortly_before(gpu: Gpu) -> tuple[Int64Array, Codes]:
     """Return when the operations of a GPU ended, sorted, and their kinds: what `guessed` looks in."""
     end, kind = (np.concatenate([getattr(track, name) for track in gpu.streams.values()]) for name in ("end", "kind"))
     order = np.argsort(end, kind="stable")
     return end[order], kind[order]
 
 
-def guessed(known: Held, begin: Times, end: Times, ended: tuple[Times, Codes]) -> Held:
+def guessed(known: Held, begin: Int64Array, end: Int64Array, ended: tuple[Int64Array, Codes]) -> Held:
     """Complete what is known of the operations that gaps (begin, end) of their stream ended with what ended shortly before them.
 
     Nothing of their own stream ends in a gap, so it was another's.

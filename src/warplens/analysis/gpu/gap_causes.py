@@ -10,7 +10,7 @@ import numpy as np
 from warplens.analysis.gpu.api_calls import Called
 from warplens.analysis.gpu.dependencies import GUESSED, NEVER, SHORTLY
 from warplens.analysis.gpu.work import COMMUNICATION, MEMORY, ROLES, STAGED, Codes
-from warplens.analysis.intervals import Times
+from warplens.arrays import Int64Array
 
 CAUSES = (
     "host-bound",
@@ -34,21 +34,21 @@ LATENCY = 50_000  # ns that the driver and the GPU may need for what is launched
 class Gaps:
     """Some gaps, each with the call of the operation that ended it; `part` cuts them into pieces."""
 
-    def __init__(self, start: Times, end: Times, called: Called, kind: Codes) -> None:
+    def __init__(self, start: Int64Array, end: Int64Array, called: Called, kind: Codes) -> None:
         self._start, self._end, self._called, self._kind = start, end, called, kind
         # when the host had called; where nothing is known, nothing comes before
         self._call = np.where(called.known, np.clip(called.start, start, end), start)
         self._until, self._why = self._call, np.zeros(len(start), np.uint8)
-        self._found: list[tuple[Times, Times, Times, Codes]] = []
+        self._found: list[tuple[Int64Array, Int64Array, Int64Array, Codes]] = []
 
-    def hold(self, end: Times, kind: Codes) -> None:
+    def hold(self, end: Int64Array, kind: Codes) -> None:
         """Say until when the operations waited for others, and for what kind of them."""
         sure = (kind & GUESSED == 0) | (self._end - self._call > SHORTLY)
         known = (end > NEVER) & self._called.known & sure
         self._until = np.where(known, np.clip(end, self._call, self._end), self._call)
         self._why = _OF_ROLE[ROLES[kind & ~np.uint8(GUESSED)]]
 
-    def part(self, synchronous: dict[int, tuple[Times, Times]]) -> None:
+    def part(self, synchronous: dict[int, tuple[Int64Array, Int64Array]]) -> None:
         """Cut the gaps."""
         everything = np.arange(len(self._start))
         late = everything[self._call > self._start]
@@ -61,7 +61,7 @@ class Gaps:
         rest = np.where(~self._called.known | queued, np.uint8(_UNKNOWN), rest)
         self._add(everything, self._until, self._end, rest)
 
-    def _late(self, own: Times, begin: Times, end: Times) -> None:
+    def _late(self, own: Int64Array, begin: Int64Array, end: Int64Array) -> None:
         """Part the time before the calls of one thread, which waited for the GPU from `begin` to `end`."""
         start, call = self._start[own], self._call[own]
         first = np.searchsorted(end, start, side="right")
@@ -92,11 +92,11 @@ class Gaps:
         whose = np.repeat(np.arange(len(own)), counts + 1)
         self._add(own[whose], np.minimum(between_start, between_end), between_end, np.full(len(whose), _HOST, np.uint8))
 
-    def _add(self, which: Times, start: Times, end: Times, cause: Codes) -> None:
+    def _add(self, which: Int64Array, start: Int64Array, end: Int64Array, cause: Codes) -> None:
         some = end > start
         self._found.append((which[some], start[some], end[some], cause[some]))
 
-    def result(self) -> tuple[Times, Times, Times, Codes]:
+    def result(self) -> tuple[Int64Array, Int64Array, Int64Array, Codes]:
         """Return for each piece: which of the gaps it is of, start, end, cause."""
         which, start, end, cause = zip(*self._found, strict=True)
         return np.concatenate(which), np.concatenate(start), np.concatenate(end), np.concatenate(cause)

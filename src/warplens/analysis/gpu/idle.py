@@ -34,7 +34,7 @@ from warplens.analysis.gpu.api_calls import Calls
 from warplens.analysis.gpu.dependencies import Held, by_events, guessed, recorded, shortly_before
 from warplens.analysis.gpu.gap_causes import CAUSES, HEAD, TAIL, Gaps
 from warplens.analysis.gpu.work import STAGED, Codes, Gpu, Place, Track, gpus, order_of
-from warplens.analysis.intervals import Times
+from warplens.arrays import Int64Array
 from warplens.storage.memory import give_back
 
 if TYPE_CHECKING:
@@ -69,13 +69,13 @@ class Pieces:
 
     places: list[Seen]
     place: npt.NDArray[np.int32]
-    start: Times
-    end: Times
+    start: Int64Array
+    end: Int64Array
     cause: Codes
-    api: Times
-    thread: Times
+    api: Int64Array
+    thread: Int64Array
     waits: npt.NDArray[np.bool_]
-    gap: Times
+    gap: Int64Array
 
 
 def idle(report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0) -> pa.Table:
@@ -146,9 +146,11 @@ class _Found:
     number: int = 0
     places: list[Seen] = field(default_factory=list)
     edges: list[tuple[int, int, int, int, int]] = field(default_factory=list)  # heads and tails: place, start, end, cause, number
-    parts: list[tuple[npt.NDArray[np.int32], Times, Times, Times, Codes, Times | None, Codes | None]] = field(default_factory=list)
+    parts: list[tuple[npt.NDArray[np.int32], Int64Array, Int64Array, Int64Array, Codes, Int64Array | None, Codes | None]] = field(
+        default_factory=list
+    )
 
-    def add(self, place: Place, track: Track, held: Held | None, ended: tuple[Times, Codes] | None, begin: int, finish: int) -> None:
+    def add(self, place: Place, track: Track, held: Held | None, ended: tuple[Int64Array, Codes] | None, begin: int, finish: int) -> None:
         """Find the gaps in one track, whose operations may be in any order."""
         order = order_of(track.start)
         starts, ends = (track.start, track.end) if order is None else (track.start[order], track.end[order])
@@ -170,7 +172,7 @@ class _Found:
                 self.edges.append((here, start, end, cause, self.number))
                 self.number += 1
 
-    def portions(self, calls: Calls, synchronous: dict[int, tuple[Times, Times]]) -> Iterator[Pieces]:
+    def portions(self, calls: Calls, synchronous: dict[int, tuple[Int64Array, Int64Array]]) -> Iterator[Pieces]:
         """Yield the pieces of all gaps."""
         yield self._edges()
         place, start, end, api, kind = (np.concatenate([part[column] for part in self.parts]) for column in range(5))

@@ -11,7 +11,7 @@ import numpy as np
 from warplens.analysis.gpu.api_calls import Calls
 from warplens.analysis.gpu.dependencies import NEVER
 from warplens.analysis.gpu.work import Codes, Gpu
-from warplens.analysis.intervals import Times
+from warplens.arrays import Int64Array
 from warplens.storage.memory import give_back
 
 _AT_ONCE = 1 << 20  # calls that are looked up together
@@ -26,11 +26,11 @@ class Launched:
     on the stream had ended, NEVER for the first.
     """
 
-    called: Times
-    returned: Times
-    began: Times
-    ended: Times
-    free: Times
+    called: Int64Array
+    returned: Int64Array
+    began: Int64Array
+    ended: Int64Array
+    free: Int64Array
     kind: Codes
 
     def chosen(self, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Launched:
@@ -70,7 +70,7 @@ def launched(gpu: Gpu, calls: Calls) -> Iterator[tuple[int | None, Launched]]:
             del part
 
 
-def _launching(api: Times, offsets: Times) -> Times:
+def _launching(api: Int64Array, offsets: Int64Array) -> Int64Array:
     """Return the positions of the first operation of each call in each track, in order of calls; tracks begin at the offsets."""
     order = np.argsort(api, kind="stable")
     sorted_api = api[order]
@@ -118,7 +118,7 @@ def queue(parts: Sequence[Launched], limit: int = LIMIT) -> Queue:
 class _Lengths(NamedTuple):
     """`weight`: ns for which the queue was 0, 1, 2, … long. `late`, `blocked`: calls that made it too long, and ns that they took."""
 
-    weight: Times
+    weight: Int64Array
     late: int
     blocked: int
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from warplens.analysis.step_functions import Numbers
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -62,10 +62,10 @@ class Level:
     process: int
     device: int
     series: str
-    time: Numbers
-    value: Numbers
+    time: Int64Array
+    value: Int64Array
 
-    def highest(self, begin: Numbers, end: Numbers) -> Numbers:
+    def highest(self, begin: Int64Array, end: Int64Array) -> Int64Array:
         """Return the most in each stretch of time [begin, end), with what there was at its begin; before the first row 0."""
         first, last = np.searchsorted(self.time, begin, side="right"), np.searchsorted(self.time, end, side="left")
         before = np.where(first > 0, self.value[np.maximum(first - 1, 0)], 0)

@@ -6,11 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.gpu.ops import during
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _plain(value: Any) -> str | None:
     return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else None
 
 
-def _matched(payloads: pa.Table, ids: npt.NDArray[np.int64]) -> pa.Array:
+def _matched(payloads: pa.Table, ids: Int64Array) -> pa.Array:
     """For each id the row of its payload, null where it has none."""
     events = payloads.column("event").to_numpy()
     places = np.searchsorted(events, ids)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from warplens.analysis.gpu.ops import operations
 from warplens.analysis.intervals import union
 from warplens.analysis.occupancy import Window, cells_of
+from warplens.arrays import Int64Array
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def utilization(report: Report, window: Window, columns: int) -> dict[tuple[int,
     return found
 
 
-def shares(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], window: Window, columns: int) -> npt.NDArray[np.float64]:
+def shares(start: Int64Array, end: Int64Array, window: Window, columns: int) -> npt.NDArray[np.float64]:
     """Return the share of each column that disjoint, sorted intervals cover."""
     begin, finish = window
     edges = begin + np.arange(columns + 1, dtype=np.float64) * ((finish - begin) / columns)

@@ -7,16 +7,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from warplens.analysis.gpu.ops import MEMORY, during, operations
-from warplens.analysis.intervals import Times
+from warplens.arrays import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
     from warplens.report.selection import Selection
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass
@@ -27,9 +24,9 @@ class Moved:
     device: int | None
     stream: int | None
     operation: str
-    start: Times
-    end: Times
-    bytes: Times
+    start: Int64Array
+    end: Int64Array
+    bytes: Int64Array
 
 
 def moved(report: Report, selection: Selection) -> list[Moved]:
@@ -60,7 +57,7 @@ def joined(parts: list[Moved]) -> Moved:
     return Moved(first.process, first.device, first.stream, first.operation, *arrays)
 
 
-def inside(what: Moved, begin: int, end: int) -> Floats:
+def inside(what: Moved, begin: int, end: int) -> Float64Array:
     """Return how many bytes of each operation were moved from `begin` to `end`: they move evenly, those without length all at once."""
     length = what.end - what.start
     within = np.minimum(what.end, end) - np.maximum(what.start, begin)
@@ -68,7 +65,7 @@ def inside(what: Moved, begin: int, end: int) -> Floats:
     return np.asarray(what.bytes * part, np.float64)
 
 
-def in_bins(what: Moved, edges: Floats) -> Floats:
+def in_bins(what: Moved, edges: Float64Array) -> Float64Array:
     """Return how many bytes were moved between each two edges."""
     length = (what.end - what.start).astype(np.float64)
     lasting = length > 0

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import warplens.report.arrow_compute as pc
 from warplens.analysis.gpu.kernel_classes import CLASSES, class_of
-from warplens.analysis.intervals import Times
+from warplens.arrays import Int64Array
 from warplens.report.row_groups import Reader, RowGroup, groups_of, threads
 from warplens.storage.memory import give_back
 
@@ -54,15 +54,15 @@ _MIGRATIONS = pa.array(["HtoD", "DtoH", "DtoD"])
 class Track:
     """What ran on one stream (or GPU) in the order in which it began: arrays of one length. `kind`: in KINDS; `api`: id, -1 for none."""
 
-    start: Times
-    end: Times
+    start: Int64Array
+    end: Int64Array
     kind: Codes
-    api: Times
+    api: Int64Array
 
     def __len__(self) -> int:
         return len(self.start)
 
-    def chosen(self, which: npt.NDArray[np.bool_] | Times) -> Track:
+    def chosen(self, which: npt.NDArray[np.bool_] | Int64Array) -> Track:
         """Return some of it, by a mask or by positions."""
         return Track(self.start[which], self.end[which], self.kind[which], self.api[which])
 
@@ -146,7 +146,7 @@ def ordered(track: Track) -> Track:
     return track if order is None else track.chosen(order)
 
 
-def order_of(start: Times) -> Times | None:
+def order_of(start: Int64Array) -> Int64Array | None:
     """Return the positions in order of time; None where they are in order already."""
     return np.argsort(start, kind="stable") if len(start) > 1 and np.any(start[1:] < start[:-1]) else None
 
@@ -171,7 +171,7 @@ def _split(table: str, rows: pa.Table, window: tuple[int, int] | None) -> dict[P
     return {place: whole.chosen(order[edges[number] : edges[number + 1]]) for number, place in enumerate(places)}
 
 
-def _places(rows: pa.Table) -> tuple[npt.NDArray[np.int16] | Times, list[Place]]:
+def _places(rows: pa.Table) -> tuple[npt.NDArray[np.int16] | Int64Array, list[Place]]:
     """Number the combinations of process, device and stream."""
     known = [name for name in ("process", "device", "stream") if not rows.column(name).null_count]  # migrations have no stream
     columns = [np.asarray(rows.column(name).to_numpy(), np.int64) for name in known]
@@ -208,5 +208,5 @@ def _kinds(table: str, rows: pa.Table) -> Codes:
     return np.full(count, {"memsets": MEMSET, "graphs": GRAPH, "um_events": MIGRATION}[table], np.uint8)
 
 
-def _filled(rows: pa.Table, name: str) -> Times:
+def _filled(rows: pa.Table, name: str) -> Int64Array:
     return np.asarray(pc.fill_null(rows.column(name), -1).to_numpy(), np.int64)

@@ -14,7 +14,8 @@ from warplens.analysis.native import codes
 from warplens.report.row_groups import stream
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Numbers, Units
+    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.arrays import Int64Array
     from warplens.report.report import Report
 
 _AT_ONCE = 1 << 18  # regions of a piece, and more where a launch does not store its blocks one after the other
@@ -28,10 +29,10 @@ class Piece:
     `whole`: asynchronous ones, which hide nothing and are not hidden; of the others, the innermost counts. Marks are left out.
     """
 
-    unit: Numbers
-    start: Numbers
-    end: Numbers
-    tag: Numbers
+    unit: Int64Array
+    start: Int64Array
+    end: Int64Array
+    tag: Int64Array
     whole: npt.NDArray[np.bool_]
 
 
@@ -45,7 +46,7 @@ def pieces(report: Report, launches: Launches, units: Units, tags: list[str]) ->
         tags: gets the tags that are found.
     """
     closed = _closed(block_of(units))
-    waiting: list[dict[str, Numbers]] = []
+    waiting: list[dict[str, Int64Array]] = []
     size = 0
     kinds: list[str] = []
     for rows in stream(report, "intrakernel_events", _COLUMNS, launches.window):
@@ -66,13 +67,13 @@ def pieces(report: Report, launches: Launches, units: Units, tags: list[str]) ->
             yield _piece({name: values[low:high] for name, values in whole.items()}, kinds)
 
 
-def block_of(units: Units) -> Numbers:
+def block_of(units: Units) -> Int64Array:
     """Return a number for the block of each unit; those of a launch follow those of the launch before."""
     most = int(units.cta.max(initial=0)) + 1
     return units.launch * most + units.cta
 
 
-def _closed(block: Numbers) -> npt.NDArray[np.bool_]:
+def _closed(block: Int64Array) -> npt.NDArray[np.bool_]:
     """Return behind which units no later one belongs to a block of theirs or of those before."""
     if not len(block):
         return np.zeros(0, bool)
@@ -80,7 +81,7 @@ def _closed(block: Numbers) -> npt.NDArray[np.bool_]:
     return np.append(np.maximum.accumulate(block)[:-1] < later[1:], True)
 
 
-def _read(rows: pa.Table, units: Units, tags: list[str], kinds: list[str]) -> dict[str, Numbers]:
+def _read(rows: pa.Table, units: Units, tags: list[str], kinds: list[str]) -> dict[str, Int64Array]:
     ids = np.asarray(rows.column("unit").to_numpy(), np.int64)
     unit = units.place(ids)
     numbers = {name: np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("start", "end")}
@@ -92,7 +93,7 @@ def _read(rows: pa.Table, units: Units, tags: list[str], kinds: list[str]) -> di
     return found if some.all() else {name: values[some] for name, values in found.items()}
 
 
-def _interned(column: pa.ChunkedArray, known: list[str]) -> Numbers:
+def _interned(column: pa.ChunkedArray, known: list[str]) -> Int64Array:
     found = []
     for chunk in column.chunks:
         code, texts = codes(chunk)
@@ -103,14 +104,14 @@ def _interned(column: pa.ChunkedArray, known: list[str]) -> Numbers:
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
-def _cut(unit: Numbers, closed: npt.NDArray[np.bool_]) -> int:
+def _cut(unit: Int64Array, closed: npt.NDArray[np.bool_]) -> int:
     """Return how many of the rows belong to blocks of which there will be no more."""
     last = np.flatnonzero(np.diff(unit) != 0)  # the last unit may go on
     good = last[closed[unit[last]]]
     return int(good[-1]) + 1 if len(good) else 0
 
 
-def _steps(unit: Numbers, closed: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+def _steps(unit: Int64Array, closed: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
     """Yield from where to where pieces of about the right size reach."""
     ends = np.flatnonzero(np.diff(unit, append=-1) != 0)
     ends = ends[closed[unit[ends]]] + 1 if len(unit) else ends
@@ -122,6 +123,6 @@ def _steps(unit: Numbers, closed: npt.NDArray[np.bool_]) -> Iterator[tuple[int, 
         low = high
 
 
-def _piece(rows: dict[str, Numbers], kinds: list[str]) -> Piece:
+def _piece(rows: dict[str, Int64Array], kinds: list[str]) -> Piece:
     whole = rows["kind"] == (kinds.index("asynchronous") if "asynchronous" in kinds else -1)
     return Piece(rows["unit"], rows["start"], rows["end"], rows["tag"], whole)

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from warplens.analysis.intrakernel.blocks import block_of, pieces
 from warplens.analysis.intrakernel.roles import WAITS, Roles, is_wait
 from warplens.analysis.intrakernel.together import KEYS, awaited, states
+from warplens.arrays import Float64Array
 
 if TYPE_CHECKING:
     from warplens.analysis.intrakernel.launches import Launches, Units
     from warplens.analysis.intrakernel.starving import Starving
     from warplens.report.report import Report
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +26,10 @@ class RoleTimes:
     A role works while any of its warps is in a region that is no wait, and waits while some are in one that is, and none works.
     """
 
-    work: Floats
-    wait: Floats
-    awaited: Floats
-    waited_for: Floats
+    work: Float64Array
+    wait: Float64Array
+    awaited: Float64Array
+    waited_for: Float64Array
 
 
 def role_times(

@@ -7,16 +7,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from warplens.analysis.gpu.ops import during
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
     from warplens.report.selection import Selection
 
-Numbers = npt.NDArray[np.int64]
 _LABEL = "coalesce(name, buffer_name, 'buffer ' || buffer)"
 
 
@@ -27,21 +26,21 @@ class Launches:
     `uncertainty`: ns by which each may be off on the report's clock, as a whole; -1: not known.
     """
 
-    id: Numbers
-    start: Numbers
-    end: Numbers
-    group: Numbers
+    id: Int64Array
+    start: Int64Array
+    end: Int64Array
+    group: Int64Array
     groups: tuple[tuple[int, int, str], ...]
-    dropped: Numbers
-    units_lost: Numbers
-    needed_slots: Numbers
-    sample_blocks: Numbers
-    uncertainty: Numbers
+    dropped: Int64Array
+    units_lost: Int64Array
+    needed_slots: Int64Array
+    sample_blocks: Int64Array
+    uncertainty: Int64Array
 
     def __len__(self) -> int:
         return len(self.id)
 
-    def place(self, ids: Numbers) -> Numbers:
+    def place(self, ids: Int64Array) -> Int64Array:
         """Return the place of each launch here, -1 for those that are not; fast where many rows of one launch come together."""
         if not len(ids):
             return np.zeros(0, np.int64)
@@ -63,17 +62,17 @@ class Launches:
 class Units:
     """Warps that recorded, by id. `launch`: place among the launches; `cta`: linear block; `sm` where it began; `events` that are here."""
 
-    id: Numbers
-    launch: Numbers
-    cta: Numbers
-    warp: Numbers
-    sm: Numbers
-    start: Numbers
-    end: Numbers
-    events: Numbers
-    dropped: Numbers
+    id: Int64Array
+    launch: Int64Array
+    cta: Int64Array
+    warp: Int64Array
+    sm: Int64Array
+    start: Int64Array
+    end: Int64Array
+    events: Int64Array
+    dropped: Int64Array
 
-    def place(self, ids: Numbers) -> Numbers:
+    def place(self, ids: Int64Array) -> Int64Array:
         """Return the place of each unit here, -1 for those that are not; rows of one unit come together."""
         if not len(ids):
             return np.zeros(0, np.int64)
@@ -116,7 +115,7 @@ def units(report: Report, of: Launches) -> Units:
     return Units(**values)
 
 
-def located(known: Numbers, ids: Numbers) -> Numbers:
+def located(known: Int64Array, ids: Int64Array) -> Int64Array:
     """Return where each id is among those known (sorted), -1 for none."""
     if not len(known):
         return np.full(len(ids), -1, np.int64)
@@ -124,5 +123,5 @@ def located(known: Numbers, ids: Numbers) -> Numbers:
     return np.where(known[place] == ids, place, -1)
 
 
-def _numbers(rows: Any, name: str) -> Numbers:
+def _numbers(rows: Any, name: str) -> Int64Array:
     return np.asarray(rows.column(name).to_numpy(), np.int64)

@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.analysis.intervals import union
-from warplens.analysis.intrakernel.together import Active, States
+from warplens.analysis.intrakernel.together import States
+from warplens.arrays import BoolArray
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Numbers, Units
+    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.arrays import Int64Array
 
 _WIDTH = 1 << 32  # numbers of SMs are small
 
@@ -21,9 +23,9 @@ class Starving:
 
     def __init__(self, units: Units, working: set[int], waiting: set[int]) -> None:
         self._units, self._working, self._waiting = units, working, waiting
-        self._parts: list[tuple[Numbers, Numbers, Numbers]] = []
+        self._parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
 
-    def see(self, found: States, rows: Numbers, works: Active, waits: Active, roles: Numbers) -> None:
+    def see(self, found: States, rows: Int64Array, works: BoolArray, waits: BoolArray, roles: Int64Array) -> None:
         """Take the stretches of states. `rows`: of these states; `works`, `waits`: which of `roles` do, a row for each of `rows`."""
         busy = works[:, [role in self._working for role in roles.tolist()]].any(axis=1)
         idle = waits[:, [role in self._waiting for role in roles.tolist()]].any(axis=1)

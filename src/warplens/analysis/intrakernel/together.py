@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.analysis.native import together
+from warplens.arrays import BoolArray
 from warplens.spool.desk import address
 
 if TYPE_CHECKING:
     from warplens.analysis.intrakernel.blocks import Piece
-    from warplens.analysis.intrakernel.launches import Numbers
+    from warplens.arrays import Int64Array
 
 KEYS = 64
-Active = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +26,13 @@ class States:
     stretches: unit (any of the block), start, length and row here of each stretch in which a block did so; None: not asked for.
     """
 
-    group: Numbers
-    length: Numbers
-    active: Active
-    stretches: tuple[Numbers, Numbers, Numbers, Numbers] | None
+    group: Int64Array
+    length: Int64Array
+    active: BoolArray
+    stretches: tuple[Int64Array, Int64Array, Int64Array, Int64Array] | None
 
 
-def states(piece: Piece, key: Numbers, number: int, block: Numbers, group: Numbers, *, stretches: bool = False) -> States:
+def states(piece: Piece, key: Int64Array, number: int, block: Int64Array, group: Int64Array, *, stretches: bool = False) -> States:
     """Return what the blocks of a piece do.
 
     Args:
@@ -76,7 +76,7 @@ def pairs(found: States, groups: int) -> npt.NDArray[np.float64]:
     return sums
 
 
-def awaited(active: Active, roles: int) -> tuple[Active, Active]:
+def awaited(active: BoolArray, roles: int) -> tuple[BoolArray, BoolArray]:
     """Return which roles work and which wait, in each state; keys are 2 * role, and that + 1 for its waiting.
 
     A role of several warps waits where none of them works.

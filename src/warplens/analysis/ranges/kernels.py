@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.extremes import Numbers
 from warplens.analysis.ranges.durations import Durations
 from warplens.analysis.ranges.projection import Launches, containing
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.analysis.gpu.ops import Naming
@@ -38,7 +38,7 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
     kinds, kernels = np.asarray(kind.indices), np.asarray(kernel.indices).astype(np.int64)
     labels = [pa.array([str(number) for number in range(len(coded.dictionary))]) for coded in (kind, kernel)]
     before = _before(launches.thread, kernels)
-    occurring: list[tuple[Numbers, Numbers]] = []
+    occurring: list[tuple[Int64Array, Int64Array]] = []
     ends = np.cumsum(last - first)
     edges = [0, *np.unique(np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1], _AT_ONCE), side="right")).tolist(), len(first)]
     with Durations() as durations:
@@ -76,7 +76,7 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
 _FIGURES = ("ranges", "count", "total", "median", "min", "max", "stddev")
 
 
-def _before(thread: Numbers, kernel: Numbers) -> Numbers:
+def _before(thread: Int64Array, kernel: Int64Array) -> Int64Array:
     """Return for each launch the one before it of the same kernel on the same thread, -1 for none."""
     order = np.lexsort((kernel, thread))  # stable: launches stay in order
     same = (np.diff(thread[order], prepend=-1) == 0) & (np.diff(kernel[order], prepend=-1) == 0)

@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from warplens.analysis.ranges.durations import Durations
 from warplens.analysis.ranges.phases import chosen
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
     from warplens.report.selection import Selection
 
-Numbers = npt.NDArray[np.int64]
 FIGURES = ("count", "total", "median", "min", "max", "stddev")
 
 
@@ -77,7 +77,7 @@ def nested(
     return pa.table({**{name: _plain(column(name).take(wanted)) for name in (*per, *keys)}, **found, **sums})
 
 
-def outermost(above: Numbers, label: Numbers) -> npt.NDArray[np.bool_]:
+def outermost(above: Int64Array, label: Int64Array) -> npt.NDArray[np.bool_]:
     """Say of each row whether none with its label is around it."""
     result = np.ones(len(above), bool)
     row = np.flatnonzero(above >= 0)
@@ -92,7 +92,7 @@ def outermost(above: Numbers, label: Numbers) -> npt.NDArray[np.bool_]:
     return result
 
 
-def places(ids: Numbers, wanted: Numbers) -> Numbers:
+def places(ids: Int64Array, wanted: Int64Array) -> Int64Array:
     """Return the position of each id that is wanted, -1 for what there is not."""
     if not len(ids):
         return np.full(len(wanted), -1, np.int64)
@@ -101,7 +101,7 @@ def places(ids: Numbers, wanted: Numbers) -> Numbers:
     return np.where(ids[place] == wanted, place, -1)
 
 
-def figures(start: Numbers, end: Numbers, group: Numbers) -> dict[str, pa.Array]:
+def figures(start: Int64Array, end: Int64Array, group: Int64Array) -> dict[str, pa.Array]:
     """Return the statistics of the lengths of each group, in order of their numbers."""
     if not len(group):
         return {name: pa.array(np.zeros(0, np.float64 if name in ("median", "stddev") else np.int64)) for name in FIGURES}
@@ -115,7 +115,7 @@ def figures(start: Numbers, end: Numbers, group: Numbers) -> dict[str, pa.Array]
     return {name: found.column(name).take(pa.array(order)) for name in FIGURES}
 
 
-def _chosen(report: Report, selection: Selection, table: str, ids: Numbers) -> Numbers:
+def _chosen(report: Report, selection: Selection, table: str, ids: Int64Array) -> Int64Array:
     """Return the positions of the rows that count."""
     if selection.time is None and selection.nvtx is None:
         return np.arange(len(ids))
@@ -132,12 +132,12 @@ def _plain(column: pa.Array) -> pa.Array:
     return pc.cast(column, pa.string()) if pa.types.is_dictionary(column.type) else column
 
 
-def _codes(column: pa.ChunkedArray) -> Numbers:
+def _codes(column: pa.ChunkedArray) -> Int64Array:
     flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return _numbers(flat.indices if pa.types.is_dictionary(flat.type) else flat)
 
 
-def _combined(columns: Sequence[Numbers]) -> Numbers:
+def _combined(columns: Sequence[Int64Array]) -> Int64Array:
     """Number the combinations of values that there are."""
     number = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -146,6 +146,6 @@ def _combined(columns: Sequence[Numbers]) -> Numbers:
     return number
 
 
-def _numbers(column: pa.ChunkedArray | pa.Array) -> Numbers:
+def _numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:
     filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
     return np.asarray(filled.to_numpy() if isinstance(filled, pa.ChunkedArray) else filled.to_numpy(zero_copy_only=False), np.int64)

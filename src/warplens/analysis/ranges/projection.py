@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.extremes import Extremes, Numbers
+from warplens.analysis.extremes import Extremes
+from warplens.arrays import Int64Array
 from warplens.report.row_groups import Reader, RowGroup, row_groups, threads
 from warplens.report.selection import Selection
 from warplens.storage import schema
@@ -39,10 +40,10 @@ class ProcessGroups:
 class Launches:
     """Operations in order of thread and begin of their call. `rows`: the other columns that were asked for."""
 
-    thread: Numbers
-    called: Numbers
-    start: Numbers
-    end: Numbers
+    thread: Int64Array
+    called: Int64Array
+    start: Int64Array
+    end: Int64Array
     rows: pa.Table
 
     @classmethod
@@ -76,7 +77,7 @@ class Containment:
         self._width = len(self._times) + 1
         self._keys = self._key(np.searchsorted(self._threads, launches.thread), launches.called)
 
-    def find(self, thread: Numbers, start: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:
+    def find(self, thread: Int64Array, start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Return the first position and the one behind the last; ranges without launches have none between."""
         place = np.minimum(np.searchsorted(self._threads, thread), max(len(self._threads) - 1, 0))
         known = self._threads[place] == thread if len(self._threads) else np.zeros(len(thread), bool)
@@ -84,13 +85,13 @@ class Containment:
         last = np.searchsorted(self._keys, self._key(place, end))
         return first, np.where(known, np.maximum(last, first), first)
 
-    def _key(self, thread: Numbers, time: Numbers) -> Numbers:
+    def _key(self, thread: Int64Array, time: Int64Array) -> Int64Array:
         return thread * self._width + np.searchsorted(self._times, time)
 
 
 def containing(
     report: Report, selection: Selection, launches: Launches, columns: Sequence[str], part: ProcessGroups | None = None
-) -> tuple[pa.Table, Numbers, Numbers]:
+) -> tuple[pa.Table, Int64Array, Int64Array]:
     """Return the ranges that overlap the selection and contain launches, and the positions of those: first, and behind the last.
 
     `part`: the process that the launches are of, where they are of one.
@@ -100,7 +101,7 @@ def containing(
     window = selection.window(report)
     reader = Reader("nvtx_ranges", window)
 
-    def one(group: RowGroup) -> tuple[pa.Table, Numbers, Numbers]:
+    def one(group: RowGroup) -> tuple[pa.Table, Int64Array, Int64Array]:
         rows = reader.read(group, wanted)
         thread = _numbers(rows, "thread")
         first, last = inside.find(thread, _numbers(rows, "start"), _numbers(rows, "end"))
@@ -189,5 +190,5 @@ def _rows(report: Report, table: str, columns: Sequence[str], part: ProcessGroup
     return pa.concat_tables(found)
 
 
-def _numbers(table: pa.Table, name: str) -> Numbers:
+def _numbers(table: pa.Table, name: str) -> Int64Array:
     return np.asarray(table.column(name).to_numpy(), np.int64)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.analysis.gpu.kernel_classes import classes
 from warplens.analysis.gpu.ops import operations
 from warplens.analysis.gpu.waiting_calls import waits
-from warplens.analysis.step_functions import NOTHING, Numbers, Pieces, distinct, grouped_union
+from warplens.analysis.step_functions import NOTHING, Pieces, distinct, grouped_union
 from warplens.analysis.steps.names import NAMED, PARTS, part_of
+from warplens.arrays import Int64Array
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class Parts:
     """`time[step, part, state]`: ns. `launched[step, part]`: ns in which GPUs did what was launched in it. `gpu`: there are GPUs."""
 
     steps: pa.Table
-    time: npt.NDArray[np.int64]
-    launched: npt.NDArray[np.int64]
+    time: Int64Array
+    launched: Int64Array
     gpu: bool
 
 
@@ -66,7 +66,7 @@ class _Process:
         self._thread = steps.column("thread")[0].as_py()
         self._where = f"process = {process} AND {overlap(int(self._start[0]), int(self._end[-1]))}"
 
-    def parts(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], bool]:
+    def parts(self) -> tuple[Int64Array, Int64Array, bool]:
         host, work = self._host(), self._work()
         state, start, end = (_numbers(work, name) for name in ("state", "start", "end"))
         gpu = Pieces.where(start[state == 0], end[state == 0], 0)
@@ -102,7 +102,7 @@ class _Process:
             pieces = pieces.over(self._forward(every))
         return self._filled(pieces.over(Pieces.where(other_start, other_end, PARTS.index("backward"))))
 
-    def _forward(self, backward: Numbers) -> Pieces:
+    def _forward(self, backward: Int64Array) -> Pieces:
         """Operations on the steps' thread before the first of the backward pass in their step; all of a step without one."""
         rows = self._operations(backward=False)
         start, end = _numbers(rows, "start"), _numbers(rows, "end")
@@ -126,7 +126,7 @@ class _Process:
         between &= (step[first] == step) & (step[last] == step)
         return Pieces(time, np.where(between, part[first], np.where(part == NOTHING, _OTHER, part)))
 
-    def _launched(self, host: Pieces, work: pa.Table) -> npt.NDArray[np.int64]:
+    def _launched(self, host: Pieces, work: pa.Table) -> Int64Array:
         """For how long GPUs did what was launched in each part of each step, by whichever thread."""
         called = _numbers(work, "called")
         step = self._step(called)
@@ -175,12 +175,12 @@ class _Process:
         states = [_state(name, kind) for name, kind in zip(names.dictionary.to_pylist(), kinds, strict=True)]
         return rows.append_column("state", pa.array(states, pa.int64()).take(names.indices))
 
-    def _step(self, time: Numbers) -> Numbers:
+    def _step(self, time: Int64Array) -> Int64Array:
         """The step around each time, -1 without one. Steps do not overlap."""
         step = np.searchsorted(self._start, time, side="right") - 1
         return np.asarray(np.where((step >= 0) & (time < self._end[step]), step, -1), np.int64)
 
-    def _edges(self, *times: Numbers) -> Numbers:
+    def _edges(self, *times: Int64Array) -> Int64Array:
         every = distinct(np.concatenate((self._start, self._end, *times)))
         return np.asarray(every[(every >= self._start[0]) & (every <= self._end[-1])], np.int64)
 
@@ -192,5 +192,5 @@ def _state(operation: str, kind: str) -> int:
     return STATES.index("communication" if kind == "communication" else "compute")
 
 
-def _numbers(table: pa.Table, name: str) -> Numbers:
+def _numbers(table: pa.Table, name: str) -> Int64Array:
     return np.asarray(table.column(name).to_numpy(), np.int64)

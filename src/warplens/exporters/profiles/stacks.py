@@ -14,7 +14,8 @@ from warplens.exporters.tracks import Tracks
 from warplens.report.selection import Selection
 
 if TYPE_CHECKING:
-    from warplens.analysis.cpu.frames import Frame, Numbers
+    from warplens.analysis.cpu.frames import Frame
+    from warplens.arrays import Int64Array
     from warplens.report import Report
 
 ALL = Selection()
@@ -92,7 +93,7 @@ class Labels:
     def __init__(self, report: Report, *, lines: bool) -> None:
         self.frames = Frames.of(report)
         self.lines = lines
-        self.numbers: Numbers = self.frames.labels("line" if lines else "function")
+        self.numbers: Int64Array = self.frames.labels("line" if lines else "function")
         self._code = report.table("frames", ["path", "build_id", "address"])
 
     def line(self, frame: Frame) -> int | None:

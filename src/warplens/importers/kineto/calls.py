@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warplens.importers.kineto.columns import Bools, Ints, dictionary, filled, numbered, ordered, taken, where_known
+from warplens.arrays import BoolArray, Int64Array
+from warplens.importers.kineto.columns import dictionary, filled, numbered, ordered, taken, where_known
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.ranges import Ranges
@@ -23,12 +24,12 @@ _KINDS = ("runtime", "driver")
 class Calls:
     """The calls by correlation, sorted by it; `process` and `start` are those of the call."""
 
-    correlation: Ints
-    id: Ints
-    process: Ints
-    range: Ints
+    correlation: Int64Array
+    id: Int64Array
+    process: Int64Array
+    range: Int64Array
 
-    def find(self, correlation: Ints) -> tuple[Ints, Bools]:
+    def find(self, correlation: Int64Array) -> tuple[Int64Array, BoolArray]:
         """Return the places of the calls with these correlations, and which of them there are."""
         if not len(self.correlation):
             return np.zeros(len(correlation), np.int64), np.zeros(len(correlation), bool)

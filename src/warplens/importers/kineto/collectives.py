@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warplens.importers.kineto.columns import Codes, numbered, where_known
+from warplens.arrays import Int32Array
+from warplens.importers.kineto.columns import numbered, where_known
 from warplens.importers.kineto.layout import KINDS
 from warplens.storage.writer import RANGES_PER_PROCESS
 
@@ -54,7 +55,7 @@ def size_of(type_name: str) -> int | None:
     return 1 if text.startswith("float8") else _SIZES.get(text)
 
 
-def write(trace: Trace, ranges: Ranges, kernels: Kernels, ops: Codes) -> None:
+def write(trace: Trace, ranges: Ranges, kernels: Kernels, ops: Int32Array) -> None:
     """Write `collectives`: one for each kernel that communicates, and one for each operation that says so and has no kernel."""
     owner, row = trace.take("collective", "owner", "row")
     told = _Told(trace)

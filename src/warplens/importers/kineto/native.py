@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.importers.kineto.layout import COUNTS, FACTS, FIELDS, KINDS, WIDE
 from warplens.spool.desk import load
 
@@ -86,13 +87,13 @@ class Reader:
             raise KeyError(f"{kind} has no column {name}, or it was taken")
         return out
 
-    def lanes(self) -> npt.NDArray[np.int64]:
+    def lanes(self) -> Int64Array:
         """Return pid, tid and what of both is a text (1: the pid, 2: the tid) of each lane."""
         out = np.empty((self.facts["lanes"], 3), np.int64)
         self._functions["lanes"](self._handle, out.ctypes.data)
         return out
 
-    def texts(self, raw: bool = False) -> tuple[npt.NDArray[np.int64], bytes]:
+    def texts(self, raw: bool = False) -> tuple[Int64Array, bytes]:
         """Return where each text ends, and the bytes of all of them. `raw`: those that were kept as JSON."""
         ends = np.empty(self.facts["raws" if raw else "texts"], np.int64)
         return ends, self._text(self._call("texts", int(raw), ends.ctypes.data))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from warplens.importers.kineto.columns import Bools, Codes, Ints, optional, where_known
+from warplens.arrays import BoolArray, Int32Array, Int64Array
+from warplens.importers.kineto.columns import optional, where_known
 from warplens.importers.kineto.layout import NULL, NULL32
 from warplens.importers.kineto.ranges import OP, Ranges
 from warplens.storage.writer import RANGES_PER_PROCESS
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _BEGIN, _END = ord("s"), ord("f")
 
 
-def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Codes:
+def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Int32Array:
     """Write `ops`; return the place of each operation among the ranges."""
     places = ranges.of("op", trace.reader.rows("op"))
     at = np.flatnonzero(ranges.kind == OP).astype(np.int32)
@@ -51,7 +52,7 @@ def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Codes:
     return places
 
 
-def _flows(trace: Trace, ranges: Ranges, at: Codes) -> Ints:
+def _flows(trace: Trace, ranges: Ranges, at: Int32Array) -> Int64Array:
     """Return the place of the forward operation that an arrow leads from, of each operation; -1 where none does."""
     found = np.full(len(at), -1, np.int64)
     start, number, phase = trace.take("flow", "start", "id", "phase")
@@ -78,7 +79,9 @@ def _flows(trace: Trace, ranges: Ranges, at: Codes) -> Ints:
     return found
 
 
-def _backward(ranges: Ranges, at: Codes, sequence: Ints, forward_thread: Ints, flowed: Ints) -> tuple[Bools, Ints]:
+def _backward(
+    ranges: Ranges, at: Int32Array, sequence: Int64Array, forward_thread: Int64Array, flowed: Int64Array
+) -> tuple[BoolArray, Int64Array]:
     """Say which operations belong to the backward pass, and return the place of the forward one where it is known."""
     numbered = sequence != NULL
     is_backward = (numbered & (forward_thread != NULL32) & (forward_thread > 0)) | (flowed >= 0)
@@ -105,5 +108,5 @@ def _backward(ranges: Ranges, at: Codes, sequence: Ints, forward_thread: Ints, f
     return flags[at], forward
 
 
-def _joined(process: Ints, sequence: Ints) -> Ints:
+def _joined(process: Int64Array, sequence: Int64Array) -> Int64Array:
     return np.asarray(process * (1 << 40) + sequence, np.int64)

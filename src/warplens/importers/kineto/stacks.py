@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from warplens.importers.kineto.columns import Codes, Ints, constant, dictionary, numbered, ordered, taken, where_known
+from warplens.arrays import Int32Array, Int64Array
+from warplens.importers.kineto.columns import constant, dictionary, numbered, ordered, taken, where_known
 from warplens.importers.kineto.layout import NULL32
 from warplens.spool import desk
 from warplens.storage.writer import RANGES_PER_PROCESS
@@ -32,12 +33,12 @@ def split(name: str) -> tuple[str, str | None, int | None]:
 class Stacks:
     """The calls of the trace in order, and the frame that each of them is."""
 
-    thread: Ints
-    start: Ints
-    end: Ints
-    frame: Ints
+    thread: Int64Array
+    start: Int64Array
+    end: Int64Array
+    frame: Int64Array
 
-    def at(self, thread: Ints, start: Ints) -> pa.Array:
+    def at(self, thread: Int64Array, start: Int64Array) -> pa.Array:
         """Return the innermost frame of threads at these times, which are in order; null where there is none."""
         from warplens.importers.kineto.ranges import enclosing
 
@@ -79,11 +80,11 @@ def write(trace: Trace, ranges: Ranges) -> Stacks:
     return Stacks(thread, start, end, frame)
 
 
-def _part(told: list[tuple[str, str | None, int | None]], which: Codes, part: str, rows: slice) -> pa.Array:
+def _part(told: list[tuple[str, str | None, int | None]], which: Int32Array, part: str, rows: slice) -> pa.Array:
     return _labels(told, which[rows])[part]
 
 
-def _labels(told: list[tuple[str, str | None, int | None]], which: Codes) -> dict[str, pa.Array]:
+def _labels(told: list[tuple[str, str | None, int | None]], which: Int32Array) -> dict[str, pa.Array]:
     """Return the columns name, file and line."""
     known = [*told, ("", None, None)]
     files = {file: number for number, file in enumerate(dict.fromkeys(file for _, file, _ in told if file is not None))}
@@ -97,10 +98,17 @@ def _labels(told: list[tuple[str, str | None, int | None]], which: Codes) -> dic
     }
 
 
-def _frames(trace: Trace, told: list[tuple[str, str | None, int | None]], process: Ints, which: Codes, depth: Codes, parent: Ints) -> Ints:
+def _frames(
+    trace: Trace,
+    told: list[tuple[str, str | None, int | None]],
+    process: Int64Array,
+    which: Int32Array,
+    depth: Int32Array,
+    parent: Int64Array,
+) -> Int64Array:
     """Write the tree of all stacks; return the frame of each call, which is that of its function in the frame of its caller."""
     frame = np.full(len(which), -1, np.int64)
-    made: list[tuple[Ints, Ints, Ints, Ints]] = []  # keys, callers, functions, depths
+    made: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []  # keys, callers, functions, depths
     width = len(told) + 1
     for key in np.unique(process).tolist():
         mine = np.flatnonzero(process == key)
@@ -135,7 +143,7 @@ def _frames(trace: Trace, told: list[tuple[str, str | None, int | None]], proces
     return frame
 
 
-def _levels(depth: Codes, parent: Ints, rows: Ints) -> Ints:
+def _levels(depth: Int32Array, parent: Int64Array, rows: Int64Array) -> Int64Array:
     """Return how many calls are around each row: its depth, unless calls cross."""
     level = np.zeros(len(parent), np.int64)
     level[rows] = np.where(parent[rows] < 0, 0, depth[rows])

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int32Array, Int64Array
 from warplens.convert.cuda import names
-from warplens.importers.kineto.columns import Codes, Ints, Texts, filled, numbered, optional, ordered, where_known
+from warplens.importers.kineto.columns import Texts, filled, numbered, optional, ordered, where_known
 from warplens.importers.kineto.layout import NULL, NULL32
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class Work:
             )
             self.trace.say("info", "no-call", message, count)
 
-    def _placed(self, kind: str) -> tuple[Any, dict[str, Any], Ints]:
+    def _placed(self, kind: str) -> tuple[Any, dict[str, Any], Int64Array]:
         """Return the order of a kind's rows, the columns that tables of GPU work share, and which event each row was."""
         trace = self.trace
         start, end, correlation, stream, device, context = trace.take(kind, "start", "end", "correlation", "stream", "device", "context")
@@ -229,7 +230,7 @@ class Work:
         }
         return order, columns, rows
 
-    def _owned(self, kind: str, start: Ints, end: Ints, correlation: Ints) -> tuple[Ints, Any]:
+    def _owned(self, kind: str, start: Int64Array, end: Int64Array, correlation: Int64Array) -> tuple[Int64Array, Any]:
         """Return the processes of a kind's rows in the order of the report, and that order."""
         identity = self.trace.identity
         lane = identity.lanes.pop(kind) if kind in identity.lanes else self.trace.take(kind, "lane")[0]
@@ -243,7 +244,7 @@ class Work:
         rows: Any = slice(None) if order is None else order
         return process[rows], rows
 
-    def _called(self, correlation: Ints, process: Ints) -> tuple[dict[str, Any], int]:
+    def _called(self, correlation: Int64Array, process: Int64Array) -> tuple[dict[str, Any], int]:
         place, found = self.calls.find(correlation)
         if len(self.calls.id):
             found &= self.calls.process[place] == process
@@ -262,16 +263,16 @@ class Work:
 class Kernels:
     """The kernels in the order of the report; `row`: which event each was."""
 
-    id: Ints
-    process: Ints
-    start: Ints
-    end: Ints
-    name: Codes
-    row: Ints
-    range: Ints  # that the call began in; -1: none
+    id: Int64Array
+    process: Int64Array
+    start: Int64Array
+    end: Int64Array
+    name: Int32Array
+    row: Int64Array
+    range: Int64Array  # that the call began in; -1: none
 
 
-def _positive(values: Ints) -> pa.Array:
+def _positive(values: Int64Array) -> pa.Array:
     return pa.array(values, pa.int64(), mask=values <= 0)
 
 
@@ -285,7 +286,7 @@ def _memory(name: str) -> str | None:
     return found[1] if found else None
 
 
-def _stream_in(texts: Texts, tid: Ints, is_text: Ints) -> Ints:
+def _stream_in(texts: Texts, tid: Int64Array, is_text: Int64Array) -> Int64Array:
     """Return the number in a thread's name, as in `stream 7`; 0 where there is none."""
     out = np.zeros(len(tid), np.int64)
     for code in np.unique(tid[is_text & 2 != 0]).tolist():

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.importers.nsys.chains import Chains
 from warplens.importers.nsys.names import encoded, labelled
 from warplens.importers.nsys.ranges import Ranges
-from warplens.importers.nsys.rows import Ints
 from warplens.importers.nsys.taken import Calls, Context, Events, join, narrow
 
 _TABLE = "CUPTI_ACTIVITY_KIND_RUNTIME"
@@ -48,7 +47,7 @@ def write(context: Context, ranges: Ranges, chains: Chains) -> None:
     context.calls = Calls(keys[first], ids[first], starts[first])
 
 
-def enclosing(ranges: Ranges, thread: Ints, at: Ints) -> npt.NDArray[np.int64]:
+def enclosing(ranges: Ranges, thread: Int64Array, at: Int64Array) -> Int64Array:
     """Return the id of the innermost push/pop range of each thread that is open at each time; -1 where none is."""
     found = np.full(len(at), -1, np.int64)
     for key, mine in ranges.of_threads(np.unique(thread)):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.database import Database
 from warplens.importers.nsys.names import combined, distinct_values
-from warplens.importers.nsys.rows import Bools, Ints
 from warplens.importers.nsys.taken import Tally
 from warplens.storage.writer import RANGES_PER_PROCESS, PartWriter
 
@@ -24,7 +24,9 @@ _NONE = ("[unknown]", "")
 class _Tree:
     """The frames of one process so far."""
 
-    frames: list[Ints] = field(default_factory=list)  # rows of parent (in this tree, -1: none), symbol, module, kernel, address, depth
+    frames: list[Int64Array] = field(
+        default_factory=list
+    )  # rows of parent (in this tree, -1: none), symbol, module, kernel, address, depth
     count: int = 0
     made: dict[tuple[int, int, int, int, int], int] = field(default_factory=dict)
 
@@ -38,7 +40,7 @@ class Chains:
     tally: Tally
     trees: dict[int, _Tree] = field(default_factory=dict)
 
-    def stacks(self, table: str, process: Ints, chain: Ints, valid: Bools) -> pa.Array:
+    def stacks(self, table: str, process: Int64Array, chain: Int64Array, valid: BoolArray) -> pa.Array:
         """Return the stack of each row whose chain has the number `chain` in `table`; null where the file lacks it."""
         self.tally.used.add(table)
         if not self.database.has(table, "id", "symbol", "stackDepth") or not valid.any():
@@ -67,7 +69,7 @@ class Chains:
                 found[mine[known]] = key * RANGES_PER_PROCESS + leaves[at[known]]
         return pa.array(found, pa.int64(), mask=found < 0)
 
-    def _grow(self, tree: _Tree, facts: Ints, begins: Ints, lengths: Ints) -> Ints:
+    def _grow(self, tree: _Tree, facts: Int64Array, begins: Int64Array, lengths: Int64Array) -> Int64Array:
         """Add chains to a tree, all outermost frames first, then what they called; return the number of each one's innermost frame."""
         at = np.full(len(begins), -1, np.int64)
         for depth in range(int(lengths.max(initial=0))):
@@ -95,7 +97,7 @@ class Chains:
             if tree.count:
                 self.part.write("frames", self._columns(process, np.concatenate(tree.frames, axis=1)))
 
-    def _columns(self, process: int, frames: Ints) -> dict[str, Any]:
+    def _columns(self, process: int, frames: Int64Array) -> dict[str, Any]:
         parent, symbol, module, flags, address, depth = frames
         always = np.ones(len(parent), bool)
         strings = self.database.strings(np.unique(np.concatenate([symbol, module])))

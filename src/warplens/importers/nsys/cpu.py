@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.calls import enclosing
 from warplens.importers.nsys.chains import Chains
 from warplens.importers.nsys.names import distinct_values, labelled
 from warplens.importers.nsys.ranges import Ranges
-from warplens.importers.nsys.rows import Bools, Ints, Rows
+from warplens.importers.nsys.rows import Rows
 from warplens.importers.nsys.taken import Context, Events, narrow, numbered
 from warplens.model.nsys_labels import SAMPLE_INTERVAL
 
@@ -110,7 +111,7 @@ def thread_states(context: Context) -> None:
     )
 
 
-def _states(context: Context, rows: Rows) -> tuple[Ints, Bools]:
+def _states(context: Context, rows: Rows) -> tuple[Int64Array, BoolArray]:
     """Return for each switch what begins (0 running, 1 runnable, 2 blocked), and where that is known at all."""
     goes, kind = rows.ints("isSchedIn") != 0, rows.ints("threadState")
     told = goes | (rows.valid("threadState") & (kind != 0))
@@ -122,7 +123,7 @@ def _states(context: Context, rows: Rows) -> tuple[Ints, Bools]:
     return np.where(goes, 0, np.where(waits, 2, 1)), told
 
 
-def _interval(about: dict[str, str], thread: Ints, start: Ints) -> int:
+def _interval(about: dict[str, str], thread: Int64Array, start: Int64Array) -> int:
     """Return what a sample stands for (ns): what the file says, else the middle of the times between two of a thread."""
     said = about.get(SAMPLE_INTERVAL, "")
     if said.isdigit() and 0 < int(said) < 1 << 40:
@@ -132,7 +133,7 @@ def _interval(about: dict[str, str], thread: Ints, start: Ints) -> int:
     return int(np.median(gaps)) if len(gaps) else 1_000_000
 
 
-def _changes(*keys: Ints) -> Bools:
+def _changes(*keys: Int64Array) -> BoolArray:
     """Say where any of the keys differs from the row before."""
     first = np.ones(len(keys[0]), bool)
     if len(first):

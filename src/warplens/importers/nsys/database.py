@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from warplens.arrays import Int64Array
 from warplens.importers.nsys.conditions import Among, Lacks, Where
-from warplens.importers.nsys.rows import Ints, Rows
+from warplens.importers.nsys.rows import Rows
 
 LATEST = 1 << 61  # ns: sums and differences of such times fit into 64 bits
 _IDS_PER_QUERY = 4000
@@ -57,7 +58,7 @@ class Database(ABC):
         """Say whether there is such a table with all these columns."""
         return table in self.tables and self.tables[table].issuperset(columns)
 
-    def strings(self, ids: Ints) -> dict[int, str]:
+    def strings(self, ids: Int64Array) -> dict[int, str]:
         """Return the texts of `StringIds` with these ids, and no others: the table may hold what nobody refers to, such as environments."""
         found: dict[int, str] = {}
         if not self.has("StringIds", "id"):

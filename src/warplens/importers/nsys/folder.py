@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.importers.nsys.conditions import Begins, Lacks, Named, Where
 from warplens.importers.nsys.database import LATEST, Database
-from warplens.importers.nsys.rows import FLAG, Ints, Rows
+from warplens.importers.nsys.rows import FLAG, Rows
 from warplens.storage import weight
 
 _PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".arrows", ".feather", ".ipc")
@@ -112,7 +113,7 @@ class TablesFolder(Database):
         found = np.unique(np.stack([rows.ints(name) for name in columns]), axis=1)
         return [tuple(values) for values in found.T.tolist()]
 
-    def strings(self, ids: Ints) -> dict[int, str]:
+    def strings(self, ids: Int64Array) -> dict[int, str]:
         """Return the texts of `StringIds` with these ids; all are read once, for a file cannot be asked for some of them."""
         if self._texts is None:
             rows = self.read("StringIds", ["id"], texts=["value"])

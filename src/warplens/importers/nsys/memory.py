@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.conditions import Among
 from warplens.importers.nsys.names import encoded, labelled
-from warplens.importers.nsys.rows import Bools, Ints
 from warplens.importers.nsys.taken import Context, Events, narrow, numbered
 from warplens.model import nsys_labels as labels
 from warplens.storage import schema
@@ -145,7 +144,7 @@ def _gpu_faults(context: Context) -> dict[str, Any]:
     }
 
 
-def sizes(process: Ints, address: Ints, given: Ints, freed: Bools) -> tuple[Ints, Bools]:
+def sizes(process: Int64Array, address: Int64Array, given: Int64Array, freed: BoolArray) -> tuple[Int64Array, BoolArray]:
     """Return how much each row took or gave back, and which of them count: not the end of what began before the recording did.
 
     Rows are in order of time within each process. Older versions do not say how much was freed: then what was allocated there counts.
@@ -161,7 +160,7 @@ def sizes(process: Ints, address: Ints, given: Ints, freed: Bools) -> tuple[Ints
     return np.where(freed & matched & (given == 0), allocated, given), ~freed | matched
 
 
-def running(keys: Ints, change: Ints) -> npt.NDArray[np.int64]:
+def running(keys: Int64Array, change: Int64Array) -> Int64Array:
     """Return the sum of all changes with the same keys (one column for each row) up to each row."""
     total = np.zeros(len(change), np.int64)
     if len(change):
@@ -195,5 +194,5 @@ def _known(texts: pa.DictionaryArray) -> pa.DictionaryArray:
     return pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain).dictionary_encode()
 
 
-def _unsigned(values: Ints, valid: Bools) -> pa.Array:
+def _unsigned(values: Int64Array, valid: BoolArray) -> pa.Array:
     return pc.if_else(pa.array(valid & (values != 0)), pa.array(values.view(np.uint64)), pa.scalar(None, pa.uint64()))

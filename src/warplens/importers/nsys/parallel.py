@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from warplens.arrays import BoolArray
 from warplens.importers.nsys.calls import enclosing
 from warplens.importers.nsys.memory import write_sorted
 from warplens.importers.nsys.names import distinct_values, encoded
 from warplens.importers.nsys.ranges import Ranges
-from warplens.importers.nsys.rows import Bools
 from warplens.importers.nsys.taken import Context, Events
 
 _MPI = {"MPI_P2P_EVENTS": "p2p", "MPI_COLLECTIVES_EVENTS": "collective", "MPI_START_WAIT_EVENTS": "wait", "MPI_OTHER_EVENTS": "other"}
@@ -97,7 +97,7 @@ def _piece(context: Context, events: Events, kind: str, names: pa.Array) -> dict
 def _small(events: Events, name: str) -> pa.Array:
     """Return a column of small numbers; what does not fit, such as `any tag`, is null."""
     values = events.rows.ints(name)
-    fits: Bools = events.rows.valid(name) & (values <= _MOST) & (values >= -_MOST - 1)
+    fits: BoolArray = events.rows.valid(name) & (values <= _MOST) & (values >= -_MOST - 1)
     return pa.array(np.where(fits, values, 0).astype(np.int32), pa.int32(), mask=~fits)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.importers.nsys.names import distinct_values
-from warplens.importers.nsys.rows import Ints, Rows
+from warplens.importers.nsys.rows import Rows
 from warplens.importers.nsys.taken import Context
 from warplens.spool import payload_schema as layouts
 from warplens.storage.writer import RANGES_PER_PROCESS
@@ -64,7 +65,7 @@ class Payloads:
         context.write("nvtx_schemas", sorted(rows, key=lambda row: int(row["schema"])))
         self._of_events = _of_events(context)
 
-    def write(self, kind: str, rows: Rows, ids: Ints, process: Ints, texts: pa.Array) -> None:
+    def write(self, kind: str, rows: Rows, ids: Int64Array, process: Int64Array, texts: pa.Array) -> None:
         """Write the payloads of ranges or marks; what there is as bytes only is counted."""
         has = np.asarray(texts.is_valid())
         lost = rows.valid("binaryData") & ~has

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.conditions import Among
 from warplens.importers.nsys.database import LATEST
 from warplens.importers.nsys.names import combined, distinct_values, encoded
 from warplens.importers.nsys.payloads import Payloads
-from warplens.importers.nsys.rows import Bools, Ints, Rows
+from warplens.importers.nsys.rows import Rows
 from warplens.importers.nsys.taken import Context, numbered
 from warplens.spool import desk
 
@@ -31,10 +32,10 @@ _COLUMNS = ("start", "end", "eventType", "category", "color", "globalTid", "endG
 class Thread:
     """The push/pop ranges of one thread, sorted by start; `parent` is a place in these arrays, -1: none."""
 
-    id: Ints
-    start: Ints
-    end: Ints
-    parent: Ints
+    id: Int64Array
+    start: Int64Array
+    end: Int64Array
+    parent: Int64Array
 
 
 class Ranges:
@@ -43,7 +44,7 @@ class Ranges:
     def __init__(self) -> None:
         self._threads: dict[int, Thread] = {}
 
-    def add(self, thread: Ints, ids: Ints, start: Ints, end: Ints, parent: Ints) -> None:
+    def add(self, thread: Int64Array, ids: Int64Array, start: Int64Array, end: Int64Array, parent: Int64Array) -> None:
         """Add one process's ranges, sorted by start; `parent` is a place in these arrays, -1: none."""
         for key in np.unique(thread).tolist():
             mine = np.flatnonzero(thread == key)
@@ -51,7 +52,7 @@ class Ranges:
             within[mine] = np.arange(len(mine))
             self._threads[key] = Thread(ids[mine], start[mine], end[mine], within[parent[mine]])
 
-    def of_threads(self, keys: Ints) -> Iterator[tuple[int, Thread]]:
+    def of_threads(self, keys: Int64Array) -> Iterator[tuple[int, Thread]]:
         """Yield those of the threads `keys` that have ranges."""
         for key in keys.tolist():
             if key in self._threads:
@@ -189,7 +190,7 @@ class Annotations:
         known = encoded(self.context.database, rows.ints(number), registered).cast(pa.string())
         return pc.coalesce(known, inline)
 
-    def _looked_up(self, keys: list[Ints], valid: Bools, names: dict[Any, str], unknown: str) -> pa.DictionaryArray:
+    def _looked_up(self, keys: list[Int64Array], valid: BoolArray, names: dict[Any, str], unknown: str) -> pa.DictionaryArray:
         """Return the name that each row's keys have in `names`; `unknown` with the last key where there is none."""
         if not valid.any():
             return pa.nulls(len(valid), pa.string()).dictionary_encode()

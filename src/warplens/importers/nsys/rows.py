@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from warplens.arrays import BoolArray, Int64Array
+
 FLAG = "?"  # behind a column's name: the column that says where it has a value
 
 
@@ -30,7 +30,7 @@ class Rows:
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
-    def valid(self, name: str) -> Bools:
+    def valid(self, name: str) -> BoolArray:
         """Say which rows have a value."""
         if name not in self._there:
             return np.zeros(len(self), bool)
@@ -38,7 +38,7 @@ class Rows:
             return np.asarray(self.ints(name + FLAG) != 0)
         return np.asarray(self._column(name).is_valid())
 
-    def ints(self, name: str, default: int = 0) -> Ints:
+    def ints(self, name: str, default: int = 0) -> Int64Array:
         """Return an integer column; rows without a value have `default`."""
         if name not in self._there:
             return np.full(len(self), default, np.int64)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.conditions import Where
 from warplens.importers.nsys.database import LATEST, Database
 from warplens.importers.nsys.identity import Identity
-from warplens.importers.nsys.rows import Bools, Ints, Rows
+from warplens.importers.nsys.rows import Rows
 from warplens.storage.writer import RANGES_PER_PROCESS, PartWriter
 
 
@@ -32,21 +33,21 @@ class Tally:
 class Calls:
     """The API calls of the report: by process and correlation."""
 
-    keys: Ints  # sorted
-    ids: Ints
-    starts: Ints
+    keys: Int64Array  # sorted
+    ids: Int64Array
+    starts: Int64Array
 
-    def of(self, process: Ints, correlation: Ints, valid: Bools) -> pa.Array:
+    def of(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> pa.Array:
         """Return the ids of the calls with these correlations; null where there is none."""
         place, found = self._find(process, correlation, valid)
         return pa.array(self.ids[place], pa.int64(), mask=~found) if len(self.keys) else pa.nulls(len(process), pa.int64())
 
-    def begins(self, process: Ints, correlation: Ints, valid: Bools) -> tuple[Ints, Bools]:
+    def begins(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> tuple[Int64Array, BoolArray]:
         """Return when the calls with these correlations began, and which of them there are."""
         place, found = self._find(process, correlation, valid)
         return (self.starts[place] if len(self.keys) else np.zeros(len(process), np.int64)), found
 
-    def _find(self, process: Ints, correlation: Ints, valid: Bools) -> tuple[Ints, Bools]:
+    def _find(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> tuple[Int64Array, BoolArray]:
         if not len(self.keys):
             return np.zeros(len(process), np.int64), np.zeros(len(process), bool)
         wanted = join(process, correlation)
@@ -54,7 +55,7 @@ class Calls:
         return place, np.asarray(valid & (self.keys[place] == wanted))
 
 
-def join(process: Ints, correlation: Ints) -> Ints:
+def join(process: Int64Array, correlation: Int64Array) -> Int64Array:
     """Return one number for process and correlation (CUPTI's are of 32 bits)."""
     return np.asarray((process << 32) | (correlation & 0xFFFFFFFF), np.int64)
 
@@ -92,9 +93,9 @@ class Events:
     """Rows of one table in the order of the report, with the columns that most tables begin with."""
 
     rows: Rows
-    process: Ints
-    start: Ints
-    end: Ints
+    process: Int64Array
+    start: Int64Array
+    end: Int64Array
 
     @classmethod
     def sorted(cls, context: Context, rows: Rows, owner: str, start: str = "start", end: str | None = "end", table: str = "") -> Events:
@@ -109,7 +110,7 @@ class Events:
         order = np.lexsort((-ends, begins, process))
         return cls(rows.taken(order), process[order], begins[order], ends[order])
 
-    def ids(self) -> Ints:
+    def ids(self) -> Int64Array:
         """Return ids that grow within each process."""
         return numbered(self.process)
 
@@ -145,12 +146,12 @@ class Events:
         return pa.array(narrow(self.rows.ints(name)), pa.int32(), mask=~self.rows.valid(name))
 
 
-def narrow(values: Ints) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def narrow(values: Int64Array) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     """Return values as 32-bit integers; unsigned ones wrap."""
     return values.astype(np.int32)
 
 
-def numbered(process: Ints) -> Ints:
+def numbered(process: Int64Array) -> Int64Array:
     """Return ids for rows that are sorted by process: `process * 2^32` and their number within it."""
     if not len(process):
         return process

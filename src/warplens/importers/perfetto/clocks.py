@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.importers.perfetto import wire
 from warplens.importers.perfetto.trace import Trace
 from warplens.spool import desk
@@ -12,7 +13,6 @@ from warplens.spool import desk
 REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
 _SNAPSHOT = 6
 NAMES = {REALTIME: "realtime", MONOTONIC: "monotonic", BOOTTIME: "boottime"}
-Times = npt.NDArray[np.int64]
 
 
 class Clocks:
@@ -50,7 +50,7 @@ class Clocks:
         """Return the report's clock and the real time of each snapshot that has both."""
         return [(shot[self.key], shot[REALTIME]) for shot in self._snapshots if REALTIME in shot and self.key in shot]
 
-    def times(self, columns: dict[str, npt.NDArray[np.generic]]) -> Times:
+    def times(self, columns: dict[str, npt.NDArray[np.generic]]) -> Int64Array:
         """Return the times of events or samples."""
         time, clock = np.array(columns["time"], np.int64), columns["clock"]
         for index, key in enumerate(self._trace.clocks):
@@ -73,7 +73,7 @@ class Clocks:
             return time
         return int(desk.map_times(*known, np.array([time], np.int64))[0])
 
-    def _map(self, key: int) -> tuple[Times, Times] | None:
+    def _map(self, key: int) -> tuple[Int64Array, Int64Array] | None:
         both = sorted({(shot[key], shot[self.key]) for shot in self._snapshots if key in shot and self.key in shot})
         both = [pair for index, pair in enumerate(both) if index == 0 or pair[0] != both[index - 1][0]]
         if not both:

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.importers.nsys.taken import numbered
 from warplens.importers.perfetto.details import coded
-from warplens.importers.perfetto.slices import Context, Ints
+from warplens.importers.perfetto.slices import Context
 from warplens.importers.perfetto.trace import UUID
 
 _COUNTERS_PER_PROCESS = 1 << 32
@@ -72,7 +73,7 @@ def _counter(context: Context, track: int, uuid: int, told: dict[str, Any]) -> d
     }
 
 
-def _samples(context: Context, time: Ints, keys: Ints) -> None:
+def _samples(context: Context, time: Int64Array, keys: Int64Array) -> None:
     samples = context.trace.samples
     key = keys[samples["track"]] if len(samples["track"]) else np.empty(0, np.int64)
     mine = np.flatnonzero(key >= 0)
@@ -95,7 +96,7 @@ def _samples(context: Context, time: Ints, keys: Ints) -> None:
     )
 
 
-def _memory(context: Context, time: Ints, found: list[tuple[int, Any, int]]) -> None:
+def _memory(context: Context, time: Int64Array, found: list[tuple[int, Any, int]]) -> None:
     """Write what a process had on a device, as steps: what grew was allocated, what shrank was freed."""
     samples = context.trace.samples
     pieces = []
@@ -125,7 +126,7 @@ def _memory(context: Context, time: Ints, found: list[tuple[int, Any, int]]) -> 
     )
 
 
-def _metrics(context: Context, time: Ints, found: list[tuple[int, Any]], host: str) -> None:
+def _metrics(context: Context, time: Int64Array, found: list[tuple[int, Any]], host: str) -> None:
     samples = context.trace.samples
     tracks = dict(found)
     mine = np.flatnonzero(np.isin(samples["track"], list(tracks)))

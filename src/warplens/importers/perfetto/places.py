@@ -7,8 +7,8 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.importers.perfetto import own as owns
 from warplens.importers.perfetto.descriptors import Described
 from warplens.importers.perfetto.trace import ASYNC, QUEUE, THREAD, UUID, Trace
@@ -57,7 +57,7 @@ class Places:
             self._place(track) if happens[track] else self._counter(track) if counts[track] else None for track in range(len(counts))
         ]
 
-    def column(self, name: str) -> npt.NDArray[np.int64]:
+    def column(self, name: str) -> Int64Array:
         """Return a field of the places of all tracks, NONE where a track has no place."""
         return np.array([NONE if place is None else getattr(place, name) for place in self.of], np.int64)
 

@@ -6,12 +6,12 @@ import re
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.importers.nsys.taken import join, numbered
 from warplens.importers.perfetto.details import coded
-from warplens.importers.perfetto.slices import Context, Ints
+from warplens.importers.perfetto.slices import Context
 from warplens.model.tables import TABLES
 
 _COPY = re.compile(r"\b(mem)?cpy\b|\bcopy\b|^Memcpy", re.IGNORECASE)
@@ -38,7 +38,7 @@ def write(context: Context) -> None:
     _hardware(context, rows)
 
 
-def _write(context: Context, table: str, rows: Ints) -> None:
+def _write(context: Context, table: str, rows: Int64Array) -> None:
     from warplens.importers.perfetto.tables import _fitting, _values  # the columns of a table are made there
 
     rows = context.sorted(rows)
@@ -63,7 +63,7 @@ def _write(context: Context, table: str, rows: Ints) -> None:
     context.write(table, {column.name: _fitting(made.get(column.name), column, len(rows)) for column in TABLES[table].columns})
 
 
-def _where(context: Context, rows: Ints) -> tuple[Ints, Ints, Ints]:
+def _where(context: Context, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return device, stream and context of stages: their GPU, their queue, and their context."""
     tracks, track = context.trace.tracks, context.trace.events["track"][rows]
     third, second, first = (np.asarray(tracks[name][track]) for name in ("third", "second", "first"))
@@ -85,13 +85,13 @@ def _kind(text: str) -> str:
     return f"{_KINDS[found[1]]}-to-{_KINDS[found[2]]}" if found else text
 
 
-def _hardware(context: Context, rows: Ints) -> None:
+def _hardware(context: Context, rows: Int64Array) -> None:
     """Write what the stages name, unless warplens's own tables do."""
     if context.own.rows("contexts") or context.own.rows("devices"):
         return
     process = context.place("process", rows)
     device, stream, owner = _where(context, rows)
-    distinct: npt.NDArray[np.int64] = np.unique(np.stack((process, device, owner, stream), axis=1), axis=0)
+    distinct: Int64Array = np.unique(np.stack((process, device, owner, stream), axis=1), axis=0)
     seen: set[tuple[int, ...]] = set()
 
     def fresh(*key: int) -> bool:

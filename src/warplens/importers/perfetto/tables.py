@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.importers.nsys.calls import enclosing
 from warplens.importers.nsys.taken import join, numbered
 from warplens.importers.perfetto.details import Column, coded
 from warplens.importers.perfetto.own import Kind
-from warplens.importers.perfetto.slices import Context, Ints
+from warplens.importers.perfetto.slices import Context
 from warplens.importers.perfetto.trace import INSTANT
 from warplens.model.tables import TABLES
 from warplens.model.tables import Column as TableColumn
@@ -34,7 +35,7 @@ def write(context: Context) -> None:
             _write(context, kind, mine[np.argsort(mine)])
 
 
-def _write(context: Context, kind: Kind, rows: Ints) -> None:
+def _write(context: Context, kind: Kind, rows: Int64Array) -> None:
     rows = context.sorted(rows)
     process, start, end = context.place("process", rows), context.time[rows], context.end[rows]
     end = np.where(context.trace.events["type"][rows] == INSTANT, start, end)
@@ -66,7 +67,7 @@ def _write(context: Context, kind: Kind, rows: Ints) -> None:
     context.write(kind.table, {column.name: _fitting(made.get(column.name), column, len(rows)) for column in table.columns})
 
 
-def _called(context: Context, kind: Kind, made: dict[str, Any], process: Ints, ids: Ints, names: set[str]) -> None:
+def _called(context: Context, kind: Kind, made: dict[str, Any], process: Int64Array, ids: Int64Array, names: set[str]) -> None:
     """Let what has a number of an API call find the call by it."""
     correlation = made["correlation"].fill_null(0).to_numpy(zero_copy_only=False)
     keys = join(process, correlation)

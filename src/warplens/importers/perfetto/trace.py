@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.importers.unpacking import DEFLATE, GZIP, Unpacking
 from warplens.spool import desk
@@ -114,7 +115,7 @@ class Trace:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def pair(self, time: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+    def pair(self, time: Int64Array) -> tuple[Int64Array, int]:
         """Return the row of the other half of each event, -1: none; and how many ends end nothing. `time`: of all, on one clock."""
         partner = np.full(len(time), -1, np.int64)
         without = self._native.warplens_perfetto_reader_pair(self._handle, time.ctypes.data, partner.ctypes.data)
@@ -122,7 +123,7 @@ class Trace:
             raise MemoryError("the desk library ran out of memory")
         return partner, int(without)
 
-    def json(self, skipped: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    def json(self, skipped: npt.NDArray[np.uint8]) -> tuple[Int64Array, pa.Array]:
         """Return the events that have annotations but those whose name (by number) is skipped, and these as JSON objects."""
         arrays = (_Array * 3)()
         if self._native.warplens_perfetto_reader_json(self._handle, skipped.ctypes.data, arrays) < 0:
@@ -236,7 +237,7 @@ def _copied(array: _Array, kind: type[np.generic]) -> Numbers:
     return _viewed(array, kind).copy()
 
 
-def _strings(offsets: npt.NDArray[np.int64], raw: npt.NDArray[np.uint8]) -> pa.Array:
+def _strings(offsets: Int64Array, raw: npt.NDArray[np.uint8]) -> pa.Array:
     """Return texts; bytes that are no UTF-8 are replaced."""
     given = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(raw)])
     try:

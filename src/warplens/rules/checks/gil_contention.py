@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from warplens.analysis.intervals import Cover, Times
+from warplens.analysis.intervals import Cover
 from warplens.analysis.steps.steps import steps
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import duration
 from warplens.rules.base import Evidence, Finding, most
@@ -134,7 +135,7 @@ def _finding(
     )
 
 
-def _evidence(found: pa.Table, places: Times, lost: Times, names: dict[int, str]) -> tuple[Evidence, ...]:
+def _evidence(found: pa.Table, places: Int64Array, lost: Int64Array, names: dict[int, str]) -> tuple[Evidence, ...]:
     best = places[np.argsort(-lost[places], kind="stable")][:50]
     return most(
         Evidence(

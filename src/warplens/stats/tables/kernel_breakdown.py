@@ -38,7 +38,7 @@ from warplens.stats.launches import whole_graphs
 
 if TYPE_CHECKING:
     from warplens.analysis.gpu.work import Track
-    from warplens.analysis.intervals import Times
+    from warplens.arrays import Int64Array
     from warplens.report import Report, Selection
 
 BY = ("device", "process", "rank", "stream")
@@ -54,7 +54,7 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
         by: `device`, `stream`, `process` or `rank`: what rows are kept apart by.
     """
     apart = By(report, by)
-    lengths: dict[tuple[Key, str], list[Times]] = {}
+    lengths: dict[tuple[Key, str], list[Int64Array]] = {}
     unions: dict[tuple[Key, str], int] = {}
     spans: dict[Key, int] = {}
     for gpu in gpus(report, selection):

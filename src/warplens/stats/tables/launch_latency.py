@@ -37,7 +37,7 @@ from warplens.stats.by import By
 from warplens.stats.launches import nothing_launched
 
 if TYPE_CHECKING:
-    from warplens.analysis.intervals import Times
+    from warplens.arrays import Int64Array
     from warplens.report import Report, Selection
 
 BY = ("device", "process", "rank", "stream")
@@ -74,8 +74,8 @@ def table(report: Report, selection: Selection, *, by: str = "device", slow_call
 class _Seen(NamedTuple):
     """What is kept of the launches into a stream: ns from call to begin where the stream was free, and where it was not; and counts."""
 
-    direct: Times
-    behind: Times
+    direct: Int64Array
+    behind: Int64Array
     launches: int
     short: int
     slow: int
@@ -104,5 +104,5 @@ def _row(parts: list[_Seen]) -> dict[str, float | int | None]:
     }
 
 
-def _of(call: object, values: Times) -> float | None:
+def _of(call: object, values: Int64Array) -> float | None:
     return float(call(values)) if len(values) else None  # type: ignore[operator]

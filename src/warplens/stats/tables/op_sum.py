@@ -32,7 +32,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.gpu.operations import Operations
-from warplens.analysis.step_functions import Numbers, grouped_union
+from warplens.analysis.step_functions import grouped_union
+from warplens.arrays import Int64Array
 from warplens.stats.base import noted, share
 from warplens.stats.places import places
 
@@ -75,7 +76,7 @@ def table(report: Report, selection: Selection, *, shapes: bool = False) -> pa.T
     return noted(rows, "No shapes were recorded: torch.profiler.profile(record_shapes=True) has them." if unknown else "")
 
 
-def _on_gpus(found: Operations, kind: Numbers, launch: Numbers, kinds: int) -> Numbers:
+def _on_gpus(found: Operations, kind: Int64Array, launch: Int64Array, kinds: int) -> Int64Array:
     """For how long GPUs did what kinds launched, each GPU by itself."""
     start, end = (np.asarray(found.launches.column(name).to_numpy(), np.int64)[launch] for name in ("start", "end"))
     device = np.asarray(pc.fill_null(pc.cast(found.launches.column("device"), pa.int64()), -1).to_numpy(), np.int64)[launch]
@@ -84,7 +85,7 @@ def _on_gpus(found: Operations, kind: Numbers, launch: Numbers, kinds: int) -> N
     return np.asarray(covered.sum(axis=1), np.int64)
 
 
-def _summed(group: Numbers, value: Numbers, groups: int) -> Numbers:
+def _summed(group: Int64Array, value: Int64Array, groups: int) -> Int64Array:
     result = np.zeros(groups, np.int64)
     np.add.at(result, group, value)
     return result

@@ -34,13 +34,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.steps.names import NAMED, PARTS
 from warplens.analysis.steps.parts import STATES, Parts, parts
 from warplens.analysis.steps.steps import steps as find_steps
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.stats.base import noted
 from warplens.stats.places import places
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _STATES = ("GPU Compute (ns)", "GPU Comm (ns)", "GPU Memory (ns)", "GPU Idle (ns)")
-_Numbers = npt.NDArray[np.int64]
 
 
 def table(
@@ -127,7 +126,7 @@ def _summed(report: Report, found: Parts) -> pa.Table:
     return pa.table({**{name: made.column(name) for name in made.column_names[1:]}, **places(report, made.column("process"))})
 
 
-def _row(found: Parts, process: int, part: str, time: _Numbers, launched: _Numbers, whole: int) -> dict[str, object]:
+def _row(found: Parts, process: int, part: str, time: Int64Array, launched: Int64Array, whole: int) -> dict[str, object]:
     """`time[step, state]`, `launched[step]`: those of one part."""
     spent = time.sum(axis=1)
     total = int(spent.sum())
@@ -146,7 +145,7 @@ def _row(found: Parts, process: int, part: str, time: _Numbers, launched: _Numbe
     }
 
 
-def _of_gpus(found: Parts, time: _Numbers, launched: _Numbers) -> dict[str, pa.Array]:
+def _of_gpus(found: Parts, time: Int64Array, launched: Int64Array) -> dict[str, pa.Array]:
     """Columns of `time[row, state]` and `launched[row]`; none where no GPU was recorded."""
     if not found.gpu:
         return {}
