@@ -6,12 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#if defined(_WIN32)
-#define WARPLENS_EXPORT extern "C" __declspec(dllexport)
-#else
-#define WARPLENS_EXPORT extern "C" __attribute__((visibility("default")))
-#endif
-
 #if defined(__GLIBCXX__)
 // What abi::__cxa_demangle of libstdc++ is made of: it allocates nothing, and hands out piece by piece. Only the static library
 // has it, which the desk is linked with.
@@ -87,7 +81,3 @@ size_t demangle(const char *, char *, size_t) {
 #endif
 
 }  // namespace warplens::desk
-
-WARPLENS_EXPORT int64_t warplens_desk_demangle(const char *mangled, char *out, uint64_t room) {
-  return static_cast<int64_t>(warplens::desk::demangle(mangled, out, room));
-}

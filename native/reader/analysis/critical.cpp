@@ -2,12 +2,6 @@
 
 #include <algorithm>
 
-#if defined(_WIN32)
-#define WARPLENS_EXPORT extern "C" __declspec(dllexport)
-#else
-#define WARPLENS_EXPORT extern "C" __attribute__((visibility("default")))
-#endif
-
 namespace warplens::desk {
 
 namespace {
@@ -113,38 +107,3 @@ void CriticalGraph::latest(const int64_t *weight, const int64_t *delay, int64_t 
 }
 
 }  // namespace warplens::desk
-
-using warplens::desk::CriticalGraph;
-
-WARPLENS_EXPORT CriticalGraph *warplens_critical_new(const int64_t *from, const int64_t *to, uint64_t edges,
-                                                     uint64_t points) {
-  try {
-    return new CriticalGraph(from, to, edges, points);
-  } catch (...) {
-    return nullptr;
-  }
-}
-
-WARPLENS_EXPORT void warplens_critical_free(CriticalGraph *graph) {
-  delete graph;
-}
-
-WARPLENS_EXPORT uint64_t warplens_critical_sorted(const CriticalGraph *graph) {
-  return graph->sorted();
-}
-
-WARPLENS_EXPORT uint64_t warplens_critical_observe(CriticalGraph *graph, const int64_t *weight,
-                                                   const int64_t *observed, int64_t *time, int64_t *delay,
-                                                   int64_t *binding) {
-  return graph->observe(weight, observed, time, delay, binding);
-}
-
-WARPLENS_EXPORT void warplens_critical_times(const CriticalGraph *graph, const int64_t *weight,
-                                             const int64_t *delay, const int64_t *first, int64_t *time) {
-  graph->times(weight, delay, first, time);
-}
-
-WARPLENS_EXPORT void warplens_critical_latest(const CriticalGraph *graph, const int64_t *weight,
-                                              const int64_t *delay, int64_t last, int64_t *late) {
-  graph->latest(weight, delay, last, late);
-}

@@ -8,14 +8,12 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
-#if defined(_WIN32)
-#define WARPLENS_EXPORT extern "C" __declspec(dllexport)
-#else
-#define WARPLENS_EXPORT extern "C" __attribute__((visibility("default")))
-#endif
+#include "reader/door.h"
 
+namespace warplens::desk {
 namespace {
 
 // The first values in place, then chunks of growing size: a million groups of one value stay small, large ones never copy.
@@ -216,45 +214,46 @@ Result finish(Group &group) {
   return result;
 }
 
-}  // namespace
-
-WARPLENS_EXPORT void *warplens_durations_new() {
-  return new Groups;
+std::unique_ptr<Groups> durations_new() {
+  return std::make_unique<Groups>();
 }
+WARPLENS_FUNCTION(durations_new);
 
-WARPLENS_EXPORT void warplens_durations_free(void *handle) {
-  delete static_cast<Groups *>(handle);
-}
+constexpr size_t kTexts = 3;
 
-// Adds end[i] - start[i] to the group whose key is OR over k of remap[k][codes[k][i] + 1] << shift[k]; a code of -1 is null, and
-// remap[k] has sizes[k] entries. Rows where `keep` (may be null) is 0 are left out.
-WARPLENS_EXPORT void warplens_durations_add(void *handle, int64_t rows, const int64_t *start,
-                                            const int64_t *end, const uint8_t *keep, int32_t keys,
-                                            const int32_t *const *codes, const uint64_t *const *remap,
-                                            const uint8_t *shift, const int64_t *sizes) {
-  Groups &groups = *static_cast<Groups *>(handle);
+// Adds end[i] - start[i] to the group whose key is the OR over the texts of map[code[i] + 1] << shift; a code of -1 is null.
+void durations_add(Groups &groups, Array<const int64_t> start, Array<const int64_t> end,
+                   Array<const int32_t> first_code, Array<const int32_t> second_code,
+                   Array<const int32_t> third_code, Array<const uint64_t> first_map,
+                   Array<const uint64_t> second_map, Array<const uint64_t> third_map,
+                   Array<const uint8_t> shift) {
+  require_size(start.size, end, first_code, second_code, third_code);
+  require_size(kTexts, shift);
+  const Array<const int32_t> codes[kTexts] = {first_code, second_code, third_code};
+  const Array<const uint64_t> remap[kTexts] = {first_map, second_map, third_map};
   // Where the dictionaries are small, each combination of codes finds its group once, and then without hashing.
   int64_t combinations = 1;
-  for (int32_t k = 0; k < keys && combinations <= kDirect; ++k) combinations *= sizes[k];
+  for (size_t k = 0; k < kTexts && combinations <= kDirect; ++k)
+    combinations *= static_cast<int64_t>(remap[k].size);
   std::vector<Group *> direct(combinations <= kDirect ? static_cast<size_t>(combinations) : 0, nullptr);
   const auto find = [&](int64_t i) -> Group & {
     uint64_t key = 0;
-    for (int32_t k = 0; k < keys; ++k) key |= remap[k][codes[k][i] + 1] << shift[k];
+    for (size_t k = 0; k < kTexts; ++k) key |= remap[k].data[codes[k].data[i] + 1] << shift[k];
     return groups.at(key);
   };
-  for (int64_t i = 0; i < rows; ++i) {
-    if (keep != nullptr && keep[i] == 0) continue;
+  for (int64_t i = 0; i < static_cast<int64_t>(start.size); ++i) {
     Group *group = nullptr;
     if (!direct.empty()) {
       int64_t slot = 0;
-      for (int32_t k = 0; k < keys; ++k) slot = slot * sizes[k] + codes[k][i] + 1;
+      for (size_t k = 0; k < kTexts; ++k)
+        slot = slot * static_cast<int64_t>(remap[k].size) + codes[k].data[i] + 1;
       Group *&known = direct[static_cast<size_t>(slot)];
       if (known == nullptr) known = &find(i);
       group = known;
     } else {
       group = &find(i);
     }
-    const int64_t duration = end[i] - start[i];
+    const int64_t duration = end.data[i] - start.data[i];
     if (static_cast<uint64_t>(duration) <= std::numeric_limits<uint32_t>::max()) {
       group->small.push(static_cast<uint32_t>(duration));
     } else {
@@ -262,29 +261,39 @@ WARPLENS_EXPORT void warplens_durations_add(void *handle, int64_t rows, const in
     }
   }
 }
+WARPLENS_FUNCTION(durations_add);
 
-// Moves all of `from` into `handle`; `from` is left empty, still to be freed.
-WARPLENS_EXPORT void warplens_durations_merge(void *handle, void *from) {
-  Groups &into = *static_cast<Groups *>(handle);
-  for (auto &other : static_cast<Groups *>(from)->all()) {
-    Group &group = into.at(other->key);
+// Moves all of `from` into `groups`; `from` is left empty.
+void durations_merge(Groups &groups, Groups &from) {
+  for (auto &other : from.all()) {
+    Group &group = groups.at(other->key);
     group.small.take(other->small);
     group.large.insert(group.large.end(), other->large.begin(), other->large.end());
     other->large = {};
   }
 }
+WARPLENS_FUNCTION(durations_merge);
 
-WARPLENS_EXPORT int64_t warplens_durations_groups(void *handle) {
-  return static_cast<int64_t>(static_cast<Groups *>(handle)->all().size());
+int64_t durations_groups(Groups &groups) {
+  return static_cast<int64_t>(groups.all().size());
+}
+WARPLENS_FUNCTION(durations_groups);
+
+// Rows from `first` to `last` - 1, which are there.
+void require_rows(Groups &groups, int64_t first, int64_t last) {
+  if (first < 0 || last < first || static_cast<size_t>(last) > groups.all().size()) {
+    throw std::invalid_argument("there are no such groups");
+  }
 }
 
 // Fills rows first .. last-1 of the output arrays, one per group; may run for different rows in several threads.
-WARPLENS_EXPORT void warplens_durations_finish(void *handle, int64_t first, int64_t last, uint64_t *key,
-                                               int64_t *count, int64_t *total, int64_t *least,
-                                               int64_t *greatest, double *median, double *deviation) {
-  auto &groups = static_cast<Groups *>(handle)->all();
-  for (int64_t i = first; i < last; ++i) {
-    Group &group = *groups[static_cast<size_t>(i)];
+void durations_finish(Groups &groups, int64_t first, int64_t last, Array<uint64_t> key, Array<int64_t> count,
+                      Array<int64_t> total, Array<int64_t> least, Array<int64_t> greatest,
+                      Array<double> median, Array<double> deviation) {
+  require_rows(groups, first, last);
+  require_size(groups.all().size(), key, count, total, least, greatest, median, deviation);
+  for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
+    Group &group = *groups.all()[i];
     const Result result = finish(group);
     key[i] = group.key;
     count[i] = result.count;
@@ -295,16 +304,19 @@ WARPLENS_EXPORT void warplens_durations_finish(void *handle, int64_t first, int6
     deviation[i] = result.deviation;
   }
 }
+WARPLENS_FUNCTION(durations_finish);
 
-// Fills rows first .. last-1 of `values`: of each group the least value that `share` (0 to 1) of its values do not exceed. After
-// `warplens_durations_finish` of these rows.
-WARPLENS_EXPORT void warplens_durations_rank(void *handle, int64_t first, int64_t last, double share,
-                                             int64_t *values) {
-  auto &groups = static_cast<Groups *>(handle)->all();
-  for (int64_t i = first; i < last; ++i) {
-    const Group &group = *groups[static_cast<size_t>(i)];
+// Fills `values`: of each group the least value that `share` (0 to 1) of its values do not exceed. After durations_finish.
+void durations_rank(Groups &groups, double share, Array<int64_t> values) {
+  require_size(groups.all().size(), values);
+  for (size_t i = 0; i < values.size; ++i) {
+    const Group &group = *groups.all()[i];
     const int64_t small = group.small.count(), count = small + static_cast<int64_t>(group.large.size());
     const auto rank = static_cast<int64_t>(std::ceil(share * static_cast<double>(count))) - 1;
     values[i] = count == 0 ? 0 : nth(group, std::clamp<int64_t>(rank, 0, count - 1));
   }
 }
+WARPLENS_FUNCTION(durations_rank);
+
+}  // namespace
+}  // namespace warplens::desk

@@ -3,10 +3,11 @@
 #include <bit>
 #include <cstdint>
 #include <numeric>
+#include <stdexcept>
 #include <unordered_map>
 #include <vector>
 
-#include "reader/guard.h"
+#include "reader/door.h"
 
 namespace warplens::desk {
 namespace {
@@ -191,31 +192,40 @@ std::vector<Run> runs_of(const int64_t *unit, uint64_t count, const int64_t *blo
   return runs;
 }
 
+// `block` and `group` are of each unit. Room for states and stretches: four times as many as regions, and without `stretch_unit` there
+// are none of these. Returns how many states; `stretches` becomes how many stretches.
+int64_t together(Array<const int64_t> unit, Array<const int64_t> start, Array<const int64_t> end,
+                 Array<const int32_t> key, Array<const uint8_t> whole, Array<const int64_t> block,
+                 Array<const int64_t> group, Array<int64_t> state_group, Array<uint64_t> state_active,
+                 Array<int64_t> state_length, Array<int64_t> stretch_unit, Array<int64_t> stretch_start,
+                 Array<int64_t> stretch_length, Array<int64_t> stretch_state, Array<uint64_t> stretches) {
+  require_size(unit.size, start, end, key, whole);
+  require_size(block.size, group);
+  require_size(4 * unit.size, state_group, state_active, state_length, stretch_unit, stretch_start,
+               stretch_length, stretch_state);
+  require_size(1, stretches);
+  for (uint64_t row = 0; row < unit.size; ++row) {
+    if (unit[row] < 0 || static_cast<uint64_t>(unit[row]) >= block.size || key[row] >= kKeys) {
+      throw std::invalid_argument("there is no such unit or key");
+    }
+  }
+  Together all({unit.data, start.data, end.data, key.data, whole.data},
+               {state_group.data, state_active.data, state_length.data},
+               {stretch_unit.data, stretch_start.data, stretch_length.data, stretch_state.data});
+  std::vector<Run> runs = runs_of(unit.data, unit.size, block.data);
+  for (size_t first = 0; first != runs.size();) {
+    const int64_t of = runs[first].unit;
+    size_t last = first + 1;
+    while (last != runs.size() && block.data[runs[last].unit] == block.data[of]) {
+      ++last;
+    }
+    all.block(runs.data() + first, runs.data() + last, group.data[of]);
+    first = last;
+  }
+  stretches[0] = all.stretches();
+  return static_cast<int64_t>(all.states());
+}
+WARPLENS_FUNCTION(together);
+
 }  // namespace
 }  // namespace warplens::desk
-
-// `block` and `group` are of each unit. Room for states and stretches: four times `count`, and without `stretch_unit` there are none of
-// these. Returns how many states; `stretches` becomes how many stretches.
-WARPLENS_API int64_t warplens_together(const int64_t *unit, const int64_t *start, const int64_t *end,
-                                       const int32_t *key, const uint8_t *whole, uint64_t count,
-                                       const int64_t *block, const int64_t *group, int64_t *state_group,
-                                       uint64_t *state_active, int64_t *state_length, int64_t *stretch_unit,
-                                       int64_t *stretch_start, int64_t *stretch_length,
-                                       int64_t *stretch_state, uint64_t *stretches) {
-  using namespace warplens::desk;
-  return guarded([&] {
-    Together all({unit, start, end, key, whole}, {state_group, state_active, state_length},
-                 {stretch_unit, stretch_start, stretch_length, stretch_state});
-    std::vector<Run> runs = runs_of(unit, count, block);
-    for (size_t first = 0; first != runs.size();) {
-      size_t last = first + 1;
-      while (last != runs.size() && block[runs[last].unit] == block[runs[first].unit]) {
-        ++last;
-      }
-      all.block(runs.data() + first, runs.data() + last, group[runs[first].unit]);
-      first = last;
-    }
-    *stretches = all.stretches();
-    return all.states();
-  });
-}

@@ -8,15 +8,13 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 
-#if defined(_WIN32)
-#define WARPLENS_EXPORT extern "C" __declspec(dllexport)
-#else
-#define WARPLENS_EXPORT extern "C" __attribute__((visibility("default")))
-#endif
+#include "reader/door.h"
 
+namespace warplens::desk {
 namespace {
 
 // A column of annotations: `values` are int64, double, bool or int32 codes of interned texts, whose ids are in
@@ -332,55 +330,58 @@ class Encoder {
   uint32_t sequence_;
 };
 
-}  // namespace
-
-WARPLENS_EXPORT void *warplens_perfetto_new(int32_t families, uint64_t first_uuid, uint32_t sequence) {
-  return new Encoder(families, first_uuid, sequence);
+std::unique_ptr<Encoder> perfetto_new(int32_t families, uint64_t first_uuid, uint32_t sequence) {
+  return std::make_unique<Encoder>(families, first_uuid, sequence);
 }
+WARPLENS_FUNCTION(perfetto_new);
 
-WARPLENS_EXPORT void warplens_perfetto_free(void *handle) {
-  delete static_cast<Encoder *>(handle);
+void perfetto_ranges(Encoder &encoder, const Batch *batch) {
+  encoder.ranges(*batch);
 }
+WARPLENS_FUNCTION(perfetto_ranges);
 
-WARPLENS_EXPORT void warplens_perfetto_ranges(void *handle, const void *batch) {
-  static_cast<Encoder *>(handle)->ranges(*static_cast<const Batch *>(batch));
+void perfetto_marks(Encoder &encoder, const Batch *batch) {
+  encoder.marks(*batch);
 }
+WARPLENS_FUNCTION(perfetto_marks);
 
-WARPLENS_EXPORT void warplens_perfetto_marks(void *handle, const void *batch) {
-  static_cast<Encoder *>(handle)->marks(*static_cast<const Batch *>(batch));
+void perfetto_samples(Encoder &encoder, const Samples *samples) {
+  encoder.samples(*samples);
 }
+WARPLENS_FUNCTION(perfetto_samples);
 
-WARPLENS_EXPORT void warplens_perfetto_samples(void *handle, const void *samples) {
-  static_cast<Encoder *>(handle)->samples(*static_cast<const Samples *>(samples));
+void perfetto_stages(Encoder &encoder, const Stages *stages) {
+  encoder.stages(*stages);
 }
+WARPLENS_FUNCTION(perfetto_stages);
 
-WARPLENS_EXPORT void warplens_perfetto_stages(void *handle, const void *stages) {
-  static_cast<Encoder *>(handle)->stages(*static_cast<const Stages *>(stages));
+void perfetto_touch(Encoder &encoder, int32_t family) {
+  encoder.touch(static_cast<size_t>(family));
 }
+WARPLENS_FUNCTION(perfetto_touch);
 
-WARPLENS_EXPORT void warplens_perfetto_touch(void *handle, int32_t family) {
-  static_cast<Encoder *>(handle)->touch(static_cast<size_t>(family));
+void perfetto_finish(Encoder &encoder) {
+  encoder.finish();
 }
+WARPLENS_FUNCTION(perfetto_finish);
 
-WARPLENS_EXPORT void warplens_perfetto_finish(void *handle) {
-  static_cast<Encoder *>(handle)->finish();
+// The packets since the last clear.
+Array<const char> perfetto_bytes(Encoder &encoder) {
+  return {encoder.bytes.data(), encoder.bytes.size()};
 }
+WARPLENS_FUNCTION(perfetto_bytes);
 
-// The packets since the last clear, and the lanes seen since then (three numbers each: family, lane, uuid).
-WARPLENS_EXPORT const char *warplens_perfetto_bytes(void *handle, uint64_t *size) {
-  auto &encoder = *static_cast<Encoder *>(handle);
-  *size = encoder.bytes.size();
-  return encoder.bytes.data();
+// The lanes seen since the last clear, three numbers each: family, lane, uuid.
+Array<const uint64_t> perfetto_fresh(Encoder &encoder) {
+  return {encoder.fresh.data(), encoder.fresh.size()};
 }
+WARPLENS_FUNCTION(perfetto_fresh);
 
-WARPLENS_EXPORT const uint64_t *warplens_perfetto_fresh(void *handle, uint64_t *count) {
-  auto &encoder = *static_cast<Encoder *>(handle);
-  *count = encoder.fresh.size() / 3;
-  return encoder.fresh.data();
-}
-
-WARPLENS_EXPORT void warplens_perfetto_clear(void *handle) {
-  auto &encoder = *static_cast<Encoder *>(handle);
+void perfetto_clear(Encoder &encoder) {
   encoder.bytes.clear();
   encoder.fresh.clear();
 }
+WARPLENS_FUNCTION(perfetto_clear);
+
+}  // namespace
+}  // namespace warplens::desk

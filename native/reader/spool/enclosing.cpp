@@ -1,13 +1,5 @@
 #include "enclosing.h"
 
-#include <new>
-
-#if defined(_WIN32)
-#define WARPLENS_EXPORT extern "C" __declspec(dllexport)
-#else
-#define WARPLENS_EXPORT extern "C" __attribute__((visibility("default")))
-#endif
-
 namespace warplens::desk {
 
 void Enclosing::push(const Ranges &ranges, size_t row) {
@@ -40,32 +32,3 @@ void Enclosing::add(const Ranges &ranges, const int64_t *thread, const int64_t *
 }
 
 }  // namespace warplens::desk
-
-using warplens::desk::Enclosing;
-
-WARPLENS_EXPORT Enclosing *warplens_desk_enclosing_new(const int64_t *threads, uint64_t count) {
-  try {
-    auto *made = new Enclosing;
-    for (uint64_t index = 0; index < count; ++index) {
-      made->watch(threads[index]);
-    }
-    return made;
-  } catch (...) {
-    return nullptr;
-  }
-}
-
-WARPLENS_EXPORT void warplens_desk_enclosing_free(Enclosing *enclosing) {
-  delete enclosing;
-}
-
-WARPLENS_EXPORT int64_t warplens_desk_enclosing_add(Enclosing *enclosing, const Enclosing::Ranges *ranges,
-                                                    const int64_t *thread, const int64_t *time,
-                                                    uint64_t count, int64_t *out) {
-  try {
-    enclosing->add(*ranges, thread, time, count, out);
-    return 0;
-  } catch (...) {
-    return -1;
-  }
-}

@@ -40,6 +40,16 @@ class EventRows {
 
   size_t size() const { return rows_; }
 
+  // Bytes of a column's values; 0: the kind has no such column.
+  size_t width_of(Field field) const {
+    for (size_t i = 0; i < columns_->count; ++i) {
+      if (columns_->items[i].field == field) {
+        return width(i);
+      }
+    }
+    return 0;
+  }
+
   // Copies a column and gives back its memory; `out` has room for all rows. False: the kind has no such column, or it was taken.
   bool take(Field field, char *out) {
     for (size_t i = 0; i < columns_->count; ++i) {

@@ -130,6 +130,7 @@ class Events {
   // First pass, chunk by chunk: returns how many records were there. Other records' offsets go to `meta()`,
   // but for those that only explain their neighbours (thread_switch, task_switch, origin).
   uint64_t scan(const uint8_t *base, uint64_t offset, uint64_t bytes, uint32_t thread);
+  uint32_t stride() const { return layout_.stride; }
   // Ranges still open: `count` records of the same stride with an end put in, innermost first.
   void add_open(const uint8_t *records, const OpenFacts *facts, uint64_t count);
   // Cuts time so that a slice holds about `rows` events; returns the number of slices.

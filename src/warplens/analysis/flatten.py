@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warplens import native
 from warplens.arrays import Int64Array
-from warplens.spool import desk
 
 
 def outermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
@@ -27,10 +27,10 @@ def innermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Arra
     first, last = start[kept], end[kept]
     if not len(first):
         return kept, first, last
-    depth, parent = desk.nest(np.zeros(len(first), np.int64), first, last)
+    depth, parent = native.nest(np.zeros(len(first), np.int64), first, last)
     if np.any(crossed := _crossed(first, last, depth, parent)):
         last[crossed] = _cut(first[crossed], last[crossed])
-        _, parent = desk.nest(np.zeros(len(first), np.int64), first, last)
+        _, parent = native.nest(np.zeros(len(first), np.int64), first, last)
     # What shows of an interval lies before each of its children, and behind the last one.
     order = np.argsort(parent, kind="stable")
     above = parent[order]
@@ -80,6 +80,6 @@ def outlived(start: Int64Array, end: Int64Array) -> npt.NDArray[np.bool_]:
     kept = np.flatnonzero(start < end)
     first, last = start[kept], end[kept]
     if len(kept):
-        crossed = _crossed(first, last, *desk.nest(np.zeros(len(first), np.int64), first, last))
+        crossed = _crossed(first, last, *native.nest(np.zeros(len(first), np.int64), first, last))
         found[kept[crossed]] = _cut(first[crossed], last[crossed]) != last[crossed]
     return found

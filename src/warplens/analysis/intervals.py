@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warplens import native
 from warplens.arrays import Int64Array
-from warplens.spool import desk
 
 
 def union(start: npt.ArrayLike, end: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
@@ -17,7 +17,7 @@ def union(start: npt.ArrayLike, end: npt.ArrayLike) -> tuple[Int64Array, Int64Ar
     if len(first) > 1 and np.any(first[1:] < first[:-1]):
         order = np.argsort(first, kind="stable")
         first, last = first[order], last[order]
-    return desk.unite(first, last)
+    return native.unite(first, last)
 
 
 def covered(start: npt.ArrayLike, end: npt.ArrayLike) -> int:

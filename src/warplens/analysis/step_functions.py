@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from warplens import native
 from warplens.analysis.intervals import union
 from warplens.arrays import Int64Array
-from warplens.spool import desk
 
 NOTHING = -1
 
@@ -27,7 +27,7 @@ class Pieces:
         start, end, value = start[some], end[some], value[some]
         order = np.lexsort((-end, start))
         start, end, value = start[order], end[order], value[order]
-        parent = desk.nest(np.zeros(len(start), np.int64), np.ascontiguousarray(start), np.ascontiguousarray(end))[1]
+        parent = native.nest(np.zeros(len(start), np.int64), np.ascontiguousarray(start), np.ascontiguousarray(end))[1]
         return cls._of_edges(start, end, value, np.where(parent < 0, NOTHING, value[parent]))
 
     @classmethod

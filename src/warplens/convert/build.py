@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from warplens import native
 from warplens.arrays import Int64Array
 from warplens.convert import range_rows
 from warplens.convert.following import ROWS_PER_SLICE, Follower, Surprise
@@ -25,13 +26,12 @@ from warplens.convert.windows import Windows
 from warplens.errors import SpoolError
 from warplens.handover import pending
 from warplens.spool import clock as clocks
-from warplens.spool import desk
 from warplens.spool import directory as spools
 from warplens.spool.events import Events
 from warplens.spool.layout import Clock
 from warplens.spool.notes import Note
 from warplens.spool.process import Process
-from warplens.spool.reader import UNKNOWN_THREAD, SpoolFile
+from warplens.spool.reader import UNKNOWN_THREAD, Bounds, SpoolFile
 from warplens.storage.available import budget
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, PartWriter
 
@@ -187,19 +187,23 @@ class Builder:
     def _add_process(self, path: Path, number: int, ended: int, done: float, share: float) -> None:
         key = self.part.key(len(self._processes))
         follower = self.followers.get(path.name)
+        bounds = Bounds(
+            ended=ended,
+            until=self._family.running_at(number) or Bounds.until,
+            windows=self._windows.spans(),
+            only=self._windows.only(),
+            capture=self._control.capture if self._control else None,
+        )
         with ExitStack() as opened:
             spool = opened.enter_context(
                 SpoolFile(
                     path,
+                    bounds=bounds,
                     changing=self.as_of is not None and self._windows.capture.keep_ns > 0,
                     followed=follower.events if follower is not None else None,
                 )
             )
-            spool.ended = ended
-            spool.until = self._family.running_at(number) or spool.until
-            spool.windows, spool.only = self._windows.spans(), self._windows.only()
-            spool.capture = self._control.capture if self._control else None
-            if follower is not None and (spool.only is not None or follower.key != key):
+            if follower is not None and (bounds.only is not None or follower.key != key):
                 raise Surprise("the recording is cut, or a process that began earlier was seen later")
             timings = self.timings
             fixed = self._correction(spool.head.clock)
@@ -211,7 +215,9 @@ class Builder:
                 if follower is not None:  # its row groups find their places one by one
                     self._gathering.finish()
                     write = keep = self.part.write
-                tables = ProcessTables(spool, key, write, mapped, mapped.all, self._symbols, self._rows // 2, keep=keep)
+                tables = ProcessTables(
+                    spool, key, write=write, keep=keep, clock=mapped, clocks=mapped.all, symbols=self._symbols, most=self._rows // 2
+                )
                 if fixed:
                     events.set_clock(fixed[0], fixed[1])
             left = tables.left
@@ -269,7 +275,7 @@ class Builder:
         facts = spool.process
         first = spool.events.counts().first
         begin = facts.start_ns or (first if first < 1 << 62 else 0)
-        end = max(min(spool.head.end_ns, spool.until) if spool.head.end_ns <= 1 << 62 else 0, spool.last_seen, begin)
+        end = max(min(spool.head.end_ns, spool.bounds.until) if spool.head.end_ns <= 1 << 62 else 0, spool.last_seen, begin)
         self._family.add_spool(number, key, facts, mapped(begin), mapped(end), spool.head.end_ns != 0)
 
     def _thread_rows(self, spool: SpoolFile, key: int, mapped: _Map) -> None:
@@ -351,7 +357,7 @@ class _Map:
         return int(self.all(np.array([time_ns], np.int64))[0])
 
     def all(self, times: Int64Array) -> Int64Array:
-        return times if self._fixed is None else desk.map_times(self._fixed[0], self._fixed[1], np.ascontiguousarray(times))
+        return times if self._fixed is None else native.map_times(self._fixed[0], self._fixed[1], np.ascontiguousarray(times))
 
 
 def _last_seen(files: list[Path]) -> int:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
-import weakref
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens import native
 from warplens.arrays import Int64Array
-from warplens.spool import desk
 from warplens.spool.events import RANGES, Events
 
 KINDS = {"thread": np.int64, "start": np.int64, "end": np.int64, "id": np.int64, "style": np.int32}
 Columns = Mapping[str, Int64Array]
-
-
-class _Ranges(ctypes.Structure):
-    """Enclosing::Ranges of the desk library."""
-
-    _fields_ = [(name, ctypes.c_void_p) for name in KINDS] + [("count", ctypes.c_size_t)]
 
 
 def of_slice(events: Events) -> Columns:
@@ -35,20 +27,15 @@ class Around:
     def __init__(self, threads: npt.NDArray[np.int32], base: int = 0) -> None:
         self._base = base
         watched = np.unique(threads).astype(np.int64) + base
-        self._handle = desk.library()["enclosing_new"](desk.address(watched), len(watched))
-        if not self._handle:
-            raise MemoryError("the desk library ran out of memory")
-        self._free = weakref.finalize(self, desk.library()["enclosing_free"], self._handle)
+        self._enclosing = native.make("enclosing_new", watched)
 
     def find(self, ranges: Columns, thread: npt.NDArray[np.int32], start: Int64Array, out: Int64Array) -> None:
         """Take the next ranges, and put into `out` which one is around each of the next points; -1: none.
 
         Points lie before all later ranges.
         """
-        some = _Ranges(*(desk.address(ranges[name]) for name in KINDS), count=len(ranges["start"])) if ranges else _Ranges()
         keys = self._base + thread.astype(np.int64)
-        where = (desk.address(keys), desk.address(start), len(start), desk.address(out))
-        desk.call("enclosing_add", self._handle, ctypes.addressof(some), *where)
+        native.call("enclosing_add", self._enclosing, *(ranges.get(name) for name in KINDS), keys, start, out)
 
     def among(self, ranges: Stream, thread: npt.NDArray[np.int32], start: Int64Array) -> Int64Array:
         """Return which range is around each of the next points, -1 for none; the ranges up to there are taken from `ranges`."""

@@ -36,6 +36,7 @@ class ProcessTables:
         self,
         spool: SpoolFile,
         key: int,
+        *,
         write: Callable[[str, pa.Table], None],
         clock: Callable[[int], int],
         clocks: Callable[[Int64Array], Int64Array],
@@ -57,13 +58,36 @@ class ProcessTables:
         self._samples = Samples(first, events, self._counters, self._payloads, write)
         self._objects = Objects(first, key, definitions, self._domains, events, spool.actions, write, clock)
         threads = Threads(spool.names, events.threads())
-        self._cpu = CpuTables(spool, key, first, key * THREADS_PER_PROCESS, keep or write, clocks, threads, symbols, most)
-        self._cuda = CudaTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads, self._cpu.stacks, most)
+        base = key * THREADS_PER_PROCESS
+        self._cpu = CpuTables(
+            spool,
+            process=key,
+            first=first,
+            thread_base=base,
+            write=keep or write,
+            clock=clocks,
+            threads=threads,
+            symbols=symbols,
+            most=most,
+        )
+        self._cuda = CudaTables(
+            spool,
+            process=key,
+            first=first,
+            thread_base=base,
+            write=write,
+            clock=clocks,
+            threads=threads,
+            stacks=self._cpu.stacks,
+            most=most,
+        )
         self._intrakernel = None
         if "intrakernel_launch" in spool.wide:
             from warplens.convert.intrakernel.tables import IntrakernelTables  # few reports need it
 
-            self._intrakernel = IntrakernelTables(spool, key, first, key * THREADS_PER_PROCESS, write, clocks, threads)
+            self._intrakernel = IntrakernelTables(
+                spool, process=key, first=first, thread_base=base, write=write, clock=clocks, threads=threads
+            )
             self._cuda.watch = self._intrakernel.watch
 
     def add(self, rows: Rows) -> None:

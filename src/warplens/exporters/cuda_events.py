@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.analysis.native import codes
+from warplens.analysis.dictionaries import codes
 from warplens.exporters.arrows import Arrows
 from warplens.exporters.cuda_tracks import CudaTracks, direction
 from warplens.exporters.events import Events, Kind, Nesting, details, names

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.analysis.native import codes
+from warplens import native
+from warplens.analysis.dictionaries import codes
 from warplens.arrays import Int64Array
-from warplens.spool import desk
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Nesting:
         """Return the id of the innermost event around each, -1: none. Batches come in the order of the report."""
         before = len(self._open[0])
         columns = [np.concatenate(pair) for pair in zip(self._open, (ids, row.astype(np.int64), start, end), strict=True)]
-        _, parent = desk.nest(columns[1], columns[2], columns[3])
+        _, parent = native.nest(columns[1], columns[2], columns[3])
         found = np.where(parent >= 0, columns[0][parent], -1)[before:]
         still = columns[3] > start[-1]
         self._open = (columns[0][still], columns[1][still], columns[2][still], columns[3][still])

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.analysis.dictionaries import codes
 from warplens.analysis.gpu.names import gpu_label
-from warplens.analysis.native import codes
 from warplens.arrays import Int64Array
 from warplens.exporters.events import Events, Kind, Nesting, details, names
 from warplens.exporters.rows import NONE, Row, Rows

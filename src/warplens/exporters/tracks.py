@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.native import codes, library
+from warplens import native
+from warplens.analysis.dictionaries import codes
 from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.report.row_groups import stream
@@ -161,14 +162,13 @@ class Lanes:
     """Places ranges on lanes within their family, so that each lane's ranges nest; lane 0 is the family's own track."""
 
     def __init__(self, families: int) -> None:
-        self._library = library()
-        self._handle = self._library.warplens_lanes_new(families)
+        self._lanes = native.make("lanes_new", families)
 
     def __enter__(self) -> Lanes:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._library.warplens_lanes_free(self._handle)
+        self._lanes.close()
 
     def add(self, batch: pa.RecordBatch, family: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Return the lane of each row; batches come in the order of the report."""
@@ -177,8 +177,7 @@ class Lanes:
     def place(self, family: npt.NDArray[np.int32], *columns: Int64Array) -> npt.NDArray[np.int32]:
         """Return the lane of each event, from id, parent (-1: none), start and end."""
         lane = np.empty(len(family), np.int32)
-        arrays: list[npt.NDArray[Any]] = [family, *columns, lane]
-        self._library.warplens_lanes_add(self._handle, len(family), *(array.ctypes.data for array in arrays))
+        native.call("lanes_add", self._lanes, family, *columns, lane)
         return lane
 
 

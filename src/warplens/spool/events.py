@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from warplens import native
 from warplens.arrays import Int64Array
-from warplens.spool import desk
 from warplens.spool.chunks import Chunk
 from warplens.spool.layout import Layouts
 from warplens.spool.strings import Strings
@@ -70,12 +69,8 @@ class Events:
     def __init__(self, memory: npt.NDArray[np.uint8], mapped: mmap.mmap, layouts: Layouts) -> None:
         self._memory = memory
         self._mapped = mapped
-        self._base = desk.address(memory)
         self._stride = layouts.stride
-        layout = layouts.native()
-        self._handle: int | None = desk.library()["new"](desk.address(layout))
-        if not self._handle:
-            raise MemoryError("the desk library ran out of memory")
+        self._timeline = native.make("events_new", layouts.native())
         self._touched = 0
         self._read_so_far: dict[int, tuple[int, int]] = {}  # offset of a chunk -> bytes of it that were scanned, whose the next are
         self._keyed = False
@@ -83,18 +78,16 @@ class Events:
 
     def rebase(self, memory: npt.NDArray[np.uint8], mapped: mmap.mmap) -> None:
         """Go on with the same file, which was mapped anew because it has grown."""
-        self._memory, self._mapped, self._base = memory, mapped, desk.address(memory)
+        self._memory, self._mapped = memory, mapped
 
     def close(self) -> None:
         """Free the native half."""
-        if self._handle:
-            desk.library()["free"](self._handle)
-            self._handle = None
+        self._timeline.close()
 
     def choose(self, windows: Sequence[tuple[int, int]]) -> None:
         """Before `scan`: only events that overlap one of these times (ns, the raw clock; sorted and disjoint) become rows."""
         begins, ends = (np.array([window[edge] for window in windows], np.uint64) for edge in (0, 1))
-        desk.call("choose", self._handle, desk.address(begins), desk.address(ends), len(windows))
+        native.call("events_choose", self._timeline, begins, ends)
 
     def scan(self, chunks: Iterable[Chunk]) -> None:
         """First pass: count, find the time span and the records that are no events. Chunks are read on from where they were left."""
@@ -102,9 +95,9 @@ class Events:
             done, thread = self._read_so_far.get(chunk.offset, (0, chunk.thread))
             if chunk.size - done < self._stride:
                 continue
-            records = desk.call("scan", self._handle, self._base, chunk.offset + done, chunk.size - done, thread)
+            records = native.call("events_scan", self._timeline, self._memory, chunk.offset + done, chunk.size - done, thread)
             if records:
-                owner = int(desk.library()["owner"](self._handle))
+                owner = native.call("events_owner", self._timeline)
                 self._read_so_far[chunk.offset] = done + records * self._stride, owner
                 self._touch(records * self._stride)
         self.release()
@@ -112,17 +105,17 @@ class Events:
     def add_open(self, records: npt.NDArray[Any], facts: npt.NDArray[Any]) -> None:
         """Add ranges that are still open: records with an end put in, innermost first, and of each an `OPEN_FACTS`."""
         whole, facts = np.ascontiguousarray(records), np.ascontiguousarray(facts, OPEN_FACTS)
-        desk.call("open", self._handle, desk.address(whole), desk.address(facts), len(whole))
+        native.call("events_open", self._timeline, whole.view(np.uint8), facts)
 
     def plan(self, rows: int) -> int:
         """Second pass: cut time into slices of about `rows` events. Returns how many slices there are."""
-        slices = desk.call("plan", self._handle, rows)
+        slices = int(native.call("events_plan", self._timeline, rows))
         segments = self._read("segments", 3, np.uint64)
         first = 0
         for number, (_, count, _) in enumerate(segments.tolist(), 1):
             self._touched += count * self._stride
             if self._touched >= _RELEASE_EVERY or number == len(segments):
-                desk.call("assign", self._handle, self._base, first, number)
+                native.call("events_assign", self._timeline, self._memory, first, number)
                 first = number
                 self.release()
         return slices
@@ -132,32 +125,32 @@ class Events:
         if self._keyed:
             return
         self._keyed = True
-        desk.call("keys", self._handle, process, thread_base, range_base)
+        native.call("events_keys", self._timeline, process, thread_base, range_base)
 
     def set_strings(self, strings: Strings) -> None:
         """Set what message ids mean."""
-        desk.call("set_strings", self._handle, desk.address(strings.lookup), len(strings.lookup), len(strings.values))
+        native.call("events_set_strings", self._timeline, strings.lookup, len(strings.values))
 
     def set_clock(self, source: Int64Array, target: Int64Array) -> None:
         """Correct all times through these knots."""
-        desk.call("set_clock", self._handle, desk.address(source), desk.address(target), len(source))
+        native.call("events_set_clock", self._timeline, source, target)
 
     def set_makers(self, makers: Mapping[int, int]) -> None:
         """Set which range (the agent's id) was open where a task was made; before the first slice."""
         tasks, ids = np.array(list(makers), np.uint32), np.array(list(makers.values()), np.uint64)
-        desk.call("set_makers", self._handle, desk.address(tasks), desk.address(ids), len(tasks))
+        native.call("events_set_makers", self._timeline, tasks, ids)
 
     def slice(self, number: int) -> Rows:
         """Build the columns of one slice, in order from 0."""
         rows = np.zeros(4, np.uint64)
-        desk.call("slice", self._handle, self._base, number, desk.address(rows))
+        native.call("events_slice", self._timeline, self._memory, number, rows)
         self.release()
         return Rows(*rows.tolist())
 
     def rows_of(self, ids: Sequence[int]) -> list[int]:
         """Return the row keys of ranges by the agent's ids, -1 for those unknown; complete after the last slice."""
         wanted, rows = np.array(ids, np.uint64), np.zeros(len(ids), np.int64)
-        desk.call("rows_of", self._handle, desk.address(wanted), len(wanted), desk.address(rows))
+        native.call("events_rows_of", self._timeline, wanted, rows)
         found: list[int] = rows.tolist()
         return found
 
@@ -166,34 +159,32 @@ class Events:
 
         It points into native memory that the next slice overwrites. KeyError for an unknown name.
         """
-        size = np.zeros(1, np.uint64)
-        at = desk.library()["column"](self._handle, table, name.encode(), desk.address(size))
-        if not int(size[0]):
-            return np.empty(0, dtype)
-        if not at:
-            raise KeyError(name)
-        block = (ctypes.c_uint8 * int(size[0])).from_address(at)
-        return np.frombuffer(memoryview(block), dtype)
+        try:
+            raw = native.call("events_column", self._timeline, table, name.encode())
+        except ValueError as error:
+            raise KeyError(name) from error
+        column: npt.NDArray[Any] = raw.view(dtype)
+        return column
 
     def set_blob_chunks(self, chunks: Sequence[Chunk]) -> None:
         """Say where payloads may lie; offsets rise."""
         offsets, sizes = (np.array([getattr(chunk, name) for chunk in chunks], np.uint64) for name in ("offset", "size"))
-        desk.call("blob_chunks", self._handle, desk.address(offsets), desk.address(sizes), len(chunks))
+        native.call("events_blob_chunks", self._timeline, offsets, sizes)
 
     def blobs(self, first: npt.NDArray[np.uint64]) -> Blobs:
         """Follow events to their payloads: `first` holds the offset of each event's first one. Damaged chains end early."""
         starts = np.ascontiguousarray(first, np.uint64)
-        count = desk.call("blobs_walk", self._handle, self._base, desk.address(starts), len(starts))
+        count = native.call("events_blobs_walk", self._timeline, self._memory, starts)
         short, long = np.empty((3, count), np.uint32), np.empty((2, count), np.uint64)
         found = Blobs(short[0], long[0], short[1], short[2], long[1])
-        desk.library()["blobs_found"](self._handle, *(desk.address(column) for column in found))
+        native.call("events_blobs", self._timeline, *found)
         return found
 
     def gather(self, offset: npt.NDArray[np.uint64], size: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
         """Return pieces of the file behind each other."""
         out = np.empty(int(size.sum(dtype=np.int64)), np.uint8)
         offset, size = np.ascontiguousarray(offset, np.uint64), np.ascontiguousarray(size, np.uint32)
-        desk.library()["gather"](self._base, desk.address(offset), desk.address(size), len(offset), desk.address(out))
+        native.call("gather", self._memory, offset, size, out)
         return out
 
     def meta(self) -> npt.NDArray[np.uint64]:
@@ -216,31 +207,31 @@ class Events:
     def counts(self) -> Counts:
         """Return the totals; what was lost or damaged is complete after the last slice."""
         out = np.zeros(12, np.int64)
-        desk.library()["counts"](self._handle, desk.address(out))
+        native.call("events_counts", self._timeline, out)
         return Counts(*out.tolist())
 
     def follow(self) -> None:
         """The process goes on: instead of `plan`, `wait_for` and `cut` make slices; before the first `scan`."""
         self.following = True
-        desk.library()["follow"](self._handle)
+        native.call("events_follow", self._timeline)
 
     def young_from(self, time: int) -> None:
         """What ends at `time` (ns, the raw clock) or later may end too late for the open ranges that were read."""
-        desk.library()["young_from"](self._handle, time)
+        native.call("events_young_from", self._timeline, time)
 
     def young_start(self) -> int:
         """Return the first start (ns) of what ended too late, 2^64-1 where nothing did."""
-        return int(desk.library()["young_start"](self._handle))
+        return int(native.call("events_young_start", self._timeline))
 
     def wait_for(self, records: npt.NDArray[Any], facts: npt.NDArray[Any]) -> None:
         """Take the ranges that are open now, as `add_open` does: those of the next slices get ids, and rows when they end."""
         whole, facts = np.ascontiguousarray(records), np.ascontiguousarray(facts, OPEN_FACTS)
-        desk.call("wait_for", self._handle, desk.address(whole), desk.address(facts), len(whole))
+        native.call("events_wait_for", self._timeline, whole.view(np.uint8), facts)
 
     def cut(self, rows: int, upper: int) -> int:
         """Make the next slice: of what starts before `upper` (ns, at most 2^64-1) about `rows` events. Returns where it ends."""
-        end = int(desk.library()["cut_at"](self._handle, rows, upper))
-        desk.call("cut", self._handle, self._base, end)
+        end = int(native.call("events_cut_at", self._timeline, rows, upper))
+        native.call("events_cut", self._timeline, self._memory, end)
         self.release()
         return end
 
@@ -251,12 +242,13 @@ class Events:
 
     def late(self) -> int:
         """Fill the columns of ranges with those that waited until this slice; return how many there are."""
-        return desk.call("late", self._handle)
+        return int(native.call("events_late", self._timeline))
 
     def waiting(self) -> tuple[int, int, int]:
         """Return how many ranges wait, what could not be as it was found, and how many ids of ranges are kept."""
-        out = np.zeros(2, np.uint64)
-        return desk.call("waiting", self._handle, desk.address(out)), int(out[0]), int(out[1])
+        out = np.zeros(3, np.uint64)
+        native.call("events_waiting", self._timeline, out)
+        return int(out[0]), int(out[1]), int(out[2])
 
     def release(self) -> None:
         """Give the mapped file's pages back to the system: the file stays in its cache, not in this process."""
@@ -270,7 +262,7 @@ class Events:
             self.release()
 
     def _read(self, name: str, width: int, dtype: Any) -> npt.NDArray[Any]:
-        size = desk.call(name, self._handle, None, 0)
+        size = native.call(f"events_{name}", self._timeline, None)
         out = np.zeros((size, width), dtype)
-        desk.call(name, self._handle, desk.address(out), size)
+        native.call(f"events_{name}", self._timeline, out)
         return out

@@ -49,6 +49,22 @@ class Names:
     unknown: int = 0
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """What is known about the recording of a process from elsewhere. Times are ns on the raw clock of its spool.
+
+    `ended`: when the process ended, 0: unknown. `until`: when the recording was over and the process went on: what it did later counts
+    only as the end of a range. `windows`: those of the capture: ranges that were open at the end and overlap none are left out. `only`:
+    sorted and disjoint times; all events have to overlap one of them. `capture`: the options of the recording.
+    """
+
+    ended: int = 0
+    until: int = _LATEST
+    windows: Sequence[Span] | None = None
+    only: Sequence[Span] | None = None
+    capture: Capture | None = None
+
+
 class SpoolFile:
     """An open spool file. Raises SpoolError (file and offset) when it is none; anything less is read and noted.
 
@@ -58,9 +74,16 @@ class SpoolFile:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, changing: bool = False, followed: Events | None = None, going_on: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        bounds: Bounds | None = None,
+        changing: bool = False,
+        followed: Events | None = None,
+        going_on: bool = False,
     ) -> None:
         self.path = Path(path)
+        self.bounds = bounds or Bounds()
         try:
             with untrusted.opened(self.path) as file:
                 self.length = os.fstat(file.fileno()).st_size
@@ -82,16 +105,6 @@ class SpoolFile:
         self.process: Process = read_process(described.process)
         self.actions = described.actions
         self._notes: list[Note] = []
-        # Set before `events` is read. ns, when the process ended, where the caller knows it:
-        self.ended = 0
-        # When the recording was over that the process went on after: what it did later counts only as the end of a range.
-        self.until = _LATEST
-        # The windows of the capture (ns, the raw clock): ranges that were open at the end and overlap none are left out.
-        self.windows: Sequence[Span] | None = None
-        # Times that all events have to overlap one of; sorted and disjoint.
-        self.only: Sequence[Span] | None = None
-        # What was asked for, where that is known.
-        self.capture: Capture | None = None
         self.last_seen = 0  # ns on the spool's clock, known once `events` was read
 
     def close(self) -> None:
@@ -138,15 +151,15 @@ class SpoolFile:
         events.rebase(self._memory, self._mapped)
         if self._going_on:
             return events
-        if self.only is not None:
-            events.choose(self.only)
+        if self.bounds.only is not None:
+            events.choose(self.bounds.only)
         events.scan(self.records)
         slots, facts = self._open_slots({tuple(row) for row in events.last_events().tolist()})
         closed = (slots["flags"] & _CLOSED) != 0
-        last = max(events.counts().last, int(slots["end"].max(where=closed, initial=0)), min(self._last_call(), self.until))
+        last = max(events.counts().last, int(slots["end"].max(where=closed, initial=0)), min(self._last_call(), self.bounds.until))
         starts = slots["start"]
-        seen = max(int(starts.max()) if len(starts) else 0, self.head.end_ns or self.ended)
-        self.last_seen = max(last, min(seen, self.until), self.process.start_ns)
+        seen = max(int(starts.max()) if len(starts) else 0, self.head.end_ns or self.bounds.ended)
+        self.last_seen = max(last, min(seen, self.bounds.until), self.process.start_ns)
         slots["end"][~closed] = np.maximum(starts[~closed], self.last_seen)
         kept = self._inside(slots)
         events.add_open(slots[kept], facts[kept])
@@ -232,12 +245,12 @@ class SpoolFile:
     def _inside(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Say which open ranges overlap a window, and flag those that cross an edge of it."""
         kept = np.ones(len(slots), bool)
-        for spans in (self.only, self.windows):
+        for spans in (self.bounds.only, self.bounds.windows):
             if spans is None:
                 continue
             begin, close = _last_around(spans, slots["start"], slots["end"])
             kept &= close > slots["start"]
-        if self.windows is not None:
+        if self.bounds.windows is not None:
             slots["flags"][kept & ((slots["start"] < begin) | (slots["end"] > close))] |= _CLIPPED
         return kept
 

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens import native
 from warplens.arrays import Int64Array
-from warplens.spool import desk
 from warplens.spool.chunks import Chunk
 
 NONE = 0xFFFFFFFF
-_ALL = (1 << 64) - 1
 _FEW = 1000  # strings that are taken one by one: Arrow's own taking needs pyarrow.compute, which takes longer to load
 
 
@@ -48,14 +47,13 @@ class Strings:
 
 
 def _block(memory: npt.NDArray[np.uint8], chunk: Chunk) -> tuple[npt.NDArray[np.uint32], Int64Array, npt.NDArray[np.uint8], int]:
-    start = desk.address(memory) + chunk.offset
-    total, broken = np.full(1, _ALL, np.uint64), np.zeros(1, np.uint32)
-    tally = (desk.address(total), desk.address(broken))
-    count = desk.call("strings", start, chunk.size, _ALL, None, None, None, *tally)
-    ids, ends, data = np.zeros(count, np.uint32), np.zeros(count + 1, np.int64), np.zeros(int(total[0]), np.uint8)
+    inside = memory[chunk.offset : chunk.offset + chunk.size]
+    facts = np.zeros(2, np.uint64)
+    count = native.call("count_strings", inside, facts)
+    ids, ends, data = np.zeros(count, np.uint32), np.zeros(count + 1, np.int64), np.zeros(int(facts[0]), np.uint8)
     # A program that goes on may add some meanwhile: no more than there were.
-    found = desk.call("strings", start, chunk.size, count, desk.address(ids), desk.address(ends[1:]), desk.address(data), *tally)
-    return ids[:found], ends[: found + 1], data, int(broken[0])
+    copied = native.call("strings", inside, ids, ends[1:], data)
+    return ids[:copied], ends[: copied + 1], data, int(facts[1])
 
 
 def _texts(ends: Int64Array, data: npt.NDArray[np.uint8]) -> pa.Array:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from warplens import native
 from warplens.convert.cpu import os_words
 from warplens.model.tables import TABLES
-from warplens.spool import desk
 from warplens.testing.cuda_pictures import Scene, enclosing
 
 _HEAD = re.compile(r"(?P<thread>[^:]*):(?P<kind>python|native|task|state|os|gil|gc|import|call)")
@@ -205,7 +205,7 @@ def _numbered(table: list[Row]) -> list[Row]:
 def _nest(table: list[Row]) -> None:
     """Set depth and parent, and of imports the time that is their own."""
     thread, start, end = (np.array([row[name] for row in table], np.int64) for name in ("thread", "start", "end"))
-    depth, parent = desk.nest(thread, start, end)
+    depth, parent = native.nest(thread, start, end)
     for row, lane, above in zip(table, depth.tolist(), parent.tolist(), strict=True):
         row |= {"depth": lane, "parent": None if above < 0 else table[above]["id"], "self": row["end"] - row["start"]}
     for row, above in zip(table, parent.tolist(), strict=True):

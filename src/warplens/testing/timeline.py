@@ -61,7 +61,7 @@ from typing import Any
 
 import numpy as np
 
-from warplens.spool import desk
+from warplens import native
 from warplens.storage.manifest import Manifest
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, write_part
 from warplens.testing import cpu_pictures, cuda_pictures
@@ -308,11 +308,11 @@ def _place(rows: list[dict[str, Any]], *, nested: bool) -> None:
     if nested:
         # a task is one stack, whichever threads it runs on
         owner = np.array([row["thread"] if row["task"] is None else 0 for row in rows], np.int64)
-        depth, parent = desk.nest(owner, start, end)
+        depth, parent = native.nest(owner, start, end)
         for row, lane, above in zip(rows, depth.tolist(), parent.tolist(), strict=True):
             row["depth"], row["parent"] = lane, None if above < 0 else rows[above]["id"]
         return
-    for row, lane in zip(rows, desk.lanes(start, end).tolist(), strict=True):
+    for row, lane in zip(rows, native.lanes(start, end).tolist(), strict=True):
         row["depth"], row["parent"] = lane, None
 
 

@@ -32,7 +32,7 @@ def decode_all(path: Path, data: bytes, rows_per_slice: int = 1 << 20, clock: tu
     with SpoolFile(sw.write(path, data)) as spool:
         events = spool.events
         slices = events.plan(rows_per_slice)
-        process = ProcessTables(spool, 0, write, lambda time: time, lambda times: times)
+        process = ProcessTables(spool, 0, write=write, clock=lambda time: time, clocks=lambda times: times)
         if clock:
             events.set_clock(np.array(clock[0], np.int64), np.array(clock[1], np.int64))
         for number in range(slices):

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.spool.decoding import decode
+from warplens import native
 from warplens.spool import clock as clocks
-from warplens.spool import desk
 from warplens.spool.clock import ClockSample
 from warplens.spool.layout import Clock
 from warplens.testing import spool_writer as sw
@@ -63,7 +63,7 @@ def test_every_time_is_corrected_and_order_is_kept(tmp_path: Path) -> None:
 )
 def test_map_times_is_linear_interpolation(source: list[int], data: st.DataObject, times: list[int]) -> None:
     target = sorted(data.draw(st.lists(st.integers(0, 10**12), min_size=len(source), max_size=len(source))))
-    found = desk.map_times(np.array(source, np.int64), np.array(target, np.int64), np.array(times, np.int64)).tolist()
+    found = native.map_times(np.array(source, np.int64), np.array(target, np.int64), np.array(times, np.int64)).tolist()
     for time, mapped in zip(times, found, strict=True):
         if time <= source[0]:
             expected = float(time + target[0] - source[0])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.thorough import examples, few
 from tests.unit.spool.decoding import decode
 from tests.unit.spool.oracle import Range, overlap, place
-from warplens.spool import desk
+from warplens import native
 from warplens.testing import spool_writer as sw
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ some_ranges = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integ
 def test_nest_agrees_with_the_oracle(ranges: list[Range]) -> None:
     expected = place([one for one in ranges if not one.start_end])
     columns = [np.array([getattr(one, name) for one, _, _ in expected], np.int64) for name in ("thread", "start", "end")]
-    depth, parent = desk.nest(*columns)
+    depth, parent = native.nest(*columns)
     assert depth.tolist() == [lane for _, lane, _ in expected]
     assert parent.tolist() == [row for _, _, row in expected]
 
@@ -38,7 +38,7 @@ def test_nest_agrees_with_the_oracle(ranges: list[Range]) -> None:
 def test_lanes_agree_with_the_oracle(ranges: list[Range]) -> None:
     expected = place([Range(one.thread, one.start, one.end, one.order, True) for one in ranges])
     start, end = (np.array([getattr(one, name) for one, _, _ in expected], np.int64) for name in ("start", "end"))
-    assert desk.lanes(start, end).tolist() == [lane for _, lane, _ in expected]
+    assert native.lanes(start, end).tolist() == [lane for _, lane, _ in expected]
 
 
 @settings(deadline=None, max_examples=examples(200))
@@ -59,10 +59,10 @@ def test_no_two_ranges_of_a_lane_overlap_and_parents_enclose(ranges: list[Range]
 def test_many_open_ranges_are_no_quadratic_work() -> None:
     count = 200_000
     start = np.arange(count, dtype=np.int64)
-    depth, parent = desk.nest(np.zeros(count, np.int64), start, start + count)
+    depth, parent = native.nest(np.zeros(count, np.int64), start, start + count)
     assert depth.tolist() == list(range(count))
     assert set(parent.tolist()) == {-1}
-    assert desk.lanes(start, start + count).max() == count - 1
+    assert native.lanes(start, start + count).max() == count - 1
 
 
 def _spool(ranges: list[Range]) -> bytes:

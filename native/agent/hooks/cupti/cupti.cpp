@@ -348,7 +348,9 @@ void abandon_cupti() {
 
 }  // namespace
 
-constinit const SessionHook kCuptiHook{
-    .attach = attach_cupti, .detach = detach_cupti, .windows_changed = follow_windows, .abandon = abandon_cupti};
+constinit const SessionHook kCuptiHook{.attach = attach_cupti,
+                                       .detach = detach_cupti,
+                                       .windows_changed = follow_windows,
+                                       .abandon = abandon_cupti};
 
 }  // namespace warplens::agent

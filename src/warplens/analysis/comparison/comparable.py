@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 import warplens.report.arrow_compute as pc
+from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
 from warplens.analysis.gpu.api_calls import Calls
 from warplens.analysis.gpu.ops import MIGRATIONS
-from warplens.analysis.native import codes
 from warplens.arrays import Int32Array, Int64Array
 from warplens.report.row_groups import Reader, RowGroup, each, row_groups, stream
 

@@ -9,9 +9,9 @@ import numpy as np
 
 import warplens.report.arrow_compute as pc
 from warplens.analysis.comparison.comparable import Rows, Steps, Taking
+from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
 from warplens.analysis.intrakernel.launches import Launches, launches, located
-from warplens.analysis.native import codes
 from warplens.errors import MissingData
 from warplens.report.row_groups import Reader, RowGroup, each, row_groups
 

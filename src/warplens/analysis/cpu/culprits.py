@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.cpu.frames import NO_STACK, Frames
+from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct, labelled
 from warplens.analysis.flatten import innermost, outermost
 from warplens.analysis.intervals import union
-from warplens.analysis.native import codes
 from warplens.arrays import Int64Array
 from warplens.storage.schema import schema
 

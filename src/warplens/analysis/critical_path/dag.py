@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
-import weakref
-from functools import lru_cache
-
 import numpy as np
 
+from warplens import native
 from warplens.arrays import Int64Array
 from warplens.errors import ReportError
-from warplens.spool.desk import address, load
 
 UNKNOWN = np.iinfo(np.int64).min
-
-_P, _I64, _U64 = ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint64
-_SIGNATURES: dict[str, tuple[list[type], type | None]] = {
-    "new": ([_P, _P, _U64, _U64], _P),
-    "free": ([_P], None),
-    "sorted": ([_P], _U64),
-    "observe": ([_P] * 6, _U64),
-    "times": ([_P] * 5, None),
-    "latest": ([_P, _P, _P, _I64, _P], None),
-}
-
-
-@lru_cache(maxsize=1)
-def _library() -> ctypes.CDLL:
-    loaded = load()
-    for name, (arguments, result) in _SIGNATURES.items():
-        function = getattr(loaded, f"warplens_critical_{name}")
-        function.argtypes, function.restype = arguments, result
-    return loaded
 
 
 class Dag:
@@ -45,11 +22,8 @@ class Dag:
     def __init__(self, start: Int64Array, end: Int64Array, weight: Int64Array, observed: Int64Array) -> None:
         self._from, self._to, self._weight, self._observed = (_plain(values) for values in (start, end, weight, observed))
         points = len(observed)
-        self._handle = _library().warplens_critical_new(address(self._from), address(self._to), len(self._from), points)
-        if not self._handle:
-            raise MemoryError("the desk library ran out of memory")
-        self._free = weakref.finalize(self, _library().warplens_critical_free, self._handle)
-        if _library().warplens_critical_sorted(self._handle) != points:
+        self._graph = native.make("critical_new", self._from, self._to, points)
+        if native.call("critical_sorted", self._graph) != points:
             raise ReportError("what waits for what goes round in a circle in this report: its times contradict each other")
         self.time, self.delay, self.binding = (np.empty(points, np.int64) for _ in range(3))
         self.dead = 0
@@ -58,20 +32,19 @@ class Dag:
     def observe(self, weight: Int64Array) -> None:
         """Work out times, delays and what binds, with these weights from now on."""
         self._weight = _plain(weight)
-        out = (address(values) for values in (self.time, self.delay, self.binding))
-        self.dead = int(_library().warplens_critical_observe(self._handle, address(self._weight), address(self._observed), *out))
+        out = self.time, self.delay, self.binding
+        self.dead = int(native.call("critical_observe", self._graph, self._weight, self._observed, *out))
 
     def times(self, weight: Int64Array) -> Int64Array:
         """Return when each point comes if edges have other weights."""
         weight, found = _plain(weight), np.empty_like(self.time)
-        inputs = (address(values) for values in (weight, self.delay, self.time))
-        _library().warplens_critical_times(self._handle, *inputs, address(found))
+        native.call("critical_times", self._graph, weight, self.delay, self.time, found)
         return found
 
     def latest(self, last: int) -> Int64Array:
         """Return how late each point may come so that no point comes after `last`."""
         found = np.empty_like(self.time)
-        _library().warplens_critical_latest(self._handle, address(self._weight), address(self.delay), last, address(found))
+        native.call("critical_latest", self._graph, self._weight, self.delay, last, found)
         return found
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens import native
 from warplens.analysis.step_functions import NOTHING
 from warplens.arrays import Int64Array
-from warplens.spool import desk
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -58,7 +58,7 @@ def read_calls(report: Report, window: Window | None) -> Calls:
     columns = _cut(columns, window)
     order = np.lexsort((-columns["end"], columns["start"], columns["thread"]))
     columns = {name: values[order] for name, values in columns.items()}
-    _, parent = desk.nest(*(np.ascontiguousarray(columns[name]) for name in ("thread", "start", "end")))
+    _, parent = native.nest(*(np.ascontiguousarray(columns[name]) for name in ("thread", "start", "end")))
     root = np.arange(len(parent))
     while len(inner := np.flatnonzero(parent[root] >= 0)):
         root[inner] = parent[root[inner]]

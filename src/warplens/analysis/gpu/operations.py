@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens import native
 from warplens.analysis.gpu.ops import Naming, during, operations
 from warplens.analysis.ranges.nested import outermost
 from warplens.analysis.step_functions import NOTHING, innermost
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
-from warplens.spool import desk
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -51,7 +51,7 @@ class Operations:
         called = [np.asarray(launches.column(name).to_numpy(), np.int64) for name in ("thread", "called")]
         of = innermost(thread, start, end, called[0], called[1])
         kept = np.flatnonzero(of != NOTHING)
-        return cls(rows, desk.nest(thread, start, end)[1], launches.take(pa.array(kept)), of[kept])
+        return cls(rows, native.nest(thread, start, end)[1], launches.take(pa.array(kept)), of[kept])
 
     def keys(self, shapes: bool) -> tuple[Int64Array, pa.Table]:
         """Number the kinds of operations: by process and name, with `shapes` by those too. Returns each row's number, and the kinds."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.analysis.native import codes
+from warplens.analysis.dictionaries import codes
 from warplens.report.row_groups import stream
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warplens.analysis.native import together
+from warplens import native
 from warplens.arrays import BoolArray
-from warplens.spool.desk import address
 
 if TYPE_CHECKING:
     from warplens.analysis.intrakernel.blocks import Piece
@@ -53,13 +52,7 @@ def states(piece: Piece, key: Int64Array, number: int, block: Int64Array, group:
     rows = [np.ascontiguousarray(values, np.int64) for values in (piece.unit, piece.start, piece.end)]
     what, whole = np.ascontiguousarray(key, np.int32), np.ascontiguousarray(piece.whole, np.uint8)
     of_units = [np.ascontiguousarray(values, np.int64) for values in (block, group)]
-    places: list[int | None] = [address(values) for values in single] if stretches else [None] * 4
-    known = together(
-        *(address(values) for values in rows), address(what), address(whole), len(what), *(address(values) for values in of_units),
-        address(of), address(masks), address(length), *places, address(long),
-    )  # fmt: skip
-    if known < 0:
-        raise MemoryError("no room for what blocks do")
+    known = native.call("together", *rows, what, whole, *of_units, of, masks, length, *(single or [None] * 4), long)
     active = (masks[:known, None] >> np.arange(number, dtype=np.uint64)) & np.uint64(1) != 0
     count = int(long[0])
     seen = (single[0][:count], single[1][:count], single[2][:count], single[3][:count]) if stretches else None

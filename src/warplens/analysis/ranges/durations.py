@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -15,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import warplens.report.arrow_compute as pc
-from warplens.analysis.native import codes, library
+from warplens import native
+from warplens.analysis.dictionaries import codes
 from warplens.report.row_groups import Reader, RowGroup, each, row_groups, threads
 
 if TYPE_CHECKING:
@@ -53,9 +53,8 @@ class Durations:
     """Collects durations by style, domain and message; `add` may run in several threads at once."""
 
     def __init__(self) -> None:
-        self._library = library()
         self._interners = [_Interner() for _ in _KEYS]
-        self._handles: list[int] = [self._library.warplens_durations_new()]
+        self._handles: list[native.Handle] = [native.make("durations_new")]
         self._idle = self._handles[:]
         self._lock = threading.Lock()
 
@@ -64,13 +63,13 @@ class Durations:
 
     def __exit__(self, *_: object) -> None:
         while self._handles:
-            self._library.warplens_durations_free(self._handles.pop())
+            self._handles.pop().close()
 
     def add(self, rows: pa.Table) -> None:
         """Add rows with `start` and `end` (int64) and the three texts (strings or dictionaries)."""
         with self._lock:
             if not self._idle:
-                self._handles.append(self._library.warplens_durations_new())
+                self._handles.append(native.make("durations_new"))
                 self._idle.append(self._handles[-1])
             handle = self._idle.pop()
         for batch in rows.to_batches():
@@ -78,27 +77,14 @@ class Durations:
         with self._lock:
             self._idle.append(handle)
 
-    def _add(self, handle: int, batch: pa.RecordBatch) -> None:
+    def _add(self, handle: native.Handle, batch: pa.RecordBatch) -> None:
         start, end = (batch.column(name).to_numpy(zero_copy_only=True) for name in ("start", "end"))
         coded, maps = [], []
         for name, interner in zip(_KEYS, self._interners, strict=True):
             numbers, dictionary = codes(batch.column(name))
             coded.append(numbers)
             maps.append(interner.numbers(dictionary))
-        sizes = np.array([len(array) for array in maps], np.int64)
-        pointers = ctypes.c_void_p * len(_KEYS)
-        self._library.warplens_durations_add(
-            handle,
-            batch.num_rows,
-            start.ctypes.data,
-            end.ctypes.data,
-            None,
-            len(_KEYS),
-            pointers(*(array.ctypes.data for array in coded)),
-            pointers(*(array.ctypes.data for array in maps)),
-            _SHIFTS.ctypes.data,
-            sizes.ctypes.data,
-        )
+        native.call("durations_add", handle, start, end, *coded, *maps, _SHIFTS)
 
     def result(self, ranks: Mapping[str, float] | None = None) -> pa.Table:
         """Return a row per group, in no order: the keys, then count, total, median, min, max, stddev.
@@ -107,19 +93,19 @@ class Durations:
         """
         first = self._handles[0]
         for other in self._handles[1:]:
-            self._library.warplens_durations_merge(first, other)
-        groups = int(self._library.warplens_durations_groups(first))
+            native.call("durations_merge", first, other)
+        groups = native.call("durations_groups", first)
         key = np.empty(groups, np.uint64)
         count, total, least, greatest = (np.empty(groups, np.int64) for _ in range(4))
         median, deviation = (np.empty(groups, np.float64) for _ in range(2))
-        addresses = [array.ctypes.data for array in (key, count, total, least, greatest, median, deviation)]
+        results = key, count, total, least, greatest, median, deviation
         edges = [groups * step // (4 * threads()) for step in range(4 * threads() + 1)]
         with ThreadPoolExecutor(threads()) as pool:
-            for _ in pool.map(lambda pair: self._library.warplens_durations_finish(first, *pair, *addresses), pairwise(edges)):
+            for _ in pool.map(lambda pair: native.call("durations_finish", first, *pair, *results), pairwise(edges)):
                 pass
         more = {name: np.empty(groups, np.int64) for name in ranks or {}}
         for name, rank in more.items():
-            self._library.warplens_durations_rank(first, 0, groups, (ranks or {})[name], rank.ctypes.data)
+            native.call("durations_rank", first, (ranks or {})[name], rank)
         columns = {}
         for name, interner, shift, mask in zip(_KEYS, self._interners, _SHIFTS, _MASKS, strict=True):
             columns[name] = interner.texts((key >> np.uint64(shift)) & np.uint64(mask))

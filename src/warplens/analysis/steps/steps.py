@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens import native
 from warplens.errors import MissingData
-from warplens.spool import desk
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -113,7 +113,7 @@ def _of_process(report: Report, process: int, names: list[str]) -> pa.Table | No
     # As nest() wants them: the longer first.
     rows = report.sql(f'SELECT {columns} {where} AND thread = $thread ORDER BY "start", "end" DESC, id', wanted)
     thread, start, end = (np.asarray(rows.column(column).to_numpy(), np.int64) for column in ("thread", "start", "end"))
-    depth, _ = desk.nest(thread, start, end)
+    depth, _ = native.nest(thread, start, end)
     kept = rows.filter(pa.array(depth == 0)) if depth.any() else rows
     index = pa.array(np.arange(kept.num_rows, dtype=np.int64))
     return kept.append_column("index", index).select(list(_COLUMNS)).cast(_nothing().schema)

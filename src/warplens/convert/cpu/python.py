@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from warplens import native
 from warplens.arrays import Int64Array
 from warplens.convert import texts
 from warplens.convert.chosen import LATEST
 from warplens.convert.cpu.chosen import Chosen, Piece
 from warplens.convert.place import Place
 from warplens.convert.words import labelled
-from warplens.spool import desk
 from warplens.storage import schema
 
 FUNCTION, GC, IMPORT, EXCEPTION, WARNING, TASK, LOCK, PAUSE = range(1, 9)
@@ -30,7 +30,7 @@ class _Nested:
     """How the rows of each thread lie within one another."""
 
     def __init__(self, first: int) -> None:
-        self._first, self._nests = first, desk.Nests()
+        self._first, self._nests = first, native.Nests()
 
     def columns(self, piece: Piece) -> tuple[dict[str, pa.Array], Int64Array]:
         """Return the columns of the next rows, and the row around each, -1 for none."""

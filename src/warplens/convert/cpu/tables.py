@@ -38,6 +38,7 @@ class CpuTables:
     def __init__(
         self,
         spool: SpoolFile,
+        *,
         process: int,
         first: int,
         thread_base: int,
@@ -50,7 +51,7 @@ class CpuTables:
         self._spool, self._write, self._symbols = spool, write, symbols or Symbols()
         self._wide = {kind: spool.wide[kind] for kind in KINDS if kind in spool.wide}
         self.records = sum(len(records) for records in self._wide.values())
-        spans = Spans(spool.windows if spool.windows is not None else spool.only)
+        spans = Spans(spool.bounds.windows if spool.bounds.windows is not None else spool.bounds.only)
         self._place = Place(process, first, thread_base, clock, spool.strings, spans, threads, most)
         self._frames: Frames | None = None
         self._watched: list[tuple[Watched, Chosen, Make]] = []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from warplens import native
 from warplens.convert.texts import UNKNOWN
-from warplens.spool import desk
+from warplens.native.names import LONGEST_NAME
 
 _VERSION = re.compile(r"_v\d{4,}$")  # the runtime's; `_v2` of a driver's function is part of its name
 _OPERATOR = re.compile(r"operator(?:\(\)|\[\]|[<>=!+\-*/%^&|~,]+)(?: (?=<))?")
@@ -16,13 +17,13 @@ _OPENER = {closer: opener for opener, closer in _CLOSER.items()}
 
 def demangled(name: str | None) -> str | None:
     """Return a kernel's full name."""
-    return (desk.demangle(name) or name[: desk.LONGEST_NAME]) if name else UNKNOWN
+    return (native.demangle(name) or name[:LONGEST_NAME]) if name else UNKNOWN
 
 
 def short(name: str | None) -> str | None:
     """Return the function that a kernel is of."""
-    whole = desk.demangle(name) if name else None
-    return function(whole) if whole else (name or UNKNOWN)[: desk.LONGEST_NAME]
+    whole = native.demangle(name) if name else None
+    return function(whole) if whole else (name or UNKNOWN)[:LONGEST_NAME]
 
 
 def call(name: str | None) -> str | None:

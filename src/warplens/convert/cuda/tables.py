@@ -53,6 +53,7 @@ class CudaTables:
     def __init__(
         self,
         spool: SpoolFile,
+        *,
         process: int,
         first: int,
         thread_base: int,
@@ -71,8 +72,8 @@ class CudaTables:
         self._kernels = work.Kernels(spool.strings)
         if not self._wide:
             return
-        spans = Spans(spool.windows if spool.windows is not None else spool.only)
-        asked = spool.capture
+        spans = Spans(spool.bounds.windows if spool.bounds.windows is not None else spool.bounds.only)
+        asked = spool.bounds.capture
         all_apis = asked.all_apis if asked else None
         own = own_calls(spool.wide)
         calls = Calls(self._wide.get("cuda_api"), spans, threads, spool.process.start_ns, all_apis=all_apis, own=own)
@@ -138,12 +139,14 @@ class CudaTables:
             return []
         spool, place, pid = self._spool, self._place, self._spool.process.pid
         told = notices.notes(self._wide.get("cuda_notice"), spool.strings, pid)
-        orderly, flush_ms = spool.head.end_ns != 0, spool.capture.flush_ms if spool.capture else 0
+        orderly, flush_ms = spool.head.end_ns != 0, spool.bounds.capture.flush_ms if spool.bounds.capture else 0
         without = unanswered.find(place.calls, place.asked, place.spans, orderly=orderly, flush_ms=flush_ms)
         lost = losses.work(spool.head, spool.layouts)
         made = [self._wide[kind] for kind in ("cuda_context", "cuda_stream") if kind in self._wide]
         # Calls may be missing for other reasons: those of the last moments, or none were asked for.
-        is_whole = orderly and not lost and not losses.calls(spool.head, spool.layouts) and spool.capture and spool.capture.calls
+        is_whole = (
+            orderly and not lost and not losses.calls(spool.head, spool.layouts) and spool.bounds.capture and spool.bounds.capture.calls
+        )
         silent = unanswered.silent(place.calls, made, place.spans, told, pid) if is_whole else []
         unflushed = [] if orderly or self._wide.keys() <= {"cuda_notice"} else unanswered.unflushed(without, told, pid, flush_ms)
         wanted = self._wide.get("cuda_backtrace")

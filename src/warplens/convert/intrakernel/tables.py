@@ -36,6 +36,7 @@ class IntrakernelTables:
     def __init__(
         self,
         spool: SpoolFile,
+        *,
         process: int,
         first: int,
         thread_base: int,
@@ -48,7 +49,7 @@ class IntrakernelTables:
         self._kernels: matching.Kernels | None = None
         self._asked: matching.Candidates | None = None
         self._notes: list[Note] = []
-        spans = Spans(spool.windows if spool.windows is not None else spool.only)
+        spans = Spans(spool.bounds.windows if spool.bounds.windows is not None else spool.bounds.only)
         wide = spool.wide
         self._launches = read_launches(wide.get("intrakernel_launch"), wide.get("intrakernel_read"), spans)
         if self._launches is None:

@@ -11,7 +11,7 @@ import numpy as np
 from warplens.arrays import Int64Array
 from warplens.convert.symbols import elf
 from warplens.convert.symbols.elf import BadElf, Elf, Section
-from warplens.spool import desk
+from warplens.native.names import LONGEST_NAME, demangle
 
 DEBUG = Path("/usr/lib/debug")
 _MINI_MOST = 64 << 20  # bytes of a small symbol table that is compressed within the file
@@ -71,7 +71,7 @@ class Functions:
         if not names:
             return ""
         best = min(names, key=lambda name: names[name])
-        return desk.demangle(best) or best[: desk.LONGEST_NAME]
+        return demangle(best) or best[:LONGEST_NAME]
 
     def _section(self, address: int) -> Section | None:
         return next(
@@ -160,7 +160,7 @@ def _stubs(file: Elf) -> Iterator[tuple[int, str]]:
         code = file.contents(section).tobytes()
         if file.machine == elf.AARCH64:
             yield from (
-                (section.address + 2 * _SLOT + _SLOT * number, f"{desk.demangle(name) or name}@plt") for number, name in enumerate(ordered)
+                (section.address + 2 * _SLOT + _SLOT * number, f"{demangle(name) or name}@plt") for number, name in enumerate(ordered)
             )
             continue
         for at in range(0, len(code), _SLOT):
@@ -169,4 +169,4 @@ def _stubs(file: Elf) -> Iterator[tuple[int, str]]:
             if jump >= 0:
                 place = section.address + jump + 6 + int.from_bytes(code[jump + 2 : jump + 6], "little", signed=True)
                 if name := names.get(place):
-                    yield section.address + at, f"{desk.demangle(name) or name}@plt"
+                    yield section.address + at, f"{demangle(name) or name}@plt"

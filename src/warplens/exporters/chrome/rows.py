@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from warplens.analysis.native import codes
+from warplens.analysis.dictionaries import codes
 from warplens.exporters.chrome.json_text import arguments, microseconds, named, sort_index
 from warplens.exporters.events import Events
 from warplens.exporters.rows import Row

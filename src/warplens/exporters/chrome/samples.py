@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from warplens.analysis.cpu.samples import kind_of
-from warplens.analysis.native import codes
+from warplens.analysis.dictionaries import codes
 from warplens.exporters.chrome.json_text import microseconds
 from warplens.exporters.profiles.stacks import Labels, Threads
 from warplens.exporters.tracks import batches, values

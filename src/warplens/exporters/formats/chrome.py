@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from warplens.analysis.native import codes
+from warplens.analysis.dictionaries import codes
 from warplens.disk.files import text_output
 from warplens.errors import ReportError
 from warplens.exporters.chrome.cuda import cuda_and_cpu

@@ -37,7 +37,6 @@ See LOSES. Nothing is rounded.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import shlex
 from collections.abc import Iterator, Mapping
@@ -49,7 +48,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.native import codes, library
+from warplens import native
+from warplens.analysis.dictionaries import codes
 from warplens.disk.files import output
 from warplens.errors import ReportError
 from warplens.exporters.cpu_events import KINDS as CPU_KINDS
@@ -146,58 +146,56 @@ class _Writer:
         self.sequence = 1 + (digest >> 20) % 16000
 
     def run(self) -> None:
-        native = library()
         families = self.tracks.families + len(self.rows)
         first = self.first_gpu + len(self.gpu.all) + len({counter.gpu for counter in self.gpu.all})
-        encoder = native.warplens_perfetto_new(families, first, self.sequence)
+        encoder = native.make("perfetto_new", families, first, self.sequence)
         try:
             self.file.write(report_attributes(self.report, (*CUDA_KINDS, *CPU_KINDS)))
             self._head()
             parents = {task.thread for task in self.tracks.tasks} | {row.thread for row in self.rows if row.thread is not None}
             for thread in sorted(parents):  # tasks, API calls and the like go below their threads
-                native.warplens_perfetto_touch(encoder, thread)
+                native.call("perfetto_touch", encoder, thread)
             for index in range(len(self.rows)):
-                native.warplens_perfetto_touch(encoder, self.tracks.families + index)
+                native.call("perfetto_touch", encoder, self.tracks.families + index)
             for batch in batches(self.report, "nvtx_ranges", self.tracks.columns(_RANGES)):
                 columns = self._columns(batch, "range")
-                native.warplens_perfetto_ranges(encoder, ctypes.byref(columns.struct))
-                self._drain(native, encoder)
+                native.call("perfetto_ranges", encoder, columns.struct)
+                self._drain(encoder)
             for piece in events(self.report, self.cuda):
-                self._events(native, encoder, piece, self.tracks.families)
+                self._events(encoder, piece, self.tracks.families)
             beside = self.tracks.families + len(self.cuda.rows)
             for piece in inside_events(self.report, self.inside):
-                self._events(native, encoder, piece, beside)
+                self._events(encoder, piece, beside)
             for piece in cpu_events(self.report, self.cpu):
-                self._events(native, encoder, piece, beside + len(self.inside.rows))
-            native.warplens_perfetto_finish(encoder)
+                self._events(encoder, piece, beside + len(self.inside.rows))
+            native.call("perfetto_finish", encoder)
             for batch in batches(self.report, "nvtx_marks", self.tracks.columns(MARK_COLUMNS)):
                 columns = self._columns(batch, "mark")
-                native.warplens_perfetto_marks(encoder, ctypes.byref(columns.struct))
-                self._drain(native, encoder)
+                native.call("perfetto_marks", encoder, columns.struct)
+                self._drain(encoder)
             for sampled in samples(self.report, self.counters) if self.counters else ():
-                self._samples(native, encoder, sampled, self.first_counter)
+                self._samples(encoder, sampled, self.first_counter)
             for sampled in self.gpu.samples():
-                self._samples(native, encoder, sampled, self.first_gpu)
-            self._drain(native, encoder)
+                self._samples(encoder, sampled, self.first_gpu)
+            self._drain(encoder)
             self.file.writelines(PerfSamples(self.report, self.sequence).packets())
         finally:
-            native.warplens_perfetto_free(encoder)
+            encoder.close()
 
-    def _events(self, native: ctypes.CDLL, encoder: int, piece: Events, first: int) -> None:
+    def _events(self, encoder: native.Handle, piece: Events, first: int) -> None:
         if self.stages is not None and self.stages.takes(piece):
-            self.stages.encode(native, encoder, piece, self.names)
-            self._drain(native, encoder)
+            self.stages.encode(encoder, piece, self.names)
+            self._drain(encoder)
             return
         columns = self._placed(piece, first)
-        place = native.warplens_perfetto_marks if piece.end is None else native.warplens_perfetto_ranges
-        place(encoder, ctypes.byref(columns.struct))
-        self._drain(native, encoder)
+        native.call("perfetto_marks" if piece.end is None else "perfetto_ranges", encoder, columns.struct)
+        self._drain(encoder)
 
-    def _samples(self, native: ctypes.CDLL, encoder: int, piece: Samples, first: int) -> None:
+    def _samples(self, encoder: native.Handle, piece: Samples, first: int) -> None:
         arrays = [(piece.counter + first).astype(np.uint64), piece.time, piece.whole, piece.real, piece.is_float]
         given = SampleBatch(len(piece.time), *(array.ctypes.data for array in arrays))
-        native.warplens_perfetto_samples(encoder, ctypes.byref(given))
-        self._drain(native, encoder)
+        native.call("perfetto_samples", encoder, given)
+        self._drain(encoder)
 
     def _packet(self, *parts: bytes) -> None:
         self.file.write(message(_PACKET, *parts, number(_SEQUENCE, self.sequence)))
@@ -257,24 +255,20 @@ class _Writer:
         found = [(row["monotonic"], row["realtime"]) for row in rows if row["host"] == first.host]
         return found or [(first.origin, first.origin + first.realtime_offset)]
 
-    def _drain(self, native: ctypes.CDLL, encoder: int) -> None:
+    def _drain(self, encoder: native.Handle) -> None:
         """Write what describes the batch, then the batch."""
         new = [entry for interned in (self.names, self.categories, self.notes, self.texts) for entry in interned.take_new()]
         if new:
             self._packet(number(_FLAGS, 2), message(_INTERNED, *new))
-        size = ctypes.c_uint64()
-        fresh = native.warplens_perfetto_fresh(encoder, ctypes.byref(size))
-        entries = list((ctypes.c_uint64 * (3 * size.value)).from_address(fresh)) if size.value else []
+        entries = native.call("perfetto_fresh", encoder).tolist()
         for family, lane, uuid in zip(entries[::3], entries[1::3], entries[2::3], strict=True):
             self.family_tracks.setdefault(family, uuid)
             self._packet(message(_DESCRIPTOR, number(1, uuid), *self._described(family, lane)))
         if entries:
             about = {uuid: self._about(family) for family, _, uuid in zip(entries[::3], entries[1::3], entries[2::3], strict=True)}
             self.file.write(track_attributes(about))
-        data = native.warplens_perfetto_bytes(encoder, ctypes.byref(size))
-        if size.value:
-            self.file.write((ctypes.c_char * size.value).from_address(data))
-        native.warplens_perfetto_clear(encoder)
+        self.file.write(native.call("perfetto_bytes", encoder).data)
+        native.call("perfetto_clear", encoder)
 
     def _about(self, family: int) -> Mapping[str, int]:
         """Return what a family of tracks shows, by the keys of the report."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.native import codes
+from warplens.analysis.dictionaries import codes
 from warplens.exporters.protobuf import message, number, text
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.analysis.native import codes
+from warplens import native
+from warplens.analysis.dictionaries import codes
 from warplens.exporters.events import Events
 from warplens.exporters.perfetto.batch import Interned, Notes
 from warplens.exporters.protobuf import message, number, text
@@ -62,7 +63,7 @@ class Stages:
         """Say whether these events can be stages."""
         return piece.kind.table in _STAGES
 
-    def encode(self, native: ctypes.CDLL, encoder: int, piece: Events, names: Interned) -> None:
+    def encode(self, encoder: native.Handle, piece: Events, names: Interned) -> None:
         """Encode events."""
         assert piece.end is not None
         numbers, texts = codes(piece.name)
@@ -92,4 +93,4 @@ class Stages:
         grid, block = sizes if len(sizes) == 2 else (None, None)
         given = _Stages(len(start), *(array.ctypes.data for array in kept[:7]), _STAGES[piece.kind.table], grid, block)
         given.notes, given.note_columns, given.note_names = ctypes.addressof(notes), len(told), ctypes.addressof(words)
-        native.warplens_perfetto_stages(encoder, ctypes.byref(given))
+        native.call("perfetto_stages", encoder, given)

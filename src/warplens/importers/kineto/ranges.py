@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens import native
 from warplens.arrays import BoolArray, Int32Array, Int64Array
 from warplens.convert.enclosing import Enclosing
 from warplens.importers.kineto.columns import dictionary, numbered, ordered, taken, where_known
 from warplens.importers.kineto.layout import NULL32
-from warplens.spool import desk
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.trace import Trace
@@ -167,15 +167,15 @@ def _nested(
     if not len(start):
         return np.empty(0, np.int32), np.empty(0, np.int32)
     if not (kind == _ASYNC).any():
-        depth, above = desk.nest(thread, start, end)
+        depth, above = native.nest(thread, start, end)
         return depth, above.astype(np.int32)
     depth, parent = np.zeros(len(start), np.int32), np.full(len(start), -1, np.int32)
     mine = np.flatnonzero(kind != _ASYNC)
-    depth[mine], above = desk.nest(*(np.ascontiguousarray(column[mine]) for column in (thread, start, end)))
+    depth[mine], above = native.nest(*(np.ascontiguousarray(column[mine]) for column in (thread, start, end)))
     parent[mine] = np.where(above < 0, -1, mine[above])
     for key in np.unique(process).tolist():
         loose = np.flatnonzero((process == key) & (kind == _ASYNC))
-        depth[loose] = desk.lanes(np.ascontiguousarray(start[loose]), np.ascontiguousarray(end[loose]))
+        depth[loose] = native.lanes(np.ascontiguousarray(start[loose]), np.ascontiguousarray(end[loose]))
     return depth, parent
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens import native
 from warplens.arrays import Int32Array, Int64Array
 from warplens.importers.kineto.columns import constant, dictionary, numbered, ordered, taken, where_known
 from warplens.importers.kineto.layout import NULL32
-from warplens.spool import desk
 from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def write(trace: Trace, ranges: Ranges) -> Stacks:
     ids = numbered(process)
     depth, parent = np.empty(0, np.int32), np.empty(0, np.int64)
     if len(start):
-        depth, parent = desk.nest(thread, start, end)
+        depth, parent = native.nest(thread, start, end)
     identity.saw(process, thread, start, end)
     used, which = trace.texts.distinct(name)
     told = [split(trace.texts[code]) for code in used.tolist()]

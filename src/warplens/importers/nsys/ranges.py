@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens import native
 from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.conditions import Among
 from warplens.importers.nsys.database import LATEST
@@ -17,7 +18,6 @@ from warplens.importers.nsys.names import combined, distinct_values, encoded
 from warplens.importers.nsys.payloads import Payloads
 from warplens.importers.nsys.rows import Rows
 from warplens.importers.nsys.taken import Context, numbered
-from warplens.spool import desk
 
 TABLE = "NVTX_EVENTS"
 _PUSH_POP, _START_END, _MARKS = (59, 70), (60, 71), (34, 65)
@@ -129,11 +129,11 @@ class Annotations:
         depth, parent = np.zeros(len(rows), np.int32), np.full(len(rows), -1, np.int64)
         for key in np.unique(process).tolist():
             mine = np.flatnonzero((process == key) & pushed)
-            depth[mine], above = desk.nest(*(np.ascontiguousarray(values[mine]) for values in (thread, start, end)))
+            depth[mine], above = native.nest(*(np.ascontiguousarray(values[mine]) for values in (thread, start, end)))
             parent[mine] = np.where(above < 0, -1, ids[mine][above])
             self.ranges.add(thread[mine], ids[mine], start[mine], end[mine], above)
             loose = np.flatnonzero((process == key) & ~pushed)
-            depth[loose] = desk.lanes(np.ascontiguousarray(start[loose]), np.ascontiguousarray(end[loose]))
+            depth[loose] = native.lanes(np.ascontiguousarray(start[loose]), np.ascontiguousarray(end[loose]))
         none = np.zeros(len(rows), bool)
         context.write(
             "nvtx_ranges",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warplens import native
 from warplens.arrays import Int64Array
 from warplens.importers.perfetto import wire
 from warplens.importers.perfetto.trace import Trace
-from warplens.spool import desk
 
 REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
 _SNAPSHOT = 6
@@ -63,7 +63,7 @@ class Clocks:
             if known is None:
                 self.unknown += int(mine.sum())
             else:
-                time[mine] = desk.map_times(*known, np.ascontiguousarray(time[mine]))
+                time[mine] = native.map_times(*known, np.ascontiguousarray(time[mine]))
         return time
 
     def at(self, time: int, clock: int) -> int:
@@ -71,7 +71,7 @@ class Clocks:
         known = self._maps.get(self._trace.clocks[clock]) if clock < len(self._trace.clocks) else None
         if known is None or self._trace.clocks[clock] == self.key:
             return time
-        return int(desk.map_times(*known, np.array([time], np.int64))[0])
+        return int(native.map_times(*known, np.array([time], np.int64))[0])
 
     def _map(self, key: int) -> tuple[Int64Array, Int64Array] | None:
         both = sorted({(shot[key], shot[self.key]) for shot in self._snapshots if key in shot and self.key in shot})

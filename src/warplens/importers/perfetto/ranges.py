@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens import native
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.taken import numbered
 from warplens.importers.perfetto.details import Column, coded
 from warplens.importers.perfetto.slices import Context
 from warplens.importers.perfetto.trace import BETWEEN, DOUBLE, INT, JSON, TEXT, UINT
-from warplens.spool import desk
 
 _OPS = ("sequence", "backward", "external", "shapes", "types")
 _DEFAULT_DOMAIN, _FRAMEWORK = "nvtx", "pytorch"
@@ -54,10 +54,10 @@ def _ranges(context: Context, rows: Int64Array, ids: Int64Array) -> None:
     for key in np.unique(process).tolist():
         mine = np.flatnonzero((process == key) & ~loose)
         owner = np.where(task[mine] >= 0, task[mine] + (1 << 62), thread[mine])
-        depth[mine], above = desk.nest(*(np.ascontiguousarray(values) for values in (owner, start[mine], end[mine])))
+        depth[mine], above = native.nest(*(np.ascontiguousarray(values) for values in (owner, start[mine], end[mine])))
         parent[mine] = np.where(above < 0, -1, ids[mine][above])
         beside = np.flatnonzero((process == key) & loose)
-        depth[beside] = desk.lanes(np.ascontiguousarray(start[beside]), np.ascontiguousarray(end[beside]))
+        depth[beside] = native.lanes(np.ascontiguousarray(start[beside]), np.ascontiguousarray(end[beside]))
         synchronous = np.flatnonzero(task[mine] < 0)
         within = np.full(len(mine) + 1, -1, np.int64)
         within[synchronous] = np.arange(len(synchronous))

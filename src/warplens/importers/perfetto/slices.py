@@ -87,7 +87,8 @@ class Context:
 
     def place(self, name: str, rows: Int64Array) -> Int64Array:
         """Return a field of the places of events, -1: none."""
-        return self._columns[name][self.trace.events["track"][rows]]
+        places: Int64Array = self._columns[name][self.trace.events["track"][rows]]
+        return places
 
     def of_tables(self) -> npt.NDArray[np.bool_]:
         """Say of each text whether it is the category of a table of warplens's own."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens import native
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.calls import enclosing
 from warplens.importers.nsys.taken import join, numbered
@@ -17,7 +18,6 @@ from warplens.importers.perfetto.slices import Context
 from warplens.importers.perfetto.trace import INSTANT
 from warplens.model.tables import TABLES
 from warplens.model.tables import Column as TableColumn
-from warplens.spool import desk
 
 _OF_TRACK = ("device", "context", "stream")
 _NOTHING: dict[str, Any] = {"bool": False, "dict": "", "string": ""}
@@ -62,7 +62,7 @@ def _write(context: Context, kind: Kind, rows: Int64Array) -> None:
         around = enclosing(context.ranges, context.place("thread", rows), start)
         made["range"] = pa.array(around, pa.int64(), mask=around < 0)
     if names.issuperset(_NESTED):
-        depth, parent = desk.nest(*(np.ascontiguousarray(values) for values in (context.place("thread", rows), start, end)))
+        depth, parent = native.nest(*(np.ascontiguousarray(values) for values in (context.place("thread", rows), start, end)))
         made["depth"], made["parent"] = depth, pa.array(np.where(parent < 0, 0, ids[parent]), pa.int64(), mask=parent < 0)
     context.write(kind.table, {column.name: _fitting(made.get(column.name), column, len(rows)) for column in table.columns})
 

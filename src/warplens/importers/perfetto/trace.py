@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens import native
 from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.importers.unpacking import DEFLATE, GZIP, Unpacking
-from warplens.spool import desk
 
 BEGIN, END, INSTANT, WHOLE, STAGE, WHOLE_END = 1, 2, 3, 5, 6, 7
 UUID, THREAD, ASYNC, QUEUE = range(4)  # what tracks are known by
@@ -27,44 +25,10 @@ BETWEEN = "\x1f"  # the categories of an event
 Numbers = npt.NDArray[Any]
 _STEP = 32 << 20  # bytes between two words about progress
 _GZIP = b"\x1f\x8b"
+_FIELDS = 1024  # numbers of the fields of packets
 _ZSTD = 133  # the field of a compressed packet
-_ARRAYS: tuple[tuple[str, str, type[np.generic]], ...] = (
-    *(("events", name, kind) for name, kind in (("time", np.int64), ("track", np.uint32), ("name", np.int32))),
-    *(("events", name, kind) for name, kind in (("category", np.int32), ("type", np.uint8), ("clock", np.uint8))),
-    *(("notes", name, kind) for name, kind in (("event", np.uint32), ("name", np.int32), ("kind", np.uint8), ("value", np.uint64))),
-    *(("flows", name, kind) for name, kind in (("event", np.uint32), ("id", np.uint64), ("ends", np.uint8))),
-    *(("samples", name, kind) for name, kind in (("time", np.int64), ("track", np.uint32), ("whole", np.int64), ("real", np.float64))),
-    *(("samples", name, kind) for name, kind in (("is_float", np.uint8), ("clock", np.uint8))),
-    *(("tracks", name, kind) for name, kind in (("kind", np.uint8), ("first", np.uint64), ("second", np.uint64))),
-    *(("tracks", name, kind) for name, kind in (("third", np.uint64), ("name", np.int32))),
-    *(("others", name, kind) for name, kind in (("field", np.uint32), ("sequence", np.uint32), ("time", np.int64))),
-    *(("others", name, kind) for name, kind in (("clock", np.uint8), ("offset", np.uint64))),
-    ("", "clocks", np.uint64),
-    ("others", "bytes", np.uint8),
-)
+_GROUPS = ("events", "notes", "flows", "samples", "tracks", "others", "clocks")  # numbered as in perfetto/reader_functions.cpp
 _LOST = ("without_state", "broken", "phases", "dropped", "deep", "texts", "text_bytes")
-
-
-class _Array(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_uint64)]
-
-
-@lru_cache(maxsize=1)
-def _library() -> ctypes.CDLL:
-    pointer, number = ctypes.c_void_p, ctypes.c_uint64
-    loaded = desk.load()
-    for name, arguments, result in (
-        ("new", [], pointer),
-        ("free", [pointer], None),
-        ("feed", [pointer, pointer, number, number, pointer], ctypes.c_int32),
-        ("arrays", [pointer, pointer, pointer, pointer], None),
-        ("texts", [pointer, pointer, pointer], None),
-        ("pair", [pointer, pointer, pointer], ctypes.c_int64),
-        ("json", [pointer, pointer, pointer], ctypes.c_int64),
-    ):
-        function = getattr(loaded, f"warplens_perfetto_reader_{name}")
-        function.argtypes, function.restype = arguments, result
-    return loaded
 
 
 @dataclass(frozen=True)
@@ -85,10 +49,7 @@ class Trace:
         self.source = source
         self.cut_at: int | None = None
         self._unpacking = Unpacking(source)
-        self._native = _library()
-        self._handle = self._native.warplens_perfetto_reader_new()
-        if not self._handle:
-            raise MemoryError("the desk library ran out of memory")
+        self._reader = native.make("perfetto_reader_new")
         try:
             with open(source, "rb") as file:
                 packed = file.read(2) == _GZIP
@@ -105,9 +66,7 @@ class Trace:
 
     def close(self) -> None:
         """Free the columns."""
-        if self._handle:
-            self._native.warplens_perfetto_reader_free(self._handle)
-            self._handle = None
+        self._reader.close()
 
     def __enter__(self) -> Trace:
         return self
@@ -118,17 +77,14 @@ class Trace:
     def pair(self, time: Int64Array) -> tuple[Int64Array, int]:
         """Return the row of the other half of each event, -1: none; and how many ends end nothing. `time`: of all, on one clock."""
         partner = np.full(len(time), -1, np.int64)
-        without = self._native.warplens_perfetto_reader_pair(self._handle, time.ctypes.data, partner.ctypes.data)
-        if without < 0:
-            raise MemoryError("the desk library ran out of memory")
+        without = native.call("perfetto_reader_pair", self._reader, time, partner)
         return partner, int(without)
 
     def json(self, skipped: npt.NDArray[np.uint8]) -> tuple[Int64Array, pa.Array]:
         """Return the events that have annotations but those whose name (by number) is skipped, and these as JSON objects."""
-        arrays = (_Array * 3)()
-        if self._native.warplens_perfetto_reader_json(self._handle, skipped.ctypes.data, arrays) < 0:
-            raise MemoryError("the desk library ran out of memory")
-        events, offsets, raw = _copied(arrays[0], np.uint32), _copied(arrays[1], np.int64), _copied(arrays[2], np.uint8)
+        native.call("perfetto_reader_json", self._reader, skipped)
+        parts = (native.call(f"perfetto_reader_json_{name}", self._reader) for name in ("events", "offsets", "bytes"))
+        events, offsets, raw = (part.copy() for part in parts)
         return events.astype(np.int64), _strings(offsets, raw)
 
     def others(self, *wanted: int) -> list[Other]:
@@ -157,16 +113,13 @@ class Trace:
 
     def _feed(self, data: Any, progress: Callable[[float], None], *, within: bool = False) -> None:
         view = np.frombuffer(data, np.uint8)
-        told = (ctypes.c_uint64 * 4)()
+        told = np.zeros(4, np.uint64)
         at = 0
         try:
             while at < len(view):
-                where = view.ctypes.data + at
-                status = self._native.warplens_perfetto_reader_feed(self._handle, where, len(view) - at, _STEP, told)
-                if status < 0:
-                    raise MemoryError("the desk library ran out of memory")
+                status = native.call("perfetto_reader_feed", self._reader, view[at:], _STEP, told)
                 if status == 1:
-                    self._packed(view[at + told[1] : at + told[1] + told[2]].tobytes(), int(told[3]), progress)
+                    self._packed(view[at + int(told[1]) :][: int(told[2])].tobytes(), int(told[3]), progress)
                 at += int(told[0])
                 if not within:
                     progress(at / len(view))
@@ -207,34 +160,23 @@ class Trace:
         return found, unpack.unused_data
 
     def _take(self) -> None:
-        arrays = (_Array * len(_ARRAYS))()
-        lost = (ctypes.c_uint64 * len(_LOST))()
-        left_out = (ctypes.c_uint64 * 1024)()
-        self._native.warplens_perfetto_reader_arrays(self._handle, arrays, lost, left_out)
-        self.columns: dict[str, dict[str, Numbers]] = {}
-        for (group, name, kind), array in zip(_ARRAYS, arrays, strict=True):
-            self.columns.setdefault(group, {})[name] = _viewed(array, kind)
-        self._others = self.columns["others"].pop("bytes")
-        self.clocks = [int(key) for key in self.columns[""]["clocks"]]
+        lost, left_out = np.zeros(len(_LOST), np.uint64), np.zeros(_FIELDS, np.uint64)
+        native.call("perfetto_reader_facts", self._reader, lost, left_out)
+        groups = (native.table("perfetto_reader_columns", self._reader, number) for number in range(len(_GROUPS)))
+        self.columns = {
+            name: {column: values.to_numpy() for column, values in zip(batch.schema.names, batch.columns, strict=True)}
+            for name, batch in zip(_GROUPS, groups, strict=True)
+        }
+        self._others = native.call("perfetto_reader_others", self._reader)
+        self.clocks = [int(key) for key in self.columns["clocks"]["key"]]
         self.events, self.notes, self.flows = (self.columns[name] for name in ("events", "notes", "flows"))
         self.samples, self.tracks = self.columns["samples"], self.columns["tracks"]
         self.lost = dict(zip(_LOST, map(int, lost), strict=True))
         self.left_out = {field: int(count) for field, count in enumerate(left_out) if count}
-        raw, offsets = np.empty(max(self.lost["text_bytes"], 1), np.uint8), np.empty(self.lost["texts"] + 1, np.int64)
-        self._native.warplens_perfetto_reader_texts(self._handle, raw.ctypes.data, offsets.ctypes.data)
+        raw, offsets = np.empty(self.lost["text_bytes"], np.uint8), np.empty(self.lost["texts"] + 1, np.int64)
+        native.call("perfetto_reader_texts", self._reader, raw, offsets)
         self.texts = _strings(offsets, raw)
         self._numbers = {text: number for number, text in enumerate(self.texts.to_pylist())} if len(self.texts) < 1 << 20 else {}
-
-
-def _viewed(array: _Array, kind: type[np.generic]) -> Numbers:
-    if not array.size:
-        return np.empty(0, kind)
-    size = array.size * np.dtype(kind).itemsize
-    return np.frombuffer((ctypes.c_char * size).from_address(array.data), kind)
-
-
-def _copied(array: _Array, kind: type[np.generic]) -> Numbers:
-    return _viewed(array, kind).copy()
 
 
 def _strings(offsets: Int64Array, raw: npt.NDArray[np.uint8]) -> pa.Array:

@@ -30,10 +30,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.cpu.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, NATIVE, OP, OS, RANGE, UNKNOWN, pieces
+from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
 from warplens.analysis.gpu.idle import idle
 from warplens.analysis.intervals import Cover, union
-from warplens.analysis.native import codes
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import mmap
 import os
 import time
-import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +15,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from warplens import native
 from warplens.disk.folder import Folder
-from warplens.timeline.index import columns, native
+from warplens.timeline.index import columns
+from warplens.timeline.index.batch import KEYS, Batch
 from warplens.timeline.index.layout import HEADER, SECTIONS, Header
 
 _LONGEST = 1024  # characters of a text; details have the whole one
@@ -51,14 +51,13 @@ class IndexBuilder:
         self._temporary = f".{target.name}.{os.getpid()}.tmp"
         self._sections: dict[str, tuple[int, int]] = {}
         self._rows = dict.fromkeys(layers, 0)
-        free = native.library()["free"]
         self._folder = Folder(target.parent, create=True, follow=False)
         try:
             _clear(self._folder)
             self._file: BinaryIO = self._folder.create(self._temporary, again=True)
             try:
                 self._file.write(bytes(HEADER))
-                self._native = native.made("new", HEADER)
+                self._native = native.make("index_builder_new", HEADER)
             except BaseException:
                 self._file.close()
                 self._folder.remove(self._temporary)
@@ -66,7 +65,6 @@ class IndexBuilder:
         except BaseException:
             self._folder.close()
             raise
-        self._closing = weakref.finalize(self, free, self._native)
 
     def add(self, layer: str, rows: pa.Table) -> None:
         """Add rows of a layer, best in order of start.
@@ -78,12 +76,12 @@ class IndexBuilder:
         if not rows.num_rows:
             return
         number = self._numbers[layer]
-        batch = native.Batch(rows=rows.num_rows, layer=number, first_row=self._rows[layer])
+        batch = Batch(rows=rows.num_rows, layer=number, first_row=self._rows[layer])
         kept: list[Any] = []  # what the batch points to
 
         def at(array: Any) -> int:
             kept.append(array)
-            return native.address(array)
+            return int(array.ctypes.data)
 
         names = rows.column_names
         batch.start = at(columns.integers(rows.column("start"), np.int64))
@@ -100,33 +98,33 @@ class IndexBuilder:
             batch.color = values.address + 4 * color.offset
             batch.color_valid, batch.color_offset = (valid.address, color.offset) if valid is not None and color.null_count else (None, 0)
         self._name(batch, rows.column("name") if "name" in names else None, number, at)
-        native.call("add", self._native, ctypes.byref(batch))
+        native.call("index_builder_add", self._native, batch)
         self._rows[layer] += rows.num_rows
         self._drain()
 
     def commit(self) -> None:
         """Write what is left and give the file its name. Raises OSError."""
-        if native.library()["disordered"](self._native):
+        if native.call("index_builder_disordered", self._native):
             self._file.flush()
             with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
                 view = np.frombuffer(mapped, np.uint8)
-                native.call("close", self._native, native.address(view), len(view))
+                native.call("index_builder_close", self._native, view)
                 del view
         else:
-            native.call("close", self._native, None, 0)
+            native.call("index_builder_close", self._native, None)
         self._drain()
         self._sections["slices"] = (HEADER, self._file.tell() - HEADER)
         self._align()
         begin = self._file.tell()
-        while native.call("nodes", self._native):
+        while native.call("index_builder_nodes", self._native):
             self._drain()
         self._drain()
         self._sections["nodes"] = (begin, self._file.tell() - begin)
         for place, name in enumerate(("lanes", "tracks", "names")):
-            self._write(name, native.memory("records", self._native, place))
+            self._write(name, native.call("index_builder_records", self._native, place).data)
         count = self._sections["tracks"][1] // 48
-        keys = np.empty((count, 1 + native.KEYS), np.int64)
-        native.library()["keys"](self._native, native.address(keys))
+        keys = np.empty((count, 1 + KEYS), np.int64)
+        native.call("index_builder_keys", self._native, keys)
         self._write("keys", keys.tobytes())
         self._write("layers", np.array([layer for layer, _ in self._texts], np.uint32).tobytes())
         texts = [text.encode("utf-8", errors="replace") for _, text in self._texts]
@@ -145,7 +143,7 @@ class IndexBuilder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._closing()
+        self._native.close()
         try:
             self._file.close()
         except OSError:
@@ -153,7 +151,7 @@ class IndexBuilder:
         self._folder.remove(self._temporary)
         self._folder.close()
 
-    def _name(self, batch: native.Batch, column: pa.ChunkedArray | None, layer: int, at: Any) -> None:
+    def _name(self, batch: Batch, column: pa.ChunkedArray | None, layer: int, at: Any) -> None:
         texts = [""]
         if column is not None:
             coded = columns.coded(column)
@@ -166,10 +164,10 @@ class IndexBuilder:
             raise MemoryError(f"the index of the timeline: more than {self._most_names:,} names")
 
     def _drain(self) -> None:
-        fresh = native.memory("fresh", self._native)
+        fresh = native.call("index_builder_fresh", self._native)
         if len(fresh):
-            self._file.write(fresh)
-            native.library()["taken"](self._native)
+            self._file.write(fresh.data)
+            native.call("index_builder_taken", self._native)
 
     def _write(self, name: str, data: bytes | memoryview) -> None:
         self._align()

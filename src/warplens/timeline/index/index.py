@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import mmap
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens import native
 from warplens.arrays import Int64Array
 from warplens.errors import ReportError
-from warplens.timeline.index import building, native
+from warplens.timeline.index import building
 from warplens.timeline.index.answers import Hit, Sums, Viewport
+from warplens.timeline.index.batch import KEYS, numbers
 from warplens.timeline.index.layers import TABLES
 from warplens.timeline.index.layout import HEADER, LANE, NAME, NODE_BYTES, TRACK, Header
 from warplens.timeline.index.names import Names
@@ -67,14 +67,7 @@ class _Mapped:
         ):
             offset, size = self.header.sections[name]
             places += [offset, offset + size if name == "slices" else size // width]
-        sections, broken = np.array(places, np.uint64), ctypes.c_uint32()
-        address = native.address(self.bytes)
-        self.handle = native.library()["open"](address, len(self.bytes), native.address(sections), ctypes.byref(broken))
-        if not self.handle:
-            if broken.value:
-                raise ValueError("its parts do not fit together")
-            raise MemoryError
-        weakref.finalize(self, native.library()["close_index"], self.handle)
+        self.native = native.make("index_open", self.bytes, np.array(places, np.uint64))
         self._before = _resident()
 
     def trim(self) -> None:
@@ -149,18 +142,20 @@ class LaneIndex:
         mapped = self._open()
         asked = self._numbers(tracks)
         begin, end = _cut(begin), max(_cut(end), _cut(begin))
-        grain, counts = ctypes.c_int64((end - begin) // max(width, 1)), np.zeros(2, np.uint64)
+        grain = (end - begin) // max(width, 1)
         begins, ends = _cut(begin - self.shift), _cut(end - self.shift)
-        where = ctypes.byref(grain), native.address(asked), len(asked), max(limit, 1), native.address(counts)
-        rects = native.made("viewport", mapped.handle, begins, ends, *where)
-        runs, count = np.empty((int(counts[0]), 4), np.uint32), int(counts[1])
-        start, duration = np.empty(count, np.int64), np.empty(count, np.int64)
+        rects = native.make("index_viewport", mapped.native, begins, ends, grain, asked, max(limit, 1))
+        facts = np.zeros(3, np.int64)
+        native.call("index_rects_facts", rects, facts)
+        lanes, count, grain = facts.tolist()
+        runs, start, duration = np.empty((lanes, 4), np.uint32), np.empty(count, np.int64), np.empty(count, np.int64)
         name, row, slices, link = (np.empty(count, np.uint32) for _ in range(4))
         busy = np.empty(count, np.float32)
-        native.library()["rects"](rects, *(native.address(array) for array in (runs, start, duration, name, row, slices, busy, link)))
+        native.call("index_rects", rects, runs, start, duration, name, row, slices, busy, link)
+        rects.close()
         start += self.shift
         mapped.trim()
-        return Viewport(begin, end, int(grain.value), runs, start, duration, name, row, slices, busy, link)
+        return Viewport(begin, end, grain, runs, start, duration, name, row, slices, busy, link)
 
     def find(
         self,
@@ -186,11 +181,11 @@ class LaneIndex:
         self, names: Sequence[int] | npt.NDArray[Any], begin: int, end: int, limit: int, backward: bool, tracks: Sequence[int] | None
     ) -> tuple[int, _Room]:
         mapped = self._open()
-        wanted, asked = native.numbers(names), self._numbers(tracks)
+        wanted, asked = numbers(names), self._numbers(tracks)
         limit = max(min(limit, int(self.names.counts[wanted[wanted < len(self.names)]].sum())), 0)
         room = _Room(limit)
-        what = native.address(wanted), len(wanted), _cut(begin - self.shift), _cut(end - self.shift)
-        count = native.call("find", mapped.handle, *what, native.address(asked), len(asked), limit, int(backward), *room.places)
+        what = wanted, _cut(begin - self.shift), _cut(end - self.shift), asked, int(backward)
+        count = native.call("index_find", mapped.native, *what, *room.arrays)
         mapped.trim()
         return count, room
 
@@ -199,16 +194,15 @@ class LaneIndex:
         room = _Room(1)
         if not (0 <= track < 1 << 32 and 0 <= lane < 1 << 32):
             return None
-        count = native.call("at", self._open().handle, track, lane, _cut(time - self.shift), *room.places)
+        count = native.call("index_at", self._open().native, track, lane, _cut(time - self.shift), *room.arrays)
         return next(iter(room.hits(count, self.shift)), None)
 
     def locate(self, layer: str, process: int, row: int, start: int | None = None) -> Hit | None:
         """Return where a row of a layer's table lies, by the low half of its id; `start` (when it begins) makes that faster."""
-        tracks = native.numbers(track.number for track in self.tracks if track.layer == layer and track.key.get("process") == process)
-        hint = ctypes.c_int64(_cut((start or 0) - self.shift))
+        tracks = numbers(track.number for track in self.tracks if track.layer == layer and track.key.get("process") == process)
         room = _Room(1)
-        place = None if start is None else ctypes.byref(hint)
-        count = native.call("locate", self._open().handle, native.address(tracks), len(tracks), row & 0xFFFFFFFF, place, *room.places)
+        hint = None if start is None else np.array([_cut(start - self.shift)], np.int64)
+        count = native.call("index_locate", self._open().native, tracks, row & 0xFFFFFFFF, hint, *room.arrays)
         return next(iter(room.hits(count, self.shift)), None)
 
     def busy(self, tracks: Sequence[int] | None, begin: int, end: int) -> tuple[npt.NDArray[np.float64], Int64Array]:
@@ -216,7 +210,7 @@ class LaneIndex:
         asked = self._numbers(tracks)
         busy, events = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.int64)
         span = _cut(begin - self.shift), _cut(end - self.shift)
-        native.call("load", self._open().handle, native.address(asked), len(asked), *span, native.address(busy), native.address(events))
+        native.call("index_load", self._open().native, asked, *span, busy, events)
         return busy / max(end - begin, 1), events
 
     def sums(self, tracks: Sequence[int] | None, begin: int, end: int) -> Sums:
@@ -224,9 +218,8 @@ class LaneIndex:
         asked = self._numbers(tracks)
         total, longest, count = (np.zeros(len(self.names), np.int64) for _ in range(3))
         span = _cut(begin - self.shift), _cut(end - self.shift)
-        where = native.address(total), native.address(longest), native.address(count)
         mapped = self._open()
-        native.call("sums", mapped.handle, native.address(asked), len(asked), *span, *where)
+        native.call("index_sums", mapped.native, asked, *span, total, longest, count)
         mapped.trim()
         return Sums(count, total, longest)
 
@@ -247,7 +240,7 @@ class LaneIndex:
         return mapped
 
     def _numbers(self, tracks: Sequence[int] | None) -> npt.NDArray[np.uint32]:
-        return self._all if tracks is None else native.numbers(tracks)
+        return self._all if tracks is None else numbers(tracks)
 
     def _read_head(self, mapped: _Mapped) -> dict[str, Any]:
         head = json.loads(bytes(mapped.section("head", np.uint8)))
@@ -256,7 +249,7 @@ class LaneIndex:
         return head
 
     def _read_tracks(self, mapped: _Mapped) -> tuple[IndexTrack, ...]:
-        records, keys = mapped.section("tracks", TRACK), mapped.section("keys", np.int64).reshape(-1, 1 + native.KEYS)
+        records, keys = mapped.section("tracks", TRACK), mapped.section("keys", np.int64).reshape(-1, 1 + KEYS)
         if len(records) != len(keys):
             raise ValueError("its tracks and their keys are not as many")
         layers = [(str(name), tuple(map(str, names))) for name, *names in self.head["layers"]]
@@ -277,11 +270,10 @@ class _Room:
     """Where the library puts what it found."""
 
     def __init__(self, limit: int) -> None:
-        self._arrays = np.empty((limit, 2), np.uint32), np.empty((limit, 2), np.int64), np.empty((limit, 3), np.uint32)
-        self.places = [native.address(array) for array in self._arrays]
+        self.arrays = np.empty((limit, 2), np.uint32), np.empty((limit, 2), np.int64), np.empty((limit, 3), np.uint32)
 
     def hits(self, count: int, shift: int) -> list[Hit]:
-        places, times, about = (array[:count].tolist() for array in self._arrays)
+        places, times, about = (array[:count].tolist() for array in self.arrays)
         return [
             Hit(track, lane, start + shift, duration, name, row, link)
             for (track, lane), (start, duration), (name, row, link) in zip(places, times, about, strict=True)

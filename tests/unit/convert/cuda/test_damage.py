@@ -15,7 +15,7 @@ from tests.unit.convert.cuda.spools import TEXTS, api, work
 from warplens.convert.process_tables import ProcessTables
 from warplens.errors import SpoolError
 from warplens.model.cuda_tables import CUDA_TABLES
-from warplens.spool.reader import SpoolFile
+from warplens.spool.reader import Bounds, SpoolFile
 from warplens.testing import spool_writer as sw
 from warplens.testing.wide_records import WIDE
 
@@ -51,10 +51,9 @@ def survives(folder: Path, data: bytes, windows: list[tuple[int, int]] | None) -
         rows[name] = rows.get(name, 0) + table.num_rows
 
     try:
-        with SpoolFile(sw.write(folder, data)) as spool:
-            spool.windows = windows
+        with SpoolFile(sw.write(folder, data), bounds=Bounds(windows=windows)) as spool:
             slices = spool.events.plan(3)
-            tables = ProcessTables(spool, 0, write, lambda time: time, lambda times: times)
+            tables = ProcessTables(spool, 0, write=write, clock=lambda time: time, clocks=lambda times: times)
             for number in range(slices):
                 tables.add(spool.events.slice(number))
             tables.finish()

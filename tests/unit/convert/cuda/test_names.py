@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from warplens import native
 from warplens.convert.cuda.names import call, function
-from warplens.spool import desk
+from warplens.native.names import LONGEST_NAME
 
 LAMBDA = "at::native::sqrt_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() const::{lambda(float)#1}"
 
@@ -37,18 +38,18 @@ def test_the_function_alone(whole: str, short: str) -> None:
 
 
 def test_demangled_as_binutils_does() -> None:
-    assert desk.demangle("_ZN2ns4gemmIfLi4EEEvPT_i") == "void ns::gemm<float, 4>(float*, int)"
+    assert native.demangle("_ZN2ns4gemmIfLi4EEEvPT_i") == "void ns::gemm<float, 4>(float*, int)"
     for name in ("foo", "", "_Z", "_ZN", "_Zé", "_Z3foo\0v", "_Z" + "1a" * 5_000):
-        assert desk.demangle(name) is None
+        assert native.demangle(name) is None
 
 
 def test_a_short_name_that_stands_for_gigabytes_is_cut() -> None:
     letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     # Each argument is a pair of the one before it with itself: twice as long.
     pairs = "".join(f"S_IS{letter}_S{letter}_E" for letter in letters[:30])
-    found = desk.demangle(f"_Z1fSt4pairIiiE{pairs}")
+    found = native.demangle(f"_Z1fSt4pairIiiE{pairs}")
     assert found is not None
-    assert len(found) == desk.LONGEST_NAME
+    assert len(found) == LONGEST_NAME
     assert found.startswith("f(std::pair<int, int>, std::pair<std::pair<int, int>, ")
 
 

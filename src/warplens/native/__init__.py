@@ -1,0 +1,11 @@
+"""The one door to the native library of the reader, and what many modules need of it: sets of intervals, nesting, clocks, names."""
+
+from __future__ import annotations
+
+from warplens.native.arrow import table
+from warplens.native.columns import Nests, lanes, map_times, nest, unite
+from warplens.native.library import call, make
+from warplens.native.names import demangle
+from warplens.native.values import Handle
+
+__all__ = ["Handle", "Nests", "call", "demangle", "lanes", "make", "map_times", "nest", "table", "unite"]

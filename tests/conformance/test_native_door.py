@@ -1,0 +1,122 @@
+"""The one door to the native library: who may load it, that each call names a function that it has, and that a wrong one is an error."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from warplens import native
+from warplens.native.library import library
+
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "warplens"
+DOOR = PACKAGE / "native"
+ROW = np.arange(4, dtype=np.int64)
+_PREFIXES = ("events_", "perfetto_reader_json_", "trace_take_")  # f-strings begin so
+
+
+def _calls() -> list[tuple[str, ast.Call]]:
+    """List the calls of the door in the package: where, and the call."""
+    calls = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "native" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call):
+                name = ast.unparse(node.func)
+                inside = DOOR in path.parents and name in ("call", "make")
+                if inside or name in ("native.call", "native.make", "native.table"):
+                    calls.append((f"{path.relative_to(PACKAGE)}:{node.lineno}", node))
+    return calls
+
+
+def _names(node: ast.expr) -> list[str]:
+    """Return the functions that the first argument of a call may name."""
+    if isinstance(node, ast.IfExp):
+        return [*_names(node.body), *_names(node.orelse)]
+    if isinstance(node, ast.JoinedStr):
+        begin = node.values[0]
+        assert isinstance(begin, ast.Constant), ast.unparse(node)
+        assert begin.value in _PREFIXES, ast.unparse(node)
+        return [name for name in library() if name.startswith(begin.value)]
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+
+
+def test_only_the_door_loads_the_library() -> None:
+    others = [path for path in PACKAGE.rglob("*.py") if DOOR not in path.parents and "warplens_desk" in path.read_text(encoding="utf-8")]
+    assert not others
+
+
+def test_each_call_names_a_function_with_as_many_arguments() -> None:
+    used, wrong = set(), []
+    for where, node in _calls():
+        names = _names(node.args[0])
+        if ast.unparse(node.args[0]) == "name":  # the door's own
+            continue
+        used |= set(names)
+        added = 2 if ast.unparse(node.func) == "native.table" else 0
+        given = len(node.args) - 1 + added
+        is_open = any(isinstance(argument, ast.Starred) for argument in node.args)
+        several = isinstance(node.args[0], ast.JoinedStr)
+        for name in sorted(names):
+            function = library().get(name)
+            if function is None:
+                wrong.append(f"{where}: there is no function {name}")
+            elif not (is_open or several) and len(function.arguments) != given:
+                wrong.append(f"{where}: {name} takes {len(function.arguments)} arguments, not {given}")
+    assert not wrong
+    assert not library().keys() - used, "nobody calls these: remove them"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ((ROW, ROW, ROW), "takes 4 arguments, not 3"),
+        ((ROW.astype(np.int32), ROW, ROW, ROW), "argument 1 .* an array of int64 is needed, not of int32"),
+        ((ROW, ROW[::2], ROW, ROW), "argument 2 .* do not lie side by side"),
+        ((ROW, ROW, ROW.tolist(), ROW), "argument 3 .* needed, not list"),
+        ((ROW, ROW, np.frombuffer(bytes(32), np.int64), ROW), "argument 3 .* cannot be written to"),
+        ((ROW, 4, ROW, ROW), "argument 2 .* needed, not int"),
+    ],
+)
+def test_a_wrong_argument_is_an_error(arguments: tuple[object, ...], what: str) -> None:
+    with pytest.raises(TypeError, match=f"unite_intervals.*{what}|{what}"):
+        native.call("unite_intervals", *arguments)
+
+
+def test_arrays_that_do_not_fit_together_are_an_error() -> None:
+    with pytest.raises(ValueError, match="unite_intervals: the arrays differ in length"):
+        native.call("unite_intervals", ROW, ROW[:2], ROW.copy(), ROW.copy())
+
+
+def test_a_handle_of_another_class_is_an_error() -> None:
+    trace = native.make("trace_new")
+    with pytest.raises(TypeError, match=r"argument 1 of nests_add: a native object .*Nests.* needed, not .*Trace"):
+        native.call("nests_add", trace, ROW, ROW, ROW, np.empty(4, np.int32), ROW.copy())
+    trace.close()
+    trace.close()
+    with pytest.raises(ValueError, match="closed"):
+        native.call("trace_rows", trace, 0)
+
+
+def test_a_number_that_does_not_fit_is_an_error() -> None:
+    trace = native.make("trace_new")
+    with pytest.raises(OverflowError):
+        native.call("trace_rows", trace, 1 << 32)
+    with pytest.raises(OverflowError):
+        native.call("trace_rows", trace, -1)
+    with pytest.raises(ValueError, match="no such kind"):
+        native.call("trace_rows", trace, 1 << 20)
+
+
+def test_a_structure_of_another_size_is_an_error() -> None:
+    class Wrong(ctypes.Structure):
+        _fields_ = (("rows", ctypes.c_int64),)
+
+    builder = native.make("index_builder_new", 0)
+    with pytest.raises(TypeError, match="argument 2 of index_builder_add: a structure of"):
+        native.call("index_builder_add", builder, Wrong())
