@@ -120,3 +120,20 @@ def test_a_structure_of_another_size_is_an_error() -> None:
     builder = native.make("index_builder_new", 0)
     with pytest.raises(TypeError, match="argument 2 of index_builder_add: a structure of"):
         native.call("index_builder_add", builder, Wrong())
+
+
+def test_columns_come_with_their_names_and_types() -> None:
+    reader = native.make("perfetto_reader_new")
+    native.call("perfetto_reader_feed", reader, b"\x0a\x02\x32\x00" * 3, 1 << 20, np.zeros(4, np.uint64))
+    notes, others = (native.table("perfetto_reader_columns", reader, group) for group in (1, 5))
+    with pytest.raises(ValueError, match="no such group"):
+        native.table("perfetto_reader_columns", reader, 99)
+    reader.close()
+    assert [(field.name, str(field.type), field.nullable) for field in notes.schema] == [
+        ("event", "uint32", False),
+        ("name", "int32", False),
+        ("kind", "uint8", False),
+        ("value", "uint64", False),
+    ]
+    others.validate(full=True)
+    assert others.column("field").to_pylist() == [6] * 3  # clock snapshots; the reader is closed
