@@ -76,10 +76,10 @@ def _cut(start: Int64Array, end: Int64Array) -> Int64Array:
 
 def outlived(start: Int64Array, end: Int64Array) -> npt.NDArray[np.bool_]:
     """Return which intervals end within another that began in them; they come as for `innermost`."""
-    found = np.zeros(len(start), bool)
+    crossing = np.zeros(len(start), bool)
     kept = np.flatnonzero(start < end)
     first, last = start[kept], end[kept]
     if len(kept):
         crossed = _crossed(first, last, *desk.nest(np.zeros(len(first), np.int64), first, last))
-        found[kept[crossed]] = _cut(first[crossed], last[crossed]) != last[crossed]
-    return found
+        crossing[kept[crossed]] = _cut(first[crossed], last[crossed]) != last[crossed]
+    return crossing

@@ -108,8 +108,8 @@ def cells(
     pieces = min(columns, -(-rows // _FEW_ROWS) or 1, 8 + rows // _MANY_ROWS)  # a file is read in pieces larger than that: not too many
     edges = [columns * piece // pieces for piece in range(pieces + 1)]
     parts = [cells_of(report, "nvtx_ranges", window, columns, only, depth, part) for part in pairwise(edges)]
-    found = pa.concat_tables(parts)
-    return found.sort_by([(name, "ascending") for name in ("process", "thread", "task", "depth", "col")]) if pieces > 1 else found
+    lanes = pa.concat_tables(parts)
+    return lanes.sort_by([(name, "ascending") for name in ("process", "thread", "task", "depth", "col")]) if pieces > 1 else lanes
 
 
 def cells_of(

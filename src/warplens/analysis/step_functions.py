@@ -61,8 +61,8 @@ class Pieces:
 
 def distinct(values: Int64Array) -> Int64Array:
     """Return the values that there are, sorted: as np.unique does, which hashes them first and takes many times as long for that."""
-    found = np.sort(values)
-    return found[np.append(found[1:] != found[:-1], True)] if len(found) else found
+    ordered = np.sort(values)
+    return ordered[np.append(ordered[1:] != ordered[:-1], True)] if len(ordered) else ordered
 
 
 def innermost(thread: Int64Array, start: Int64Array, end: Int64Array, at_thread: Int64Array, at_time: Int64Array) -> Int64Array:

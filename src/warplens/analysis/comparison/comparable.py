@@ -61,11 +61,11 @@ class Rows:
 class Steps:
     """Steps by process: which of them a time lies in. They do not overlap within a process."""
 
-    def __init__(self, found: pa.Table | None) -> None:
-        self.count = 0 if found is None else found.num_rows
+    def __init__(self, table: pa.Table | None) -> None:
+        self.count = 0 if table is None else table.num_rows
         self._of: dict[int, tuple[Int64Array, Int64Array, Int32Array]] = {}
-        if found is not None and found.num_rows:
-            process, start, end = (np.asarray(found.column(name).to_numpy(), np.int64) for name in ("process", "start", "end"))
+        if table is not None and table.num_rows:
+            process, start, end = (np.asarray(table.column(name).to_numpy(), np.int64) for name in ("process", "start", "end"))
             for key in np.unique(process).tolist():
                 own = np.flatnonzero(process == key)
                 own = own[np.argsort(start[own], kind="stable")]
@@ -189,9 +189,9 @@ def _asked(calls: Calls, api: pa.ChunkedArray, start: Int64Array) -> Int64Array:
     """Return when work was asked for: the begin of its call, where that is known."""
     ids = np.asarray(pc.fill_null(api, -1).to_numpy(), np.int64)
     order = np.argsort(ids, kind="stable") if len(ids) > 1 and bool((ids[1:] < ids[:-1]).any()) else np.arange(len(ids))
-    found = calls.find(ids[order])
+    call_rows = calls.find(ids[order])
     asked = start.copy()
-    asked[order] = np.where(found.known, found.start, start[order])
+    asked[order] = np.where(call_rows.known, call_rows.start, start[order])
     return asked
 
 

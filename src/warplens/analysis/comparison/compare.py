@@ -39,17 +39,17 @@ def training_steps(report: Report, selection: Selection, name: str | None) -> pa
         return None
 
 
-def figures(report: Report, selection: Selection, found: pa.Table | None) -> tuple[pa.Table, list[str]]:
+def figures(report: Report, selection: Selection, step_rows: pa.Table | None) -> tuple[pa.Table, list[str]]:
     """Return a row for each kind and name of thing that the report did in the selection, and the kernels of a typical step in order.
 
     Columns: kind (one of KINDS), name, count, total, mean, p50, p95, max, min, deviation (ns; of a sample, null for one), and of its
-    time in each of the steps `found` that had any: steps (how many), step_mean, step_variance (ns, ns²; 0 without steps). What belongs
+    time in each of the steps `step_rows` that had any: steps (how many), step_mean, step_variance (ns, ns²; 0 without steps). What belongs
     to a step began in it, or was launched in it (regions inside kernels: their kernel), in its process. The numbers behind the names of
     NVTX ranges are one name (`batch 7` is `batch#`). `step` and `gpu` (busy and idle time of each GPU number, of all processes) have no
     steps. The kernels are the names of the first ones that were launched in the step in the middle, or in all where there are no steps.
     """
-    parts, order = _own(report, selection, found), list[str]()
-    steps = Steps(found)
+    parts, order = _own(report, selection, step_rows), list[str]()
+    steps = Steps(step_rows)
     for rows in chain(kinds(report, selection, steps, steps.count // 2), inside(report, selection, steps)):
         parts.append(_figures(rows, steps.count > 0))
         if rows.kind == "kernel":
@@ -102,12 +102,12 @@ def _each_step(rows: Rows, number: int, stepped: bool) -> dict[str, npt.NDArray[
     return {"steps": steps, "step_mean": mean, "step_variance": variance}
 
 
-def _own(report: Report, selection: Selection, found: pa.Table | None) -> list[pa.Table]:
+def _own(report: Report, selection: Selection, step_rows: pa.Table | None) -> list[pa.Table]:
     """Return the figures of the steps themselves, and of how long GPUs were busy and idle."""
     parts = []
-    if found is not None and found.num_rows:
-        names = pa.array([base_name(name) for name in found.column("name").to_pylist()])
-        given, params = _given(found.set_column(found.column_names.index("name"), "name", names), ("name", "start", "end"))
+    if step_rows is not None and step_rows.num_rows:
+        names = pa.array([base_name(name) for name in step_rows.column("name").to_pylist()])
+        given, params = _given(step_rows.set_column(step_rows.column_names.index("name"), "name", names), ("name", "start", "end"))
         lengths = f"""SELECT name, "end" - "start" AS length FROM {given}"""
         parts.append(report.sql(f"SELECT '{STEP}' AS kind, name, {_FIGURES} FROM ({lengths}) GROUP BY ALL ORDER BY ALL", params))
     spent: Counter[str] = Counter()

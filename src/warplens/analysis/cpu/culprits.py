@@ -95,8 +95,8 @@ class _Line:
 
 def culprits(report: Report, thread: int, begin: int, end: int) -> list[Culprit]:
     """Return what filled the time from `begin` to `end` (ns, the report's clock) of a thread, most time first; together all of it."""
-    found = filled(report, pa.table({"thread": [thread], "start": [begin], "end": [end]}))
-    rows = zip(*(found.column(name).to_pylist() for name in ("kind", "name", "time")), strict=True)
+    causes = filled(report, pa.table({"thread": [thread], "start": [begin], "end": [end]}))
+    rows = zip(*(causes.column(name).to_pylist() for name in ("kind", "name", "time")), strict=True)
     return sorted((Culprit(*row) for row in rows), key=lambda one: (-one.time, KINDS.index(one.kind), one.name))
 
 
@@ -105,11 +105,11 @@ def filled(report: Report, stretches: pa.Table) -> pa.Table:
 
     `stretches`: columns thread, start, end (ns, the report's clock).
     """
-    found = pieces(report, stretches)
-    codes_of, texts = zip(*(codes(found.column(name).combine_chunks()) for name in ("kind", "name")), strict=True)
+    cut = pieces(report, stretches)
+    codes_of, texts = zip(*(codes(cut.column(name).combine_chunks()) for name in ("kind", "name")), strict=True)
     sizes = [max(len(values), 1) for values in texts]
-    time = _numbers(found.column("end")) - _numbers(found.column("start"))
-    key = (_numbers(found.column("stretch")) * sizes[0] + codes_of[0]) * sizes[1] + codes_of[1]
+    time = _numbers(cut.column("end")) - _numbers(cut.column("start"))
+    key = (_numbers(cut.column("stretch")) * sizes[0] + codes_of[0]) * sizes[1] + codes_of[1]
     order = np.argsort(key, kind="stable")
     key = key[order]
     edges = np.flatnonzero(np.diff(key, prepend=-1))
@@ -167,7 +167,7 @@ def _pieces(
     line = _Line(threads, origin, length, *union(begin, finish))
     whole = begin, finish  # of each stretch
     owner, left = order, (begin[order], finish[order])
-    found: list[tuple[Int64Array, Int64Array, Int64Array, pa.Array, pa.Array]] = []
+    layers_taken: list[tuple[Int64Array, Int64Array, Int64Array, pa.Array, pa.Array]] = []
 
     def take(layer: _Layer, *, around: bool = True) -> None:
         """Give a layer what nobody has yet. `around`: also to what reaches over both ends of the stretch."""
@@ -179,7 +179,7 @@ def _pieces(
             piece, met = piece[within], met[within]
         first, last = np.maximum(left[0][piece], layer.start[met]), np.minimum(left[1][piece], layer.end[met])
         if len(met):
-            found.append((owner[piece], first, last, *layer.label(layer.row[met])))
+            layers_taken.append((owner[piece], first, last, *layer.label(layer.row[met])))
         keep, *left_over = _without(*left, piece, first, last)
         owner, left = owner[keep], (left_over[0], left_over[1])
 
@@ -190,15 +190,15 @@ def _pieces(
     for layer in _samples(report, line):
         take(layer)
     take(ranges)
-    found.append((owner, *left, _same(UNKNOWN, len(owner)), _same("", len(owner))))
-    back = [np.searchsorted(threads, thread[mine]) * length - origin for mine, *_ in found]
+    layers_taken.append((owner, *left, _same(UNKNOWN, len(owner)), _same("", len(owner))))
+    back = [np.searchsorted(threads, thread[mine]) * length - origin for mine, *_ in layers_taken]
     return pa.table(
         {
-            "stretch": pa.array(np.concatenate([number[mine] for mine, *_ in found]), pa.int64()),
-            "kind": pa.chunked_array([kind for *_, kind, _ in found]).combine_chunks(),
-            "name": pa.chunked_array([name for *_, name in found]).combine_chunks(),
-            "start": pa.array(np.concatenate([one[1] - by for one, by in zip(found, back, strict=True)]), pa.int64()),
-            "end": pa.array(np.concatenate([one[2] - by for one, by in zip(found, back, strict=True)]), pa.int64()),
+            "stretch": pa.array(np.concatenate([number[mine] for mine, *_ in layers_taken]), pa.int64()),
+            "kind": pa.chunked_array([kind for *_, kind, _ in layers_taken]).combine_chunks(),
+            "name": pa.chunked_array([name for *_, name in layers_taken]).combine_chunks(),
+            "start": pa.array(np.concatenate([one[1] - by for one, by in zip(layers_taken, back, strict=True)]), pa.int64()),
+            "end": pa.array(np.concatenate([one[2] - by for one, by in zip(layers_taken, back, strict=True)]), pa.int64()),
         }
     )
 
@@ -238,9 +238,9 @@ def _read(report: Report, line: _Line, table: str, columns: list[str]) -> pa.Tab
     names = ", ".join(f'"{name}"' for name in columns)
     late = " + weight" if table == "samples" else ""  # the last tick stands for the time up to the next one
     where = f'"start" < {line.origin + line.length} AND "end"{late} >= {line.origin}'
-    found = report.sql(f'SELECT {names} FROM {table} WHERE {where} ORDER BY "start"')
+    near = report.sql(f'SELECT {names} FROM {table} WHERE {where} ORDER BY "start"')
     kinds = pa.schema([(name, wanted.field(name).type) for name in columns])
-    return pa.table([_as(found.column(item.name), item.type) for item in kinds], schema=kinds)
+    return pa.table([_as(near.column(item.name), item.type) for item in kinds], schema=kinds)
 
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
@@ -402,8 +402,8 @@ def _same(text: str, count: int) -> pa.Array:
 
 def _is(rows: pa.Table, column: str, text: str | None) -> npt.NDArray[np.bool_]:
     """Return which rows have a text in a column of the type `dict`; None: no text."""
-    found, texts = codes(rows.column(column).unify_dictionaries().combine_chunks())
-    return np.array([*(value == text for value in texts.to_pylist()), text is None], bool)[found]
+    codes_of_rows, texts = codes(rows.column(column).unify_dictionaries().combine_chunks())
+    return np.array([*(value == text for value in texts.to_pylist()), text is None], bool)[codes_of_rows]
 
 
 def _numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:

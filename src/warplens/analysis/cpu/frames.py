@@ -90,25 +90,25 @@ class Frames:
 
     def positions(self, stacks: pa.ChunkedArray | pa.Array) -> Int64Array:
         """Return the positions of stacks, as tables name them; that of `[no stack]` for null, and for what is not in the table."""
-        found = self._find(_numbers(stacks))
-        found = np.where(found < 0, len(self) - 1, found)
-        return found if self._stands is None else self._stands[found]
+        position = self._find(_numbers(stacks))
+        position = np.where(position < 0, len(self) - 1, position)
+        return position if self._stands is None else self._stands[position]
 
     def frame(self, position: int) -> Frame:
         """Return one frame."""
-        found = self._made.get(position)
-        if found is None:
+        frame = self._made.get(position)
+        if frame is None:
             values = [self._rows.column(name)[position].as_py() for name in (*_TEXTS, *_LINES)]
-            found = self._made[position] = Frame(*values)
-        return found
+            frame = self._made[position] = Frame(*values)
+        return frame
 
     def path(self, position: int) -> tuple[Frame, ...]:
         """Return the stack that ends in a frame, the outermost first."""
-        found: list[Frame] = []
-        while position >= 0 and len(found) < len(self):
-            found.append(self.frame(position))
+        innermost_first: list[Frame] = []
+        while position >= 0 and len(innermost_first) < len(self):
+            innermost_first.append(self.frame(position))
             position = int(self.parent[position])
-        return tuple(reversed(found))
+        return tuple(reversed(innermost_first))
 
     def labels(self, by: str) -> Int64Array:
         """Number the frames so that equal numbers are the same `function`, `line` or `module`. Raises UsageError for other words.

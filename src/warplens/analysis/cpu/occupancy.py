@@ -91,10 +91,10 @@ def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], Seen]:
             selects.append(_known(f"{_SAMPLES} {kind_of}", _SAMPLES, where, "1", "CASE WHEN on_cpu THEN weight ELSE 0 END", 1))
     if not selects:
         return {}
-    found: dict[tuple[int, int], dict[str, tuple[int, int, int]]] = {}
+    rows_of_thread: dict[tuple[int, int], dict[str, tuple[int, int, int]]] = {}
     for row in report.sql(" UNION ALL ".join(selects) + " ORDER BY ALL").to_pylist():
-        found.setdefault((row["process"], row["thread"]), {})[row["name"]] = (row["lanes"], row["busy"], row["rank"])
-    return {key: _seen(rows) for key, rows in found.items()}
+        rows_of_thread.setdefault((row["process"], row["thread"]), {})[row["name"]] = (row["lanes"], row["busy"], row["rank"])
+    return {key: _seen(rows) for key, rows in rows_of_thread.items()}
 
 
 def bar_cells(report: Report, window: Window, columns: int, name: str, threads: Sequence[int], depth: int) -> pa.Table:

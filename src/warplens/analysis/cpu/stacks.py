@@ -111,7 +111,7 @@ def top_down(frames: Frames, by: str, weights: Weights) -> Tree:
     span = len(parent)
     keys, own, own_samples = _sums(weights.group * span + node[weights.stack], weights.weight, weights.count)
     depth = level[keys % span] if len(keys) else keys
-    found: list[tuple[Int64Array, ...]] = []
+    levels: list[tuple[Int64Array, ...]] = []
     above = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     for number in range(int(depth.max()) if len(depth) else -1, -1, -1):
         here = depth == number
@@ -120,10 +120,10 @@ def top_down(frames: Frames, by: str, weights: Weights) -> Tree:
         place = np.searchsorted(all_keys, mine[0])
         ending, ended = np.zeros(len(all_keys), np.int64), np.zeros(len(all_keys), np.int64)
         ending[place], ended[place] = mine[1], mine[2]
-        found.append((all_keys, ending, total, ended, samples))
+        levels.append((all_keys, ending, total, ended, samples))
         above = all_keys - all_keys % span + np.maximum(parent[all_keys % span], 0), total, samples
-    found.reverse()
-    return _assembled(found, span, parent, label, example)
+    levels.reverse()
+    return _assembled(levels, span, parent, label, example)
 
 
 def bottom_up(frames: Frames, by: str, weights: Weights, *, depth: int | None = None, least: float = 0) -> Tree:
@@ -202,17 +202,17 @@ def _merged(parent: Int64Array, labels: Int64Array) -> tuple[Int64Array, Int64Ar
     first = np.searchsorted(parent[children], np.arange(len(parent) + 1))
     node = np.full(len(parent), -1, np.int64)
     names = int(labels.max()) + 1 if len(labels) else 1
-    found = children[: first[0]]
+    frames_of_level = children[: first[0]]
     parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
     number = 0
-    while len(found):
-        above = node[parent[found]] if parts else np.full(len(found), -1, np.int64)
-        keys, example, code = np.unique((above + 1) * names + labels[found], return_index=True, return_inverse=True)
-        node[found] = number + code
-        parts.append((keys // names - 1, keys % names, found[example]))
+    while len(frames_of_level):
+        above = node[parent[frames_of_level]] if parts else np.full(len(frames_of_level), -1, np.int64)
+        keys, example, code = np.unique((above + 1) * names + labels[frames_of_level], return_index=True, return_inverse=True)
+        node[frames_of_level] = number + code
+        parts.append((keys // names - 1, keys % names, frames_of_level[example]))
         number += len(keys)
-        begin, counts = first[found], first[found + 1] - first[found]
-        found = children[np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
+        begin, counts = first[frames_of_level], first[frames_of_level + 1] - first[frames_of_level]
+        frames_of_level = children[np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
     above, label, some = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     level = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     return np.where(node < 0, node[-1], node), above, level, label, some  # frames in a circle: in no report of ours; as no stack

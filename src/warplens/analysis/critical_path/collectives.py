@@ -34,14 +34,14 @@ def joined(report: Report, window: Window | None, work: Work) -> tuple[Int64Arra
     is_kernel = np.flatnonzero(work.columns["table"] == OPERATIONS.index("kernels"))
     order = is_kernel[np.argsort(work.columns["id"][is_kernel], kind="stable")]
     place = positions(work.columns["id"][order], kernel)
-    found, number = order[place[place >= 0]], number[place >= 0]
+    row, number = order[place[place >= 0]], number[place >= 0]
     groups, number = np.unique(number, return_inverse=True)
     latest, earliest = np.full(len(groups), UNKNOWN), np.full(len(groups), np.iinfo(np.int64).max)
-    np.maximum.at(latest, number, work.columns["start"][found])
-    np.minimum.at(earliest, number, work.columns["end"][found])
+    np.maximum.at(latest, number, work.columns["start"][row])
+    np.minimum.at(earliest, number, work.columns["end"][row])
     several = np.bincount(number, minlength=len(groups)) > 1 if len(groups) else np.zeros(0, bool)
     kept = (several & (earliest >= latest))[number] if len(groups) else np.zeros(0, bool)
-    return found[kept], np.unique(number[kept], return_inverse=True)[1] if kept.any() else nothing
+    return row[kept], np.unique(number[kept], return_inverse=True)[1] if kept.any() else nothing
 
 
 def add(rows: Int64Array, number: Int64Array, work: Work, begin: Int64Array, end: Int64Array, builder: Builder, things: int) -> None:

@@ -63,16 +63,16 @@ class Dag:
 
     def times(self, weight: Int64Array) -> Int64Array:
         """Return when each point comes if edges have other weights."""
-        weight, found = _plain(weight), np.empty_like(self.time)
+        weight, times = _plain(weight), np.empty_like(self.time)
         inputs = (address(values) for values in (weight, self.delay, self.time))
-        _library().warplens_critical_times(self._handle, *inputs, address(found))
-        return found
+        _library().warplens_critical_times(self._handle, *inputs, address(times))
+        return times
 
     def latest(self, last: int) -> Int64Array:
         """Return how late each point may come so that no point comes after `last`."""
-        found = np.empty_like(self.time)
-        _library().warplens_critical_latest(self._handle, address(self._weight), address(self.delay), last, address(found))
-        return found
+        latest = np.empty_like(self.time)
+        _library().warplens_critical_latest(self._handle, address(self._weight), address(self.delay), last, address(latest))
+        return latest
 
 
 def _plain(values: Int64Array) -> Int64Array:

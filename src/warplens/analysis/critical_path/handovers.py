@@ -48,7 +48,7 @@ def find(report: Report, window: Window | None, calls: Calls) -> list[Handover]:
             WHERE "start" < {high} AND "end" > {low} AND "start" >= {low} AND "end" <= {high} ORDER BY process, thread, "start" """
     )
     columns = {name: np.asarray(rows.column(name).to_numpy(), np.int64) for name in rows.column_names}
-    found: list[Handover] = []
+    handovers: list[Handover] = []
     thread = calls.columns["thread"]
     for process in np.unique(columns["process"][columns["backward"] == 1]).tolist():
         ours = columns["process"] == process
@@ -61,10 +61,10 @@ def find(report: Report, window: Window | None, calls: Calls) -> list[Handover]:
         own = ours & (columns["thread"] == waiter)
         for helper in helpers.tolist():
             mine = backward & (columns["thread"] == helper)
-            found += _of_pair(
+            handovers += _of_pair(
                 calls, waiter, helper, columns["start"][mine], columns["end"][mine], columns["start"][own], columns["end"][own]
             )
-    return found
+    return handovers
 
 
 def _of_pair(
@@ -76,7 +76,7 @@ def _of_pair(
     gap = np.searchsorted(calls.columns["start"][theirs], start, side="right")
     whole = (gap == np.searchsorted(calls.columns["start"][theirs], end, side="left")) & (gap > 0)
     whole &= calls.columns["end"][theirs[np.maximum(gap - 1, 0)]] <= start
-    found = []
+    handovers = []
     for place in np.unique(gap[whole]).tolist():
         rows = whole & (gap == place)
         begin, finish = int(start[rows].min()), int(end[rows].max())
@@ -84,8 +84,8 @@ def _of_pair(
             continue
         inside = mine[(calls.columns["start"][mine] >= begin) & (calls.columns["end"][mine] <= finish)]
         if len(inside):
-            found.append(Handover(waiter, helper, int(theirs[place - 1]), begin, finish, int(inside[0]), int(inside[-1])))
-    return found
+            handovers.append(Handover(waiter, helper, int(theirs[place - 1]), begin, finish, int(inside[0]), int(inside[-1])))
+    return handovers
 
 
 def idle(handovers: list[Handover], calls: Calls) -> Int64Array:

@@ -143,8 +143,8 @@ def _waited_for(rows: pa.Table) -> Int64Array:
     """1 for copies that their call waited for, as far as the row says: those that are not asynchronous, or of pageable memory."""
     said = pc.equal(rows.column("asynchronous"), False)
     kinds = [pc.equal(pc.cast(rows.column(name), pa.string()), "Pageable") for name in ("source_kind", "destination_kind")]
-    found = pc.or_(pc.fill_null(said, False), pc.or_(*(pc.fill_null(kind, False) for kind in kinds)))
-    return np.asarray(found.to_numpy(), np.int64)
+    waited = pc.or_(pc.fill_null(said, False), pc.or_(*(pc.fill_null(kind, False) for kind in kinds)))
+    return np.asarray(waited.to_numpy(), np.int64)
 
 
 def _cut(columns: dict[str, Int64Array], window: Window | None) -> dict[str, Int64Array]:

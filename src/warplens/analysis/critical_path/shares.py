@@ -88,7 +88,7 @@ def _host(
     graph: Graph, edges: Int64Array, start: Int64Array, end: Int64Array, ranges: dict[str, Int64Array], first_name: int
 ) -> dict[str, Int64Array]:
     """Cut what threads did by themselves where their innermost range changes."""
-    found: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []
+    cut: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []
     thing = graph.edges["thing"][edges]
     for place in np.unique(thing).tolist():
         own = edges[thing == place]
@@ -107,9 +107,9 @@ def _host(
         )
         ends = np.append(begin[1:], 0)
         ends = np.where(nth == np.repeat(cuts, cuts + 1), end[edge], ends)
-        found.append((edge, begin, ends - begin, pieces.at(begin)))
+        cut.append((edge, begin, ends - begin, pieces.at(begin)))
     edge, begin, length, name = (
-        (np.concatenate([np.empty(0, np.int64), *parts]) for parts in zip(*found, strict=True)) if found else [np.empty(0, np.int64)] * 4
+        (np.concatenate([np.empty(0, np.int64), *parts]) for parts in zip(*cut, strict=True)) if cut else [np.empty(0, np.int64)] * 4
     )
     thing = graph.edges["thing"][edge]
     nothing = np.full(len(edge), NOTHING)

@@ -122,13 +122,13 @@ def items(
     record = place[len(work) : len(work) + len(recorded)]
     reached = np.concatenate((work.columns["end"], np.full(len(marks), UNKNOWN)))
     reached = _latest_so_far(stream[order], reached[order])
-    found = Items(stream[order], found_begin, found_end, when[order], reached, streams, record, begin, end)
-    _launches(calls, work, launch, host, found, row, builder, things)
-    _in_order(found, np.where(row == NOTHING, NOTHING, things + row), builder)
+    added = Items(stream[order], found_begin, found_end, when[order], reached, streams, record, begin, end)
+    _launches(calls, work, launch, host, added, row, builder, things)
+    _in_order(added, np.where(row == NOTHING, NOTHING, things + row), builder)
     awaited = latest_record(events, recorded, waits, waiting)
     known = (awaited >= 0) & (recorded[awaited] < waits.begin[waiting]) if len(recorded) else np.zeros(len(awaited), bool)
     builder.add_edges(marks[awaited[known]], marks[len(recorded) :][known], 0, EVENT, NOTHING)
-    return found
+    return added
 
 
 def latest_record(events: dict[str, Int64Array], recorded: Int64Array, waits: Waits, rows: Int64Array) -> Int64Array:
@@ -144,26 +144,26 @@ def latest_record(events: dict[str, Int64Array], recorded: Int64Array, waits: Wa
     of: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for row in np.argsort(recorded, kind="stable").tolist():
         of.setdefault((int(events["process"][row]), int(events["event"][row])), []).append((int(recorded[row]), row))
-    found = np.full(len(rows), NOTHING)
+    record_of = np.full(len(rows), NOTHING)
     for number, row in enumerate(rows.tolist()):
         process, event, sync = (int(waits.columns[name][row]) for name in ("process", "event", "event_sync"))
         if (process, event, sync) in exact:
-            found[number] = exact[process, event, sync]
+            record_of[number] = exact[process, event, sync]
             continue
         before = of.get((process, event), [])
         place = bisect_left(before, (int(waits.begin[row]), -1)) - 1
-        found[number] = before[place][1] if place >= 0 else NOTHING
-    return found
+        record_of[number] = before[place][1] if place >= 0 else NOTHING
+    return record_of
 
 
 def _launches(
-    calls: Calls, work: Work, launch: Int64Array, host: Host, found: Items, row: Int64Array, builder: Builder, things: int
+    calls: Calls, work: Work, launch: Int64Array, host: Host, items: Items, row: Int64Array, builder: Builder, things: int
 ) -> None:
     """Add how long after its call an operation begins. `row`: operation of each item, NOTHING for marks."""
     free = np.full(len(work), 1 << 62)  # when the stream was free for it; never known behind a mark
     some = np.flatnonzero(row != NOTHING)
     before = some - 1
-    first = (some == 0) | (found.stream[some] != found.stream[np.maximum(before, 0)])
+    first = (some == 0) | (items.stream[some] != items.stream[np.maximum(before, 0)])
     behind = ~first & (row[np.maximum(before, 0)] != NOTHING)
     free[row[some[first]]] = UNKNOWN
     free[row[some[behind]]] = work.columns["end"][row[before[behind]]]
@@ -173,7 +173,7 @@ def _launches(
     # What those took that did not have to wait for their stream.
     group = work.columns["process"][rows] * len(OPERATIONS) + work.columns["table"][rows]
     latency = typical(group, took, (free[rows] <= called) & (took >= 0))
-    builder.add_edges(host.begin[launch[rows]], found.operation[rows], np.minimum(took, latency), LAUNCH, things + rows)
+    builder.add_edges(host.begin[launch[rows]], items.operation[rows], np.minimum(took, latency), LAUNCH, things + rows)
 
 
 def typical(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_]) -> Int64Array:
@@ -186,13 +186,13 @@ def typical(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_])
     return result
 
 
-def _in_order(found: Items, thing: Int64Array, builder: Builder) -> None:
+def _in_order(items: Items, thing: Int64Array, builder: Builder) -> None:
     """What comes later in a stream begins when the one before has ended; where it did not, it did not begin before that one."""
-    next_one = np.flatnonzero(found.stream[1:] == found.stream[:-1]) + 1
+    next_one = np.flatnonzero(items.stream[1:] == items.stream[:-1]) + 1
     time = builder.time()
-    before, after = found.end[next_one - 1], found.begin[next_one]
+    before, after = items.end[next_one - 1], items.begin[next_one]
     overlap = (time[before] > time[after]) & (time[after] != UNKNOWN)
-    before = np.where(overlap, found.begin[next_one - 1], before)
+    before = np.where(overlap, items.begin[next_one - 1], before)
     builder.add_edges(before, after, 0, ORDER, thing[next_one])
 
 
@@ -202,9 +202,9 @@ def _latest_so_far(group: Int64Array, value: Int64Array) -> Int64Array:
     values = distinct(value)
     width = len(values) + 1
     ranks = np.maximum.accumulate(group[order] * width + np.searchsorted(values, value[order])) - group[order] * width
-    found = np.empty(len(value), np.int64)
-    found[order] = values[ranks] if len(values) else 0
-    return found
+    latest = np.empty(len(value), np.int64)
+    latest[order] = values[ranks] if len(values) else 0
+    return latest
 
 
 def _device_of_streams(keys: list[Int64Array], operations: int) -> None:

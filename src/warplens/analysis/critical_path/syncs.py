@@ -25,17 +25,17 @@ _QUEUED = LIMIT  # so many launches are in a stream's queue before a call has to
 
 
 def add(
-    report: Report, window: Window | None, calls: Calls, work: Work, listed: Waits, found: Items, host: Host, builder: Builder, things: int
+    report: Report, window: Window | None, calls: Calls, work: Work, listed: Waits, items: Items, host: Host, builder: Builder, things: int
 ) -> None:
     """Add edges from what is waited for to the ends of calls. `things`: number of the first call. What they weigh, `weights` says."""
     told = np.zeros(len(calls), bool)
     told[listed.call[listed.call >= 0]] = True
     by_name = np.array([synchronizes(text) for text in calls.names], bool)[calls.columns["name"]]
     # Where nothing says what a call waited for: all that came before it, as far as it was done when the call returned.
-    parts = (_of_rows(report, window, calls, listed, found), _of_streams(calls, found, np.flatnonzero(by_name & ~told), NOTHING))
-    call, before = (np.concatenate(columns) for columns in zip(*parts, _of_copies(calls, work, found), strict=True))
+    parts = (_of_rows(report, window, calls, listed, items), _of_streams(calls, items, np.flatnonzero(by_name & ~told), NOTHING))
+    call, before = (np.concatenate(columns) for columns in zip(*parts, _of_copies(calls, work, items), strict=True))
     builder.add_edges(before, host.end[call], 0, SYNC, things + call)
-    _full_queues(calls, work, found, host, builder, things)
+    _full_queues(calls, work, items, host, builder, things)
 
 
 def weights(edges: dict[str, Int64Array], time: Int64Array, calls: Calls, things: int) -> Int64Array:
@@ -64,7 +64,7 @@ def weights(edges: dict[str, Int64Array], time: Int64Array, calls: Calls, things
     return weight
 
 
-def _full_queues(calls: Calls, work: Work, found: Items, host: Host, builder: Builder, things: int) -> None:
+def _full_queues(calls: Calls, work: Work, items: Items, host: Host, builder: Builder, things: int) -> None:
     """Add edges for launches that returned only when an earlier one of the stream had begun, because its queue was full."""
     launch = calls.find(work.columns["api"])
     behind = np.flatnonzero(launch[_QUEUED:] >= 0) + _QUEUED
@@ -75,7 +75,7 @@ def _full_queues(calls: Calls, work: Work, found: Items, host: Host, builder: Bu
     waited = (begun > calls.columns["start"][call]) & (begun <= calls.columns["end"][call]) if len(calls) else np.zeros(0, bool)
     call, ahead = call[waited], ahead[waited]
     late = calls.columns["end"][call] - work.columns["start"][ahead]
-    builder.add_edges(found.operation[ahead], host.end[call], late, QUEUE, things + call)
+    builder.add_edges(items.operation[ahead], host.end[call], late, QUEUE, things + call)
 
 
 def _per_group(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_], figure: Callable[[Int64Array], Any]) -> Int64Array:
@@ -91,7 +91,7 @@ def _per_group(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool
     return result
 
 
-def _of_rows(report: Report, window: Window | None, calls: Calls, listed: Waits, found: Items) -> tuple[Int64Array, Int64Array]:
+def _of_rows(report: Report, window: Window | None, calls: Calls, listed: Waits, items: Items) -> tuple[Int64Array, Int64Array]:
     """For waits that the report lists: pairs of a call and a point that it waits for."""
     columns, kinds = listed.columns, np.array(listed.kind, object)
     rows = np.flatnonzero((kinds == "Event") & (listed.call >= 0))
@@ -100,28 +100,28 @@ def _of_rows(report: Report, window: Window | None, calls: Calls, listed: Waits,
     recorded = np.where(made >= 0, calls.columns["start"][made] if len(calls) else 0, events["start"])
     record = latest_record(events, recorded, listed, rows)
     rows, record = rows[record >= 0], record[record >= 0]
-    pairs = [(listed.call[rows], found.begin[found.record[record]])]
+    pairs = [(listed.call[rows], items.begin[items.record[record]])]
     context = np.flatnonzero((kinds == "Context") & (listed.call >= 0))
-    pairs.append(_of_streams(calls, found, listed.call[context], NOTHING))
+    pairs.append(_of_streams(calls, items, listed.call[context], NOTHING))
     stream = np.flatnonzero((kinds == "Stream") & (listed.call >= 0))
     numbers = np.unique(columns["stream"][stream]).tolist()
-    pairs += [_of_streams(calls, found, listed.call[stream[columns["stream"][stream] == number]], number) for number in numbers]
+    pairs += [_of_streams(calls, items, listed.call[stream[columns["stream"][stream] == number]], number) for number in numbers]
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
-def _of_streams(calls: Calls, found: Items, call: Int64Array, number: int) -> tuple[Int64Array, Int64Array]:
+def _of_streams(calls: Calls, items: Items, call: Int64Array, number: int) -> tuple[Int64Array, Int64Array]:
     """Pairs of calls and the last item before each in every stream of its process, or in those of one number."""
     pairs = [(np.empty(0, np.int64), np.empty(0, np.int64))]
-    for stream in range(len(found.streams)):
-        if number not in (NOTHING, int(found.streams[stream, 1])):
+    for stream in range(len(items.streams)):
+        if number not in (NOTHING, int(items.streams[stream, 1])):
             continue
-        mine = call[calls.columns["process"][call] == found.streams[stream, 0]]
-        last = found.last_before(np.full(len(mine), stream), calls.columns["start"][mine], calls.columns["end"][mine])
-        pairs.append((mine[last >= 0], found.end[last[last >= 0]]))
+        mine = call[calls.columns["process"][call] == items.streams[stream, 0]]
+        last = items.last_before(np.full(len(mine), stream), calls.columns["start"][mine], calls.columns["end"][mine])
+        pairs.append((mine[last >= 0], items.end[last[last >= 0]]))
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
-def _of_copies(calls: Calls, work: Work, found: Items) -> tuple[Int64Array, Int64Array]:
+def _of_copies(calls: Calls, work: Work, items: Items) -> tuple[Int64Array, Int64Array]:
     """Pairs of calls that copy or set memory and return when that is done, and the end of what they did."""
     launch = calls.find(work.columns["api"])
     here = launch >= 0
@@ -130,4 +130,4 @@ def _of_copies(calls: Calls, work: Work, found: Items) -> tuple[Int64Array, Int6
     chosen[here] = by_name[calls.columns["name"][launch[here]]] | (work.columns["pageable"][here] == 1)
     chosen[here] &= work.columns["end"][here] <= calls.columns["end"][launch[here]]
     rows = np.flatnonzero(chosen)
-    return launch[rows], found.ended[rows]
+    return launch[rows], items.ended[rows]

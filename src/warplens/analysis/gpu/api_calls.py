@@ -50,7 +50,7 @@ class Calls:
     def find(self, ids: Int64Array) -> Called:
         """Return the calls with these ids, which are sorted; -1 is none."""
         count = len(ids)
-        found = Called(np.zeros(count, bool), np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64))
+        called = Called(np.zeros(count, bool), np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64))
         for group, edges, _ in self._groups if count and ids[-1] >= 0 else ():
             low, high = (0, count) if edges is None else np.searchsorted(ids, [edges[0], edges[1] + 1 if edges[1] < 1 << 62 else edges[1]])
             if high > low:
@@ -59,9 +59,9 @@ class Calls:
                 place[place == len(known)] = 0
                 right = np.flatnonzero(known[place] == ids[low:high]) if len(known) else np.empty(0, np.int64)
                 place, right = place[right], right + low
-                found.known[right], found.thread[right] = True, thread[place]
-                found.start[right], found.end[right] = start[place], end[place]
-        return found
+                called.known[right], called.thread[right] = True, thread[place]
+                called.start[right], called.end[right] = start[place], end[place]
+        return called
 
     def waits(self, process: int, also: Int64Array) -> dict[int, tuple[Int64Array, Int64Array]]:
         """Return when each thread of a process was in calls that wait for the GPU: disjoint, sorted starts and ends.

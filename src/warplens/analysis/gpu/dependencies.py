@@ -51,10 +51,10 @@ def recorded(report: Report) -> Waits:
     """Return the waits of streams for events by process: device, stream and call of the wait, device, stream and call of the record."""
     if not report.tables["syncs"] or not report.tables["cuda_events"]:
         return {}
-    found: Waits = {}
+    waits: Waits = {}
     for process, *wait in zip(*(column.to_pylist() for column in report.sql(_WAITS).columns), strict=True):
-        found.setdefault(process, []).append(tuple(wait))
-    return found
+        waits.setdefault(process, []).append(tuple(wait))
+    return waits
 
 
 def by_events(gpus: list[Gpu], waits: Waits) -> dict[tuple[int, int | None], Held]:
@@ -64,7 +64,7 @@ def by_events(gpus: list[Gpu], waits: Waits) -> dict[tuple[int, int | None], Hel
     for key in streams:
         only.setdefault(key[1], []).append(key)
     order = {key: np.maximum.accumulate(track.api) for key, track in streams.items()}
-    found: dict[tuple[int, int | None], Held] = {}
+    held_streams: dict[tuple[int, int | None], Held] = {}
 
     def key_of(device: int | None, stream: int) -> tuple[int, int | None] | None:
         if device is not None:
@@ -81,12 +81,12 @@ def by_events(gpus: list[Gpu], waits: Waits) -> dict[tuple[int, int | None], Hel
         first = np.searchsorted(order[one], array[:, 0], side="right")
         last = np.searchsorted(order[other], array[:, 1], side="left") - 1
         some = np.flatnonzero((first < len(order[one])) & (last >= 0))
-        held, ends = found.setdefault(one, Held.nothing(len(streams[one]))), streams[other].end[last[some]]
+        held, ends = held_streams.setdefault(one, Held.nothing(len(streams[one]))), streams[other].end[last[some]]
         latest = np.argsort(ends, kind="stable")  # of several waits of one operation, the last to end is written last
         for_op, from_op, ends = first[some][latest], last[some][latest], ends[latest]
         later = ends > held.end[for_op]
         held.end[for_op[later]], held.kind[for_op[later]] = ends[later], streams[other].kind[from_op[later]]
-    return found
+    return held_streams
 
 
 def shortly_before(gpu: Gpu) -> tuple[Int64Array, Codes]:

@@ -92,7 +92,7 @@ def idle(report: Report, selection: Selection, *, per: Per = "device", longer_th
         ended the gap and who made it; null where it is not known), waits (it had returned before the gap began), gap (number: pieces
         of one gap have one). By process, device, stream and start.
     """
-    parts = [_rows(found) for found in pieces(report, selection, per=per, longer_than=longer_than)]
+    parts = [_rows(part) for part in pieces(report, selection, per=per, longer_than=longer_than)]
     rows = pa.concat_tables(parts) if parts else _SCHEMA.empty_table()
     order = [(name, "ascending") for name in ("process", "device", "stream", "start", "end")]
     return rows.unify_dictionaries().combine_chunks().sort_by(order)
@@ -227,11 +227,11 @@ _SCHEMA = pa.schema(
 )
 
 
-def _rows(found: Pieces) -> pa.Table:
-    process, device, stream = (pa.array([place[column] for place in found.places], _SCHEMA.field(column).type) for column in range(3))
-    place = pa.array(found.place)
-    cause = pa.DictionaryArray.from_arrays(pa.array(found.cause.astype(np.int32)), pa.array(CAUSES))
-    api, thread = (pa.array(values, mask=values < 0) for values in (found.api, found.thread))
+def _rows(part: Pieces) -> pa.Table:
+    process, device, stream = (pa.array([place[column] for place in part.places], _SCHEMA.field(column).type) for column in range(3))
+    place = pa.array(part.place)
+    cause = pa.DictionaryArray.from_arrays(pa.array(part.cause.astype(np.int32)), pa.array(CAUSES))
+    api, thread = (pa.array(values, mask=values < 0) for values in (part.api, part.thread))
     where = [column.take(place) for column in (process, device, stream)]
-    times = [pa.array(found.start), pa.array(found.end)]
-    return pa.Table.from_arrays([*where, *times, cause, api, thread, pa.array(found.waits), pa.array(found.gap)], schema=_SCHEMA)
+    times = [pa.array(part.start), pa.array(part.end)]
+    return pa.Table.from_arrays([*where, *times, cause, api, thread, pa.array(part.waits), pa.array(part.gap)], schema=_SCHEMA)

@@ -36,11 +36,11 @@ def kernel_durations(report: Report, selection: Selection, name: str) -> pa.Tabl
         groups = row_groups(report, "kernels", window)
         if groups:
             each(groups, one)
-        found = durations.result()
-    places = [text.split() for text in found.column("domain").to_pylist()]
+        statistics = durations.result()
+    places = [text.split() for text in statistics.column("domain").to_pylist()]
     process, device = (pa.array([int(place[column]) for place in places], kind) for column, kind in ((0, pa.int64()), (1, pa.int32())))
-    figures = {column: found.column(column) for column in ("count", "total", "median", "min", "max", "stddev")}
-    return pa.table({"process": process, "device": device, "operation": found.column("message"), **figures})
+    figures = {column: statistics.column(column) for column in ("count", "total", "median", "min", "max", "stddev")}
+    return pa.table({"process": process, "device": device, "operation": statistics.column("message"), **figures})
 
 
 def _places(rows: pa.Table) -> pa.DictionaryArray:

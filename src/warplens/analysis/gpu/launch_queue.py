@@ -53,8 +53,8 @@ def launched(gpu: Gpu, calls: Calls) -> Iterator[tuple[int | None, Launched]]:
     known = np.empty(len(kept), bool)
     for begin in range(0, len(kept), _AT_ONCE):
         chunk = slice(begin, begin + _AT_ONCE)
-        found = calls.find(api[kept[chunk]])
-        called[chunk], returned[chunk], known[chunk] = found.start, found.end, found.known
+        callers = calls.find(api[kept[chunk]])
+        called[chunk], returned[chunk], known[chunk] = callers.start, callers.end, callers.known
     del api
     for number in range(len(tracks)):
         stream, track = tracks[0]
@@ -138,6 +138,6 @@ def _lengths(parts: Sequence[Launched], limit: int) -> _Lengths:
     weight = np.zeros(int(length.max(initial=0)) + 1, np.int64)
     for begin in range(0, len(length) - 1, _AT_ONCE):  # sums of floats are exact up to 2^53 ns
         chunk = slice(begin, min(begin + _AT_ONCE, len(length) - 1))
-        found = np.bincount(length[chunk], weights=np.diff(times[chunk.start : chunk.stop + 1]))
-        weight[: len(found)] += found.astype(np.int64)
+        added = np.bincount(length[chunk], weights=np.diff(times[chunk.start : chunk.stop + 1]))
+        weight[: len(added)] += added.astype(np.int64)
     return _Lengths(weight, len(late), int(took.sum()))

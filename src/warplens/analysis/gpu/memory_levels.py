@@ -89,7 +89,7 @@ class Level:
 
 def levels(report: Report) -> list[Level]:
     """Return what was recorded, in order of process and device; nothing where no memory was."""
-    found = []
+    sortable = []
     for place, (series, text) in enumerate(_QUERIES.items()):
         if not report.tables["gpu_memory" if series == "CUDA" else "tensor_memory"]:
             continue
@@ -100,7 +100,7 @@ def levels(report: Report) -> list[Level]:
         edges = np.flatnonzero((np.diff(process, prepend=-1) != 0) | (np.diff(device, prepend=-2) != 0))
         for first, last in pairwise([*edges.tolist(), len(time)]):
             own = slice(first, last)
-            found.append(
+            sortable.append(
                 (
                     int(process[first]),
                     int(device[first]),
@@ -108,7 +108,7 @@ def levels(report: Report) -> list[Level]:
                     Level(int(process[first]), int(device[first]), series, time[own], value[own]),
                 )
             )
-    return [level for *_, level in sorted(found, key=lambda row: row[:3])]
+    return [level for *_, level in sorted(sortable, key=lambda row: row[:3])]
 
 
 def held(report: Report, level: Level, time: int) -> pa.Table:

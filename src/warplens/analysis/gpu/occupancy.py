@@ -70,12 +70,12 @@ def api_cells(report: Report, window: Window, columns: int, threads: Sequence[in
 def gpu_rows(report: Report, window: Window) -> list[GpuRow]:
     """Return the rows of GPU work that have something in the window, by process and device: streams, then copies."""
     begin, end = window
-    found = report.sql(
+    rows = report.sql(
         f"""SELECT process, device, context, stream, what, count(*) AS number,
                    sum(least("end", {end}) - greatest("start", {begin}))::BIGINT AS busy
             FROM {_WORK} WHERE {overlap(begin, end)} GROUP BY ALL"""
     )
-    return sorted((GpuRow(**row) for row in found.to_pylist()), key=_order)
+    return sorted((GpuRow(**row) for row in rows.to_pylist()), key=_order)
 
 
 def gpu_cells(report: Report, window: Window, columns: int, rows: Sequence[GpuRow]) -> pa.Table:
@@ -100,10 +100,10 @@ def utilization(report: Report, window: Window, columns: int) -> dict[tuple[int,
     )
     process, device, first, last = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in rows.column_names)
     edges = np.flatnonzero((np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-1, append=-1) != 0))
-    found = {}
+    share_of = {}
     for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        found[int(process[low]), int(device[low])] = shares(*union(first[low:high], last[low:high]), window, columns)
-    return found
+        share_of[int(process[low]), int(device[low])] = shares(*union(first[low:high], last[low:high]), window, columns)
+    return share_of
 
 
 def shares(start: Int64Array, end: Int64Array, window: Window, columns: int) -> npt.NDArray[np.float64]:

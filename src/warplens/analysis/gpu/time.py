@@ -42,10 +42,10 @@ class Spent:
 
 def spent(report: Report, selection: Selection, per: Per) -> list[Spent]:
     """Return how GPUs (or streams) spent the selected time, by process, device and stream."""
-    found: dict[tuple[int, int, int | None], Spent] = {}
+    spent_on: dict[tuple[int, int, int | None], Spent] = {}
     count = len(CAUSES)
     for part in pieces(report, selection, per=per):
-        rows = [found.setdefault(seen[:3], Spent(seen)) for seen in part.places]
+        rows = [spent_on.setdefault(seen[:3], Spent(seen)) for seen in part.places]
         cell = part.place.astype(np.int64) * count + part.cause
         length = part.end - part.start
         total, longest = np.zeros(len(rows) * count, np.int64), np.zeros(len(rows) * count, np.int64)
@@ -61,7 +61,7 @@ def spent(report: Report, selection: Selection, per: Per) -> list[Spent]:
             row.idle[cause] += int(total[where])
             row.pieces[cause] += int(number[where])
             row.longest[cause] = max(row.longest[cause], int(longest[where]))
-    return [found[key] for key in sorted(found, key=lambda key: (key[0], key[1], -1 if key[2] is None else key[2]))]
+    return [spent_on[key] for key in sorted(spent_on, key=lambda key: (key[0], key[1], -1 if key[2] is None else key[2]))]
 
 
 class Parted(NamedTuple):

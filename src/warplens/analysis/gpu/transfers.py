@@ -42,12 +42,12 @@ def moved(report: Report, selection: Selection) -> list[Moved]:
         change |= np.diff(np.asarray(key.indices.to_numpy())) != 0
     edges = [0, *(np.flatnonzero(change) + 1).tolist(), rows.num_rows]
     start, end, size = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("start", "end", "bytes"))
-    found = []
+    transfers = []
     for begin, finish in pairwise(edges):
         process, device, stream, operation = (key[begin].as_py() for key in keys)
         own = slice(begin, finish)
-        found.append(Moved(process, device, stream, operation, start[own], np.maximum(end[own], start[own]), size[own]))
-    return found
+        transfers.append(Moved(process, device, stream, operation, start[own], np.maximum(end[own], start[own]), size[own]))
+    return transfers
 
 
 def joined(parts: list[Moved]) -> Moved:

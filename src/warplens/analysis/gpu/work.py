@@ -115,17 +115,17 @@ def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Itera
         return _split(table, readers[table].read(group, columns[table]), window)
 
     for wanted in groups.values():
-        found: dict[Place, list[Track]] = {}
+        tracks: dict[Place, list[Track]] = {}
         with ThreadPoolExecutor(min(threads(), len(wanted))) as pool:
             for pieces in pool.map(one, wanted):
                 for place, track in pieces.items():
-                    found.setdefault(place, []).append(track)
+                    tracks.setdefault(place, []).append(track)
         give_back()  # what row groups were decoded in: hundreds of MB of a long recording
         of: dict[tuple[int, int], list[Place]] = {}
-        for place in sorted(found, key=lambda place: (place[0], place[1], -1 if place[2] is None else place[2])):
+        for place in sorted(tracks, key=lambda place: (place[0], place[1], -1 if place[2] is None else place[2])):
             of.setdefault(place[:2], []).append(place)
         for (process, device), places in of.items():
-            yield Gpu(process, device, {place[2]: found.pop(place) for place in places})
+            yield Gpu(process, device, {place[2]: tracks.pop(place) for place in places})
 
 
 def joined(parts: Sequence[Track]) -> Track:
@@ -187,8 +187,8 @@ def _places(rows: pa.Table) -> tuple[npt.NDArray[np.int16] | Int64Array, list[Pl
         code = code[number]
         values = [index + low for index, (low, _) in zip(np.unravel_index(kept, shape), edges, strict=True)]
     else:
-        found, code = np.unique(np.stack(columns), axis=1, return_inverse=True)
-        code, values = code.reshape(-1), list(found)
+        combinations, code = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        code, values = code.reshape(-1), list(combinations)
     places = [(*place, None)[:3] for place in zip(*(value.tolist() for value in values), strict=True)]
     return code.astype(np.int16) if len(places) < 1 << 15 else code, places
 

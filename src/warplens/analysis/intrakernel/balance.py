@@ -142,9 +142,9 @@ def _resident(by_sm: Int64Array, start: Int64Array, end: Int64Array) -> Int64Arr
 
 
 def _most(values: Int64Array, where: Int64Array, number: int) -> Int64Array:
-    found = np.zeros(number, np.int64)
-    np.maximum.at(found, where, values)
-    return found
+    most = np.zeros(number, np.int64)
+    np.maximum.at(most, where, values)
+    return most
 
 
 def _edges(*keys: Int64Array) -> Int64Array:

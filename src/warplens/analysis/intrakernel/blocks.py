@@ -43,7 +43,7 @@ def pieces(report: Report, launches: Launches, units: Units, tags: list[str]) ->
         report: the report.
         launches: whose regions count.
         units: their warps.
-        tags: gets the tags that are found.
+        tags: receives the tags of the regions, in order of first use.
     """
     closed = _closed(block_of(units))
     waiting: list[dict[str, Int64Array]] = []
@@ -89,19 +89,19 @@ def _read(rows: pa.Table, units: Units, tags: list[str], kinds: list[str]) -> di
     some = unit >= 0
     if "mark" in kinds:
         some &= numbers["kind"] != kinds.index("mark")
-    found = {"unit": unit, **numbers}
-    return found if some.all() else {name: values[some] for name, values in found.items()}
+    columns = {"unit": unit, **numbers}
+    return columns if some.all() else {name: values[some] for name, values in columns.items()}
 
 
 def _interned(column: pa.ChunkedArray, known: list[str]) -> Int64Array:
-    found = []
+    tag_numbers = []
     for chunk in column.chunks:
         code, texts = codes(chunk)
         for text in texts.to_pylist():
             if text not in known:
                 known.append(text)
-        found.append(np.array([known.index(text) for text in texts.to_pylist()], np.int64)[code])
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
+        tag_numbers.append(np.array([known.index(text) for text in texts.to_pylist()], np.int64)[code])
+    return np.concatenate(tag_numbers) if tag_numbers else np.zeros(0, np.int64)
 
 
 def _cut(unit: Int64Array, closed: npt.NDArray[np.bool_]) -> int:

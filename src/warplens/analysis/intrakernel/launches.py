@@ -45,8 +45,8 @@ class Launches:
         if not len(ids):
             return np.zeros(0, np.int64)
         first = np.flatnonzero(np.diff(ids, prepend=~ids[0]))
-        found = located(self.id, ids[first])
-        return np.repeat(found, np.diff(np.append(first, len(ids))))
+        place = located(self.id, ids[first])
+        return np.repeat(place, np.diff(np.append(first, len(ids))))
 
     def name(self, launch: int) -> str:
         """Return the name of a launch by its place."""

@@ -25,15 +25,15 @@ class Starving:
         self._units, self._working, self._waiting = units, working, waiting
         self._parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
 
-    def see(self, found: States, rows: Int64Array, works: BoolArray, waits: BoolArray, roles: Int64Array) -> None:
+    def see(self, states: States, rows: Int64Array, works: BoolArray, waits: BoolArray, roles: Int64Array) -> None:
         """Take the stretches of states. `rows`: of these states; `works`, `waits`: which of `roles` do, a row for each of `rows`."""
         busy = works[:, [role in self._working for role in roles.tolist()]].any(axis=1)
         idle = waits[:, [role in self._waiting for role in roles.tolist()]].any(axis=1)
-        if found.stretches is None or not (busy & idle).any():
+        if states.stretches is None or not (busy & idle).any():
             return
-        chosen = np.zeros(len(found.group), bool)
+        chosen = np.zeros(len(states.group), bool)
         chosen[rows[busy & idle]] = True
-        unit, start, length, state = found.stretches
+        unit, start, length, state = states.stretches
         some = np.flatnonzero(chosen[state])
         unit, start = unit[some], start[some]
         key = self._units.launch[unit] * _WIDTH + self._units.sm[unit]

@@ -52,7 +52,7 @@ def region_sums(report: Report, of: Launches, part: Int64Array, *, units: Units 
         groups = row_groups(report, "intrakernel_events", of.window)
         if groups and width:
             each(groups, one)
-        found = durations.result({"p99": 0.99})
-    number = pa.array([int(text) for text in found.column("domain").to_pylist()], pa.int64())
-    figures = {name: found.column(name) for name in _FIGURES}
-    return pa.table({"part": number, "kind": found.column("style"), "tag": found.column("message"), **figures})
+        statistics = durations.result({"p99": 0.99})
+    number = pa.array([int(text) for text in statistics.column("domain").to_pylist()], pa.int64())
+    figures = {name: statistics.column(name) for name in _FIGURES}
+    return pa.table({"part": number, "kind": statistics.column("style"), "tag": statistics.column("message"), **figures})

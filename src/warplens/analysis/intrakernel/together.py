@@ -66,13 +66,13 @@ def states(piece: Piece, key: Int64Array, number: int, block: Int64Array, group:
     return States(of[:known], length[:known], active, seen)
 
 
-def pairs(found: States, groups: int) -> npt.NDArray[np.float64]:
+def pairs(states: States, groups: int) -> npt.NDArray[np.float64]:
     """Return for each group a square: ns in which two keys were active; a key with itself: it was."""
-    number = found.active.shape[1]
+    number = states.active.shape[1]
     sums = np.zeros((groups, number, number))
-    for one in np.unique(found.group).tolist():
-        some = found.active[found.group == one].astype(np.float64)
-        sums[one] += (some * found.length[found.group == one][:, None]).T @ some
+    for one in np.unique(states.group).tolist():
+        some = states.active[states.group == one].astype(np.float64)
+        sums[one] += (some * states.length[states.group == one][:, None]).T @ some
     return sums
 
 

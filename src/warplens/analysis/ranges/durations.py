@@ -160,10 +160,10 @@ class _Interner:
                 place = None if whole else pc.index_in(texts, value_set=self._known)
                 if whole:
                     return np.arange(len(texts) + 1, dtype=np.uint64)
-        found = np.zeros(len(texts) + 1, np.uint64)
+        numbers = np.zeros(len(texts) + 1, np.uint64)
         if place is not None:
-            found[1:] = pc.fill_null(place, -1).to_numpy() + 1
-        return found
+            numbers[1:] = pc.fill_null(place, -1).to_numpy() + 1
+        return numbers
 
     def texts(self, numbers: npt.NDArray[np.uint64]) -> pa.Array:
         """Return the values that belong to numbers."""

@@ -69,8 +69,8 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
     known, which = np.unique(places, return_inverse=True)
     in_ranges = np.bincount(which, weights=counts).astype(np.int64)
     wanted = np.asarray(numbers[0].to_numpy()) * len(kernel.dictionary) + np.asarray(numbers[1].to_numpy())
-    found = {"kind": numbers[0], "kernel": numbers[1], "ranges": in_ranges[np.searchsorted(known, wanted)]}
-    return _labelled(ranges, kind, kernel, pa.table(found | {name: figures.column(name) for name in _FIGURES[1:]}))
+    columns_of_kind = {"kind": numbers[0], "kernel": numbers[1], "ranges": in_ranges[np.searchsorted(known, wanted)]}
+    return _labelled(ranges, kind, kernel, pa.table(columns_of_kind | {name: figures.column(name) for name in _FIGURES[1:]}))
 
 
 _FIGURES = ("ranges", "count", "total", "median", "min", "max", "stddev")

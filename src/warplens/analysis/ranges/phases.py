@@ -49,8 +49,8 @@ def said(report: Report, selection: Selection) -> str:
     """Return a sentence about the ranges that were looked at; empty where no range was asked for."""
     if selection.nvtx is None:
         return ""
-    found = report.sql(f"SELECT count(*) AS ranges, count(DISTINCT thread) AS threads FROM {_ranges(report, selection)}").to_pylist()[0]
-    ranges, threads = found["ranges"], found["threads"]
+    counts = report.sql(f"SELECT count(*) AS ranges, count(DISTINCT thread) AS threads FROM {_ranges(report, selection)}").to_pylist()[0]
+    ranges, threads = counts["ranges"], counts["threads"]
     return (
         f"of what threads did in {ranges:,} range{'s' if ranges != 1 else ''} {selection.nvtx[0]!r} of their own "
         f"({threads:,} thread{'s' if threads != 1 else ''})."

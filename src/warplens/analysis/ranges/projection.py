@@ -169,12 +169,12 @@ def _on_streams(report: Report, part: ProcessGroups, columns: Sequence[str]) -> 
 
 def _processes(report: Report) -> Iterator[ProcessGroups]:
     """Yield the processes that have ranges and launches."""
-    found: dict[str, list[tuple[int, int, RowGroup]]] = {}
+    groups_of_table: dict[str, list[tuple[int, int, RowGroup]]] = {}
     for table in ("nvtx_ranges", "cuda_api", *TABLES):
         every = row_groups(report, table) if report.tables[table] else []
-        found[table] = [(*(group.edges("process") or (-1, 1 << 62)), group) for group in every]
+        groups_of_table[table] = [(*(group.edges("process") or (-1, 1 << 62)), group) for group in every]
     for process in report.table("processes", ["process"]).column(0).to_pylist():
-        own = {table: [group for low, high, group in groups if low <= process <= high] for table, groups in found.items()}
+        own = {table: [group for low, high, group in groups if low <= process <= high] for table, groups in groups_of_table.items()}
         if own["nvtx_ranges"] and own["cuda_api"] and any(own[table] for table in TABLES):
             yield ProcessGroups(process, own)
 
@@ -183,11 +183,11 @@ def _rows(report: Report, table: str, columns: Sequence[str], part: ProcessGroup
     if part is None:
         return report.table(table, columns)
     reader = Reader(table)
-    found = [schema.schema(table).empty_table().select(list(columns))]
+    parts = [schema.schema(table).empty_table().select(list(columns))]
     for group in part.groups[table]:
         rows = reader.read(group, [*columns, "process"])
-        found.append(rows.filter(pc.equal(rows.column("process"), part.process)).select(list(columns)))
-    return pa.concat_tables(found)
+        parts.append(rows.filter(pc.equal(rows.column("process"), part.process)).select(list(columns)))
+    return pa.concat_tables(parts)
 
 
 def _numbers(table: pa.Table, name: str) -> Int64Array:

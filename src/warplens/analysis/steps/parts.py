@@ -52,8 +52,8 @@ def parts(report: Report, steps: pa.Table, named: Mapping[str, str] | None = Non
     for key in np.unique(process).tolist():
         rows = np.flatnonzero(process == key)
         one = _Process(report, key, steps.take(pa.array(rows)), named or {})
-        time[rows], launched[rows], found = one.parts()
-        gpu |= found
+        time[rows], launched[rows], has_gpu = one.parts()
+        gpu |= has_gpu
     return Parts(steps, time, launched, gpu)
 
 
