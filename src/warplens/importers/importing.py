@@ -1,4 +1,4 @@
-"""Makes a report of a file of another tool: found by its content, written beside and put in its place when it is whole."""
+"""Imports a file of another tool: recognises its format by content, writes the report beside its destination, then moves it there."""
 
 from __future__ import annotations
 

@@ -80,12 +80,12 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     sampled = stats.pop(_SAMPLED, None) is not None if isinstance(stats, dict) else False
     names, functions, counts = _functions(source, stats)
     progress("functions", 0.4)
-    found = places(functions)
-    if not any(place.own for place in found):
+    tree_of_calls = places(functions)
+    if not any(place.own for place in tree_of_calls):
         raise ReportError(f"{source} holds no time: record a program that runs longer.")
     progress("stacks", 0.8)
     tree: Tree[Name] = Tree(part.key(0), lambda name: _frame(name, sampled))
-    thread, tick = _thread(found, names, functions, counts if sampled else None, tree)
+    thread, tick = _thread(tree_of_calls, names, functions, counts if sampled else None, tree)
     end = sum(thread.samples.columns["weight"])
     facts = write(part, source, tree, Profile("pstats", [thread], end, [_notice(sampled, tick)]))
     progress("write", 1.0)
@@ -137,7 +137,7 @@ def _callers(source: Path, row: Any) -> list[Name]:
 
 
 def _thread(
-    found: list[Place], names: list[Name], functions: list[Function], counts: list[int] | None, tree: Tree[Name]
+    tree_of_calls: list[Place], names: list[Name], functions: list[Function], counts: list[int] | None, tree: Tree[Name]
 ) -> tuple[Thread, int]:
     """Return the samples, one after the other, and how long one stands for. `counts`: of each function, where it was sampled."""
     tick = _TICK
@@ -147,7 +147,7 @@ def _thread(
     thread, at = Thread(0), 0
     frames: list[int] = []
     spent: dict[int, int] = {}  # by function
-    for place in found:
+    for place in tree_of_calls:
         frames.append(tree.below(frames[place.parent] if place.parent >= 0 else -1, names[place.function]))
         if place.own:
             had = spent.get(place.function, 0)

@@ -49,7 +49,7 @@ def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Calls:
     process, thread = identity.process_of(lane), identity.thread_of(lane)
     identity.saw(process, thread, start, end)
     ids = numbered(process)
-    around = ranges.found(thread, start)
+    around = ranges.around_ids(thread, start)
     correlation = filled(correlation)
     trace.write(
         "cuda_api",

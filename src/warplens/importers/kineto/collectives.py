@@ -120,7 +120,7 @@ class _Told:
         size = size_of(texts["element_type"] or "")
         counts = [None if value[name] < 0 else value[name] for name in ("elements_in", "elements_out", "group_sequence", "group_size")]
         into, out, sequence, ranks = counts
-        found = {
+        known_values = {
             "name": plain(texts["collective"] or ""),
             "group": texts["group"],
             "group_size": ranks,
@@ -132,7 +132,7 @@ class _Told:
             "type": texts["element_type"],
             "peers": texts["ranks"],
         }
-        return {name: one for name, one in found.items() if one is not None}
+        return {name: one for name, one in known_values.items() if one is not None}
 
 
 def _communicates(trace: Trace, kernels: Kernels) -> npt.NDArray[np.bool_]:
@@ -165,5 +165,5 @@ class _Around:
 
 @cache
 def _of_kernel(name: str) -> str:
-    found = _NCCL.search(name)
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", found[1]).lower() if found and found[1] else "unknown"
+    match = _NCCL.search(name)
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", match[1]).lower() if match and match[1] else "unknown"

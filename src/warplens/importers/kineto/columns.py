@@ -63,12 +63,12 @@ def constant(value: str, count: int) -> pa.DictionaryArray:
 
 
 def optional(values: npt.NDArray[Any]) -> pa.Array:
-    """Return an integer column, null where the reader found nothing."""
+    """Return an integer column, null where the reader has no value."""
     return pa.array(values, mask=values == (NULL if values.dtype == np.int64 else NULL32))
 
 
 def filled(values: npt.NDArray[Any], default: int = 0) -> npt.NDArray[Any]:
-    """Return an integer column with `default` where the reader found nothing."""
+    """Return an integer column with `default` where the reader has no value."""
     return np.where(values == (NULL if values.dtype == np.int64 else NULL32), values.dtype.type(default), values)
 
 

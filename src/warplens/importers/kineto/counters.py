@@ -29,8 +29,8 @@ def write(trace: Trace) -> None:
     )
     identity.saw(process, thread, start, start)
     keys = pa.table({"process": process, "name": name, "argument": argument, "id": number})
-    found = keys.group_by(keys.column_names).aggregate([])
-    rows = sorted(found.to_pylist(), key=lambda row: tuple(row.values()))
+    distinct = keys.group_by(keys.column_names).aggregate([])
+    rows = sorted(distinct.to_pylist(), key=lambda row: tuple(row.values()))
     several: dict[tuple[int, int, int], int] = {}
     for row in rows:
         group = (row["process"], row["name"], row["id"])

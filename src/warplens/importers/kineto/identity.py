@@ -183,9 +183,9 @@ class Identity:
             if kind == "process_name" and given:
                 processes[int(self.pids[lane]), int(self._texts[lane] & 1)] = given
             elif kind == "thread_name" and given:
-                found = _THREAD_NAME.match(given)
+                match = _THREAD_NAME.match(given)
                 if self.thread[lane] >= 0:
-                    threads[int(self.thread[lane])] = found[1] if found else given
+                    threads[int(self.thread[lane])] = match[1] if match else given
         return processes, threads
 
     def _text(self, code: int) -> str:
@@ -212,5 +212,5 @@ def rank_of(header: dict[str, Any], stem: str) -> int | None:
     rank = told.get("rank") if isinstance(told, dict) else None
     if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 1 << 31:
         return rank
-    found = _RANK.search(stem)
-    return int(found[1]) if found else None
+    match = _RANK.search(stem)
+    return int(match[1]) if match else None

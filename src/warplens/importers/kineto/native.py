@@ -70,9 +70,9 @@ class Reader:
 
     def finish(self) -> None:
         """End the text: now `facts` and `counts` say what it was."""
-        found = np.zeros(len(FACTS) + len(COUNTS), np.int64)
-        self._call("finish", found.ctypes.data)
-        values = found.tolist()
+        totals = np.zeros(len(FACTS) + len(COUNTS), np.int64)
+        self._call("finish", totals.ctypes.data)
+        values = totals.tolist()
         self.facts = dict(zip(FACTS, values, strict=False))
         self.counts = dict(zip(COUNTS, values[len(FACTS) :], strict=True))
 

@@ -54,11 +54,11 @@ def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Int32Array:
 
 def _flows(trace: Trace, ranges: Ranges, at: Int32Array) -> Int64Array:
     """Return the place of the forward operation that an arrow leads from, of each operation; -1 where none does."""
-    found = np.full(len(at), -1, np.int64)
+    forward = np.full(len(at), -1, np.int64)
     start, number, phase = trace.take("flow", "start", "id", "phase")
     lane = trace.identity.lanes.pop("flow")
     if not len(start):
-        return found
+        return forward
     thread = trace.identity.thread[lane]
     # An arrow is fastened to the operation that begins at its time: of several, the outermost.
     begins: dict[tuple[int, int], int] = {}
@@ -75,8 +75,8 @@ def _flows(trace: Trace, ranges: Ranges, at: Int32Array) -> Int64Array:
     within[at] = np.arange(len(at))
     for one, when, who in zip(number[phase == _END].tolist(), start[phase == _END].tolist(), thread[phase == _END].tolist(), strict=True):
         if one in sources and (who, when) in begins:
-            found[within[begins[who, when]]] = sources[one]
-    return found
+            forward[within[begins[who, when]]] = sources[one]
+    return forward
 
 
 def _backward(

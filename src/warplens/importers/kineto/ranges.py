@@ -42,9 +42,9 @@ def enclosing(thread: Int64Array, start: Int64Array, end: Int64Array, ids: Int64
     sought.finish()
     if order is None:
         return sought.found
-    found = np.empty_like(sought.found)
-    found[order] = sought.found
-    return found
+    in_order_asked = np.empty_like(sought.found)
+    in_order_asked[order] = sought.found
+    return in_order_asked
 
 
 @dataclass
@@ -62,9 +62,9 @@ class Ranges:
 
     def around(self, thread: Int64Array, start: Int64Array, kinds: BoolArray | None = None) -> pa.Array:
         """Return the innermost push/pop range of threads at these times; null where there is none."""
-        return where_known(self.found(thread, start, kinds))
+        return where_known(self.around_ids(thread, start, kinds))
 
-    def found(self, thread: Int64Array, start: Int64Array, kinds: BoolArray | None = None) -> Int64Array:
+    def around_ids(self, thread: Int64Array, start: Int64Array, kinds: BoolArray | None = None) -> Int64Array:
         """Return the same as numbers, -1 for none. `kinds`: which of the ranges count."""
         chosen = self.kind != _ASYNC
         if kinds is not None:

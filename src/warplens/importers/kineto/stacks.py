@@ -25,8 +25,8 @@ _PLACE = re.compile(r"(?s)(.+)\((\d{1,9})\): (.+)$")  # `torch/nn/modules/module
 
 def split(name: str) -> tuple[str, str | None, int | None]:
     """Return function, file and line of a name of the profiler."""
-    found = _PLACE.match(name)
-    return (found[3], found[1], min(int(found[2]), 0x7FFFFFFF)) if found else (name, None, None)
+    match = _PLACE.match(name)
+    return (match[3], match[1], min(int(match[2]), 0x7FFFFFFF)) if match else (name, None, None)
 
 
 @dataclass
@@ -42,8 +42,8 @@ class Stacks:
         """Return the innermost frame of threads at these times, which are in order; null where there is none."""
         from warplens.importers.kineto.ranges import enclosing
 
-        found = enclosing(self.thread, self.start, self.end, self.frame, thread, start)
-        return where_known(found)
+        frame = enclosing(self.thread, self.start, self.end, self.frame, thread, start)
+        return where_known(frame)
 
 
 def write(trace: Trace, ranges: Ranges) -> Stacks:
@@ -118,12 +118,12 @@ def _frames(
             rows = mine[level == number]
             above = np.where(parent[rows] < 0, 0, frame[parent[rows]] - first + 1)
             # The caller's frame and the function in one number: of both there are few.
-            found, place = np.unique(above * width + which[rows], return_inverse=True)
-            keys = first + count + np.arange(len(found))
+            calls, place = np.unique(above * width + which[rows], return_inverse=True)
+            keys = first + count + np.arange(len(calls))
             frame[rows] = keys[place.reshape(-1)]
-            callers = found // width
-            made.append((keys, np.where(callers == 0, -1, callers - 1 + first), found % width, np.full(len(found), number)))
-            count += len(found)
+            callers = calls // width
+            made.append((keys, np.where(callers == 0, -1, callers - 1 + first), calls % width, np.full(len(calls), number)))
+            count += len(calls)
     if made:
         keys, callers, functions, depths = (np.concatenate(column) for column in zip(*made, strict=True))
         labels = _labels(told, functions.astype(np.int32))

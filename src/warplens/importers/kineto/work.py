@@ -35,8 +35,8 @@ _WAITS = {
 
 def copy_kind(name: str) -> str:
     """Return the kind of a copy that is called `Memcpy HtoD (Pinned -> Device)` or `CopyHostToDevice`."""
-    found = _COPY.search(name.removeprefix("Memcpy").removeprefix("Copy").strip())
-    return f"{_LETTERS[found[1]]}-to-{_LETTERS[found[2]]}" if found else "Unknown"
+    match = _COPY.search(name.removeprefix("Memcpy").removeprefix("Copy").strip())
+    return f"{_LETTERS[match[1]]}-to-{_LETTERS[match[2]]}" if match else "Unknown"
 
 
 @dataclass
@@ -236,24 +236,24 @@ class Work:
         lane = identity.lanes.pop(kind) if kind in identity.lanes else self.trace.take(kind, "lane")[0]
         process = identity.of_gpu(lane)
         if len(identity.keys) > 1:  # of several processes, the one whose call it was
-            place, found = self.calls.find(correlation)
-            if found.any():
-                process = np.where(found, self.calls.process[place], process)
+            place, known = self.calls.find(correlation)
+            if known.any():
+                process = np.where(known, self.calls.process[place], process)
         order = ordered(process, start, end)
         self._lane = lane
         rows: Any = slice(None) if order is None else order
         return process[rows], rows
 
     def _called(self, correlation: Int64Array, process: Int64Array) -> tuple[dict[str, Any], int]:
-        place, found = self.calls.find(correlation)
+        place, known = self.calls.find(correlation)
         if len(self.calls.id):
-            found &= self.calls.process[place] == process
-            api = pa.array(self.calls.id[place], pa.int64(), mask=~found)
-            self._ranges = np.where(found, self.calls.range[place], -1)
+            known &= self.calls.process[place] == process
+            api = pa.array(self.calls.id[place], pa.int64(), mask=~known)
+            self._ranges = np.where(known, self.calls.range[place], -1)
         else:
             api = pa.nulls(len(correlation), pa.int64())
             self._ranges = np.full(len(correlation), -1, np.int64)
-        return {"api": api, "correlation": _positive(correlation)}, int((~found).sum())
+        return {"api": api, "correlation": _positive(correlation)}, int((~known).sum())
 
     def _taken(self, kind: str, order: Any, name: str) -> npt.NDArray[Any]:
         return np.asarray(self.trace.take(kind, name)[0][order])
@@ -277,21 +277,21 @@ def _positive(values: Int64Array) -> pa.Array:
 
 
 def _end(name: str, number: int) -> str | None:
-    found = _ENDS.search(name)
-    return found[number] if found else None
+    match = _ENDS.search(name)
+    return match[number] if match else None
 
 
 def _memory(name: str) -> str | None:
-    found = _MEMORY.search(name)
-    return found[1] if found else None
+    match = _MEMORY.search(name)
+    return match[1] if match else None
 
 
 def _stream_in(texts: Texts, tid: Int64Array, is_text: Int64Array) -> Int64Array:
     """Return the number in a thread's name, as in `stream 7`; 0 where there is none."""
     out = np.zeros(len(tid), np.int64)
     for code in np.unique(tid[is_text & 2 != 0]).tolist():
-        found = re.search(r"\d{1,9}", texts[code])
-        out[(tid == code) & (is_text & 2 != 0)] = int(found[0]) if found else 0
+        match = re.search(r"\d{1,9}", texts[code])
+        out[(tid == code) & (is_text & 2 != 0)] = int(match[0]) if match else 0
     return out
 
 

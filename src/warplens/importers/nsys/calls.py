@@ -49,7 +49,7 @@ def write(context: Context, ranges: Ranges, chains: Chains) -> None:
 
 def enclosing(ranges: Ranges, thread: Int64Array, at: Int64Array) -> Int64Array:
     """Return the id of the innermost push/pop range of each thread that is open at each time; -1 where none is."""
-    found = np.full(len(at), -1, np.int64)
+    enclosing_id = np.full(len(at), -1, np.int64)
     for key, mine in ranges.of_threads(np.unique(thread)):
         asked = np.flatnonzero(thread == key)
         place = np.searchsorted(mine.start, at[asked], side="right") - 1
@@ -57,5 +57,5 @@ def enclosing(ranges: Ranges, thread: Int64Array, at: Int64Array) -> Int64Array:
         while len(over := np.flatnonzero((place >= 0) & (mine.end[np.maximum(place, 0)] <= at[asked]))):
             place[over] = mine.parent[place[over]]
         inside = place >= 0
-        found[asked[inside]] = mine.id[place[inside]]
-    return found
+        enclosing_id[asked[inside]] = mine.id[place[inside]]
+    return enclosing_id

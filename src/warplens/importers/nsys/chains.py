@@ -53,7 +53,7 @@ class Chains:
         ids = rows.ints("id")
         begins = np.flatnonzero(np.diff(ids, prepend=ids[:1] - 1)) if len(ids) else np.empty(0, np.int64)
         lengths, numbers = np.diff(np.append(begins, len(ids))), ids[begins]
-        found = np.full(len(chain), -1, np.int64)
+        stack = np.full(len(chain), -1, np.int64)
         for key in np.unique(process[valid]).tolist():
             mine = np.flatnonzero(valid & (process == key))
             wanted = np.unique(chain[mine])
@@ -66,8 +66,8 @@ class Chains:
             if len(wanted):
                 at = np.minimum(np.searchsorted(wanted, chain[mine]), len(wanted) - 1)
                 known = wanted[at] == chain[mine]
-                found[mine[known]] = key * RANGES_PER_PROCESS + leaves[at[known]]
-        return pa.array(found, pa.int64(), mask=found < 0)
+                stack[mine[known]] = key * RANGES_PER_PROCESS + leaves[at[known]]
+        return pa.array(stack, pa.int64(), mask=stack < 0)
 
     def _grow(self, tree: _Tree, facts: Int64Array, begins: Int64Array, lengths: Int64Array) -> Int64Array:
         """Add chains to a tree, all outermost frames first, then what they called; return the number of each one's innermost frame."""

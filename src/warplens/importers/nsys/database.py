@@ -60,14 +60,14 @@ class Database(ABC):
 
     def strings(self, ids: Int64Array) -> dict[int, str]:
         """Return the texts of `StringIds` with these ids, and no others: the table may hold what nobody refers to, such as environments."""
-        found: dict[int, str] = {}
+        texts: dict[int, str] = {}
         if not self.has("StringIds", "id"):
-            return found
+            return texts
         for begin in range(0, len(ids), _IDS_PER_QUERY):
             some = tuple(ids[begin : begin + _IDS_PER_QUERY].tolist())
             rows = self.read("StringIds", ["id"], texts=["value"], where=[Among("id", some)])
-            found.update(zip(rows.ints("id").tolist(), rows.texts("value").to_pylist(), strict=True))
-        return {key: value for key, value in found.items() if value is not None}
+            texts.update(zip(rows.ints("id").tolist(), rows.texts("value").to_pylist(), strict=True))
+        return {key: value for key, value in texts.items() if value is not None}
 
     def pairs(self, table: str) -> list[tuple[str, str]]:
         """Return the rows of a table of names and values, without those that hold environments."""

@@ -22,11 +22,11 @@ _MACHINE = 48  # bits below a global id's machine
 
 def settings(database: Database) -> dict[str, str]:
     """Return what the file says about its export and its capture, without environments; the first of several values counts."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for table in ("META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE"):
         for name, value in database.pairs(table) if database.has(table, "name", "value") else ():
-            found.setdefault(name, value)
-    return found
+            values.setdefault(name, value)
+    return values
 
 
 def command(about: dict[str, str]) -> list[str]:
@@ -48,11 +48,11 @@ def machines(database: Database) -> dict[int, dict[str, str]]:
     if not database.has(table, "name", "value"):
         return {}
     rows = database.read(table, ("globalVid",), texts=("name", "value"), where=[Named("name", wanted)])
-    found: dict[int, dict[str, str]] = {}
+    facts_of_machine: dict[int, dict[str, str]] = {}
     columns = rows.ints("globalVid").tolist(), rows.texts("name").to_pylist(), rows.texts("value").to_pylist()
     for machine, name, value in zip(*columns, strict=True):
-        found.setdefault(machine >> _MACHINE << _MACHINE, {})[name] = value or ""
-    return found
+        facts_of_machine.setdefault(machine >> _MACHINE << _MACHINE, {})[name] = value or ""
+    return facts_of_machine
 
 
 def host_of(about: dict[str, str], known: dict[int, dict[str, str]]) -> str:

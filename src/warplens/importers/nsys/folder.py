@@ -90,8 +90,8 @@ class TablesFolder(Database):
         good = rows.valid(start)
         for times in (begins, ends):
             good &= (times <= LATEST) & (times >= -LATEST)
-        found = pa.table({"key": rows.ints(key)[good], "b": begins[good], "e": np.maximum(begins, ends)[good]})
-        summed = found.group_by("key").aggregate([("b", "min"), ("e", "max")])
+        seen = pa.table({"key": rows.ints(key)[good], "b": begins[good], "e": np.maximum(begins, ends)[good]})
+        summed = seen.group_by("key").aggregate([("b", "min"), ("e", "max")])
         return list(zip(*(summed.column(name).to_pylist() for name in ("key", "b_min", "e_max")), strict=True))
 
     def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[Rows]:
@@ -110,15 +110,15 @@ class TablesFolder(Database):
         rows = self.read(table, columns)
         if not len(rows):
             return []
-        found = np.unique(np.stack([rows.ints(name) for name in columns]), axis=1)
-        return [tuple(values) for values in found.T.tolist()]
+        combinations = np.unique(np.stack([rows.ints(name) for name in columns]), axis=1)
+        return [tuple(values) for values in combinations.T.tolist()]
 
     def strings(self, ids: Int64Array) -> dict[int, str]:
         """Return the texts of `StringIds` with these ids; all are read once, for a file cannot be asked for some of them."""
         if self._texts is None:
             rows = self.read("StringIds", ["id"], texts=["value"])
-            found = zip(rows.ints("id").tolist(), rows.texts("value").to_pylist(), strict=True)
-            self._texts = {key: value for key, value in found if value is not None}
+            pairs = zip(rows.ints("id").tolist(), rows.texts("value").to_pylist(), strict=True)
+            self._texts = {key: value for key, value in pairs if value is not None}
         return {key: self._texts[key] for key in ids.tolist() if key in self._texts}
 
     def _is_parquet(self, table: str) -> bool:

@@ -27,13 +27,13 @@ def write(context: Context) -> None:
 
 def _used(context: Context) -> set[tuple[int, int, int, int]]:
     """Return process, device, context and stream of everything that ran."""
-    found = set()
+    used = set()
     for table in _WORK:
         for pid, device, one, stream in context.database.distinct(table, ("globalPid", "deviceId", "contextId", "streamId")):
             process = context.identity.keys.get(pid & ~0xFFFFFF)  # none: nothing of it had a time
             if process is not None and (one or stream):  # migrations of unified memory may have neither
-                found.add((process, _int32(device), one, stream))
-    return found
+                used.add((process, _int32(device), one, stream))
+    return used
 
 
 def _contexts(context: Context, used: set[tuple[int, int, int, int]]) -> list[_Row]:
@@ -114,12 +114,12 @@ def _devices(context: Context, used: set[tuple[int, int]]) -> list[_Row]:
     pids = {key: pid >> 24 & 0xFFFFFF for pid, key in identity.keys.items()}
     for pid, cuda in cards:
         used |= {(key, _int32(cuda)) for key, known in pids.items() if known == pid}
-    found = []
+    rows = []
     for process, device in sorted(used):
         key = pids[process], device
         card = gpus.get(cards[key]) if key in cards else by_ordinal.get(device) or (gpus.get(device) if not cards else None)
-        found.append({"process": process, "device": device, **_described(card or {}, uuids.get(key))})
-    return found
+        rows.append({"process": process, "device": device, **_described(card or {}, uuids.get(key))})
+    return rows
 
 
 def _early_gpus(context: Context) -> dict[int, _Row]:
@@ -157,12 +157,12 @@ def _described(card: _Row, uuid: str | None) -> _Row:
 def _told(context: Context, table: str, ints: tuple[str, ...], *texts: str) -> list[_Row]:
     """Return the rows of a table that are about processes of the report, with the key of their process."""
     context.tally.used.add(table)
-    found = []
+    rows = []
     for row in context.database.read(table, (*_PARTS, *ints), texts=texts).dictionaries():
         key = context.identity.key_of(*(row[name] or 0 for name in _PARTS))
         if key is not None and all(row[name] is not None for name in ints if name.endswith("Id")):
-            found.append({**row, "process": key})
-    return found
+            rows.append({**row, "process": key})
+    return rows
 
 
 def _int32(value: int) -> int:

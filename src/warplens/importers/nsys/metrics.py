@@ -34,9 +34,9 @@ def write(context: Context, host: str) -> None:
 
 def split(name: str) -> tuple[str, str]:
     """Return a metric's name and unit: nsys writes the unit in brackets behind the name."""
-    found = _UNIT.search(name)
-    unit = METRIC_UNITS.get(found[1]) if found else None
-    return (name[: found.start()], unit) if found and unit is not None else (name, "")
+    match = _UNIT.search(name)
+    unit = METRIC_UNITS.get(match[1]) if match else None
+    return (name[: match.start()], unit) if match and unit is not None else (name, "")
 
 
 def _write(context: Context, host: str, rows: Rows, names: dict[tuple[int, int], tuple[str, str]], uuids: dict[int, str]) -> None:

@@ -100,26 +100,26 @@ class Payloads:
 
 def _definitions(context: Context) -> dict[tuple[int, int], _Row]:
     """Return each layout by domain and number, as the spool would have it; a later one of the same number counts."""
-    database, found = context.database, {}
+    database, definitions = context.database, {}
     context.tally.used |= {_SCHEMAS, _ENTRIES, _ENUMS, _ENUM_ENTRIES, _OF_EVENTS, "NVTX_PAYLOAD_SCHEMA_RELATIONS"}
     for row in database.read(_SCHEMAS, ("domainId", "schemaId", "type", "flags", "payloadSize", "alignTo"), texts=("name",)).dictionaries():
         told = {name: row[here] for name, here in _FACTS.items() if row[here]}
-        found[row["domainId"], row["schemaId"]] = {"kind": "schema", "type": 0, "size": 0, **told, "entries": {}}
+        definitions[row["domainId"], row["schemaId"]] = {"kind": "schema", "type": 0, "size": 0, **told, "entries": {}}
     ints = ("domainId", "schemaId", "idx", "flags", "type", "arrayOrUnionDetail", "offset")
     for row in database.read(_ENTRIES, ints, texts=("name", "description")).dictionaries():
         told = {"name": row["name"], "description": row["description"], "flags": row["flags"], "type": row["type"]}
         told |= {"array": row["arrayOrUnionDetail"], "offset": row["offset"]}
-        if owner := found.get((row["domainId"], row["schemaId"])):
+        if owner := definitions.get((row["domainId"], row["schemaId"])):
             owner["entries"][row["idx"]] = {name: value for name, value in told.items() if value}
     for row in database.read(_ENUMS, ("domainId", "schemaId", "size"), texts=("name",)).dictionaries():
         named = {"name": row["name"]} if row["name"] else {}
-        found[row["domainId"], row["schemaId"]] = {"kind": "enum", "type": 0, "size": row["size"] or 0, **named, "entries": {}}
+        definitions[row["domainId"], row["schemaId"]] = {"kind": "enum", "type": 0, "size": row["size"] or 0, **named, "entries": {}}
     for row in database.read(_ENUM_ENTRIES, ("domainId", "schemaId", "idx", "value", "isFlag"), texts=("name",)).dictionaries():
-        if owner := found.get((row["domainId"], row["schemaId"])):
+        if owner := definitions.get((row["domainId"], row["schemaId"])):
             owner["entries"][row["idx"]] = {"name": row["name"] or "", "value": row["value"], "flag": row["isFlag"]}
-    for definition in found.values():
+    for definition in definitions.values():
         definition["entries"] = [entry for _, entry in sorted(definition["entries"].items())]
-    return found
+    return definitions
 
 
 def _signature(definition: _Row, domain: int, made: dict[tuple[int, int], _Row]) -> str:

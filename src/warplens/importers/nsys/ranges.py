@@ -195,10 +195,10 @@ class Annotations:
         if not valid.any():
             return pa.nulls(len(valid), pa.string()).dictionary_encode()
         codes, distinct = combined([key[valid] for key in keys])
-        found = [names.get(tuple(key), unknown.format(key[-1])) for key in distinct]
+        texts = [names.get(tuple(key), unknown.format(key[-1])) for key in distinct]
         whole = np.zeros(len(valid), np.int32)
         whole[valid] = codes
-        return distinct_values(whole, found, valid)
+        return distinct_values(whole, texts, valid)
 
     def _numbers(self, rows: Rows) -> tuple[pa.Array, pa.Array]:
         number, has_number = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)

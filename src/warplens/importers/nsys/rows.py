@@ -56,10 +56,10 @@ class Rows:
             return pa.nulls(len(self), pa.string())
         data = self._column(name).cast(pa.binary())
         try:
-            found = data.cast(pa.string())
+            texts = data.cast(pa.string())
         except pa.ArrowInvalid:
-            found = pa.array([bytes(value).decode(errors="replace") for value in data.to_pylist()], pa.string())
-        return pc.if_else(pa.array(self.valid(name)), found, pa.scalar(None, pa.string())) if name + FLAG in self._there else found
+            texts = pa.array([bytes(value).decode(errors="replace") for value in data.to_pylist()], pa.string())
+        return pc.if_else(pa.array(self.valid(name)), texts, pa.scalar(None, pa.string())) if name + FLAG in self._there else texts
 
     def dictionaries(self) -> list[dict[str, Any]]:
         """Return the rows one by one, None where there is no value; for small tables."""

@@ -82,12 +82,12 @@ class SqliteFile(Database):
             *(f"{time} BETWEEN -{LATEST} AND {LATEST}" for time in (begin, last)),
             *(one.sql() for one in where),
         ]
-        found = self._query(
+        rows = self._query(
             f"SELECT {keys} AS k, min({begin}) AS b, max(max({last}, {begin})) AS e "
             f"FROM {quoted(table)} WHERE {' AND '.join(good)} GROUP BY 1",
             table,
         )
-        return [(row["k"], row["b"], row["e"]) for row in found.to_pylist()]
+        return [(row["k"], row["b"], row["e"]) for row in rows.to_pylist()]
 
     def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[Rows]:
         """Yield columns sorted by one of them, piece by piece; see `Database`."""
@@ -116,8 +116,8 @@ class SqliteFile(Database):
         select = ", ".join(
             f"{f'coalesce(CAST({quoted(name)} AS INTEGER), 0)' if name in there else 0} AS {quoted(name)}" for name in columns
         )
-        found = self._query(f"SELECT DISTINCT {select} FROM {quoted(table)}", table)
-        return list(zip(*(found.column(name).to_pylist() for name in columns), strict=True))
+        rows = self._query(f"SELECT DISTINCT {select} FROM {quoted(table)}", table)
+        return list(zip(*(rows.column(name).to_pylist() for name in columns), strict=True))
 
     def _select(self, table: str, ints: Sequence[str], reals: Sequence[str], texts: Sequence[str]) -> str:
         """Return the columns of a SELECT: those that have a value anywhere, and beside reals and texts with nulls where they have one."""
@@ -150,8 +150,8 @@ class SqliteFile(Database):
         return {name: frozenset(self._columns(name)) for name in names if not name.startswith("sqlite_")}
 
     def _columns(self, table: str) -> list[str]:
-        found = self._query(f"SELECT CAST(name AS BLOB) AS name FROM pragma_table_info({text_of(table)})", table)
-        return [bytes(name).decode(errors="replace") for name in found.column("name").to_pylist()]
+        rows = self._query(f"SELECT CAST(name AS BLOB) AS name FROM pragma_table_info({text_of(table)})", table)
+        return [bytes(name).decode(errors="replace") for name in rows.column("name").to_pylist()]
 
     def _query(self, text: str, table: str) -> pa.Table:
         try:

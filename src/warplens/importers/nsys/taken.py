@@ -39,13 +39,13 @@ class Calls:
 
     def of(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> pa.Array:
         """Return the ids of the calls with these correlations; null where there is none."""
-        place, found = self._find(process, correlation, valid)
-        return pa.array(self.ids[place], pa.int64(), mask=~found) if len(self.keys) else pa.nulls(len(process), pa.int64())
+        place, known = self._find(process, correlation, valid)
+        return pa.array(self.ids[place], pa.int64(), mask=~known) if len(self.keys) else pa.nulls(len(process), pa.int64())
 
     def begins(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> tuple[Int64Array, BoolArray]:
         """Return when the calls with these correlations began, and which of them there are."""
-        place, found = self._find(process, correlation, valid)
-        return (self.starts[place] if len(self.keys) else np.zeros(len(process), np.int64)), found
+        place, known = self._find(process, correlation, valid)
+        return (self.starts[place] if len(self.keys) else np.zeros(len(process), np.int64)), known
 
     def _find(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> tuple[Int64Array, BoolArray]:
         if not len(self.keys):

@@ -83,7 +83,7 @@ class Clocks:
 
 
 def _snapshots(trace: Trace) -> tuple[list[dict[int, int]], int]:
-    found: list[dict[int, int]] = []
+    snapshots: list[dict[int, int]] = []
     primary = 0
     for packet in trace.others(_SNAPSHOT):
         shot: dict[int, int] = {}
@@ -99,5 +99,5 @@ def _snapshots(trace: Trace) -> tuple[list[dict[int, int]], int]:
             primary = wire.whole(told, 2) or primary
         except ValueError:
             continue
-        found.append(shot)
-    return found, primary
+        snapshots.append(shot)
+    return snapshots, primary

@@ -60,7 +60,7 @@ def _counter(context: Context, track: int, uuid: int, told: dict[str, Any]) -> d
         known = ("domain", "name", "description", "unit", "minimum", "maximum", "value_type", "interpolation", "scope")
         scaled = {"scale": 1.0} if told.get("scale") is not None else {}
         return {**{name: told.get(name) for name in known}, "id": told.get("id", uuid), "type": told.get("type", "float64"), **scaled}
-    above = [found.name for found in context.described.above(uuid)[1:] if found.name and found.pid is None]
+    above = [item.name for item in context.described.above(uuid)[1:] if item.name and item.pid is None]
     name = (described.name if described else None) or "counter"
     return {
         "id": uuid,
@@ -96,11 +96,11 @@ def _samples(context: Context, time: Int64Array, keys: Int64Array) -> None:
     )
 
 
-def _memory(context: Context, time: Int64Array, found: list[tuple[int, Any, int]]) -> None:
+def _memory(context: Context, time: Int64Array, memory_tracks: list[tuple[int, Any, int]]) -> None:
     """Write what a process had on a device, as steps: what grew was allocated, what shrank was freed."""
     samples = context.trace.samples
     pieces = []
-    for track, about, report in found:
+    for track, about, report in memory_tracks:
         mine = np.flatnonzero(samples["track"] == track)
         mine = mine[np.argsort(time[mine], kind="stable")]
         total = samples["whole"][mine]
@@ -126,9 +126,9 @@ def _memory(context: Context, time: Int64Array, found: list[tuple[int, Any, int]
     )
 
 
-def _metrics(context: Context, time: Int64Array, found: list[tuple[int, Any]], host: str) -> None:
+def _metrics(context: Context, time: Int64Array, metric_tracks: list[tuple[int, Any]], host: str) -> None:
     samples = context.trace.samples
-    tracks = dict(found)
+    tracks = dict(metric_tracks)
     mine = np.flatnonzero(np.isin(samples["track"], list(tracks)))
     names = {track: str(about.get("host") or host) for track, about in tracks.items()}
     mine = mine[np.lexsort((time[mine], np.array([names[track] for track in samples["track"][mine].tolist()])))]

@@ -53,80 +53,80 @@ class Described:
 
     def above(self, uuid: int) -> list[Track]:
         """Return a track and what it is below, the innermost first."""
-        found: list[Track] = []
+        path: list[Track] = []
         seen = set()
         while uuid in self.tracks and uuid not in seen:
             seen.add(uuid)
-            found.append(self.tracks[uuid])
+            path.append(self.tracks[uuid])
             uuid = self.tracks[uuid].parent
-        return found
+        return path
 
 
 def described(trace: Trace) -> Described:
     """Read the descriptors of a trace; later ones of a track add to what was said."""
-    found = Described()
+    result = Described()
     for packet in trace.others(_TREE, _PROCESS, _THREAD, _TRACK):
         try:
             told = wire.message(packet.data)
             if packet.field == _TRACK:
-                _track(found, told)
+                _track(result, told)
             elif packet.field == _PROCESS:
-                _process(found, told)
+                _process(result, told)
             elif packet.field == _THREAD:
-                _thread(found, told)
+                _thread(result, told)
             else:
-                _tree(found, told)
+                _tree(result, told)
         except ValueError:
-            found.broken += 1
-    return found
+            result.broken += 1
+    return result
 
 
-def _track(found: Described, told: dict[int, list[wire.Value]]) -> None:
-    track = found.tracks.setdefault(wire.whole(told, 1), Track())
+def _track(described: Described, told: dict[int, list[wire.Value]]) -> None:
+    track = described.tracks.setdefault(wire.whole(told, 1), Track())
     track.parent = wire.whole(told, 5, track.parent)
     for name in (2, 10, 13):  # of several ways to name it
         track.name = wire.text(told, name) or track.name
     track.description = wire.text(told, 14) or track.description
     for data in wire.inner(told, 3):
-        track.pid = _process(found, wire.message(data))
+        track.pid = _process(described, wire.message(data))
     for data in wire.inner(told, 4):
-        track.pid, track.tid = _thread(found, wire.message(data))
+        track.pid, track.tid = _thread(described, wire.message(data))
     for data in wire.inner(told, 8):
         counter = wire.message(data)
         unit = wire.text(counter, 6) or _UNITS.get(wire.whole(counter, 3), "")
         track.counter = Counter(unit, wire.signed(wire.whole(counter, 4)) or 1, wire.whole(counter, 5) != 0)
 
 
-def _process(found: Described, told: dict[int, list[wire.Value]]) -> int:
+def _process(described: Described, told: dict[int, list[wire.Value]]) -> int:
     pid = _int32(wire.whole(told, 1))
     command = wire.texts(told, 2)
     if command:
-        found.commands[pid] = shlex.join(command)
+        described.commands[pid] = shlex.join(command)
     name = wire.text(told, 6) or (command[0] if command else None)
     if name:
-        found.processes[pid] = name
+        described.processes[pid] = name
     return pid
 
 
-def _thread(found: Described, told: dict[int, list[wire.Value]]) -> tuple[int, int]:
+def _thread(described: Described, told: dict[int, list[wire.Value]]) -> tuple[int, int]:
     pid, tid = _int32(wire.whole(told, 1)), wire.signed(wire.whole(told, 2))
     if name := wire.text(told, 5):
-        found.threads[pid, tid] = name
+        described.threads[pid, tid] = name
     return pid, tid
 
 
-def _tree(found: Described, told: dict[int, list[wire.Value]]) -> None:
+def _tree(described: Described, told: dict[int, list[wire.Value]]) -> None:
     for data in wire.inner(told, 1):
         process = wire.message(data)
         pid, command = _int32(wire.whole(process, 1)), wire.texts(process, 3)
-        found.parents[pid] = _int32(wire.whole(process, 2))
+        described.parents[pid] = _int32(wire.whole(process, 2))
         if command:
-            found.commands.setdefault(pid, shlex.join(command))
-            found.processes.setdefault(pid, command[0])
+            described.commands.setdefault(pid, shlex.join(command))
+            described.processes.setdefault(pid, command[0])
     for data in wire.inner(told, 2):
         thread = wire.message(data)
         if name := wire.text(thread, 2):
-            found.threads.setdefault((_int32(wire.whole(thread, 3)), _int32(wire.whole(thread, 1))), name)
+            described.threads.setdefault((_int32(wire.whole(thread, 3)), _int32(wire.whole(thread, 1))), name)
 
 
 def _int32(value: int) -> int:

@@ -113,7 +113,7 @@ class Places:
                     made.setdefault("library", "asyncio")
                 else:
                     made["tid"] = _number(row.get("tid"))
-                    entry = next((found for found in self._processes.values() if found[0] == process), None)
+                    entry = next((known for known in self._processes.values() if known[0] == process), None)
                     if entry is not None:
                         entry[1].threads[made["tid"]] = count
                 rows.append(made)
@@ -131,13 +131,13 @@ class Places:
             name = self._trace.text(int(self._trace.tracks["name"][track])) or "async"
             return self._beside(_signed(uuid), None, name, ("async", track))
         above = self._described.above(uuid)
-        thread = next((found for found in above if found.tid is not None), None)
-        pid = next((found.pid for found in above if found.pid is not None), 0)
+        thread = next((upper for upper in above if upper.tid is not None), None)
+        pid = next((upper.pid for upper in above if upper.pid is not None), 0)
         if thread is not None and thread.tid is not None and thread.pid is not None:
             if above[0] is thread:
                 return Place(self.process_of(thread.pid), self._thread(thread.pid, thread.tid))
             pid = thread.pid
-        names = [found.name or "track" for found in above if found.pid is None]
+        names = [upper.name or "track" for upper in above if upper.pid is None]
         below = None if thread is None else thread.tid
         if above and above[0].pid is not None and above[0].tid is None:
             names = ["process"]  # events on the process itself
@@ -165,12 +165,12 @@ class Places:
 
     def _beside(self, pid: int, tid: int | None, name: str, key: Any) -> Place:
         """Return the place of a track that is no thread's: a task of the thread that it is below, else of the process's first."""
-        process, found = self._process(pid)
-        main = pid if pid in found.threads or not found.threads else min(found.threads, key=lambda known: found.threads[known])
+        process, state = self._process(pid)
+        main = pid if pid in state.threads or not state.threads else min(state.threads, key=lambda known: state.threads[known])
         thread = self._thread(pid, main if tid is None else tid)
         if key not in self._tasks:
-            found.tasks += 1
-            self._tasks[key] = process * _TASKS_PER_PROCESS + (1 << 24) + found.tasks
+            state.tasks += 1
+            self._tasks[key] = process * _TASKS_PER_PROCESS + (1 << 24) + state.tasks
             self.task_rows.append({"task": self._tasks[key], "process": process, "thread": thread, "name": name, "library": "track"})
         return Place(process, thread, self._tasks[key])
 
@@ -186,13 +186,13 @@ class Places:
         return self._processes[pid]
 
     def _thread(self, pid: int, tid: int) -> int:
-        process, found = self._process(pid)
-        if tid not in found.threads:
-            number = found.threads[tid] = max(found.threads.values(), default=-1) + 1
+        process, state = self._process(pid)
+        if tid not in state.threads:
+            number = state.threads[tid] = max(state.threads.values(), default=-1) + 1
             name = self._described.threads.get((pid, tid))
             key = process * THREADS_PER_PROCESS + number
             self.thread_rows.append({"thread": key, "process": process, "tid": _int32(tid), "name": name})
-        return process * THREADS_PER_PROCESS + found.threads[tid]
+        return process * THREADS_PER_PROCESS + state.threads[tid]
 
 
 def _blank(pid: int, name: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def write(context: Context) -> None:
     """Write `samples` and `frames`."""
     sequences: dict[int, _Sequence] = {}
     tree = _Tree()
-    found: list[tuple[int, int, int, int | None]] = []
+    samples: list[tuple[int, int, int, int | None]] = []
     broken = without = 0
     for packet in context.trace.others(_INTERNED, _CLEARED, _SAMPLE):
         state = sequences.setdefault(packet.sequence, _Sequence())
@@ -46,19 +46,19 @@ def write(context: Context) -> None:
                     without += 1
                     continue
                 stack = _stack(state, tree, wire.whole(told, 4))
-                found.append((context.clocks.at(packet.time, packet.clock), wire.whole(told, 2), wire.whole(told, 3), stack))
+                samples.append((context.clocks.at(packet.time, packet.clock), wire.whole(told, 2), wire.whole(told, 3), stack))
         except ValueError:
             broken += 1
     context.tally.say("warning", "broken", "samples that are no message were left out", broken)
     context.tally.say("info", "no-stack", "samples without a stack were left out", without)
-    if not found:
+    if not samples:
         return
-    process = np.array([context.places.process_of(pid) for _, pid, _, _ in found], np.int64)
-    thread = np.array([context.places.thread_of(pid, tid) for _, pid, tid, _ in found], np.int64)
-    start = np.array([time for time, *_ in found], np.int64)
+    process = np.array([context.places.process_of(pid) for _, pid, _, _ in samples], np.int64)
+    thread = np.array([context.places.thread_of(pid, tid) for _, pid, tid, _ in samples], np.int64)
+    start = np.array([time for time, *_ in samples], np.int64)
     order = np.lexsort((start, process))
     process, thread, start = process[order], thread[order], start[order]
-    stacks = np.array([-1 if entry[3] is None else entry[3] for entry in found], np.int64)[order]
+    stacks = np.array([-1 if entry[3] is None else entry[3] for entry in samples], np.int64)[order]
     step = _interval(thread, start)
     order = np.lexsort((start, thread))
     # consecutive ticks with the same stack are one row
@@ -139,14 +139,14 @@ def _intern(state: _Sequence, told: dict[int, list[wire.Value]]) -> None:
 
 
 def _packed(data: bytes) -> list[int]:
-    found, value, shift = [], 0, 0
+    values, value, shift = [], 0, 0
     for byte in data:
         value |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
-            found.append(value)
+            values.append(value)
             value = shift = 0
-    return found
+    return values
 
 
 def _stack(state: _Sequence, tree: _Tree, number: int) -> int | None:

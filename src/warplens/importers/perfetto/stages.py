@@ -76,13 +76,13 @@ def _where(context: Context, rows: Int64Array) -> tuple[Int64Array, Int64Array, 
 
 def _stream(name: str | None) -> int | None:
     """Return the number that a queue's name ends with."""
-    found = re.search(r"(?:stream|queue)\D*(\d+)", name or "", re.IGNORECASE)
-    return int(found[1]) if found else None
+    match = re.search(r"(?:stream|queue)\D*(\d+)", name or "", re.IGNORECASE)
+    return int(match[1]) if match else None
 
 
 def _kind(text: str) -> str:
-    found = _DIRECTION.search(text)
-    return f"{_KINDS[found[1]]}-to-{_KINDS[found[2]]}" if found else text
+    match = _DIRECTION.search(text)
+    return f"{_KINDS[match[1]]}-to-{_KINDS[match[2]]}" if match else text
 
 
 def _hardware(context: Context, rows: Int64Array) -> None:
@@ -99,13 +99,13 @@ def _hardware(context: Context, rows: Int64Array) -> None:
         seen.add(key)
         return new
 
-    found: dict[str, list[dict[str, Any]]] = {"devices": [], "contexts": [], "streams": []}
+    rows_of_table: dict[str, list[dict[str, Any]]] = {"devices": [], "contexts": [], "streams": []}
     for own, gpu, within, queue in distinct.tolist():
         if fresh(0, own, gpu):
-            found["devices"].append({"process": own, "device": gpu, "name": f"GPU {gpu}"})
+            rows_of_table["devices"].append({"process": own, "device": gpu, "name": f"GPU {gpu}"})
         if fresh(1, own, within):
-            found["contexts"].append({"process": own, "context": within, "device": gpu})
+            rows_of_table["contexts"].append({"process": own, "context": within, "device": gpu})
         if fresh(2, own, within, queue):
-            found["streams"].append({"process": own, "context": within, "stream": queue})
-    for table, made in found.items():
+            rows_of_table["streams"].append({"process": own, "context": within, "stream": queue})
+    for table, made in rows_of_table.items():
         context.write(table, made)

@@ -78,8 +78,8 @@ def _called(context: Context, kind: Kind, made: dict[str, Any], process: Int64Ar
     elif "api" in names and len(context.calls.get("key", ())):
         known = context.calls["key"]
         place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        found = (known[place] == keys) & (correlation != 0)
-        made["api"] = pa.array(context.calls["id"][place], pa.int64(), mask=~found)
+        known_call = (known[place] == keys) & (correlation != 0)
+        made["api"] = pa.array(context.calls["id"][place], pa.int64(), mask=~known_call)
 
 
 def _values(told: Column, column: TableColumn) -> pa.Array:

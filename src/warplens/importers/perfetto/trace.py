@@ -188,23 +188,23 @@ class Trace:
 
     def _whole(self, data: bytes) -> bytearray:
         """Return what is packed with gzip, all members of it, without the zeros behind the last."""
-        found = bytearray()
+        unpacked_data = bytearray()
         try:
             while data := data.lstrip(b"\0"):
                 unpacked, data = self._unpacked(data, GZIP)
-                found += unpacked
+                unpacked_data += unpacked
         except zlib.error as error:
             raise ReportError(f"{self.source} is broken: {error}.") from error
-        return found
+        return unpacked_data
 
     def _unpacked(self, data: bytes, kind: int) -> tuple[bytearray, bytes]:
         """Return what is packed, and what lies behind it. Raises zlib.error, ReportError."""
-        found, unpack = bytearray(), self._unpacking.begin(kind)
+        unpacked, unpack = bytearray(), self._unpacking.begin(kind)
         for piece in self._unpacking.pieces(unpack, data):
-            found += piece
+            unpacked += piece
         if not unpack.eof:
             raise zlib.error("it is cut off")
-        return found, unpack.unused_data
+        return unpacked, unpack.unused_data
 
     def _take(self) -> None:
         arrays = (_Array * len(_ARRAYS))()

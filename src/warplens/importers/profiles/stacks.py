@@ -40,15 +40,15 @@ class Tree(Generic[Key]):
 
     def below(self, parent: int, key: Key) -> int:
         """Return the key of the frame that `parent` called; -1: nobody did."""
-        found = self._known.get((parent, key))
-        if found is None:
-            found = self._known[parent, key] = len(self.rows)
+        frame = self._known.get((parent, key))
+        if frame is None:
+            frame = self._known[parent, key] = len(self.rows)
             row = self._described(key)
             above = self.rows[parent] if parent >= 0 else None
             place = {"parent": parent if above else None, "depth": above["depth"] + 1 if above else 0}
-            self.rows.append({"frame": found, "process": self._process, **place, **row})
+            self.rows.append({"frame": frame, "process": self._process, **place, **row})
             self._python.append(row["kind"] == "python" or (parent >= 0 and self._python[parent]))
-        return found
+        return frame
 
     def is_python(self, frame: int) -> bool:
         """Whether the stack that ends in this frame has a function of Python."""

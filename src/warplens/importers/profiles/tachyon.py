@@ -149,18 +149,18 @@ class Recording:
         return b"".join(pieces)
 
     def _texts(self, count: int) -> list[str]:
-        found, at, end = [], self.header.texts_at, self.header.frames_at
+        texts, at, end = [], self.header.texts_at, self.header.frames_at
         for _ in range(count):
             length, at = varint(self._data, at)
             if at + length > end:
                 raise Broken("its texts are longer than their part of the file")
-            found.append(self._data[at : at + length].decode("utf-8", "replace"))
+            texts.append(self._data[at : at + length].decode("utf-8", "replace"))
             at += length
-        return found
+        return texts
 
     def _frames(self, count: int, texts: list[str]) -> list[Frame]:
         """Read the frames; end line, columns and instruction are not wanted."""
-        found, at = [], self.header.frames_at
+        frames, at = [], self.header.frames_at
         for _ in range(count):
             file, at = varint(self._data, at)
             function, at = varint(self._data, at)
@@ -170,8 +170,8 @@ class Recording:
             at += 1
             if max(file, function) >= len(texts):
                 raise Broken(f"a frame has the text {max(file, function):,} of {len(texts):,}")
-            found.append((texts[file], texts[function], min((line >> 1) ^ -(line & 1), 2**31 - 1)))
-        return found
+            frames.append((texts[file], texts[function], min((line >> 1) ^ -(line & 1), 2**31 - 1)))
+        return frames
 
 
 def _header(data: bytes, order: str) -> Header:
