@@ -122,10 +122,10 @@ def tags(source: str, type: str = "") -> TagTable:
 
     UsageError where there is none, or more than one, or where a name is given a number: numbers follow the order.
     """
-    found = [match for match in _TAGS.finditer(_COMMENTS.sub(" ", source)) if type in ("", match[1])]
-    if len(found) != 1:
-        raise UsageError(f"the source has {len(found) or 'no'} WARPLENS_TAGS({type or 'type'}, name, …); one is needed")
-    names = [name.strip() for name in found[0][2].split(",") if name.strip()]
+    matches = [match for match in _TAGS.finditer(_COMMENTS.sub(" ", source)) if type in ("", match[1])]
+    if len(matches) != 1:
+        raise UsageError(f"the source has {len(matches) or 'no'} WARPLENS_TAGS({type or 'type'}, name, …); one is needed")
+    names = [name.strip() for name in matches[0][2].split(",") if name.strip()]
     odd = [name for name in names if not re.fullmatch(r"\w+", name)]
     if odd:
         raise UsageError(f"WARPLENS_TAGS has names only, in the order of their numbers; not {odd[0]!r}")
