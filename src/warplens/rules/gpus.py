@@ -150,14 +150,14 @@ def _labels(report: Report, places: list[tuple[int, int]]) -> dict[tuple[int, in
     return names
 
 
-def merged(found: Sequence[tuple[Finding, Cover]], rows: int) -> list[Finding]:
-    """Return what was found on several GPUs as one finding: that of the worst, with the others named. The covers are what each loses."""
-    if len(found) < 2:
-        return [finding for finding, _ in found]
-    (worst, _), *others = ordered = sorted(found, key=lambda pair: -(pair[0].bound or 0))
-    bound = together([cover for _, cover in found])
+def merged(pairs: Sequence[tuple[Finding, Cover]], rows: int) -> list[Finding]:
+    """Merge the findings of several GPUs into one: that of the worst, with the others named. The covers are the time that each loses."""
+    if len(pairs) < 2:
+        return [finding for finding, _ in pairs]
+    (worst, _), *others = ordered = sorted(pairs, key=lambda pair: -(pair[0].bound or 0))
+    bound = together([cover for _, cover in pairs])
     names = ", ".join(finding.subject for finding, _ in others[:8]) + (f" and {len(others) - 8:,} more" if len(others) > 8 else "")
-    estimates = [finding.estimate for finding, _ in found if finding.estimate is not None]
+    estimates = [finding.estimate for finding, _ in pairs if finding.estimate is not None]
     evidence = sorted((row for finding, _ in ordered for row in finding.evidence), key=lambda row: row.start - row.end)
     return [
         replace(
@@ -166,7 +166,7 @@ def merged(found: Sequence[tuple[Finding, Cover]], rows: int) -> list[Finding]:
             title=f"{worst.title}; much the same on {counted(len(others), 'other GPU')}",
             cause=f"{worst.cause} Much the same on {names}: {duration(bound)} in all, where time on several at once counts once.",
             evidence=tuple(evidence[:rows]),
-            occurrences=sum(finding.occurrences for finding, _ in found),
+            occurrences=sum(finding.occurrences for finding, _ in pairs),
             bound=bound,
             estimate=min(max(estimates), bound) if estimates else None,
         )

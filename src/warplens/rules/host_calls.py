@@ -49,7 +49,7 @@ class Calls:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What calls (of those found, `mine`) cost, ns. Of each: how long the host waited in it, how long a GPU did nothing until the next."""
+    """What some calls (`mine`, a mask) cost, ns. Of each: how long the host waited in it, how long a GPU did nothing until the next."""
 
     bound: int
     estimate: int
@@ -78,11 +78,11 @@ def calls(report: Report, selection: Selection, condition: str, copies: str = ""
             FROM cuda_api a {join} LEFT JOIN nvtx_ranges r ON a."range" = r.id
             WHERE ({condition}) AND {during(report, selection, "a.")} ORDER BY a.process, a."start", a.id"""
     )
-    found = Calls(**{name: np.asarray(rows.column(name).to_numpy()) for name in Calls.__dataclass_fields__})
-    return found.of(~_nested(found))
+    matching = Calls(**{name: np.asarray(rows.column(name).to_numpy()) for name in Calls.__dataclass_fields__})
+    return matching.of(~_nested(matching))
 
 
-def cost(found: Calls, gpus: tuple[Gpu, ...], mine: BoolArray | None = None, *, computing: bool = False) -> Cost:
+def cost(host_calls: Calls, gpus: tuple[Gpu, ...], mine: BoolArray | None = None, *, computing: bool = False) -> Cost:
     """Return what the calls cost, or (`mine`) some of them.
 
     A call that makes the host wait lets the GPU run dry later, when the host is too late with the next work: idle time from the begin of a
@@ -90,14 +90,14 @@ def cost(found: Calls, gpus: tuple[Gpu, ...], mine: BoolArray | None = None, *, 
     estimate is the sum of these. The bound lets what was waited at one call make up for idle time behind any later one.
     `computing`: the call does nothing but wait for the GPU, so that it costs nothing where that has nothing to do.
     """
-    mine = np.ones(len(found), bool) if mine is None else mine
-    waited, idle = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
+    mine = np.ones(len(host_calls), bool) if mine is None else mine
+    waited, idle = np.zeros(len(host_calls), np.int64), np.zeros(len(host_calls), np.int64)
     bounds, estimates, dry = [0], [0], []
     for gpu in gpus:
-        own = np.flatnonzero((found.process == gpu.process) & ((found.device == gpu.device) | (found.device < 0)))
+        own = np.flatnonzero((host_calls.process == gpu.process) & ((host_calls.device == gpu.device) | (host_calls.device < 0)))
         if not len(own):
             continue
-        start, end, chosen = found.start[own], found.end[own], mine[own]
+        start, end, chosen = host_calls.start[own], host_calls.end[own], mine[own]
         behind = np.append(start[1:], max(gpu.finish, int(start[-1])))
         left = gpu.idle.within(start, behind)
         waiting = chosen & (gpu.busy.within(start, end) > 0) if computing else chosen
@@ -110,7 +110,7 @@ def cost(found: Calls, gpus: tuple[Gpu, ...], mine: BoolArray | None = None, *, 
         better = np.minimum(spent, left) > np.minimum(waited[own], idle[own])
         waited[own] = np.where(better, spent, waited[own])
         idle[own] = np.where(better, left, idle[own])
-    blocked = Cover(found.start[mine], found.end[mine]).total
+    blocked = Cover(host_calls.start[mine], host_calls.end[mine]).total
     bound = min(sum(bounds), together(dry), blocked)
     return Cost(bound, min(max(estimates), bound), waited, idle, mine)
 
@@ -121,18 +121,18 @@ def severity(cost: Cost, span: int) -> Severity:
     return "high" if expected >= 0.10 else "medium" if expected >= 0.02 or most >= 0.10 else "low"
 
 
-def evidence(found: Calls, cost: Cost, most: int) -> tuple[Evidence, ...]:
+def evidence(host_calls: Calls, cost: Cost, most: int) -> tuple[Evidence, ...]:
     """Return the most expensive calls as evidence, the most expensive first."""
-    order = np.lexsort((found.start, found.start - found.end, -cost.each, ~cost.mine))[: min(most, int(cost.mine.sum()))]
+    order = np.lexsort((host_calls.start, host_calls.start - host_calls.end, -cost.each, ~cost.mine))[: min(most, int(cost.mine.sum()))]
     rows = []
     for place in order.tolist():
-        what = f"GPU idle for {duration(int(cost.idle[place]))} after {found.name[place]}"
+        what = f"GPU idle for {duration(int(cost.idle[place]))} after {host_calls.name[place]}"
         values: dict[str, Any] = {"gpu_idle_ns": int(cost.idle[place])}
-        if found.bytes[place] >= 0:
-            values["bytes"] = int(found.bytes[place])
-        span = (int(found.start[place]), int(found.end[place]))
-        about = {"process": int(found.process[place]), "thread": int(found.thread[place])}
-        rows.append(Evidence("cuda_api", int(found.id[place]), *span, what, values=values, **about))
+        if host_calls.bytes[place] >= 0:
+            values["bytes"] = int(host_calls.bytes[place])
+        span = (int(host_calls.start[place]), int(host_calls.end[place]))
+        about = {"process": int(host_calls.process[place]), "thread": int(host_calls.thread[place])}
+        rows.append(Evidence("cuda_api", int(host_calls.id[place]), *span, what, values=values, **about))
     return tuple(rows)
 
 
@@ -143,10 +143,10 @@ def _made_up(waited: Int64Array, idle: Int64Array) -> int:
     return int((before + after).min())
 
 
-def _nested(found: Calls) -> BoolArray:
+def _nested(host_calls: Calls) -> BoolArray:
     """Return which calls lie within an earlier one of their thread."""
-    order = np.lexsort((-found.end, found.start, found.thread))
-    thread, end = found.thread[order], found.end[order]
+    order = np.lexsort((-host_calls.end, host_calls.start, host_calls.thread))
+    thread, end = host_calls.thread[order], host_calls.end[order]
     # threads one after the other: what an earlier thread reached must not count for the next
     rank = np.cumsum(np.diff(thread, prepend=thread[:1]) != 0) if len(order) else thread
     low = int(end.min()) if len(order) else 0

@@ -55,12 +55,12 @@ def waits(report: Report, selection: Selection) -> list[Waits]:
         around = known.get(row.thread or 0)
         if around is None or not around.within(np.array([row.start]), np.array([row.end]))[0]:
             of_thread[row.thread or 0].append(row)
-    found = []
+    waits_of_process = []
     for process, thread in first.items():
         if outer := of_thread[thread]:
             names = list(dict.fromkeys(row.text for row in outer))
-            found.append(Waits(process, thread, Cover([row.start for row in outer], [row.end for row in outer]), outer, names))
-    return found
+            waits_of_process.append(Waits(process, thread, Cover([row.start for row in outer], [row.end for row in outer]), outer, names))
+    return waits_of_process
 
 
 def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterator[Evidence]:
@@ -76,9 +76,9 @@ def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterat
     if not called:
         return
     where = f"style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({called})"
-    found = rows(report, selection, "id, message, process, thread", "nvtx_ranges", where)
+    candidates = rows(report, selection, "id, message, process, thread", "nvtx_ranges", where)
     reach: dict[int, int] = {}
-    for batch in found.filter(pc.is_in(found.column("thread"), value_set=threads_of)).to_batches():
+    for batch in candidates.filter(pc.is_in(candidates.column("thread"), value_set=threads_of)).to_batches():
         for row in batch.to_pylist():
             thread = row["thread"]
             if row["start"] >= reach.get(thread, 0) and (_NAMES.fullmatch(row["message"]) or row["id"] in recurring.get(thread, ())):
@@ -108,11 +108,11 @@ def _recurring(report: Report, selection: Selection, names: list[str]) -> dict[i
         own = known.filter(pc.equal(known.column("thread"), thread))
         first, last = numbers(own, "start"), numbers(own, "end")
         where = f"thread = {thread} AND style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({_listed(names)})"
-        found = rows(report, selection, "id", "nvtx_ranges", where)
-        step = np.searchsorted(first, numbers(found, "start"), "right") - 1
-        inside = (step >= 0) & (numbers(found, "end") <= last[step])
+        candidates = rows(report, selection, "id", "nvtx_ranges", where)
+        step = np.searchsorted(first, numbers(candidates, "start"), "right") - 1
+        inside = (step >= 0) & (numbers(candidates, "end") <= last[step])
         if len(first) > 1 and len(np.unique(step[inside])) * 2 >= len(first):
-            result[thread] = set(numbers(found, "id")[inside].tolist())
+            result[thread] = set(numbers(candidates, "id")[inside].tolist())
     return result
 
 

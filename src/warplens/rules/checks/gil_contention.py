@@ -52,11 +52,11 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     """
     needed(report, selection, "gil", "Python GIL data", "gil")
     begin, end = edges(report, selection)
-    found = rows(report, selection, "id, process, interpreter, thread", "gil", "state = 'wait'")
+    pending = rows(report, selection, "id, process, interpreter, thread", "gil", "state = 'wait'")
     held = rows(report, selection, "process, interpreter, thread", "gil", "state = 'hold'")
     gpu = idle(report, selection)
     only = list(leading(report, selection).values()) if gpu is not None or _stepping(report, selection) else None
-    process, interpreter, waiter, start, finish = (numbers(found, name) for name in ("process", "interpreter", "thread", "start", "end"))
+    process, interpreter, waiter, start, finish = (numbers(pending, name) for name in ("process", "interpreter", "thread", "start", "end"))
     key = numbers(held, "process") * 4096 + numbers(held, "interpreter")
     names = threads(report)
     findings = []
@@ -85,7 +85,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                 waits,
                 ceiling(report, selection, waits),
                 min(worst, waited.total),
-                _evidence(found, places, lost, names),
+                _evidence(pending, places, lost, names),
                 len(places),
             )
         )
@@ -135,7 +135,7 @@ def _finding(
     )
 
 
-def _evidence(found: pa.Table, places: Int64Array, lost: Int64Array, names: dict[int, str]) -> tuple[Evidence, ...]:
+def _evidence(waits: pa.Table, places: Int64Array, lost: Int64Array, names: dict[int, str]) -> tuple[Evidence, ...]:
     best = places[np.argsort(-lost[places], kind="stable")][:50]
     return most(
         Evidence(
@@ -147,5 +147,5 @@ def _evidence(found: pa.Table, places: Int64Array, lost: Int64Array, names: dict
             row["process"],
             row["thread"],
         )
-        for row in found.take(best).to_pylist()
+        for row in waits.take(best).to_pylist()
     )

@@ -74,9 +74,9 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
     gpus(report, selection)  # says what is missing
     if not report.tables["cuda_api"]:
         raise MissingData(f"does not contain CUDA API data{selection.place(report)}.")
-    found = idle(report, selection, longer_than=round(gap * 1000))
-    found = found.filter(pc.and_(pc.equal(pc.cast(found.column("cause"), pa.string()), "host-bound"), pc.is_valid(found.column("thread"))))
-    stretches = _stretches(found)
+    gaps = idle(report, selection, longer_than=round(gap * 1000))
+    gaps = gaps.filter(pc.and_(pc.equal(pc.cast(gaps.column("cause"), pa.string()), "host-bound"), pc.is_valid(gaps.column("thread"))))
+    stretches = _stretches(gaps)
     if not stretches.num_rows:
         return []
     parts = pieces(report, stretches)
@@ -183,8 +183,8 @@ def _ceiling(report: Report, selection: Selection, kind: str, name: str, finding
         return 0
     if where is None:
         return idle_in_all
-    found = rows(report, selection, "thread", *where)
-    return min(Cover(numbers(found, "start"), numbers(found, "end")).total, idle_in_all)
+    blockers = rows(report, selection, "thread", *where)
+    return min(Cover(numbers(blockers, "start"), numbers(blockers, "end")).total, idle_in_all)
 
 
 def _quoted(text: str) -> str:

@@ -66,9 +66,9 @@ def check(
         best = max(best, int(np.maximum(end - begin - _IN_A_GRAPH, 0).sum()))
         kernels += int(late.sum())
         length.append((gpu.busy.end - gpu.busy.start)[1:][late])
-        found = _stretches(gpu, late)
+        stretches = _stretches(gpu, late)
         number += int(np.count_nonzero(np.diff(late.astype(np.int8), prepend=0) == 1))
-        evidence += sorted(found, key=lambda row: -row.values["gpu_idle_ns"])[:rows]
+        evidence += sorted(stretches, key=lambda row: -row.values["gpu_idle_ns"])[:rows]
     bound = together(lost)
     if kernels < fewest or bound == 0 or bound < span(report, selection) * least / 100:
         return []
