@@ -73,25 +73,25 @@ def by_group(report: Report, profile: Profile, by: str, least: float) -> pa.Tabl
 
 def by_frame(profile: Profile, by: str, least: float) -> pa.Table:
     """Return a row for each function, line or module with at least `least` ns in its total; the most own time first."""
-    found = flat(top_down(profile.frames, by, profile.weights))
-    rows = np.flatnonzero(found.total >= least)
-    names, places = texts([profile.frames.frame(place) for place in found.example[rows].tolist()], by)
-    return pa.table({**figures(found, rows, profile.weight), "Name": names, "Where": places})
+    nodes = flat(top_down(profile.frames, by, profile.weights))
+    rows = np.flatnonzero(nodes.total >= least)
+    names, places = texts([profile.frames.frame(place) for place in nodes.example[rows].tolist()], by)
+    return pa.table({**figures(nodes, rows, profile.weight), "Name": names, "Where": places})
 
 
 def as_tree(report: Report, profile: Profile, by: str, tree: str, *, depth: int, least: float) -> pa.Table:
     """Return a row for each node, indented below its parent; below a row for each thread, process or range where `by` names one."""
     frames, kind = profile.frames, by if by in FRAMES else "function"
     if tree == "bottom-up":
-        found = bottom_up(frames, kind, profile.weights, depth=depth or None, least=least)
+        nodes = bottom_up(frames, kind, profile.weights, depth=depth or None, least=least)
     else:
-        found = top_down(frames, kind, profile.weights)
-    rows = found.order(depth=depth or None, least=least)
-    names, places = texts([frames.frame(place) for place in found.example[rows].tolist()], kind)
+        nodes = top_down(frames, kind, profile.weights)
+    rows = nodes.order(depth=depth or None, least=least)
+    names, places = texts([frames.frame(place) for place in nodes.example[rows].tolist()], kind)
     grouped = by in GROUPS
-    indented = ["  " * (level + grouped) + name for level, name in zip(found.level[rows].tolist(), names, strict=True)]
-    table = pa.table({**figures(found, rows, profile.weight), "Name": indented, "Where": places})
-    return _below_groups(report, profile, by, table, found.group[rows]) if grouped else table
+    indented = ["  " * (level + grouped) + name for level, name in zip(nodes.level[rows].tolist(), names, strict=True)]
+    table = pa.table({**figures(nodes, rows, profile.weight), "Name": indented, "Where": places})
+    return _below_groups(report, profile, by, table, nodes.group[rows]) if grouped else table
 
 
 def figures(tree: Tree, rows: Int64Array, all_of_it: int) -> dict[str, pa.Array]:

@@ -51,8 +51,8 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
     apart = By(report, by)
     groups: dict[tuple[Key, str], list[Overlap]] = {}
     for gpu in gpus(report, selection):
-        for stream, role, found in overlaps(gpu, per_stream=apart.per_stream):
-            groups.setdefault((apart.key(gpu.process, gpu.device, stream), _WHAT[role]), []).append(found)
+        for stream, role, overlap in overlaps(gpu, per_stream=apart.per_stream):
+            groups.setdefault((apart.key(gpu.process, gpu.device, stream), _WHAT[role]), []).append(overlap)
     if not groups:
         raise MissingData(f"does not contain CUDA communication or GPU memory data{selection.place(report)}.")
     rows = [Overlap(*(sum(values) for values in zip(*members, strict=True))) for members in groups.values()]

@@ -59,11 +59,11 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
         by: `device`, `stream`, `process` or `rank`: what rows are kept apart by.
     """
     apart = By(report, by)
-    found = spent(report, selection, "stream" if apart.per_stream else "device")
-    if not found:
+    gpus_spent = spent(report, selection, "stream" if apart.per_stream else "device")
+    if not gpus_spent:
         raise MissingData(f"does not contain CUDA kernel or GPU memory data{selection.place(report)}.")
     groups: dict[Key, list[Spent]] = {}
-    for one in found:
+    for one in gpus_spent:
         groups.setdefault(apart.key(*one.seen[:3]), []).append(one)
     rows: list[tuple[Key, str, int, int, int, int]] = []
     for key, members in groups.items():
@@ -85,7 +85,7 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
         **apart.columns(keys),
         "State": pa.array(state),
     }
-    unknown = sum(one.idle["unknown"] for one in found)
+    unknown = sum(one.idle["unknown"] for one in gpus_spent)
     missing = not report.tables["cuda_api"]
     return noted(
         pa.table(columns), "Causes are unknown without the calls of CUDA; record with --trace=cuda." if unknown and missing else ""

@@ -56,12 +56,12 @@ def table(report: Report, selection: Selection, *, by: str = "device", slow_call
         late: ns from which a latency counts as late.
     """
     apart, calls = By(report, by), Calls(report)
-    found = apart.grouped(
+    latencies = apart.grouped(
         ((gpu.process, gpu.device, stream), _seen(part.chosen((part.kind < len(CLASSES)) | (part.kind == GRAPH)), slow_call, late))
         for gpu in gpus(report, selection, classes=False)
         for stream, part in launched(gpu, calls)
     )
-    summed = {key: _row(parts) for key, parts in found if any(part.launches for part in parts)}
+    summed = {key: _row(parts) for key, parts in latencies if any(part.launches for part in parts)}
     if not summed:
         raise nothing_launched(report, selection)
     rows = list(summed.values())

@@ -111,8 +111,8 @@ def _peak(report: Report, parts: list[Moved]) -> float | None:
         return None
     known = report.table("devices", ["process", "device", "memory_bandwidth"])
     peaks = {(process, device): peak for process, device, peak in zip(*(column.to_pylist() for column in known.columns), strict=True)}
-    found = [peaks.get(place) for place in {(part.process, part.device) for part in parts}]
-    return None if None in found else sum(peak for peak in found if peak) / MEGABYTE
+    limits = [peaks.get(place) for place in {(part.process, part.device) for part in parts}]
+    return None if None in limits else sum(peak for peak in limits if peak) / MEGABYTE
 
 
 def _rate(amounts: np.ndarray[Any, np.dtype[np.float64]], length: np.ndarray[Any, np.dtype[np.float64]]) -> Any:

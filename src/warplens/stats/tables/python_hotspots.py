@@ -58,12 +58,12 @@ def table(report: Report, selection: Selection, *, calls: bool = False, wall: bo
     if not report.tables["samples"] and not report.tables["python_calls"]:
         raise MissingData("does not contain Python samples or calls; record with --sample=process-tree, or --python-functions.")
     if calls or not report.tables["samples"]:
-        found, what = _by_calls(report, selection, min_percent), "traced calls"
+        profile_table, what = _by_calls(report, selection, min_percent), "traced calls"
     else:
         kind = kind_of(report, wall=wall)
         profile = Profile.of(report, selection, "thread", kind=kind, wall=wall, only_python=True)
-        found, what = _by_samples(profile, min_percent), f"{int(profile.weights.count.sum()):,} {kind} samples"
-    return noted(found, f"By {what}.", said(report, selection))
+        profile_table, what = _by_samples(profile, min_percent), f"{int(profile.weights.count.sum()):,} {kind} samples"
+    return noted(profile_table, f"By {what}.", said(report, selection))
 
 
 def _by_samples(profile: Profile, min_percent: float) -> pa.Table:

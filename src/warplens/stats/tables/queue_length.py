@@ -53,10 +53,10 @@ def table(report: Report, selection: Selection, *, by: str = "stream", limit: in
     if limit < 1:
         raise UsageError(f"`:limit={limit}` is no length of a queue; give a number from 1.")
     apart, calls = By(report, by), Calls(report)
-    found = apart.grouped(
+    queues = apart.grouped(
         ((gpu.process, gpu.device, stream), part) for gpu in gpus(report, selection, classes=False) for stream, part in launched(gpu, calls)
     )
-    summed = {key: queue(parts, limit) for key, parts in found}
+    summed = {key: queue(parts, limit) for key, parts in queues}
     if not summed:
         raise nothing_launched(report, selection)
     rows = list(summed.values())
