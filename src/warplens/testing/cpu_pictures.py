@@ -51,14 +51,14 @@ def read(process: str, head: str, track: str) -> list[Happening] | None:
     match = _HEAD.fullmatch(head)
     if match is None:
         return None
-    found = []
+    happenings = []
     for piece in _PIECE.finditer(track):
         name = str(piece[str(piece.lastgroup)]).split(" ")[0]
         instant = piece.lastgroup == "instant"
-        found.append(
+        happenings.append(
             Happening(process, match["thread"], match["kind"], name, piece.start(), piece.start() if instant else piece.end(), instant)
         )
-    return found
+    return happenings
 
 
 def rows(drawn: Sequence[Happening], scene: Scene) -> dict[str, list[Row]]:
@@ -73,20 +73,20 @@ def rows(drawn: Sequence[Happening], scene: Scene) -> dict[str, list[Row]]:
         row |= _ROWS[one.kind](one, row, frames, scene.tick)
         row |= scene.extra.get(one.name.partition("<")[0], {})
         made.setdefault(_TABLES[one.kind], []).append((row, one))
-    found = {}
+    rows_of = {}
     for table, pairs in made.items():
         pairs.sort(key=lambda pair: (pair[0]["process"], pair[0]["start"], -pair[1].last))
-        found[table] = _numbered([row for row, _ in pairs])
+        rows_of[table] = _numbered([row for row, _ in pairs])
     for table in ("imports", "python_calls"):
-        _nest(found.get(table, []))
-    files = [row for row in found.get("osrt", []) if row["group"] == "file"]
+        _nest(rows_of.get(table, []))
+    files = [row for row in rows_of.get("osrt", []) if row["group"] == "file"]
     if files:
         operations = [{**row, "operation": os_words.operation(row["name"]), "path": row["target"]} for row in files]
-        found["file_access"] = _numbered(operations)
+        rows_of["file_access"] = _numbered(operations)
     if frames.rows:
-        found["frames"] = [{**row, **scene.extra.get(row["function"], {})} for row in frames.rows]
-    wanted = {name: {column.name for column in TABLES[name].columns} for name in found}
-    return {name: [{key: value for key, value in row.items() if key in wanted[name]} for row in table] for name, table in found.items()}
+        rows_of["frames"] = [{**row, **scene.extra.get(row["function"], {})} for row in frames.rows]
+    wanted = {name: {column.name for column in TABLES[name].columns} for name in rows_of}
+    return {name: [{key: value for key, value in row.items() if key in wanted[name]} for row in table] for name, table in rows_of.items()}
 
 
 @dataclass
