@@ -70,7 +70,7 @@ class Finding:
             raise ValueError(f"{self.rule}: an estimate needs a bound")
 
 
-class Check(Protocol):
+class RuleCheck(Protocol):
     """What `check` in each unit is."""
 
     def __call__(self, report: Report, selection: Selection, **options: Any) -> list[Finding]:

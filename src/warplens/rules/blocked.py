@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from warplens.model.words import duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
-from warplens.rules.host_calls import Calls, Cost, calls, cost, evidence, severity
+from warplens.rules.host_calls import Cost, HostCalls, calls, cost, evidence, severity
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def blocked(
     selection: Selection,
     condition: str,
     table: str,
-    words: Callable[[Calls, Cost], tuple[str, str, str, str, str]],
+    words: Callable[[HostCalls, Cost], tuple[str, str, str, str, str]],
     *,
     rows: int,
     least: float,

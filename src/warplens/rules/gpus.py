@@ -27,11 +27,11 @@ KERNEL, COPY, SET, GRAPH, MIGRATION = range(5)
 TABLES = ("kernels", "memcpys", "memsets", "graphs", "um_events")
 _NAMES = {KERNEL: "kernel", COPY: "copy", SET: "memset", GRAPH: "graph", MIGRATION: "migration"}
 _COLUMNS = 'process, device, stream, "start", "end", api, id'
-_cache: WeakKeyDictionary[Report, dict[Selection, tuple[Gpu, ...]]] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Report, dict[Selection, tuple[GpuOperations, ...]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
-class Gpu:
+class GpuOperations:
     """One GPU of one process. The arrays have an element for each operation, in the order of their begin; -1 stands for null.
 
     `begin`, `finish`: of the first and of the last operation. Times are cut to the selection.
@@ -91,7 +91,7 @@ class Gpu:
         return Evidence(TABLES[kind], ended, begin, end, text, process=self.process, device=self.device)
 
 
-def gpus(report: Report, selection: Selection) -> tuple[Gpu, ...]:
+def gpus(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
     """Return the GPUs that did something, by process and device. Raises MissingData where none did."""
     known = _cache.setdefault(report, {})
     if selection not in known:
@@ -108,7 +108,7 @@ def together(covers: Sequence[Cover]) -> int:
     return Cover(np.concatenate([cover.start for cover in covers]), np.concatenate([cover.end for cover in covers])).total
 
 
-def _read(report: Report, selection: Selection) -> tuple[Gpu, ...]:
+def _read(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
     where = during(report, selection)
     window = selection.window(report)
     selects = [
@@ -131,7 +131,7 @@ def _read(report: Report, selection: Selection) -> tuple[Gpu, ...]:
     places = [(int(process[low]), int(device[low])) for low in edges[:-1]]
     labels = _labels(report, places)
     return tuple(
-        Gpu(*place, labels[place], *(columns[name][low:high] for name in ("kind", "stream", "start", "end", "api", "id")))
+        GpuOperations(*place, labels[place], *(columns[name][low:high] for name in ("kind", "stream", "start", "end", "api", "id")))
         for place, (low, high) in zip(places, pairwise(edges), strict=True)
     )
 

@@ -14,7 +14,7 @@ from warplens.arrays import BoolArray, Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import duration
 from warplens.rules.base import Evidence, Severity
-from warplens.rules.gpus import Gpu, together
+from warplens.rules.gpus import GpuOperations, together
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -26,7 +26,7 @@ EVENT_WAITS = ("cudaEventSynchronize", "cuEventSynchronize", "hipEventSynchroniz
 
 
 @dataclass(frozen=True, eq=False)
-class Calls:
+class HostCalls:
     """API calls, in the order of their begin within a process. `place`: the NVTX range around it, or None; -1: not known."""
 
     id: Int64Array
@@ -42,9 +42,9 @@ class Calls:
     def __len__(self) -> int:
         return len(self.id)
 
-    def of(self, some: BoolArray) -> Calls:
+    def of(self, some: BoolArray) -> HostCalls:
         """Return some of them."""
-        return Calls(**{name: getattr(self, name)[some] for name in self.__dataclass_fields__})
+        return HostCalls(**{name: getattr(self, name)[some] for name in self.__dataclass_fields__})
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Cost:
         return np.minimum(self.waited, self.idle)
 
 
-def calls(report: Report, selection: Selection, condition: str, copies: str = "") -> Calls:
+def calls(report: Report, selection: Selection, condition: str, copies: str = "") -> HostCalls:
     """Return the calls `a` that fulfil an SQL condition; calls within one of them (the driver's, of the runtime's) are left out.
 
     `copies`: a table of copies or memsets; the condition may name its columns, with `m.`, and calls without one are left out.
@@ -78,11 +78,11 @@ def calls(report: Report, selection: Selection, condition: str, copies: str = ""
             FROM cuda_api a {join} LEFT JOIN nvtx_ranges r ON a."range" = r.id
             WHERE ({condition}) AND {during(report, selection, "a.")} ORDER BY a.process, a."start", a.id"""
     )
-    matching = Calls(**{name: np.asarray(rows.column(name).to_numpy()) for name in Calls.__dataclass_fields__})
+    matching = HostCalls(**{name: np.asarray(rows.column(name).to_numpy()) for name in HostCalls.__dataclass_fields__})
     return matching.of(~_nested(matching))
 
 
-def cost(host_calls: Calls, gpus: tuple[Gpu, ...], mine: BoolArray | None = None, *, computing: bool = False) -> Cost:
+def cost(host_calls: HostCalls, gpus: tuple[GpuOperations, ...], mine: BoolArray | None = None, *, computing: bool = False) -> Cost:
     """Return what the calls cost, or (`mine`) some of them.
 
     A call that makes the host wait lets the GPU run dry later, when the host is too late with the next work: idle time from the begin of a
@@ -121,7 +121,7 @@ def severity(cost: Cost, span: int) -> Severity:
     return "high" if expected >= 0.10 else "medium" if expected >= 0.02 or most >= 0.10 else "low"
 
 
-def evidence(host_calls: Calls, cost: Cost, most: int) -> tuple[Evidence, ...]:
+def evidence(host_calls: HostCalls, cost: Cost, most: int) -> tuple[Evidence, ...]:
     """Return the most expensive calls as evidence, the most expensive first."""
     order = np.lexsort((host_calls.start, host_calls.start - host_calls.end, -cost.each, ~cost.mine))[: min(most, int(cost.mine.sum()))]
     rows = []
@@ -143,7 +143,7 @@ def _made_up(waited: Int64Array, idle: Int64Array) -> int:
     return int((before + after).min())
 
 
-def _nested(host_calls: Calls) -> BoolArray:
+def _nested(host_calls: HostCalls) -> BoolArray:
     """Return which calls lie within an earlier one of their thread."""
     order = np.lexsort((-host_calls.end, host_calls.start, host_calls.thread))
     thread, end = host_calls.thread[order], host_calls.end[order]

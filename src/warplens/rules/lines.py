@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.analysis.cpu.frames import Frames, is_library
+from warplens.analysis.cpu.frames import FrameTable, is_library
 from warplens.rules.base import Evidence
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def called_from(report: Report, calls: list[int]) -> dict[int, str]:
         f"""SELECT DISTINCT ON (a.id) a.id, a.thread, a."start", coalesce(a.stack, o.stack) AS stack
             FROM cuda_api a LEFT JOIN ops o ON a."range" = o."range" WHERE a.id IN ({", ".join(map(str, calls))}) ORDER BY a.id"""
     ).to_pylist()
-    frames = Frames.of(report) if any(row["stack"] is not None for row in rows) else None
+    frames = FrameTable.of(report) if any(row["stack"] is not None for row in rows) else None
     source_lines = {}
     for row in rows:
         lines: list[_Line] = []

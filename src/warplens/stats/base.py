@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _NOTES = b"warplens.notes"
 
 
-class Table(Protocol):
+class StatTable(Protocol):
     """What `table` in each unit is."""
 
     def __call__(self, report: Report, selection: Selection, **options: Any) -> pa.Table:

@@ -34,7 +34,7 @@ class Warp:
 
 
 @dataclass(frozen=True)
-class Launch:
+class DrawnLaunch:
     """A launch. `kernel`: the row of its kernel in its process, None: none was recorded; `device` and `stream` are None with it then."""
 
     name: str
@@ -49,7 +49,7 @@ class Launch:
     uncertainty: int = 800
 
 
-def launch_tables(launches: Sequence[Launch], *, origin: int = 1_000_000_000, process: int = 0) -> Rows:
+def launch_tables(launches: Sequence[DrawnLaunch], *, origin: int = 1_000_000_000, process: int = 0) -> Rows:
     """Return the rows of the three tables. `origin`: what times are counted from; `process`: whose they are (its number in the report)."""
     base = process * _PER_PROCESS
     tables: Rows = {"intrakernel_launches": [], "intrakernel_units": [], "intrakernel_events": []}
@@ -107,7 +107,7 @@ def pipeline(begin: int, end: int, *, sms: int = 4, blocks: int = 8, tiles: int 
             yield Warp(cta, warp, cta % sms, first, last, [*regions, Region("done", last - 1)])
 
 
-def _launch(launch: Launch, key: int, process: int, origin: int, number: int) -> dict[str, Any]:
+def _launch(launch: DrawnLaunch, key: int, process: int, origin: int, number: int) -> dict[str, Any]:
     base = process * _PER_PROCESS
     has = launch.kernel is not None
     return {

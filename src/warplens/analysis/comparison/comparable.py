@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import warplens.report.arrow_compute as pc
 from warplens.analysis.distinct import distinct
-from warplens.analysis.gpu.api_calls import Calls
+from warplens.analysis.gpu.api_calls import ApiCalls
 from warplens.analysis.gpu.ops import MIGRATIONS
 from warplens.analysis.native import codes
 from warplens.arrays import Int32Array, Int64Array
@@ -44,7 +44,7 @@ _HOST = {"nvtx_ranges": ("range", ("domain", "message")), "cuda_api": ("api", ("
 
 
 @dataclass
-class Rows:
+class ComparableRows:
     """All of a kind, in no order: `names` by code; `length` in ns; `step`: number of the step it was asked for in, -1 for none.
 
     `launched`: of kernels, the codes of the first LONGEST that were asked for in the step that was named, in that order.
@@ -86,7 +86,7 @@ class Steps:
         return step
 
 
-def kinds(report: Report, selection: Selection, steps: Steps, typical: int) -> Iterator[Rows]:
+def kinds(report: Report, selection: Selection, steps: Steps, typical: int) -> Iterator[ComparableRows]:
     """Yield each kind that there is something of, one in memory at a time. `typical`: the step whose launches are kept; -1: of all."""
     for kind in ("kernel", "memory", "graph"):
         taking = Taking(kind)
@@ -139,16 +139,16 @@ class Taking:
         order = np.argsort(asked, kind="stable")[:LONGEST]
         return asked[order], code[order]
 
-    def rows(self) -> Rows:
+    def rows(self) -> ComparableRows:
         """Return all, and let go of it."""
         code, length, step = np.concatenate(self.codes), np.concatenate(self._lengths), np.concatenate(self._steps)
         self.codes, self._lengths, self._steps = [], [], []
-        return Rows(self.kind, list(self._known), code, length, step, self._first()[1])
+        return ComparableRows(self.kind, list(self._known), code, length, step, self._first()[1])
 
 
 def _gpu(report: Report, selection: Selection, table: str, steps: Steps, typical: int, taking: Taking) -> None:
     _, named = _GPU[table]
-    calls, launched = Calls(report), table != "um_events"
+    calls, launched = ApiCalls(report), table != "um_events"
     columns = ["process", "start", "end", *([named] if named else []), *(["api"] if launched else [])]
     for rows in stream(report, table, columns, selection.window(report)):
         if table == "um_events":
@@ -185,7 +185,7 @@ def _host(report: Report, selection: Selection, table: str, names: tuple[str, ..
         each(groups, one)
 
 
-def _asked(calls: Calls, api: pa.ChunkedArray, start: Int64Array) -> Int64Array:
+def _asked(calls: ApiCalls, api: pa.ChunkedArray, start: Int64Array) -> Int64Array:
     """Return when work was asked for: the begin of its call, where that is known."""
     ids = np.asarray(pc.fill_null(api, -1).to_numpy(), np.int64)
     order = np.argsort(ids, kind="stable") if len(ids) > 1 and bool((ids[1:] < ids[:-1]).any()) else np.arange(len(ids))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.analysis.comparison.comparable import Rows, Steps, kinds
+from warplens.analysis.comparison.comparable import ComparableRows, Steps, kinds
 from warplens.analysis.comparison.inside_kernels import KIND, inside
 from warplens.analysis.gpu.ops import busy
 from warplens.analysis.steps.steps import base_name, steps
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STEP = "step"
 KINDS = (STEP, "gpu", "kernel", KIND, "memory", "graph", "range", "api", "os")
 _QUANTILES = {"p50": 0.5, "p95": 0.95}
-_NOTHING = Rows("", [], np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
+_NOTHING = ComparableRows("", [], np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
 _FIGURES = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS mean, quantile_disc(length, 0.5)::BIGINT AS p50,
     quantile_disc(length, 0.95)::BIGINT AS p95, max(length)::BIGINT AS max, min(length)::BIGINT AS min, stddev_samp(length) AS deviation"""
 
@@ -57,7 +57,7 @@ def figures(report: Report, selection: Selection, step_rows: pa.Table | None) ->
     return pa.concat_tables(parts, promote_options="default") if parts else _figures(_NOTHING, False), order
 
 
-def _figures(rows: Rows, stepped: bool) -> pa.Table:
+def _figures(rows: ComparableRows, stepped: bool) -> pa.Table:
     """Return the row of each name of a kind."""
     number = len(rows.names)
     order = np.lexsort((rows.length, rows.code))
@@ -83,7 +83,7 @@ def _figures(rows: Rows, stepped: bool) -> pa.Table:
     return pa.table({**columns, **_each_step(rows, number, stepped)})
 
 
-def _each_step(rows: Rows, number: int, stepped: bool) -> dict[str, npt.NDArray[Any]]:
+def _each_step(rows: ComparableRows, number: int, stepped: bool) -> dict[str, npt.NDArray[Any]]:
     """Return of each name in how many steps it had time, and mean and variance of that."""
     steps, mean, variance = np.zeros(number, np.int64), np.zeros(number), np.zeros(number)
     inside = np.flatnonzero(rows.step >= 0) if stepped else rows.step[:0]

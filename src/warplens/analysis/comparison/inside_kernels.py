@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import warplens.report.arrow_compute as pc
-from warplens.analysis.comparison.comparable import Rows, Steps, Taking
+from warplens.analysis.comparison.comparable import ComparableRows, Steps, Taking
 from warplens.analysis.distinct import distinct
-from warplens.analysis.intrakernel.launches import Launches, launches, located
+from warplens.analysis.intrakernel.launches import IntrakernelLaunches, launches, located
 from warplens.analysis.native import codes
 from warplens.errors import MissingData
 from warplens.report.row_groups import Reader, RowGroup, each, row_groups
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 KIND = "inside"
 
 
-def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[Rows]:
+def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[ComparableRows]:
     """Yield the rows of this kind, if there are any: launches by their names, regions as `name: region`. Marks take no time."""
     try:
         of = launches(report, selection)
@@ -55,7 +55,7 @@ def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[Rows]
     yield taking.rows()
 
 
-def _asked(report: Report, of: Launches) -> Int64Array:
+def _asked(report: Report, of: IntrakernelLaunches) -> Int64Array:
     """Return when launches were asked for."""
     rows = report.sql("SELECT id, coalesce(launched, start) AS asked FROM intrakernel_launches ORDER BY id")
     known, asked = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("id", "asked"))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.cpu.frames import NO_STACK, Frames
+from warplens.analysis.cpu.frames import NO_STACK, FrameTable
 from warplens.analysis.distinct import distinct, labelled
 from warplens.analysis.flatten import innermost, outermost
 from warplens.analysis.intervals import union
@@ -348,7 +348,7 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
     rows = rows.filter(pc.is_valid(rows.column("stack")))
     every = _numbers(rows.column("weight")) // np.maximum(_numbers(rows.column("count")), 1)
     thread, start, end = (_numbers(rows.column(name)) for name in ("thread", "start", "end"))
-    shown, python = Frames.of(report), Frames.of(report, only_python=True)
+    shown, python = FrameTable.of(report), FrameTable.of(report, only_python=True)
     layers = []
     for kind in ("python", "native"):
         own = np.flatnonzero(_is(rows, "kind", kind))

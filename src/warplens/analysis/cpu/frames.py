@@ -43,7 +43,7 @@ class Frame(NamedTuple):
     first_line: int | None = None
 
 
-class Frames:
+class FrameTable:
     """All frames by position (from 0). The last one stands for stacks that were not taken: `[no stack]`, without a caller.
 
     `parent`: position of each one's caller, -1 for the outermost ones.
@@ -67,7 +67,7 @@ class Frames:
             self._keep(np.array(pc.equal(pc.cast(self._texts["kind"], pa.string()), "python")))
 
     @classmethod
-    def of(cls, report: Report, *, only_python: bool = False) -> Frames:
+    def of(cls, report: Report, *, only_python: bool = False) -> FrameTable:
         """Read the frames of a report; there may be none."""
         return cls(report.table("frames", ["frame", "parent", *_TEXTS, *_LINES]), only_python=only_python)
 
@@ -142,7 +142,7 @@ class Frames:
         return np.where((self._keys[place] == keys) & (keys >= 0), self._order[place], -1)
 
 
-_Part = Callable[[Frames], Int64Array]
+_Part = Callable[[FrameTable], Int64Array]
 
 
 def _of(name: str) -> _Part:

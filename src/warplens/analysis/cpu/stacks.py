@@ -22,7 +22,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.analysis.cpu.frames import Frame, Frames
+    from warplens.analysis.cpu.frames import Frame, FrameTable
     from warplens.arrays import Int64Array
 
 
@@ -36,7 +36,7 @@ class Weights:
     count: Int64Array
 
     @classmethod
-    def of(cls, frames: Frames, rows: pa.Table, group: Int64Array | None = None) -> Weights:
+    def of(cls, frames: FrameTable, rows: pa.Table, group: Int64Array | None = None) -> Weights:
         """`rows`: stack, weight (ns) and count (of samples) as `query.samples.sampled` returns them; `group`: of each row, from 0."""
         stack = frames.positions(rows.column("stack"))
         weight, count = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("weight", "count"))
@@ -44,7 +44,7 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Tree:
+class StackTree:
     """Nodes in order of level. `own`: ns of samples that end in the node, `total`: of those that pass through it; `samples`: how many do.
 
     `parent`: node that it is below, -1 for the roots; `label`: what the frames of the node have in common; `example`: position of one
@@ -101,7 +101,7 @@ class Tree:
         return enter, enter + size
 
 
-def top_down(frames: Frames, by: str, weights: Weights) -> Tree:
+def top_down(frames: FrameTable, by: str, weights: Weights) -> StackTree:
     """Return the tree from the outermost frames inwards. Frames that are the same `function`, `line` or `module` share a node.
 
     A function that calls itself stays apart from itself; frames of a module that call one another are one. Raises UsageError for
@@ -126,7 +126,7 @@ def top_down(frames: Frames, by: str, weights: Weights) -> Tree:
     return _assembled(levels, span, parent, label, example)
 
 
-def bottom_up(frames: Frames, by: str, weights: Weights, *, depth: int | None = None, least: float = 0) -> Tree:
+def bottom_up(frames: FrameTable, by: str, weights: Weights, *, depth: int | None = None, least: float = 0) -> StackTree:
     """Return the tree from the frames that samples ended in outwards: below each its callers.
 
     The total of a node is the root's own time when it was called this way; only roots have own time. `depth`: levels that are wanted;
@@ -139,7 +139,7 @@ def bottom_up(frames: Frames, by: str, weights: Weights, *, depth: int | None = 
     under = group  # what tells the nodes of a level apart, beside the label
     above = np.full(len(at), -1, np.int64)
     names = int(label.max()) + 1 if len(label) else 1
-    parts: list[Tree] = []
+    parts: list[StackTree] = []
     first = level = 0
     while len(at) and (depth is None or level < depth):
         _, example_at, code = np.unique(under * names + label[at], return_index=True, return_inverse=True)
@@ -149,7 +149,9 @@ def bottom_up(frames: Frames, by: str, weights: Weights, *, depth: int | None = 
         own, own_samples = (total, samples) if level == 0 else (np.zeros(nodes, np.int64), np.zeros(nodes, np.int64))
         place = above[example_at]
         some = at[example_at]
-        parts.append(Tree(group[example_at], place, np.full(nodes, level), label[some], example[some], own, total, own_samples, samples))
+        parts.append(
+            StackTree(group[example_at], place, np.full(nodes, level), label[some], example[some], own, total, own_samples, samples)
+        )
         going = ~ends & (total[code] >= least)
         under, above = code[going].astype(np.int64), first + code[going]
         at, group, weight, count = parent[at[going]], group[going], weight[going], count[going]
@@ -158,7 +160,7 @@ def bottom_up(frames: Frames, by: str, weights: Weights, *, depth: int | None = 
     return _joined(parts)
 
 
-def flat(tree: Tree) -> Tree:
+def flat(tree: StackTree) -> StackTree:
     """Return one node for each label and group of a top-down tree, the most own time first. Recursion counts once in `total`, `samples`."""
     wide = int(tree.label.max()) + 1 if len(tree) else 1
     keys, first, code = np.unique(tree.group * wide + tree.label, return_index=True, return_inverse=True)
@@ -168,17 +170,17 @@ def flat(tree: Tree) -> Tree:
     order = np.lexsort((keys, -total, -own))
     none = np.zeros(len(keys), np.int64)
     labelled = keys // wide, none - 1, none, keys % wide, tree.example[first], own, total, own_samples, samples
-    return Tree(*(values[order] for values in labelled))
+    return StackTree(*(values[order] for values in labelled))
 
 
-def each_stack(frames: Frames, rows: pa.Table) -> Iterator[tuple[tuple[Frame, ...], int, int]]:
+def each_stack(frames: FrameTable, rows: pa.Table) -> Iterator[tuple[tuple[Frame, ...], int, int]]:
     """Yield each row's stack (outermost frame first), weight (ns) and count. `rows`: as `query.samples.sampled` returns them."""
     weights = Weights.of(frames, rows)
     for stack, weight, count in zip(weights.stack.tolist(), weights.weight.tolist(), weights.count.tolist(), strict=True):
         yield frames.path(stack), weight, count
 
 
-def _shape(frames: Frames, by: str) -> tuple[Int64Array, Int64Array]:
+def _shape(frames: FrameTable, by: str) -> tuple[Int64Array, Int64Array]:
     """Return the callers and labels of frames; those of a module that call one another have the caller of the outermost one."""
     labels, parent = frames.labels(by), frames.parent
     if by != "module":
@@ -231,7 +233,7 @@ def _added(code: Int64Array, values: Int64Array, groups: int) -> Int64Array:
     return result
 
 
-def _assembled(levels: list[tuple[Int64Array, ...]], span: int, parent: Int64Array, label: Int64Array, example: Int64Array) -> Tree:
+def _assembled(levels: list[tuple[Int64Array, ...]], span: int, parent: Int64Array, label: Int64Array, example: Int64Array) -> StackTree:
     """Put the levels of a top-down tree together; keys are group * span + node."""
     parts = []
     first = 0
@@ -243,13 +245,13 @@ def _assembled(levels: list[tuple[Int64Array, ...]], span: int, parent: Int64Arr
         else:
             place = np.full(len(keys), -1, np.int64)
         level = np.full(len(keys), number)
-        parts.append(Tree(keys // span, place, level, label[node], example[node], own, total, own_samples, samples))
+        parts.append(StackTree(keys // span, place, level, label[node], example[node], own, total, own_samples, samples))
         above = keys
         first += len(keys)
     return _joined(parts)
 
 
-def _joined(parts: list[Tree]) -> Tree:
-    names = list(Tree.__dataclass_fields__)
+def _joined(parts: list[StackTree]) -> StackTree:
+    names = list(StackTree.__dataclass_fields__)
     none = [np.empty(0, np.int64)]
-    return Tree(*(np.concatenate(none + [getattr(part, name) for part in parts]).astype(np.int64) for name in names))
+    return StackTree(*(np.concatenate(none + [getattr(part, name) for part in parts]).astype(np.int64) for name in names))

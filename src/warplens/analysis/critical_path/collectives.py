@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warplens.analysis.critical_path.dag import UNKNOWN
-from warplens.analysis.critical_path.parts import COLLECTIVE, WORK, Builder
-from warplens.analysis.critical_path.recorded import OPERATIONS, Window, Work, positions
+from warplens.analysis.critical_path.parts import COLLECTIVE, WORK, GraphBuilder
+from warplens.analysis.critical_path.recorded import OPERATIONS, RecordedWork, Window, positions
 from warplens.analysis.step_functions import NOTHING
 from warplens.arrays import Int64Array
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from warplens.report.report import Report
 
 
-def joined(report: Report, window: Window | None, work: Work) -> tuple[Int64Array, Int64Array]:
+def joined(report: Report, window: Window | None, work: RecordedWork) -> tuple[Int64Array, Int64Array]:
     """Return rows of `work` that are kernels of one collective on several processes, and the number of the collective of each.
 
     Kernels of which one ended before the last one began are left out: the clocks of these ranks do not agree.
@@ -44,7 +44,9 @@ def joined(report: Report, window: Window | None, work: Work) -> tuple[Int64Arra
     return row[kept], np.unique(number[kept], return_inverse=True)[1] if kept.any() else nothing
 
 
-def add(rows: Int64Array, number: Int64Array, work: Work, begin: Int64Array, end: Int64Array, builder: Builder, things: int) -> None:
+def add(
+    rows: Int64Array, number: Int64Array, work: RecordedWork, begin: Int64Array, end: Int64Array, builder: GraphBuilder, things: int
+) -> None:
     """Add for each collective a point at which all have come; what each kernel takes counts from there."""
     if not len(rows):
         return

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warplens.analysis.critical_path.host import Host
-from warplens.analysis.critical_path.parts import CPU, Builder
-from warplens.analysis.critical_path.recorded import Calls, Window
+from warplens.analysis.critical_path.parts import CPU, GraphBuilder
+from warplens.analysis.critical_path.recorded import RecordedCalls, Window
 from warplens.analysis.step_functions import NOTHING
 from warplens.arrays import Int64Array
 
@@ -38,7 +38,7 @@ class Handover:
     last: int
 
 
-def find(report: Report, window: Window | None, calls: Calls) -> list[Handover]:
+def find(report: Report, window: Window | None, calls: RecordedCalls) -> list[Handover]:
     """Find the stretches of the backward pass in which another thread of the process waited."""
     if not report.tables["ops"] or not len(calls):
         return []
@@ -68,7 +68,7 @@ def find(report: Report, window: Window | None, calls: Calls) -> list[Handover]:
 
 
 def _of_pair(
-    calls: Calls, waiter: int, helper: int, start: Int64Array, end: Int64Array, own_start: Int64Array, own_end: Int64Array
+    calls: RecordedCalls, waiter: int, helper: int, start: Int64Array, end: Int64Array, own_start: Int64Array, own_end: Int64Array
 ) -> list[Handover]:
     theirs = np.flatnonzero(calls.columns["thread"] == waiter)
     mine = np.flatnonzero(calls.columns["thread"] == helper)
@@ -88,7 +88,7 @@ def _of_pair(
     return handovers
 
 
-def idle(handovers: list[Handover], calls: Calls) -> Int64Array:
+def idle(handovers: list[Handover], calls: RecordedCalls) -> Int64Array:
     """Return how long each call's thread waited for another one before it; then the same before the ends of threads, in order of thread.
 
     NOTHING for the first call of a thread that was given work: what it did before does not count.
@@ -103,7 +103,7 @@ def idle(handovers: list[Handover], calls: Calls) -> Int64Array:
     return waited
 
 
-def add(handovers: list[Handover], calls: Calls, host: Host, builder: Builder) -> None:
+def add(handovers: list[Handover], calls: RecordedCalls, host: Host, builder: GraphBuilder) -> None:
     """Add the edges from the waiting thread to the one that works, and back."""
     if not handovers:
         return

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warplens.analysis.critical_path.parts import CALL, CPU, Builder
-from warplens.analysis.critical_path.recorded import Calls, Window
+from warplens.analysis.critical_path.parts import CALL, CPU, GraphBuilder
+from warplens.analysis.critical_path.recorded import RecordedCalls, Window
 from warplens.analysis.step_functions import NOTHING
 from warplens.arrays import Int64Array
 
@@ -31,7 +31,7 @@ class Host:
     end: Int64Array
 
 
-def chains(report: Report, window: Window | None, calls: Calls, builder: Builder, idle: Int64Array) -> Host:
+def chains(report: Report, window: Window | None, calls: RecordedCalls, builder: GraphBuilder, idle: Int64Array) -> Host:
     """Add the chains of all threads that call CUDA. Things: threads come first, by their place, then the calls.
 
     `idle[i]`: how much of the time before call i its thread did nothing but wait for another one, NOTHING: it had no work before; the last

@@ -14,7 +14,7 @@ CPU, CALL, WORK, LAUNCH, ORDER, EVENT, SYNC, QUEUE, COLLECTIVE, BEGIN, END = ran
 
 
 @dataclass
-class Builder:
+class GraphBuilder:
     """Collects points and edges. An edge belongs to a thing: a thread, call or operation, by its number."""
 
     observed: list[Int64Array] = field(default_factory=list)

@@ -12,7 +12,7 @@ from warplens.analysis.critical_path.graph import Graph
 from warplens.analysis.critical_path.parts import BEGIN, CALL, CPU, LAUNCH, QUEUE, SYNC, WORK
 from warplens.analysis.critical_path.recorded import OPERATIONS, coded, numbers
 from warplens.analysis.gpu.kernel_classes import classes
-from warplens.analysis.step_functions import NOTHING, Pieces
+from warplens.analysis.step_functions import NOTHING, StepFunction
 from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _host(
         own = edges[thing == place]
         own = own[np.argsort(start[own], kind="stable")]
         mine = ranges["thread"] == graph.threads[place]
-        pieces = Pieces.nested(ranges["start"][mine], ranges["end"][mine], ranges["name"][mine])
+        pieces = StepFunction.nested(ranges["start"][mine], ranges["end"][mine], ranges["name"][mine])
         # Edges of a thread may lie in one another: a cut belongs to every edge around it.
         first, last = np.searchsorted(pieces.time, start[own], side="right"), np.searchsorted(pieces.time, end[own], side="left")
         cuts = np.maximum(last - first, 0)

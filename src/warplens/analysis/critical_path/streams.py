@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from warplens.analysis.critical_path.dag import UNKNOWN
 from warplens.analysis.critical_path.host import Host
-from warplens.analysis.critical_path.parts import EVENT, LAUNCH, ORDER, WORK, Builder
-from warplens.analysis.critical_path.recorded import OPERATIONS, Calls, Window, Work, grouped, read_table
+from warplens.analysis.critical_path.parts import EVENT, LAUNCH, ORDER, WORK, GraphBuilder
+from warplens.analysis.critical_path.recorded import OPERATIONS, RecordedCalls, RecordedWork, Window, grouped, read_table
 from warplens.analysis.step_functions import NOTHING, distinct
 from warplens.arrays import Int64Array
 
@@ -54,7 +54,7 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Waits:
+class SyncWaits:
     """What streams and hosts wait for: rows of `syncs`, with `kind` as text. `begin`: of the call, or of the row without one."""
 
     columns: dict[str, Int64Array]
@@ -63,7 +63,7 @@ class Waits:
     begin: Int64Array
 
     @classmethod
-    def read(cls, report: Report, window: Window | None, calls: Calls) -> Waits:
+    def read(cls, report: Report, window: Window | None, calls: RecordedCalls) -> SyncWaits:
         """Read the waits that began before the window's end."""
         columns, texts = read_table(report, "syncs", ["process", "start", "stream", "event", "event_sync", "api"], window, ["kind"])
         call = calls.find(columns["api"])
@@ -74,12 +74,12 @@ class Waits:
 def items(
     report: Report,
     window: Window | None,
-    calls: Calls,
-    work: Work,
-    waits: Waits,
+    calls: RecordedCalls,
+    work: RecordedWork,
+    waits: SyncWaits,
     joined: Int64Array,
     host: Host,
-    builder: Builder,
+    builder: GraphBuilder,
     things: int,
 ) -> Items:
     """Add operations, launches, the order of streams, and waits of streams for events.
@@ -131,7 +131,7 @@ def items(
     return added
 
 
-def latest_record(events: dict[str, Int64Array], recorded: Int64Array, waits: Waits, rows: Int64Array) -> Int64Array:
+def latest_record(events: dict[str, Int64Array], recorded: Int64Array, waits: SyncWaits, rows: Int64Array) -> Int64Array:
     """Return which row of `cuda_events` each of some waits is for: the one it names, else the last one before it; NOTHING without one."""
     exact = {
         (process, event, sync): row
@@ -157,7 +157,14 @@ def latest_record(events: dict[str, Int64Array], recorded: Int64Array, waits: Wa
 
 
 def _launches(
-    calls: Calls, work: Work, launch: Int64Array, host: Host, items: Items, row: Int64Array, builder: Builder, things: int
+    calls: RecordedCalls,
+    work: RecordedWork,
+    launch: Int64Array,
+    host: Host,
+    items: Items,
+    row: Int64Array,
+    builder: GraphBuilder,
+    things: int,
 ) -> None:
     """Add how long after its call an operation begins. `row`: operation of each item, NOTHING for marks."""
     free = np.full(len(work), 1 << 62)  # when the stream was free for it; never known behind a mark
@@ -186,7 +193,7 @@ def typical(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_])
     return result
 
 
-def _in_order(items: Items, thing: Int64Array, builder: Builder) -> None:
+def _in_order(items: Items, thing: Int64Array, builder: GraphBuilder) -> None:
     """What comes later in a stream begins when the one before has ended; where it did not, it did not begin before that one."""
     next_one = np.flatnonzero(items.stream[1:] == items.stream[:-1]) + 1
     time = builder.time()

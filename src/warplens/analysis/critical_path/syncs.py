@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from warplens.analysis.critical_path.dag import UNKNOWN
 from warplens.analysis.critical_path.host import Host
-from warplens.analysis.critical_path.parts import CALL, QUEUE, SYNC, Builder
-from warplens.analysis.critical_path.recorded import Calls, Window, Work, positions, read_table
-from warplens.analysis.critical_path.streams import Items, Waits, latest_record
+from warplens.analysis.critical_path.parts import CALL, QUEUE, SYNC, GraphBuilder
+from warplens.analysis.critical_path.recorded import RecordedCalls, RecordedWork, Window, positions, read_table
+from warplens.analysis.critical_path.streams import Items, SyncWaits, latest_record
 from warplens.analysis.gpu.launch_queue import LIMIT
 from warplens.analysis.gpu.waiting_calls import synchronizes, waits
 from warplens.analysis.step_functions import NOTHING
@@ -25,7 +25,15 @@ _QUEUED = LIMIT  # so many launches are in a stream's queue before a call has to
 
 
 def add(
-    report: Report, window: Window | None, calls: Calls, work: Work, listed: Waits, items: Items, host: Host, builder: Builder, things: int
+    report: Report,
+    window: Window | None,
+    calls: RecordedCalls,
+    work: RecordedWork,
+    listed: SyncWaits,
+    items: Items,
+    host: Host,
+    builder: GraphBuilder,
+    things: int,
 ) -> None:
     """Add edges from what is waited for to the ends of calls. `things`: number of the first call. What they weigh, `weights` says."""
     told = np.zeros(len(calls), bool)
@@ -38,7 +46,7 @@ def add(
     _full_queues(calls, work, items, host, builder, things)
 
 
-def weights(edges: dict[str, Int64Array], time: Int64Array, calls: Calls, things: int) -> Int64Array:
+def weights(edges: dict[str, Int64Array], time: Int64Array, calls: RecordedCalls, things: int) -> Int64Array:
     """Return the weights of all edges, now that the times of all points are known.
 
     What calls take to return once the GPU is done is the median of those in their process that had to wait. By itself a call that waits
@@ -64,7 +72,7 @@ def weights(edges: dict[str, Int64Array], time: Int64Array, calls: Calls, things
     return weight
 
 
-def _full_queues(calls: Calls, work: Work, items: Items, host: Host, builder: Builder, things: int) -> None:
+def _full_queues(calls: RecordedCalls, work: RecordedWork, items: Items, host: Host, builder: GraphBuilder, things: int) -> None:
     """Add edges for launches that returned only when an earlier one of the stream had begun, because its queue was full."""
     launch = calls.find(work.columns["api"])
     behind = np.flatnonzero(launch[_QUEUED:] >= 0) + _QUEUED
@@ -91,7 +99,7 @@ def _per_group(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool
     return result
 
 
-def _of_rows(report: Report, window: Window | None, calls: Calls, listed: Waits, items: Items) -> tuple[Int64Array, Int64Array]:
+def _of_rows(report: Report, window: Window | None, calls: RecordedCalls, listed: SyncWaits, items: Items) -> tuple[Int64Array, Int64Array]:
     """For waits that the report lists: pairs of a call and a point that it waits for."""
     columns, kinds = listed.columns, np.array(listed.kind, object)
     rows = np.flatnonzero((kinds == "Event") & (listed.call >= 0))
@@ -109,7 +117,7 @@ def _of_rows(report: Report, window: Window | None, calls: Calls, listed: Waits,
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
-def _of_streams(calls: Calls, items: Items, call: Int64Array, number: int) -> tuple[Int64Array, Int64Array]:
+def _of_streams(calls: RecordedCalls, items: Items, call: Int64Array, number: int) -> tuple[Int64Array, Int64Array]:
     """Pairs of calls and the last item before each in every stream of its process, or in those of one number."""
     pairs = [(np.empty(0, np.int64), np.empty(0, np.int64))]
     for stream in range(len(items.streams)):
@@ -121,7 +129,7 @@ def _of_streams(calls: Calls, items: Items, call: Int64Array, number: int) -> tu
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
-def _of_copies(calls: Calls, work: Work, items: Items) -> tuple[Int64Array, Int64Array]:
+def _of_copies(calls: RecordedCalls, work: RecordedWork, items: Items) -> tuple[Int64Array, Int64Array]:
     """Pairs of calls that copy or set memory and return when that is done, and the end of what they did."""
     launch = calls.find(work.columns["api"])
     here = launch >= 0

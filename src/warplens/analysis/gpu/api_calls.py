@@ -39,7 +39,7 @@ class Called:
     end: Int64Array
 
 
-class Calls:
+class ApiCalls:
     """The calls of a report. Ids come in stretches next to one another, so the row group that was read last is kept."""
 
     def __init__(self, report: Report) -> None:

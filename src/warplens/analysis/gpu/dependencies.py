@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warplens.analysis.gpu.work import Codes, Gpu
+from warplens.analysis.gpu.work import Codes, GpuWork
 from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ LEFT JOIN contexts ed ON e.process = ed.process AND e.context = ed.context
 
 
 @dataclass
-class Held:
+class Dependencies:
     """For each operation of a track: when what it waited for ended, NEVER where nothing is known, and its kind (with GUESSED, perhaps)."""
 
     end: Int64Array
     kind: Codes
 
     @classmethod
-    def nothing(cls, count: int) -> Held:
+    def nothing(cls, count: int) -> Dependencies:
         """Return that nothing is known of so many operations."""
         return cls(np.full(count, NEVER, np.int64), np.zeros(count, np.uint8))
 
@@ -57,14 +57,14 @@ def recorded(report: Report) -> Waits:
     return waits
 
 
-def by_events(gpus: list[Gpu], waits: Waits) -> dict[tuple[int, int | None], Held]:
+def by_events(gpus: list[GpuWork], waits: Waits) -> dict[tuple[int, int | None], Dependencies]:
     """Return what is recorded of the streams (device, stream) of the GPUs of one process that waited."""
     streams = {(gpu.device, stream): track for gpu in gpus for stream, track in gpu.streams.items()}
     only: dict[int | None, list[tuple[int, int | None]]] = {}
     for key in streams:
         only.setdefault(key[1], []).append(key)
     order = {key: np.maximum.accumulate(track.api) for key, track in streams.items()}
-    held_streams: dict[tuple[int, int | None], Held] = {}
+    held_streams: dict[tuple[int, int | None], Dependencies] = {}
 
     def key_of(device: int | None, stream: int) -> tuple[int, int | None] | None:
         if device is not None:
@@ -81,7 +81,7 @@ def by_events(gpus: list[Gpu], waits: Waits) -> dict[tuple[int, int | None], Hel
         first = np.searchsorted(order[one], array[:, 0], side="right")
         last = np.searchsorted(order[other], array[:, 1], side="left") - 1
         some = np.flatnonzero((first < len(order[one])) & (last >= 0))
-        held, ends = held_streams.setdefault(one, Held.nothing(len(streams[one]))), streams[other].end[last[some]]
+        held, ends = held_streams.setdefault(one, Dependencies.nothing(len(streams[one]))), streams[other].end[last[some]]
         latest = np.argsort(ends, kind="stable")  # of several waits of one operation, the last to end is written last
         for_op, from_op, ends = first[some][latest], last[some][latest], ends[latest]
         later = ends > held.end[for_op]
@@ -89,14 +89,14 @@ def by_events(gpus: list[Gpu], waits: Waits) -> dict[tuple[int, int | None], Hel
     return held_streams
 
 
-def shortly_before(gpu: Gpu) -> tuple[Int64Array, Codes]:
+def shortly_before(gpu: GpuWork) -> tuple[Int64Array, Codes]:
     """Return when the operations of a GPU ended, sorted, and their kinds: what `guessed` looks in."""
     end, kind = (np.concatenate([getattr(track, name) for track in gpu.streams.values()]) for name in ("end", "kind"))
     order = np.argsort(end, kind="stable")
     return end[order], kind[order]
 
 
-def guessed(known: Held, begin: Int64Array, end: Int64Array, ended: tuple[Int64Array, Codes]) -> Held:
+def guessed(known: Dependencies, begin: Int64Array, end: Int64Array, ended: tuple[Int64Array, Codes]) -> Dependencies:
     """Complete what is known of the operations that gaps (begin, end) of their stream ended with what ended shortly before them.
 
     Nothing of their own stream ends in a gap, so it was another's.
@@ -104,4 +104,4 @@ def guessed(known: Held, begin: Int64Array, end: Int64Array, ended: tuple[Int64A
     place = np.searchsorted(ended[0], end, side="right") - 1
     last = ended[0][np.maximum(place, 0)]
     some = (known.end <= begin) & (place >= 0) & (last > begin) & (last >= end - SHORTLY)
-    return Held(np.where(some, last, known.end), np.where(some, ended[1][np.maximum(place, 0)] | np.uint8(GUESSED), known.kind))
+    return Dependencies(np.where(some, last, known.end), np.where(some, ended[1][np.maximum(place, 0)] | np.uint8(GUESSED), known.kind))

@@ -30,10 +30,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.analysis.gpu.api_calls import Calls
-from warplens.analysis.gpu.dependencies import Held, by_events, guessed, recorded, shortly_before
+from warplens.analysis.gpu.api_calls import ApiCalls
+from warplens.analysis.gpu.dependencies import Dependencies, by_events, guessed, recorded, shortly_before
 from warplens.analysis.gpu.gap_causes import CAUSES, HEAD, TAIL, Gaps
-from warplens.analysis.gpu.work import STAGED, Codes, Gpu, Place, Track, gpus, order_of
+from warplens.analysis.gpu.work import STAGED, Codes, GpuWork, Place, WorkTrack, gpus, order_of
 from warplens.arrays import Int64Array
 from warplens.storage.memory import give_back
 
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from warplens.report.report import Report
     from warplens.report.selection import Selection
 
-__all__ = ["CAUSES", "Per", "Pieces", "Seen", "idle", "pieces"]
+__all__ = ["CAUSES", "Per", "IdleSpans", "ObservedPlace", "idle", "pieces"]
 _AT_ONCE = 1 << 20  # gaps that are looked at together
 
 Per = Literal["device", "stream"]
 
 
-class Seen(NamedTuple):
+class ObservedPlace(NamedTuple):
     """A GPU, or stream, that was looked at, from `begin` to `end`; `stretches`: how often it was busy without a gap, the `longest`: ns."""
 
     process: int
@@ -61,13 +61,13 @@ class Seen(NamedTuple):
 
 
 @dataclass
-class Pieces:
+class IdleSpans:
     """Stretches of idle time as arrays of one length. `place`: position in `places`; `cause`: in CAUSES; `api`, `thread`: -1 for none.
 
     `gap`: which gap it is a piece of, `api` and `thread`: the call that ended that, `waits`: that call had returned when it began.
     """
 
-    places: list[Seen]
+    places: list[ObservedPlace]
     place: npt.NDArray[np.int32]
     start: Int64Array
     end: Int64Array
@@ -98,9 +98,9 @@ def idle(report: Report, selection: Selection, *, per: Per = "device", longer_th
     return rows.unify_dictionaries().combine_chunks().sort_by(order)
 
 
-def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0) -> Iterator[Pieces]:
+def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0) -> Iterator[IdleSpans]:
     """Yield what `idle` returns in portions that fit into memory, in no order; each process has one at least, which may be empty."""
-    calls, waits = Calls(report), recorded(report)
+    calls, waits = ApiCalls(report), recorded(report)
     begin, finish = selection.window(report) or report.span
     number = 0
     work = gpus(report, selection, classes=per == "stream" or bool(waits))
@@ -130,12 +130,12 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
         number += gaps.number
 
 
-def _together(gpu: Gpu, held: dict[tuple[int, int | None], Held]) -> Held | None:
-    """Return what is known of the operations of a GPU, in the order of `Gpu.together`; None where nothing is."""
+def _together(gpu: GpuWork, held: dict[tuple[int, int | None], Dependencies]) -> Dependencies | None:
+    """Return what is known of the operations of a GPU, in the order of `GpuWork.together`; None where nothing is."""
     if not any((gpu.device, stream) in held for stream in gpu.parts):
         return None
-    known = [held.get((gpu.device, stream)) or Held.nothing(len(track)) for stream, track in gpu.streams.items()]
-    return Held(np.concatenate([one.end for one in known]), np.concatenate([one.kind for one in known]))
+    known = [held.get((gpu.device, stream)) or Dependencies.nothing(len(track)) for stream, track in gpu.streams.items()]
+    return Dependencies(np.concatenate([one.end for one in known]), np.concatenate([one.kind for one in known]))
 
 
 @dataclass
@@ -144,13 +144,15 @@ class _Found:
 
     longer_than: int
     number: int = 0
-    places: list[Seen] = field(default_factory=list)
+    places: list[ObservedPlace] = field(default_factory=list)
     edges: list[tuple[int, int, int, int, int]] = field(default_factory=list)  # heads and tails: place, start, end, cause, number
     parts: list[tuple[npt.NDArray[np.int32], Int64Array, Int64Array, Int64Array, Codes, Int64Array | None, Codes | None]] = field(
         default_factory=list
     )
 
-    def add(self, place: Place, track: Track, held: Held | None, ended: tuple[Int64Array, Codes] | None, begin: int, finish: int) -> None:
+    def add(
+        self, place: Place, track: WorkTrack, held: Dependencies | None, ended: tuple[Int64Array, Codes] | None, begin: int, finish: int
+    ) -> None:
         """Find the gaps in one track, whose operations may be in any order."""
         order = order_of(track.start)
         starts, ends = (track.start, track.end) if order is None else (track.start[order], track.end[order])
@@ -160,11 +162,11 @@ class _Found:
         which = after if order is None else order[after]
         here, began, ended_at = len(self.places), int(starts[0]), int(reach[-1])
         longest = int((np.append(first, ended_at) - np.insert(last, 0, began)).max())
-        self.places.append(Seen(*place, min(begin, began), max(finish, ended_at), len(track), len(after) + 1, longest))
+        self.places.append(ObservedPlace(*place, min(begin, began), max(finish, ended_at), len(track), len(after) + 1, longest))
         if held is not None:
-            held = Held(held.end[which], held.kind[which])
+            held = Dependencies(held.end[which], held.kind[which])
         if ended is not None:
-            held = guessed(held or Held.nothing(len(after)), first, last, ended)
+            held = guessed(held or Dependencies.nothing(len(after)), first, last, ended)
         known = (None, None) if held is None else (held.end, held.kind)
         self.parts.append((np.full(len(after), here, np.int32), first, last, track.api[which], track.kind[which], *known))
         for start, end, cause in ((begin, began, HEAD), (ended_at, finish, TAIL)):
@@ -172,14 +174,17 @@ class _Found:
                 self.edges.append((here, start, end, cause, self.number))
                 self.number += 1
 
-    def portions(self, calls: Calls, synchronous: dict[int, tuple[Int64Array, Int64Array]]) -> Iterator[Pieces]:
+    def portions(self, calls: ApiCalls, synchronous: dict[int, tuple[Int64Array, Int64Array]]) -> Iterator[IdleSpans]:
         """Yield the pieces of all gaps."""
         yield self._edges()
         place, start, end, api, kind = (np.concatenate([part[column] for part in self.parts]) for column in range(5))
         some_held = any(part[5] is not None for part in self.parts)
         held_end = held_kind = None
         if some_held:
-            known = [Held.nothing(len(part[1])) if part[5] is None or part[6] is None else Held(part[5], part[6]) for part in self.parts]
+            known = [
+                Dependencies.nothing(len(part[1])) if part[5] is None or part[6] is None else Dependencies(part[5], part[6])
+                for part in self.parts
+            ]
             held_end, held_kind = np.concatenate([one.end for one in known]), np.concatenate([one.kind for one in known])
         self.parts.clear()
         order = np.argsort(api, kind="stable")
@@ -192,7 +197,7 @@ class _Found:
             gap.part(synchronous)
             which, pieces_start, pieces_end, cause = gap.result()
             whose = chunk[which]
-            yield Pieces(
+            yield IdleSpans(
                 self.places,
                 place[whose],
                 pieces_start,
@@ -205,10 +210,10 @@ class _Found:
             )
         self.number += len(order)
 
-    def _edges(self) -> Pieces:
+    def _edges(self) -> IdleSpans:
         place, start, end, cause, number = np.array(self.edges, np.int64).reshape(-1, 5).T.copy()
         none = np.full(len(place), -1, np.int64)
-        return Pieces(self.places, place.astype(np.int32), start, end, cause.astype(np.uint8), none, none, none == 0, number)
+        return IdleSpans(self.places, place.astype(np.int32), start, end, cause.astype(np.uint8), none, none, none == 0, number)
 
 
 _SCHEMA = pa.schema(
@@ -227,7 +232,7 @@ _SCHEMA = pa.schema(
 )
 
 
-def _rows(part: Pieces) -> pa.Table:
+def _rows(part: IdleSpans) -> pa.Table:
     process, device, stream = (pa.array([place[column] for place in part.places], _SCHEMA.field(column).type) for column in range(3))
     place = pa.array(part.place)
     cause = pa.DictionaryArray.from_arrays(pa.array(part.cause.astype(np.int32)), pa.array(CAUSES))

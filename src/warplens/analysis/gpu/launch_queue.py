@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warplens.analysis.gpu.api_calls import Calls
+from warplens.analysis.gpu.api_calls import ApiCalls
 from warplens.analysis.gpu.dependencies import NEVER
-from warplens.analysis.gpu.work import Codes, Gpu
+from warplens.analysis.gpu.work import Codes, GpuWork
 from warplens.arrays import Int64Array
 from warplens.storage.memory import give_back
 
@@ -41,7 +41,7 @@ class Launched:
 _FIELDS = ("called", "returned", "began", "ended", "free", "kind")
 
 
-def launched(gpu: Gpu, calls: Calls) -> Iterator[tuple[int | None, Launched]]:
+def launched(gpu: GpuWork, calls: ApiCalls) -> Iterator[tuple[int | None, Launched]]:
     """Yield the launches into each stream of a GPU whose call is in the report. The operations of the GPU are let go of."""
     tracks = list(gpu.streams.items())
     gpu.parts.clear()

@@ -56,7 +56,7 @@ SELECT bytes, range FROM (
 
 
 @dataclass(frozen=True)
-class Level:
+class MemoryLevel:
     """One of SERIES of one device (-1: not known) of a process: `value` bytes from `time` on."""
 
     process: int
@@ -87,7 +87,7 @@ class Level:
         return at, most
 
 
-def levels(report: Report) -> list[Level]:
+def levels(report: Report) -> list[MemoryLevel]:
     """Return what was recorded, in order of process and device; nothing where no memory was."""
     sortable = []
     for place, (series, text) in enumerate(_QUERIES.items()):
@@ -105,13 +105,13 @@ def levels(report: Report) -> list[Level]:
                     int(process[first]),
                     int(device[first]),
                     place,
-                    Level(int(process[first]), int(device[first]), series, time[own], value[own]),
+                    MemoryLevel(int(process[first]), int(device[first]), series, time[own], value[own]),
                 )
             )
     return [level for *_, level in sorted(sortable, key=lambda row: row[:3])]
 
 
-def held(report: Report, level: Level, time: int) -> pa.Table:
+def held(report: Report, level: MemoryLevel, time: int) -> pa.Table:
     """Return what was held at a time, by the range that took it: range (`domain:name`; null: none), bytes, allocations; the most first."""
     text = f"""SELECT CASE WHEN r.id IS NOT NULL THEN coalesce(r.domain, '') || ':' || coalesce(r.message, '') END AS "range",
                sum(h.bytes)::BIGINT AS bytes, count(*) AS allocations

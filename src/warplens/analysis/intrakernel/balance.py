@@ -12,7 +12,7 @@ from warplens.analysis.intervals import union
 from warplens.arrays import Float64Array
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
     from warplens.arrays import Int64Array
 
 
@@ -86,7 +86,7 @@ def ctas(units: Units) -> Ctas:
     return Ctas(launch[first], units.sm[order][first], start, end)
 
 
-def balance(launches: Launches, blocks: Ctas) -> Balance:
+def balance(launches: IntrakernelLaunches, blocks: Ctas) -> Balance:
     """Return how evenly each launch ran."""
     number = len(launches)
     empty = Balance(*(np.zeros(number, kind) for kind in "qqqqdqdqqd?"))

@@ -14,7 +14,7 @@ from warplens.analysis.native import codes
 from warplens.report.row_groups import stream
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
     from warplens.arrays import Int64Array
     from warplens.report.report import Report
 
@@ -23,7 +23,7 @@ _COLUMNS = ("launch", "unit", "start", "end", "tag", "kind")
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class RegionChunk:
     """Regions of whole blocks. `unit`: place among the units; `tag`: number in the list of tags, which grows from piece to piece.
 
     `whole`: asynchronous ones, which hide nothing and are not hidden; of the others, the innermost counts. Marks are left out.
@@ -36,7 +36,7 @@ class Piece:
     whole: npt.NDArray[np.bool_]
 
 
-def pieces(report: Report, launches: Launches, units: Units, tags: list[str]) -> Iterator[Piece]:
+def pieces(report: Report, launches: IntrakernelLaunches, units: Units, tags: list[str]) -> Iterator[RegionChunk]:
     """Yield the regions of launches in pieces.
 
     Args:
@@ -123,6 +123,6 @@ def _steps(unit: Int64Array, closed: npt.NDArray[np.bool_]) -> Iterator[tuple[in
         low = high
 
 
-def _piece(rows: dict[str, Int64Array], kinds: list[str]) -> Piece:
+def _piece(rows: dict[str, Int64Array], kinds: list[str]) -> RegionChunk:
     whole = rows["kind"] == (kinds.index("asynchronous") if "asynchronous" in kinds else -1)
-    return Piece(rows["unit"], rows["start"], rows["end"], rows["tag"], whole)
+    return RegionChunk(rows["unit"], rows["start"], rows["end"], rows["tag"], whole)

@@ -14,7 +14,7 @@ from warplens.analysis.intrakernel.together import KEYS, awaited, states
 from warplens.arrays import Float64Array
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
     from warplens.analysis.intrakernel.starving import Starving
     from warplens.report.report import Report
 
@@ -34,7 +34,7 @@ class RoleTimes:
 
 def role_times(
     report: Report,
-    launches: Launches,
+    launches: IntrakernelLaunches,
     units: Units,
     roles: Roles,
     *,

@@ -12,7 +12,7 @@ from warplens.analysis.intrakernel.together import States
 from warplens.arrays import BoolArray
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
     from warplens.arrays import Int64Array
 
 _WIDTH = 1 << 32  # numbers of SMs are small
@@ -39,7 +39,7 @@ class Starving:
         key = self._units.launch[unit] * _WIDTH + self._units.sm[unit]
         self._parts.append((key, start, start + length[some]))
 
-    def by_launch(self, launches: Launches) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def by_launch(self, launches: IntrakernelLaunches) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return for each launch how long its SMs were held up, ns: the one that was for longest, and all on average."""
         keys = np.unique(self._units.launch * _WIDTH + self._units.sm)
         most, sums = np.zeros(len(launches)), np.zeros(len(launches))

@@ -12,14 +12,14 @@ from warplens.analysis.ranges.durations import Durations
 from warplens.report.row_groups import Reader, RowGroup, each, row_groups
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
     from warplens.arrays import Int64Array
     from warplens.report.report import Report
 
 _FIGURES = ("count", "total", "median", "p99", "min", "max", "stddev")
 
 
-def region_sums(report: Report, of: Launches, part: Int64Array, *, units: Units | None = None) -> pa.Table:
+def region_sums(report: Report, of: IntrakernelLaunches, part: Int64Array, *, units: Units | None = None) -> pa.Table:
     """Return a row per part, kind and tag of the regions in launches, marks too, in no order.
 
     Args:

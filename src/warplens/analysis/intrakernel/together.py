@@ -13,7 +13,7 @@ from warplens.arrays import BoolArray
 from warplens.spool.desk import address
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.blocks import Piece
+    from warplens.analysis.intrakernel.blocks import RegionChunk
     from warplens.arrays import Int64Array
 
 KEYS = 64
@@ -32,7 +32,7 @@ class States:
     stretches: tuple[Int64Array, Int64Array, Int64Array, Int64Array] | None
 
 
-def states(piece: Piece, key: Int64Array, number: int, block: Int64Array, group: Int64Array, *, stretches: bool = False) -> States:
+def states(piece: RegionChunk, key: Int64Array, number: int, block: Int64Array, group: Int64Array, *, stretches: bool = False) -> States:
     """Return what the blocks of a piece do.
 
     Args:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.ranges.durations import Durations
-from warplens.analysis.ranges.projection import Launches, containing
+from warplens.analysis.ranges.projection import LaunchedOperations, containing
 from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
     in ns count, total, median, min, max, stddev (of a sample; 0 for one).
     """
     columns = {"demangled": ["demangled"], "base": ["name"], "mangled": ["mangled", "demangled"]}[naming]
-    launches = Launches.of(report, ["kernels"], columns)
+    launches = LaunchedOperations.of(report, ["kernels"], columns)
     ranges, first, last = containing(report, selection, launches, _KEYS)
     kernel = _coded([launches.rows.column(name) for name in columns])
     kind = _combined([ranges.column(name) for name in _KEYS])

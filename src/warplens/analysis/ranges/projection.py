@@ -37,7 +37,7 @@ class ProcessGroups:
 
 
 @dataclass(frozen=True)
-class Launches:
+class LaunchedOperations:
     """Operations in order of thread and begin of their call. `rows`: the other columns that were asked for."""
 
     thread: Int64Array
@@ -47,7 +47,9 @@ class Launches:
     rows: pa.Table
 
     @classmethod
-    def of(cls, report: Report, tables: Sequence[str] = TABLES, columns: Sequence[str] = (), part: ProcessGroups | None = None) -> Launches:
+    def of(
+        cls, report: Report, tables: Sequence[str] = TABLES, columns: Sequence[str] = (), part: ProcessGroups | None = None
+    ) -> LaunchedOperations:
         """Read the operations whose call was recorded, of all processes or of one; what `columns` names, all `tables` have."""
         wanted_columns = ["api", "start", "end", *columns]
         parts = [_rows(report, name, wanted_columns, part) for name in tables if report.tables[name]]
@@ -69,7 +71,7 @@ class Launches:
 class Containment:
     """Finds the launches in ranges: positions in `launches`, which are next to one another."""
 
-    def __init__(self, launches: Launches) -> None:
+    def __init__(self, launches: LaunchedOperations) -> None:
         edges = np.flatnonzero(np.diff(launches.thread, prepend=launches.thread[:1] - 1))
         self._threads = launches.thread[edges]
         self._times = np.sort(launches.called)
@@ -90,7 +92,7 @@ class Containment:
 
 
 def containing(
-    report: Report, selection: Selection, launches: Launches, columns: Sequence[str], part: ProcessGroups | None = None
+    report: Report, selection: Selection, launches: LaunchedOperations, columns: Sequence[str], part: ProcessGroups | None = None
 ) -> tuple[pa.Table, Int64Array, Int64Array]:
     """Return the ranges that overlap the selection and contain launches, and the positions of those: first, and behind the last.
 
@@ -123,7 +125,7 @@ def projected(report: Report, selection: Selection, columns: Sequence[str]) -> p
 
     `first`: when the first operation began, `last`: when the last one ended (ns); `operations`: how many there are. In order of `first`.
     """
-    launches = Launches.of(report)
+    launches = LaunchedOperations.of(report)
     rows, begin, end = containing(report, selection, launches, columns)
     first = Extremes(launches.start, greatest=False).of(begin, end)
     last = Extremes(launches.end, greatest=True).of(begin, end)
@@ -146,7 +148,7 @@ def on_streams(report: Report, columns: Sequence[str]) -> Iterator[tuple[tuple[i
 
 def _on_streams(report: Report, part: ProcessGroups, columns: Sequence[str]) -> Iterator[tuple[tuple[int, int, int], pa.Table]]:
     keys = ("device", "context", "stream")
-    launches = Launches.of(report, columns=keys, part=part)
+    launches = LaunchedOperations.of(report, columns=keys, part=part)
     if not len(launches.thread):
         return
     rows, begin, end = containing(report, Selection(), launches, columns, part)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplens.errors import ReportError
-from warplens.importers.profiles.stacks import Profile, Thread, Tree, write
+from warplens.importers.profiles.stacks import FrameTree, ImportedProfile, SampledThread, write
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
@@ -68,7 +68,7 @@ def read(source: Path, part: PartWriter, progress: Progress, *, interval_us: int
         interval_us: how long a sample stands for, in microseconds.
     """
     step = interval_us * 1000
-    tree = Tree(part.key(0), _frame)
+    tree = FrameTree(part.key(0), _frame)
     stacks: dict[int, list[tuple[int, int]]] = {}  # by thread id: innermost frame and count
     strange = 0
     with open(source, encoding="utf-8", errors="replace") as file:
@@ -88,16 +88,16 @@ def read(source: Path, part: PartWriter, progress: Progress, *, interval_us: int
     progress("stacks", 0.5)
     threads = _threads(stacks, tree, step)
     end = max(sum(thread.samples.columns["weight"]) for thread in threads)
-    facts = write(part, source, tree, Profile("collapsed", threads, end, _diagnostics(strange, interval_us)))
+    facts = write(part, source, tree, ImportedProfile("collapsed", threads, end, _diagnostics(strange, interval_us)))
     progress("write", 1.0)
     return facts
 
 
-def _threads(stacks: dict[int, list[tuple[int, int]]], tree: Tree[str], step: int) -> list[Thread]:
+def _threads(stacks: dict[int, list[tuple[int, int]]], tree: FrameTree[str], step: int) -> list[SampledThread]:
     """Lay the samples of each thread one after the other."""
     threads = []
     for tid, samples in stacks.items():
-        thread, at = Thread(tid), 0
+        thread, at = SampledThread(tid), 0
         for frame, count in samples:
             if count:
                 thread.samples.add(at, at + (count - 1) * step, count, count * step, frame, native=not tree.is_python(frame))

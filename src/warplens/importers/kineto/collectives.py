@@ -15,9 +15,9 @@ from warplens.importers.kineto.layout import KINDS
 from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.ranges import Ranges
-    from warplens.importers.kineto.trace import Trace
-    from warplens.importers.kineto.work import Kernels
+    from warplens.importers.kineto.ranges import KinetoRanges
+    from warplens.importers.kineto.trace import KinetoTrace
+    from warplens.importers.kineto.work import KinetoKernels
 
 _OP, _KERNEL = KINDS.index("op"), KINDS.index("kernel")
 _COLUMNS = ("collective", "group", "group_size", "group_sequence", "elements_in", "elements_out", "element_type", "ranks")
@@ -55,7 +55,7 @@ def size_of(type_name: str) -> int | None:
     return 1 if text.startswith("float8") else _SIZES.get(text)
 
 
-def write(trace: Trace, ranges: Ranges, kernels: Kernels, ops: Int32Array) -> None:
+def write(trace: KinetoTrace, ranges: KinetoRanges, kernels: KinetoKernels, ops: Int32Array) -> None:
     """Write `collectives`: one for each kernel that communicates, and one for each operation that says so and has no kernel."""
     owner, row = trace.take("collective", "owner", "row")
     told = _Told(trace)
@@ -107,7 +107,7 @@ _SAID = ("group", "group_size", "sequence", "bytes_in", "bytes_out", "elements_i
 class _Told:
     """What events say of collectives."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: KinetoTrace) -> None:
         self._texts = trace.texts
         self._columns = {name: column.tolist() for name, column in zip(_COLUMNS, trace.take("collective", *_COLUMNS), strict=True)}
 
@@ -135,7 +135,7 @@ class _Told:
         return {name: one for name, one in known_values.items() if one is not None}
 
 
-def _communicates(trace: Trace, kernels: Kernels) -> npt.NDArray[np.bool_]:
+def _communicates(trace: KinetoTrace, kernels: KinetoKernels) -> npt.NDArray[np.bool_]:
     used, which = trace.texts.distinct(kernels.name)
     return np.array([*(bool(_NCCL.search(trace.texts[code])) for code in used.tolist()), False])[which]
 
@@ -143,7 +143,7 @@ def _communicates(trace: Trace, kernels: Kernels) -> npt.NDArray[np.bool_]:
 class _Around:
     """Which range says what a kernel communicates."""
 
-    def __init__(self, trace: Trace, ranges: Ranges, of_op: dict[int, int]) -> None:
+    def __init__(self, trace: KinetoTrace, ranges: KinetoRanges, of_op: dict[int, int]) -> None:
         self._parent, self._name, self._of_op = ranges.parent, ranges.name, of_op
         used, _ = trace.texts.distinct(ranges.name)
         named = ((code, trace.texts[code]) for code in used.tolist())

@@ -11,12 +11,12 @@ from warplens.importers.kineto.columns import dictionary, numbered, ordered, tak
 from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.trace import KinetoTrace
 
 _REAL, _NOTHING = 1, 2
 
 
-def write(trace: Trace) -> None:
+def write(trace: KinetoTrace) -> None:
     """Write both tables; a counter with several values is one for each of them."""
     identity = trace.identity
     start, name, argument, value, is_real, number = trace.take("counter", "start", "name", "argument", "value", "is_real", "id")

@@ -11,8 +11,8 @@ from warplens.importers.kineto import layout
 from warplens.storage.writer import Facts
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.pieces import Pieces
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.pieces import TextPieces
+    from warplens.importers.kineto.trace import KinetoTrace
 
 HOST = "kineto"
 _KINETO = ("schemaVersion", "deviceProperties", "distributedInfo")
@@ -29,7 +29,7 @@ _PHASES = {
 _SECRET = re.compile(r"[^\x20-\x7e]")
 
 
-def check(source: Path, trace: Trace, pieces: Pieces) -> None:
+def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
     """Raise where nothing could be read; else say what of the file is missing."""
     facts, counts = trace.reader.facts, trace.counts
     at = facts["broken_at"]
@@ -61,7 +61,7 @@ def check(source: Path, trace: Trace, pieces: Pieces) -> None:
         )
 
 
-def counted(trace: Trace) -> None:
+def counted(trace: KinetoTrace) -> None:
     """Say what was left out or changed, and why."""
     counts = trace.counts
     for name, severity, code, message in (
@@ -87,7 +87,7 @@ def counted(trace: Trace) -> None:
         trace.say("info", "not-imported", f"the block {_SECRET.sub('?', name)!r} of the file was not looked into")
 
 
-def facts(trace: Trace, source: Path) -> Facts:
+def facts(trace: KinetoTrace, source: Path) -> Facts:
     """Return the facts of the part. Times stay as they are in the file, in ns."""
     base = trace.header.get("baseTimeNanoseconds")
     first, last = trace.first or 0, trace.last or 0

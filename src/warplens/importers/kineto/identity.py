@@ -13,7 +13,7 @@ from warplens.importers.kineto.layout import NULL
 from warplens.storage.writer import THREADS_PER_PROCESS
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.trace import KinetoTrace
 
 _HOST = ("op", "annotation", "python", "runtime", "driver", "memory", "flow", "range", "async", "mark", "counter")
 _FIRST = ("op", "runtime", "driver", "python", "annotation")  # whose process comes first
@@ -23,10 +23,10 @@ _RANK = re.compile(r"rank[-_.]?(\d{1,7})", re.IGNORECASE)
 
 
 @dataclass
-class Identity:
+class KinetoIdentity:
     """Who did what. `process` and `thread` are by lane; -1 where a lane is no thread of the host."""
 
-    trace: Trace
+    trace: KinetoTrace
     lanes: dict[str, Int32Array] = field(default_factory=dict)  # of the kinds that are taken over
 
     def __post_init__(self) -> None:

@@ -45,7 +45,7 @@ def _library() -> dict[str, Any]:
 
 
 @dataclass
-class Reader:
+class TraceParser:
     """Takes the text of a trace apart. Feed it all, `finish` it once, then ask for columns."""
 
     facts: dict[str, int] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Reader:
         if not self._handle:
             raise MemoryError("no memory for reading a trace")
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> TraceParser:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -10,17 +10,17 @@ import pyarrow as pa
 from warplens.arrays import BoolArray, Int32Array, Int64Array
 from warplens.importers.kineto.columns import optional, where_known
 from warplens.importers.kineto.layout import NULL, NULL32
-from warplens.importers.kineto.ranges import OP, Ranges
+from warplens.importers.kineto.ranges import OP, KinetoRanges
 from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.stacks import Stacks
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.stacks import KinetoStacks
+    from warplens.importers.kineto.trace import KinetoTrace
 
 _BEGIN, _END = ord("s"), ord("f")
 
 
-def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Int32Array:
+def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> Int32Array:
     """Write `ops`; return the place of each operation among the ranges."""
     places = ranges.of("op", trace.reader.rows("op"))
     at = np.flatnonzero(ranges.kind == OP).astype(np.int32)
@@ -52,7 +52,7 @@ def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Int32Array:
     return places
 
 
-def _flows(trace: Trace, ranges: Ranges, at: Int32Array) -> Int64Array:
+def _flows(trace: KinetoTrace, ranges: KinetoRanges, at: Int32Array) -> Int64Array:
     """Return the place of the forward operation that an arrow leads from, of each operation; -1 where none does."""
     forward = np.full(len(at), -1, np.int64)
     start, number, phase = trace.take("flow", "start", "id", "phase")
@@ -80,7 +80,7 @@ def _flows(trace: Trace, ranges: Ranges, at: Int32Array) -> Int64Array:
 
 
 def _backward(
-    ranges: Ranges, at: Int32Array, sequence: Int64Array, forward_thread: Int64Array, flowed: Int64Array
+    ranges: KinetoRanges, at: Int32Array, sequence: Int64Array, forward_thread: Int64Array, flowed: Int64Array
 ) -> tuple[BoolArray, Int64Array]:
     """Say which operations belong to the backward pass, and return the place of the forward one where it is known."""
     numbered = sequence != NULL

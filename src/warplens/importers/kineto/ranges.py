@@ -16,7 +16,7 @@ from warplens.importers.kineto.layout import NULL32
 from warplens.spool import desk
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.trace import KinetoTrace
 
 DOMAIN = "pytorch"
 _KINDS = ("op", "annotation", "range", "async")
@@ -48,7 +48,7 @@ def enclosing(thread: Int64Array, start: Int64Array, end: Int64Array, ids: Int64
 
 
 @dataclass
-class Ranges:
+class KinetoRanges:
     """The ranges of the trace, in order of their ids. `kind` and `row`: the event that each was."""
 
     id: Int64Array
@@ -83,7 +83,7 @@ class Ranges:
         return places
 
 
-def write(trace: Trace) -> Ranges:
+def write(trace: KinetoTrace) -> KinetoRanges:
     """Write `nvtx_ranges`."""
     identity = trace.identity
     lanes = [identity.lanes.pop(kind) for kind in _KINDS]
@@ -131,10 +131,10 @@ def write(trace: Trace) -> Ranges:
     )
     if generic:
         _payloads(trace, "range", process, ids, generic["payload"])
-    return Ranges(ids, thread, start, end, name, kind, row, parent)
+    return KinetoRanges(ids, thread, start, end, name, kind, row, parent)
 
 
-def marks(trace: Trace) -> None:
+def marks(trace: KinetoTrace) -> None:
     """Write `nvtx_marks`."""
     identity = trace.identity
     start, name, category, payload = trace.take("mark", "start", "name", "category", "payload")
@@ -148,7 +148,7 @@ def marks(trace: Trace) -> None:
     _payloads(trace, "mark", process, ids, payload)
 
 
-def _generic(trace: Trace, lengths: list[int]) -> dict[str, npt.NDArray[Any]]:
+def _generic(trace: KinetoTrace, lengths: list[int]) -> dict[str, npt.NDArray[Any]]:
     """Return the columns that only events of other tools than PyTorch have, for all ranges; empty where there are none of those."""
     own = lengths[OP] + lengths[_ANNOTATION]
     if not lengths[_RANGE] + lengths[_ASYNC]:
@@ -179,7 +179,7 @@ def _nested(
     return depth, parent
 
 
-def _payloads(trace: Trace, event: str, process: Int64Array, ids: Int64Array, payload: Int64Array) -> None:
+def _payloads(trace: KinetoTrace, event: str, process: Int64Array, ids: Int64Array, payload: Int64Array) -> None:
     """Write what events carry as JSON, of those that carry something."""
     carried = np.flatnonzero(payload >= 0)
     if len(carried):

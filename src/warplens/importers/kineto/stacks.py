@@ -17,8 +17,8 @@ from warplens.spool import desk
 from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.ranges import Ranges
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.ranges import KinetoRanges
+    from warplens.importers.kineto.trace import KinetoTrace
 
 _PLACE = re.compile(r"(?s)(.+)\((\d{1,9})\): (.+)$")  # `torch/nn/modules/module.py(1501): _call_impl`
 
@@ -30,7 +30,7 @@ def split(name: str) -> tuple[str, str | None, int | None]:
 
 
 @dataclass
-class Stacks:
+class KinetoStacks:
     """The calls of the trace in order, and the frame that each of them is."""
 
     thread: Int64Array
@@ -46,7 +46,7 @@ class Stacks:
         return where_known(frame)
 
 
-def write(trace: Trace, ranges: Ranges) -> Stacks:
+def write(trace: KinetoTrace, ranges: KinetoRanges) -> KinetoStacks:
     """Write `python_calls` and `frames`."""
     identity = trace.identity
     start, end, name = trace.take("python", "start", "end", "name")
@@ -77,7 +77,7 @@ def write(trace: Trace, ranges: Ranges) -> Stacks:
         },
     )
     frame = _frames(trace, told, np.ascontiguousarray(process), which, depth, parent)
-    return Stacks(thread, start, end, frame)
+    return KinetoStacks(thread, start, end, frame)
 
 
 def _part(told: list[tuple[str, str | None, int | None]], which: Int32Array, part: str, rows: slice) -> pa.Array:
@@ -99,7 +99,7 @@ def _labels(told: list[tuple[str, str | None, int | None]], which: Int32Array) -
 
 
 def _frames(
-    trace: Trace,
+    trace: KinetoTrace,
     told: list[tuple[str, str | None, int | None]],
     process: Int64Array,
     which: Int32Array,

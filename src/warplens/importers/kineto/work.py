@@ -16,8 +16,8 @@ from warplens.importers.kineto.columns import Texts, filled, numbered, optional,
 from warplens.importers.kineto.layout import NULL, NULL32
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.calls import Calls
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.calls import KinetoCalls
+    from warplens.importers.kineto.trace import KinetoTrace
 
 _AXES = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"]
 _COPY = re.compile(r"([HDPA])(?:ost|evice|eer|rray)?\s*(?:to|2|To)\s*([HDPA])")
@@ -40,15 +40,15 @@ def copy_kind(name: str) -> str:
 
 
 @dataclass
-class Work:
+class KinetoWork:
     """What ran on GPUs, in the order of the report, with the columns that its tables share."""
 
-    trace: Trace
-    calls: Calls
+    trace: KinetoTrace
+    calls: KinetoCalls
     places: set[tuple[int, ...]] = field(default_factory=set)  # process, device, context, stream
     without: dict[str, int] = field(default_factory=dict)  # work whose call is not there
 
-    def kernels(self) -> Kernels:
+    def kernels(self) -> KinetoKernels:
         """Write `kernels`."""
         order, columns, rows = self._placed("kernel")
         texts = self.trace.texts
@@ -67,7 +67,7 @@ class Work:
             "graph_node": _positive(node),
         }
         self.trace.write("kernels", columns)
-        return Kernels(columns["id"], columns["process"], columns["start"], columns["end"], name, rows, self._ranges)
+        return KinetoKernels(columns["id"], columns["process"], columns["start"], columns["end"], name, rows, self._ranges)
 
     def copies(self) -> None:
         """Write `memcpys`."""
@@ -260,7 +260,7 @@ class Work:
 
 
 @dataclass
-class Kernels:
+class KinetoKernels:
     """The kernels in the order of the report; `row`: which event each was."""
 
     id: Int64Array

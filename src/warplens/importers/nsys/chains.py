@@ -12,7 +12,7 @@ import pyarrow as pa
 from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.database import Database
 from warplens.importers.nsys.names import combined, distinct_values
-from warplens.importers.nsys.taken import Tally
+from warplens.importers.nsys.taken import NsysDiagnostics
 from warplens.storage.writer import RANGES_PER_PROCESS, PartWriter
 
 _COLUMNS = ("id", "symbol", "module", "kernelMode", "unresolved", "originalIP", "stackDepth")
@@ -21,7 +21,7 @@ _NONE = ("[unknown]", "")
 
 
 @dataclass
-class _Tree:
+class _ProcessFrames:
     """The frames of one process so far."""
 
     frames: list[Int64Array] = field(
@@ -37,8 +37,8 @@ class Chains:
 
     database: Database
     part: PartWriter
-    tally: Tally
-    trees: dict[int, _Tree] = field(default_factory=dict)
+    tally: NsysDiagnostics
+    trees: dict[int, _ProcessFrames] = field(default_factory=dict)
 
     def stacks(self, table: str, process: Int64Array, chain: Int64Array, valid: BoolArray) -> pa.Array:
         """Return the stack of each row whose chain has the number `chain` in `table`; null where the file lacks it."""
@@ -62,14 +62,14 @@ class Chains:
                 (places < len(numbers)) & (numbers[np.minimum(places, max(len(numbers) - 1, 0))] == wanted) if len(numbers) else wanted < 0
             )
             wanted, places = wanted[there], places[there]
-            leaves = self._grow(self.trees.setdefault(key, _Tree()), facts, begins[places], lengths[places])
+            leaves = self._grow(self.trees.setdefault(key, _ProcessFrames()), facts, begins[places], lengths[places])
             if len(wanted):
                 at = np.minimum(np.searchsorted(wanted, chain[mine]), len(wanted) - 1)
                 known = wanted[at] == chain[mine]
                 stack[mine[known]] = key * RANGES_PER_PROCESS + leaves[at[known]]
         return pa.array(stack, pa.int64(), mask=stack < 0)
 
-    def _grow(self, tree: _Tree, facts: Int64Array, begins: Int64Array, lengths: Int64Array) -> Int64Array:
+    def _grow(self, tree: _ProcessFrames, facts: Int64Array, begins: Int64Array, lengths: Int64Array) -> Int64Array:
         """Add chains to a tree, all outermost frames first, then what they called; return the number of each one's innermost frame."""
         at = np.full(len(begins), -1, np.int64)
         for depth in range(int(lengths.max(initial=0))):

@@ -9,9 +9,9 @@ from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.calls import enclosing
 from warplens.importers.nsys.chains import Chains
 from warplens.importers.nsys.names import distinct_values, labelled
-from warplens.importers.nsys.ranges import Ranges
-from warplens.importers.nsys.rows import Rows
-from warplens.importers.nsys.taken import Context, Events, narrow, numbered
+from warplens.importers.nsys.ranges import NsysRanges
+from warplens.importers.nsys.rows import NsysRows
+from warplens.importers.nsys.taken import NsysContext, NsysEvents, narrow, numbered
 from warplens.model.nsys_labels import SAMPLE_INTERVAL
 
 _SAMPLES, _CHAINS, _SWITCHES = "COMPOSITE_EVENTS", "SAMPLING_CALLCHAINS", "SCHED_EVENTS"
@@ -20,7 +20,7 @@ _RUNNING = 1
 _RUNNABLE, _BLOCKED = (6,), (7, 8)
 
 
-def samples(context: Context, ranges: Ranges, chains: Chains, about: dict[str, str]) -> None:
+def samples(context: NsysContext, ranges: NsysRanges, chains: Chains, about: dict[str, str]) -> None:
     """Write `samples`: consecutive ones of a thread with the same stack are one row."""
     rows = context.read(_SAMPLES, ["start", "id", "cpu", "threadState", "globalTid", "cpuCycles"])
     switched = rows.valid("cpuCycles") & (rows.ints("cpuCycles") == 0)
@@ -28,7 +28,7 @@ def samples(context: Context, ranges: Ranges, chains: Chains, about: dict[str, s
         message = f"stacks of context switches in {_SAMPLES} have no place in a report"
         context.tally.say("info", "not-imported", message, int(switched.sum()))
         rows = rows.taken(~switched)
-    events = Events.sorted(context, rows, "globalTid", end=None, table=_SAMPLES)
+    events = NsysEvents.sorted(context, rows, "globalTid", end=None, table=_SAMPLES)
     rows = events.rows
     thread = context.identity.thread(rows.ints("globalTid"))
     stack = chains.stacks(_CHAINS, events.process, rows.ints("id"), rows.valid("id"))
@@ -70,7 +70,7 @@ def samples(context: Context, ranges: Ranges, chains: Chains, about: dict[str, s
     )
 
 
-def thread_states(context: Context) -> None:
+def thread_states(context: NsysContext) -> None:
     """Write `thread_states`: from each switch of a thread to its next one."""
     rows = context.read(_SWITCHES, ["start", "cpu", "isSchedIn", "globalTid", "threadState", "threadBlock"])
     known = context.identity.knows(rows.ints("globalTid"))
@@ -111,7 +111,7 @@ def thread_states(context: Context) -> None:
     )
 
 
-def _states(context: Context, rows: Rows) -> tuple[Int64Array, BoolArray]:
+def _states(context: NsysContext, rows: NsysRows) -> tuple[Int64Array, BoolArray]:
     """Return for each switch what begins (0 running, 1 runnable, 2 blocked), and where that is known at all."""
     goes, kind = rows.ints("isSchedIn") != 0, rows.ints("threadState")
     told = goes | (rows.valid("threadState") & (kind != 0))

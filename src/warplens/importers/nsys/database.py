@@ -9,7 +9,7 @@ from types import TracebackType
 
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.conditions import Among, Lacks, Where
-from warplens.importers.nsys.rows import Rows
+from warplens.importers.nsys.rows import NsysRows
 
 LATEST = 1 << 61  # ns: sums and differences of such times fit into 64 bits
 _IDS_PER_QUERY = 4000
@@ -36,7 +36,9 @@ class Database(ABC):
         """Return how many rows a table has; 0 where it is absent."""
 
     @abstractmethod
-    def read(self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()) -> Rows:
+    def read(
+        self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()
+    ) -> NsysRows:
         """Return columns of the rows for which all of `where` holds, in the order of the file. `where` names columns that are there."""
 
     @abstractmethod
@@ -47,7 +49,7 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[Rows]:
+    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[NsysRows]:
         """Yield columns of a large table piece by piece, sorted by a column; nothing where the table or one of them is absent."""
 
     @abstractmethod

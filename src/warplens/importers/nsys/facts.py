@@ -6,8 +6,8 @@ from typing import Any
 
 from warplens.importers.nsys.conditions import Named
 from warplens.importers.nsys.database import Database
-from warplens.importers.nsys.identity import Identity
-from warplens.importers.nsys.taken import Context, Tally
+from warplens.importers.nsys.identity import NsysIdentity
+from warplens.importers.nsys.taken import NsysContext, NsysDiagnostics
 from warplens.model.nsys_labels import SEVERITIES
 from warplens.storage.writer import Facts
 
@@ -61,7 +61,7 @@ def host_of(about: dict[str, str], known: dict[int, dict[str, str]]) -> str:
     return names[0] if names else about.get("DEVICE_DISPLAY_NAME") or "nsys"
 
 
-def facts(identity: Identity, about: dict[str, str], host: str, sources: dict[str, Any]) -> Facts:
+def facts(identity: NsysIdentity, about: dict[str, str], host: str, sources: dict[str, Any]) -> Facts:
     """Return the facts of the part. Times stay as they are in the file: since nsys' session began."""
     rows = identity.database.read("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
     began = int(rows.ints("utcEpochNs")[0]) if len(rows) else 0
@@ -106,7 +106,7 @@ def windows(part: int, told: Facts) -> list[dict[str, Any]]:
     return [{"part": part, "number": 1, "host": told.host, **span, "opened_by": "start", "closed_by": "end"}]
 
 
-def diagnostics(context: Context) -> None:
+def diagnostics(context: NsysContext) -> None:
     """Take over nsys' own diagnostics; its warnings and errors count, the rest is information."""
     table = "DIAGNOSTIC_EVENT"
     rows = context.database.read(table, ("timestamp", "severity", "globalPid"), texts=("text",))
@@ -118,7 +118,7 @@ def diagnostics(context: Context) -> None:
         context.tally.rows.append({**row, "process": process, "time": time if abs(time) < 1 << 61 else None})
 
 
-def left_out(database: Database, tally: Tally) -> None:
+def left_out(database: Database, tally: NsysDiagnostics) -> None:
     """Say which tables hold something that a report has no place for."""
     for table in sorted(database.tables):
         if table in tally.used or table in _LOOKED_INTO or table.startswith(("ENUM_", "META_DATA_")):

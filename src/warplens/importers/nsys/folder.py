@@ -15,7 +15,7 @@ from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.importers.nsys.conditions import Begins, Lacks, Named, Where
 from warplens.importers.nsys.database import LATEST, Database
-from warplens.importers.nsys.rows import FLAG, Rows
+from warplens.importers.nsys.rows import FLAG, NsysRows
 from warplens.storage import weight
 
 _PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".arrows", ".feather", ".ipc")
@@ -58,7 +58,9 @@ class TablesFolder(Database):
                 raise self._broken(error, table) from error
         return self._counts[table]
 
-    def read(self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()) -> Rows:
+    def read(
+        self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()
+    ) -> NsysRows:
         """Return columns of rows; see `Database`."""
         names = [*ints, *reals, *texts]
         asked = [one.column for one in where]
@@ -70,7 +72,7 @@ class TablesFolder(Database):
             try:
                 for batch in self._batches(table, there or sorted(self.tables[table])[:1]):
                     part = _typed(pa.Table.from_batches([batch]), {name: kinds[name] for name in there})
-                    rows = Rows(part, list(kinds), words)
+                    rows = NsysRows(part, list(kinds), words)
                     good = np.ones(part.num_rows, bool)
                     for one in where:
                         good &= one.of(rows)
@@ -78,7 +80,7 @@ class TablesFolder(Database):
             except _ERRORS as error:
                 raise self._broken(error, table) from error
         whole = pa.concat_tables(kept) if kept else pa.table({name: pa.array([], kinds[name]) for name in there})
-        return Rows(whole, names, texts)
+        return NsysRows(whole, names, texts)
 
     def grouped(self, table: str, key: str, start: str, end: str, where: Where = ()) -> list[tuple[int, int, int]]:
         """Return when each value of a column was first and last seen; see `Database`."""
@@ -94,7 +96,7 @@ class TablesFolder(Database):
         summed = seen.group_by("key").aggregate([("b", "min"), ("e", "max")])
         return list(zip(*(summed.column(name).to_pylist() for name in ("key", "b_min", "e_max")), strict=True))
 
-    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[Rows]:
+    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[NsysRows]:
         """Yield columns sorted by one of them, piece by piece; see `Database`."""
         if not self.has(table, *ints, *reals):
             return

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from warplens.importers.nsys.taken import Context, numbered
+from warplens.importers.nsys.taken import NsysContext, numbered
 from warplens.model.nsys_labels import STREAM_KINDS
 
 _PARTS = ("hwId", "vmId", "processId")
@@ -15,7 +15,7 @@ _WORK = tuple(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "ME
 _Row = dict[str, Any]
 
 
-def write(context: Context) -> None:
+def write(context: NsysContext) -> None:
     """Write the three tables, and the names that programs gave in `nvtx_objects`."""
     used = _used(context)
     contexts = _contexts(context, used)
@@ -25,7 +25,7 @@ def write(context: Context) -> None:
     context.write("streams", _streams(context, used))
 
 
-def _used(context: Context) -> set[tuple[int, int, int, int]]:
+def _used(context: NsysContext) -> set[tuple[int, int, int, int]]:
     """Return process, device, context and stream of everything that ran."""
     used = set()
     for table in _WORK:
@@ -36,7 +36,7 @@ def _used(context: Context) -> set[tuple[int, int, int, int]]:
     return used
 
 
-def _contexts(context: Context, used: set[tuple[int, int, int, int]]) -> list[_Row]:
+def _contexts(context: NsysContext, used: set[tuple[int, int, int, int]]) -> list[_Row]:
     rows: dict[tuple[int, int], _Row] = {
         (process, one): {"process": process, "context": one, "device": device} for process, device, one, _ in sorted(used)
     }
@@ -53,7 +53,7 @@ def _contexts(context: Context, used: set[tuple[int, int, int, int]]) -> list[_R
     return [rows[key] for key in sorted(rows)]
 
 
-def _streams(context: Context, used: set[tuple[int, int, int, int]]) -> list[_Row]:
+def _streams(context: NsysContext, used: set[tuple[int, int, int, int]]) -> list[_Row]:
     rows: dict[tuple[int, int], _Row] = {}
     for process, _, one, stream in sorted(used):
         rows.setdefault((process, stream), {"process": process, "context": one, "stream": stream})
@@ -68,7 +68,7 @@ def _streams(context: Context, used: set[tuple[int, int, int, int]]) -> list[_Ro
     return [rows[key] for key in sorted(rows)]
 
 
-def _named(context: Context) -> list[_Row]:
+def _named(context: NsysContext) -> list[_Row]:
     """Return what programs named through NVTX; a device is named for all processes of a machine: the first one gets it."""
     rows = [
         {**told, "kind": kind, "identifier": told[number]}
@@ -98,7 +98,7 @@ def _named(context: Context) -> list[_Row]:
     ]
 
 
-def _devices(context: Context, used: set[tuple[int, int]]) -> list[_Row]:
+def _devices(context: NsysContext, used: set[tuple[int, int]]) -> list[_Row]:
     database, identity = context.database, context.identity
     gpus = {row["id"]: row for row in _gpus(context)}
     by_ordinal = _early_gpus(context) | {row["cuDevice"]: row for row in gpus.values() if row["cuDevice"] is not None}
@@ -122,7 +122,7 @@ def _devices(context: Context, used: set[tuple[int, int]]) -> list[_Row]:
     return rows
 
 
-def _early_gpus(context: Context) -> dict[int, _Row]:
+def _early_gpus(context: NsysContext) -> dict[int, _Row]:
     """Return the GPUs as files of early 2021 list them, by CUDA's number; of later ones nothing."""
     table = "TARGET_INFO_CUDA_GPU"
     context.tally.used.add(table)
@@ -131,7 +131,7 @@ def _early_gpus(context: Context) -> dict[int, _Row]:
     return {row["deviceId"]: {name: row[there] for name, there in names.items()} | {"name": row["name"]} for row in rows}
 
 
-def _gpus(context: Context) -> list[_Row]:
+def _gpus(context: NsysContext) -> list[_Row]:
     numbers = ("id", "cuDevice", "computeMajor", "computeMinor", "smCount", "totalMemory", "memoryBandwidth", "clockRate", "l2CacheSize")
     texts = ("name", "busLocation", "uuid")
     context.tally.used.add("TARGET_INFO_GPU")
@@ -154,7 +154,7 @@ def _described(card: _Row, uuid: str | None) -> _Row:
     }
 
 
-def _told(context: Context, table: str, ints: tuple[str, ...], *texts: str) -> list[_Row]:
+def _told(context: NsysContext, table: str, ints: tuple[str, ...], *texts: str) -> list[_Row]:
     """Return the rows of a table that are about processes of the report, with the key of their process."""
     context.tally.used.add(table)
     rows = []

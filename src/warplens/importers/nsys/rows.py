@@ -15,7 +15,7 @@ from warplens.arrays import BoolArray, Int64Array
 FLAG = "?"  # behind a column's name: the column that says where it has a value
 
 
-class Rows:
+class NsysRows:
     """Rows of one table: integers and reals as NumPy, texts as Arrow. `texts`: which of the columns `names` are texts.
 
     Columns that `table` lacks are null throughout.
@@ -72,11 +72,11 @@ class Rows:
                 columns[name] = [value if ok else None for value, ok in zip(numbers, valid, strict=True)]
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
-    def taken(self, which: npt.NDArray[Any]) -> Rows:
+    def taken(self, which: npt.NDArray[Any]) -> NsysRows:
         """Return the rows with these indices, or where a mask is true."""
         if which.dtype == bool:
-            return self if which.all() else Rows(self._table.filter(pa.array(which)), self._names, self._texts)
-        return Rows(self._table.take(pa.array(which)), self._names, self._texts)
+            return self if which.all() else NsysRows(self._table.filter(pa.array(which)), self._names, self._texts)
+        return NsysRows(self._table.take(pa.array(which)), self._names, self._texts)
 
     def _column(self, name: str) -> pa.Array:
         column = self._table.column(name)

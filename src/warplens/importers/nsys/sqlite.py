@@ -16,7 +16,7 @@ import pyarrow as pa
 from warplens.errors import NotAReport, ReportError
 from warplens.importers.nsys.conditions import Where, quoted, text_of
 from warplens.importers.nsys.database import LATEST, Database
-from warplens.importers.nsys.rows import FLAG, Rows
+from warplens.importers.nsys.rows import FLAG, NsysRows
 
 MAGIC = b"SQLite format 3\0"
 _HEAD = 100  # bytes
@@ -62,13 +62,17 @@ class SqliteFile(Database):
         """Return how many rows a table has."""
         return self._filled(table)[0] if self.has(table) else 0
 
-    def read(self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()) -> Rows:
+    def read(
+        self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()
+    ) -> NsysRows:
         """Return columns of rows; see `Database`."""
         names = [*ints, *reals, *texts]
         if table not in self.tables:
-            return Rows(pa.table({FLAG: pa.array([], pa.int64())}), names, texts)
+            return NsysRows(pa.table({FLAG: pa.array([], pa.int64())}), names, texts)
         condition = f" WHERE {' AND '.join(one.sql() for one in where)}" if where else ""
-        return Rows(self._query(f"SELECT {self._select(table, ints, reals, texts)} FROM {quoted(table)}{condition}", table), names, texts)
+        return NsysRows(
+            self._query(f"SELECT {self._select(table, ints, reals, texts)} FROM {quoted(table)}{condition}", table), names, texts
+        )
 
     def grouped(self, table: str, key: str, start: str, end: str, where: Where = ()) -> list[tuple[int, int, int]]:
         """Return when each value of a column was first and last seen; see `Database`."""
@@ -89,7 +93,7 @@ class SqliteFile(Database):
         )
         return [(row["k"], row["b"], row["e"]) for row in rows.to_pylist()]
 
-    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[Rows]:
+    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[NsysRows]:
         """Yield columns sorted by one of them, piece by piece; see `Database`."""
         if not self.has(table, *ints, *reals):
             return
@@ -101,10 +105,10 @@ class SqliteFile(Database):
                 for batch in cursor.fetch_record_batch():
                     waiting.append(batch)
                     if sum(one.num_rows for one in waiting) >= _SLICE_ROWS:
-                        yield Rows(pa.Table.from_batches(waiting), [*ints, *reals], ())
+                        yield NsysRows(pa.Table.from_batches(waiting), [*ints, *reals], ())
                         waiting = []
                 if waiting:
-                    yield Rows(pa.Table.from_batches(waiting), [*ints, *reals], ())
+                    yield NsysRows(pa.Table.from_batches(waiting), [*ints, *reals], ())
         except _ERRORS as error:
             raise self._broken(error, table) from error
 

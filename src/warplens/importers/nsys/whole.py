@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from warplens.importers.nsys import calls, cpu, facts, hardware, memory, metrics, os_calls, overhead, parallel, waits, work
 from warplens.importers.nsys.chains import Chains
 from warplens.importers.nsys.database import Database
-from warplens.importers.nsys.identity import Identity
+from warplens.importers.nsys.identity import NsysIdentity
 from warplens.importers.nsys.ranges import Annotations
-from warplens.importers.nsys.taken import Context, Tally
+from warplens.importers.nsys.taken import NsysContext, NsysDiagnostics
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
@@ -30,10 +30,10 @@ def take(database: Database, part: PartWriter, progress: Progress) -> Facts:
     about = facts.settings(database)
     known = facts.machines(database)
     host = facts.host_of(about, known)
-    tally = Tally()
+    tally = NsysDiagnostics()
     progress("processes", 0.0)
-    identity = Identity(database, part)
-    context = Context(database, identity, part, tally)
+    identity = NsysIdentity(database, part)
+    context = NsysContext(database, identity, part, tally)
     chains = Chains(database, part, tally)
     progress("NVTX", 0.1)
     annotations = Annotations(context)

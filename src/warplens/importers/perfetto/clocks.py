@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from warplens.arrays import Int64Array
 from warplens.importers.perfetto import wire
-from warplens.importers.perfetto.trace import Trace
+from warplens.importers.perfetto.trace import PerfettoTrace
 from warplens.spool import desk
 
 REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
@@ -18,7 +18,7 @@ NAMES = {REALTIME: "realtime", MONOTONIC: "monotonic", BOOTTIME: "boottime"}
 class Clocks:
     """The clocks of a trace; `key` is the one of the report. `unknown`: events on a clock that nothing connects with it."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: PerfettoTrace) -> None:
         self._trace = trace
         self._snapshots, primary = _snapshots(trace)
         used = np.bincount(trace.events["clock"], minlength=256) + np.bincount(trace.samples["clock"], minlength=256)
@@ -82,7 +82,7 @@ class Clocks:
         return source, target
 
 
-def _snapshots(trace: Trace) -> tuple[list[dict[int, int]], int]:
+def _snapshots(trace: PerfettoTrace) -> tuple[list[dict[int, int]], int]:
     snapshots: list[dict[int, int]] = []
     primary = 0
     for packet in trace.others(_SNAPSHOT):

@@ -11,13 +11,13 @@ import pyarrow as pa
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.taken import numbered
 from warplens.importers.perfetto.details import coded
-from warplens.importers.perfetto.slices import Context
+from warplens.importers.perfetto.slices import PerfettoContext
 from warplens.importers.perfetto.trace import UUID
 
 _COUNTERS_PER_PROCESS = 1 << 32
 
 
-def write(context: Context, host: str) -> None:
+def write(context: PerfettoContext, host: str) -> None:
     """Write `nvtx_counters` and their samples, `gpu_memory` and `gpu_metrics`."""
     samples = context.trace.samples
     time = context.clocks.times(samples)
@@ -51,7 +51,7 @@ def write(context: Context, host: str) -> None:
         _metrics(context, time, metrics, host)
 
 
-def _counter(context: Context, track: int, uuid: int, told: dict[str, Any]) -> dict[str, Any]:
+def _counter(context: PerfettoContext, track: int, uuid: int, told: dict[str, Any]) -> dict[str, Any]:
     described = context.described.tracks.get(uuid)
     counter = None if described is None else described.counter
     mine = context.trace.samples["track"] == track
@@ -73,7 +73,7 @@ def _counter(context: Context, track: int, uuid: int, told: dict[str, Any]) -> d
     }
 
 
-def _samples(context: Context, time: Int64Array, keys: Int64Array) -> None:
+def _samples(context: PerfettoContext, time: Int64Array, keys: Int64Array) -> None:
     samples = context.trace.samples
     key = keys[samples["track"]] if len(samples["track"]) else np.empty(0, np.int64)
     mine = np.flatnonzero(key >= 0)
@@ -96,7 +96,7 @@ def _samples(context: Context, time: Int64Array, keys: Int64Array) -> None:
     )
 
 
-def _memory(context: Context, time: Int64Array, memory_tracks: list[tuple[int, Any, int]]) -> None:
+def _memory(context: PerfettoContext, time: Int64Array, memory_tracks: list[tuple[int, Any, int]]) -> None:
     """Write what a process had on a device, as steps: what grew was allocated, what shrank was freed."""
     samples = context.trace.samples
     pieces = []
@@ -126,7 +126,7 @@ def _memory(context: Context, time: Int64Array, memory_tracks: list[tuple[int, A
     )
 
 
-def _metrics(context: Context, time: Int64Array, metric_tracks: list[tuple[int, Any]], host: str) -> None:
+def _metrics(context: PerfettoContext, time: Int64Array, metric_tracks: list[tuple[int, Any]], host: str) -> None:
     samples = context.trace.samples
     tracks = dict(metric_tracks)
     mine = np.flatnonzero(np.isin(samples["track"], list(tracks)))

@@ -6,14 +6,14 @@ import shlex
 from dataclasses import dataclass, field
 
 from warplens.importers.perfetto import wire
-from warplens.importers.perfetto.trace import Trace
+from warplens.importers.perfetto.trace import PerfettoTrace
 
 _TREE, _PROCESS, _THREAD, _TRACK = 2, 43, 44, 60
 _UNITS = {1: "ns", 2: "", 3: "bytes"}
 
 
 @dataclass(frozen=True)
-class Counter:
+class CounterDescriptor:
     """A track of numbers; `delta`: they are changes."""
 
     unit: str
@@ -22,14 +22,14 @@ class Counter:
 
 
 @dataclass
-class Track:
+class TrackDescriptor:
     """What a track is below (uuid, 0: nothing), and what it is of."""
 
     parent: int = 0
     name: str | None = None
     pid: int | None = None
     tid: int | None = None
-    counter: Counter | None = None
+    counter: CounterDescriptor | None = None
     description: str | None = None
 
 
@@ -37,7 +37,7 @@ class Track:
 class Described:
     """Tracks by uuid; names and commands of processes by pid; names of threads and their process by tid."""
 
-    tracks: dict[int, Track] = field(default_factory=dict)
+    tracks: dict[int, TrackDescriptor] = field(default_factory=dict)
     processes: dict[int, str] = field(default_factory=dict)
     commands: dict[int, str] = field(default_factory=dict)
     parents: dict[int, int] = field(default_factory=dict)
@@ -51,9 +51,9 @@ class Described:
                 return track.pid
         return None
 
-    def above(self, uuid: int) -> list[Track]:
+    def above(self, uuid: int) -> list[TrackDescriptor]:
         """Return a track and what it is below, the innermost first."""
-        path: list[Track] = []
+        path: list[TrackDescriptor] = []
         seen = set()
         while uuid in self.tracks and uuid not in seen:
             seen.add(uuid)
@@ -62,7 +62,7 @@ class Described:
         return path
 
 
-def described(trace: Trace) -> Described:
+def described(trace: PerfettoTrace) -> Described:
     """Read the descriptors of a trace; later ones of a track add to what was said."""
     result = Described()
     for packet in trace.others(_TREE, _PROCESS, _THREAD, _TRACK):
@@ -82,7 +82,7 @@ def described(trace: Trace) -> Described:
 
 
 def _track(described: Described, told: dict[int, list[wire.Value]]) -> None:
-    track = described.tracks.setdefault(wire.whole(told, 1), Track())
+    track = described.tracks.setdefault(wire.whole(told, 1), TrackDescriptor())
     track.parent = wire.whole(told, 5, track.parent)
     for name in (2, 10, 13):  # of several ways to name it
         track.name = wire.text(told, name) or track.name
@@ -94,7 +94,7 @@ def _track(described: Described, told: dict[int, list[wire.Value]]) -> None:
     for data in wire.inner(told, 8):
         counter = wire.message(data)
         unit = wire.text(counter, 6) or _UNITS.get(wire.whole(counter, 3), "")
-        track.counter = Counter(unit, wire.signed(wire.whole(counter, 4)) or 1, wire.whole(counter, 5) != 0)
+        track.counter = CounterDescriptor(unit, wire.signed(wire.whole(counter, 4)) or 1, wire.whole(counter, 5) != 0)
 
 
 def _process(described: Described, told: dict[int, list[wire.Value]]) -> int:

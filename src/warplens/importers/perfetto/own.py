@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from warplens.importers.perfetto import wire
-from warplens.importers.perfetto.trace import Trace
+from warplens.importers.perfetto.trace import PerfettoTrace
 from warplens.model.tables import TABLES
 
 _ATTRIBUTES = 126
@@ -16,7 +16,7 @@ _SPAN = 1 << 62
 
 
 @dataclass(frozen=True)
-class Kind:
+class SliceKind:
     """What the events of a category are: rows of `table`, called by its column `name` (None: the details say it)."""
 
     table: str
@@ -31,14 +31,14 @@ class Own:
     tracks: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     counters: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     which: dict[int, int] = field(default_factory=dict)
-    kinds: dict[str, Kind] = field(default_factory=dict)
+    kinds: dict[str, SliceKind] = field(default_factory=dict)
 
     def rows(self, table: str) -> list[tuple[int, dict[str, Any]]]:
         """Return the rows of one of the small tables, each with the number of its report."""
         return [(number, row) for number, report in enumerate(self.reports) for row in report["tables"].get(table, ())]
 
 
-def own(trace: Trace) -> Own:
+def own(trace: PerfettoTrace) -> Own:
     """Read the attributes of a trace; what is not as warplens writes it is passed over."""
     attributes = Own()
     for packet in trace.others(_ATTRIBUTES):
@@ -63,7 +63,7 @@ def _take(attributes: Own, key: str, value: Any) -> None:
             table = kind.get("table") if isinstance(kind, dict) else None
             if isinstance(table, str) and table in TABLES:
                 name = kind.get("name")
-                attributes.kinds[category] = Kind(table, name if name in {column.name for column in TABLES[table].columns} else None)
+                attributes.kinds[category] = SliceKind(table, name if name in {column.name for column in TABLES[table].columns} else None)
         return
     into = attributes.tracks if key == "warplens.tracks" else attributes.counters if key == "warplens.counters" else None
     for uuid, about in value.items() if into is not None and attributes.reports else ():

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.taken import numbered
-from warplens.importers.perfetto.details import Column, coded
-from warplens.importers.perfetto.slices import Context
+from warplens.importers.perfetto.details import DetailColumn, coded
+from warplens.importers.perfetto.slices import PerfettoContext
 from warplens.importers.perfetto.trace import BETWEEN, DOUBLE, INT, JSON, TEXT, UINT
 from warplens.spool import desk
 
@@ -21,7 +21,7 @@ _OPS = ("sequence", "backward", "external", "shapes", "types")
 _DEFAULT_DOMAIN, _FRAMEWORK = "nvtx", "pytorch"
 
 
-def write(context: Context) -> None:
+def write(context: PerfettoContext) -> None:
     """Write `nvtx_ranges`, `nvtx_marks`, their payloads, and `ops`."""
     of_table = context.of_tables()
     category = context.trace.events["category"]
@@ -46,7 +46,7 @@ def write(context: Context) -> None:
     _payloads(context, {"range": (rows, ids), "mark": (marks, mark_ids)})
 
 
-def _ranges(context: Context, rows: Int64Array, ids: Int64Array) -> None:
+def _ranges(context: PerfettoContext, rows: Int64Array, ids: Int64Array) -> None:
     process, start, end = context.place("process", rows), context.time[rows], context.end[rows]
     thread, task = _threads(context, rows), context.place("task", rows)
     loose = context.place("loose", rows) == 1
@@ -90,7 +90,7 @@ def _ranges(context: Context, rows: Int64Array, ids: Int64Array) -> None:
     _ops(context, rows, ids, process, thread)
 
 
-def _ops(context: Context, rows: Int64Array, ids: Int64Array, process: Int64Array, thread: Int64Array) -> None:
+def _ops(context: PerfettoContext, rows: Int64Array, ids: Int64Array, process: Int64Array, thread: Int64Array) -> None:
     """Write `ops`: the ranges of a framework's domain, in traces of warplens's own."""
     category = context.trace.events["category"][rows]
     numbers = (
@@ -121,11 +121,11 @@ def _ops(context: Context, rows: Int64Array, ids: Int64Array, process: Int64Arra
     )
 
 
-def _named(context: Context, rows: Int64Array) -> pa.DictionaryArray:
+def _named(context: PerfettoContext, rows: Int64Array) -> pa.DictionaryArray:
     return coded(context.trace.events["name"][rows], context.trace.texts)
 
 
-def _labels(context: Context, rows: Int64Array) -> dict[str, Any]:
+def _labels(context: PerfettoContext, rows: Int64Array) -> dict[str, Any]:
     """Return the columns that ranges and marks share."""
     domain, category = _categories(context, rows)
     number, real = pa.nulls(len(rows), pa.int64()), pa.nulls(len(rows), pa.float64())
@@ -147,7 +147,7 @@ def _labels(context: Context, rows: Int64Array) -> dict[str, Any]:
     }
 
 
-def _categories(context: Context, rows: Int64Array) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
+def _categories(context: PerfettoContext, rows: Int64Array) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
     numbers = context.trace.events["category"][rows]
     distinct, where = np.unique(numbers, return_inverse=True)
     texts = [context.trace.text(number) for number in distinct.tolist()]
@@ -167,11 +167,11 @@ def _split(text: str) -> tuple[str | None, str | None]:
     return (None if domain == _DEFAULT_DOMAIN else domain or None), category or None
 
 
-def _is_own(context: Context) -> bool:
+def _is_own(context: PerfettoContext) -> bool:
     return bool(context.own.reports)
 
 
-def _colors(column: Column | None, missing: pa.Array) -> pa.Array:
+def _colors(column: DetailColumn | None, missing: pa.Array) -> pa.Array:
     if column is None:
         return missing
     texts = column.texts()
@@ -186,14 +186,14 @@ def _color(text: str) -> int | None:
         return None
 
 
-def _flag(context: Context, rows: Int64Array, name: str) -> npt.NDArray[np.bool_]:
+def _flag(context: PerfettoContext, rows: Int64Array, name: str) -> npt.NDArray[np.bool_]:
     column = context.details.of(rows, name) if _is_own(context) else None
     if column is None:
         return np.zeros(len(rows), bool)
     return np.asarray(pc.fill_null(column.bools(), False).to_numpy(zero_copy_only=False), bool)
 
 
-def _threads(context: Context, rows: Int64Array) -> Int64Array:
+def _threads(context: PerfettoContext, rows: Int64Array) -> Int64Array:
     """Return the thread of each event: its track's, or the one that a start/end range says; else its process's first."""
     thread, process = context.place("thread", rows), context.place("process", rows)
     told = context.details.of(rows, "thread") if _is_own(context) else None
@@ -205,19 +205,19 @@ def _threads(context: Context, rows: Int64Array) -> Int64Array:
     return thread
 
 
-def _keys(context: Context, process: Int64Array, tids: pa.Array) -> pa.Array:
+def _keys(context: PerfettoContext, process: Int64Array, tids: pa.Array) -> pa.Array:
     """Return the keys of the threads with these ids; null where there is none."""
     known = {(row["process"], row["tid"]): row["thread"] for row in context.places.thread_rows}
     keys = [None if tid is None else known.get((owner, tid)) for owner, tid in zip(process.tolist(), tids.to_pylist(), strict=True)]
     return pa.array(keys, pa.int64())
 
 
-def _task(context: Context, rows: Int64Array) -> pa.Array:
+def _task(context: PerfettoContext, rows: Int64Array) -> pa.Array:
     task = context.place("task", rows)
     return pa.array(task, pa.int64(), mask=task < 0)
 
 
-def _payloads(context: Context, events: dict[str, tuple[Int64Array, Int64Array]]) -> None:
+def _payloads(context: PerfettoContext, events: dict[str, tuple[Int64Array, Int64Array]]) -> None:
     """Write what events carry beyond a number: of warplens's own the payloads, of others all of their annotations as one."""
     for kind, (rows, ids) in events.items():
         if not _is_own(context):
@@ -237,7 +237,7 @@ def _payloads(context: Context, events: dict[str, tuple[Int64Array, Int64Array]]
             )
 
 
-def _annotations(context: Context, kind: str, rows: Int64Array, ids: Int64Array) -> None:
+def _annotations(context: PerfettoContext, kind: str, rows: Int64Array, ids: Int64Array) -> None:
     events, texts = context.objects
     own = np.full(len(context.time), -1, np.int64)
     own[rows] = np.arange(len(rows))
@@ -253,7 +253,14 @@ def _annotations(context: Context, kind: str, rows: Int64Array, ids: Int64Array)
 
 
 def _write_payloads(
-    context: Context, kind: str, rows: Int64Array, ids: Int64Array, place: Int64Array, texts: Any, at_end: bool, cut: npt.NDArray[np.bool_]
+    context: PerfettoContext,
+    kind: str,
+    rows: Int64Array,
+    ids: Int64Array,
+    place: Int64Array,
+    texts: Any,
+    at_end: bool,
+    cut: npt.NDArray[np.bool_],
 ) -> None:
     if not len(place):
         return

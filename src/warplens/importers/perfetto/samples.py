@@ -11,7 +11,7 @@ import pyarrow as pa
 from warplens.importers.nsys.calls import enclosing
 from warplens.importers.nsys.taken import numbered
 from warplens.importers.perfetto import wire
-from warplens.importers.perfetto.slices import Context
+from warplens.importers.perfetto.slices import PerfettoContext
 
 _INTERNED, _CLEARED, _SAMPLE = 12, 13, 66
 _FUNCTIONS, _FRAMES, _STACKS, _BUILDS, _PATHS, _MAPPINGS = 5, 6, 7, 16, 17, 19
@@ -27,10 +27,10 @@ class _Sequence:
     known: dict[int, int | None] = field(default_factory=dict)
 
 
-def write(context: Context) -> None:
+def write(context: PerfettoContext) -> None:
     """Write `samples` and `frames`."""
     sequences: dict[int, _Sequence] = {}
-    tree = _Tree()
+    tree = _FrameRows()
     samples: list[tuple[int, int, int, int | None]] = []
     broken = without = 0
     for packet in context.trace.others(_INTERNED, _CLEARED, _SAMPLE):
@@ -91,7 +91,7 @@ def write(context: Context) -> None:
     )
 
 
-class _Tree:
+class _FrameRows:
     """The tree of all stacks."""
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ def _packed(data: bytes) -> list[int]:
     return values
 
 
-def _stack(state: _Sequence, tree: _Tree, number: int) -> int | None:
+def _stack(state: _Sequence, tree: _FrameRows, number: int) -> int | None:
     if number not in state.known:
         parent: int | None = None
         for frame in state.stacks.get(number, ()):

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.arrays import Int64Array
-from warplens.importers.nsys.ranges import Ranges
+from warplens.importers.nsys.ranges import NsysRanges
 from warplens.importers.perfetto.clocks import Clocks
 from warplens.importers.perfetto.descriptors import Described
 from warplens.importers.perfetto.details import Details
 from warplens.importers.perfetto.own import Own
-from warplens.importers.perfetto.places import Places
-from warplens.importers.perfetto.trace import BEGIN, INSTANT, STAGE, WHOLE, Trace
+from warplens.importers.perfetto.places import TrackPlaces
+from warplens.importers.perfetto.trace import BEGIN, INSTANT, STAGE, WHOLE, PerfettoTrace
 from warplens.storage import schema
 from warplens.storage.writer import PartWriter
 
@@ -26,7 +26,7 @@ _ROWS = 1 << 20
 
 
 @dataclass
-class Tally:
+class PerfettoDiagnostics:
     """What is said about the import, in `diagnostics`."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -38,22 +38,22 @@ class Tally:
 
 
 @dataclass
-class Context:
+class PerfettoContext:
     """The trace, and where it goes."""
 
-    trace: Trace
+    trace: PerfettoTrace
     described: Described
     own: Own
     clocks: Clocks
-    places: Places
+    places: TrackPlaces
     part: PartWriter
-    tally: Tally
+    tally: PerfettoDiagnostics
     details: Details
     time: Int64Array  # of each event
     end: Int64Array  # of each slice
     partner: Int64Array  # the other half of each event, -1: none
     last: int
-    ranges: Ranges = field(default_factory=Ranges)
+    ranges: NsysRanges = field(default_factory=NsysRanges)
     calls: Mapping[str, Int64Array] = field(default_factory=dict)  # `key` (process and correlation, sorted) and `id`
 
     def __post_init__(self) -> None:

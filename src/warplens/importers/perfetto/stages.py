@@ -11,7 +11,7 @@ import pyarrow as pa
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.taken import join, numbered
 from warplens.importers.perfetto.details import coded
-from warplens.importers.perfetto.slices import Context
+from warplens.importers.perfetto.slices import PerfettoContext
 from warplens.model.tables import TABLES
 
 _COPY = re.compile(r"\b(mem)?cpy\b|\bcopy\b|^Memcpy", re.IGNORECASE)
@@ -22,7 +22,7 @@ _GRAPH = "CUDA graph"  # launched as a whole
 _GPU = 0xFFFFFFFF
 
 
-def write(context: Context) -> None:
+def write(context: PerfettoContext) -> None:
     """Write the stages of the trace, and the devices, contexts and streams that they name."""
     rows = context.stages
     if not len(rows):
@@ -38,7 +38,7 @@ def write(context: Context) -> None:
     _hardware(context, rows)
 
 
-def _write(context: Context, table: str, rows: Int64Array) -> None:
+def _write(context: PerfettoContext, table: str, rows: Int64Array) -> None:
     from warplens.importers.perfetto.tables import _fitting, _values  # the columns of a table are made there
 
     rows = context.sorted(rows)
@@ -63,7 +63,7 @@ def _write(context: Context, table: str, rows: Int64Array) -> None:
     context.write(table, {column.name: _fitting(made.get(column.name), column, len(rows)) for column in TABLES[table].columns})
 
 
-def _where(context: Context, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+def _where(context: PerfettoContext, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return device, stream and context of stages: their GPU, their queue, and their context."""
     tracks, track = context.trace.tracks, context.trace.events["track"][rows]
     third, second, first = (np.asarray(tracks[name][track]) for name in ("third", "second", "first"))
@@ -85,7 +85,7 @@ def _kind(text: str) -> str:
     return f"{_KINDS[match[1]]}-to-{_KINDS[match[2]]}" if match else text
 
 
-def _hardware(context: Context, rows: Int64Array) -> None:
+def _hardware(context: PerfettoContext, rows: Int64Array) -> None:
     """Write what the stages name, unless warplens's own tables do."""
     if context.own.rows("contexts") or context.own.rows("devices"):
         return

@@ -78,7 +78,7 @@ class Other:
     data: bytes
 
 
-class Trace:
+class PerfettoTrace:
     """The columns of a trace: `events`, `notes`, `flows`, `samples`, `tracks` by name; texts by number. They live as long as it."""
 
     def __init__(self, source: Path, progress: Callable[[float], None]) -> None:
@@ -109,7 +109,7 @@ class Trace:
             self._native.warplens_perfetto_reader_free(self._handle)
             self._handle = None
 
-    def __enter__(self) -> Trace:
+    def __enter__(self) -> PerfettoTrace:
         return self
 
     def __exit__(self, *_: object) -> None:

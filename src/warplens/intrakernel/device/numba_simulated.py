@@ -24,7 +24,7 @@ def profiler(prof: Any) -> Any:
         thread: Any = threading.current_thread()
         wide, high = (*thread._manager._grid_dim, 1, 1)[:2]
         block = thread.blockIdx
-        thread.warplens = simulated.Unit(prof.pointer, plan, (block.z * high + block.y) * wide + block.x, thread.thread_id)
+        thread.warplens = simulated.SimulatedUnit(prof.pointer, plan, (block.z * high + block.y) * wide + block.x, thread.thread_id)
     return prof
 
 
@@ -50,7 +50,7 @@ def finish(p: Any) -> None:
         _unit().finish()
 
 
-def _unit() -> simulated.Unit:
+def _unit() -> simulated.SimulatedUnit:
     unit = getattr(threading.current_thread(), "warplens", None)
     if unit is None:
         raise UsageError("this kernel records without having called profiler(prof) at its top")

@@ -174,7 +174,7 @@ class _Interpreted:
         self.plan = plan
         if plan.enabled:
             (x, y, z), (wide, high, _) = interpreter_builder.grid_idx, interpreter_builder.grid_dim
-            self._unit = simulated.Unit(pointer, plan, (z * high + y) * wide + x, 0)
+            self._unit = simulated.SimulatedUnit(pointer, plan, (z * high + y) * wide + x, 0)
 
     def now(self) -> int:
         return simulated.now(self.plan)

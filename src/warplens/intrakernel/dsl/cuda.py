@@ -78,7 +78,7 @@ _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TAGS = re.compile(r"^[ \t]*WARPLENS_TAGS\s*\(\s*(\w+)\s*,([^)]*)\)", re.MULTILINE)
 
 
-class Binding(NamedTuple):
+class CudaBinding(NamedTuple):
     """What a compiler and a launch need: the buffer's address, options of the compiler, the line that names the tags."""
 
     pointer: int
@@ -86,7 +86,7 @@ class Binding(NamedTuple):
     tags: str
 
 
-def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> Binding:
+def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> CudaBinding:
     """Say how to compile a kernel that records into `buffer`, and what to pass it.
 
     `options` are for nvcc, NVRTC and the host's compiler alike; `pointer` is the kernel's `void *`; `tags` is a
@@ -106,7 +106,7 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> B
         options.append(f"-DWARPLENS_CLOCK={int(plan.clock == 'clock')}")
         options += ["-DWARPLENS_GENERATION=1"] * generation
         options += [f"-DWARPLENS_RING_SLOTS={plan.ring_slots}"] * bool(plan.ring_slots)
-    return Binding(buffer.pointer, tuple(options), _tag_line(buffer.tags))
+    return CudaBinding(buffer.pointer, tuple(options), _tag_line(buffer.tags))
 
 
 def _tag_line(table: TagTable) -> str:

@@ -26,8 +26,8 @@ import numpy as np
 
 from warplens.model.words import counted, duration, size
 from warplens.rules.base import Evidence, Finding
-from warplens.rules.gpus import Gpu, gpus, span
-from warplens.rules.host_calls import Calls, calls, cost, evidence, needed, severity
+from warplens.rules.gpus import GpuOperations, gpus, span
+from warplens.rules.host_calls import HostCalls, calls, cost, evidence, needed, severity
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def check(
     ]
 
 
-def _steady(allocations: Calls, devices: tuple[Gpu, ...], warm_up: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _steady(allocations: HostCalls, devices: tuple[GpuOperations, ...], warm_up: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return which calls came in the steady state of a process that goes on to allocate there."""
     mine = np.zeros(len(allocations), bool)
     for process in {gpu.process for gpu in devices}:

@@ -25,7 +25,7 @@ from warplens.rules.base import Finding
 from warplens.rules.blocked import blocked
 from warplens.rules.copies import number_of_copies, single_values
 from warplens.rules.gpus import gpus
-from warplens.rules.host_calls import Calls, Cost, needed
+from warplens.rules.host_calls import Cost, HostCalls, needed
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -50,7 +50,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, staged: int =
         f"AND NOT (m.kind = 'Host-to-Device' AND m.bytes <= {int(staged)})"
     )
 
-    def words(copies: Calls, spent: Cost) -> tuple[str, str, str, str, str]:
+    def words(copies: HostCalls, spent: Cost) -> tuple[str, str, str, str, str]:
         return (
             "cuda_memcpy_sync",
             "synchronous copies",

@@ -22,7 +22,7 @@ from warplens.model.words import counted, duration
 from warplens.rules.base import Finding
 from warplens.rules.blocked import blocked
 from warplens.rules.gpus import gpus
-from warplens.rules.host_calls import Calls, Cost, needed
+from warplens.rules.host_calls import Cost, HostCalls, needed
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -43,7 +43,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     needed(report, selection)
     blocking = "a.name ILIKE '%memset%' AND a.name NOT ILIKE '%Async%' AND m.memory_kind IN ('Pinned', 'Managed')"
 
-    def words(memsets: Calls, spent: Cost) -> tuple[str, str, str, str, str]:
+    def words(memsets: HostCalls, spent: Cost) -> tuple[str, str, str, str, str]:
         return (
             "cuda_memset_sync",
             "synchronous memsets",

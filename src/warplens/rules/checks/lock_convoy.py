@@ -30,7 +30,7 @@ from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import edges, needed, numbers, rows, threads
-from warplens.rules.stacks import Stacks
+from warplens.rules.stacks import StackPlaces
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -70,7 +70,7 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
 
 def _queues(report: Report, lock_waits: pa.Table, times: int) -> list[tuple[str, pa.Table]]:
     """Return for each function of each process the waits in it that are for a lock, where there are some."""
-    stacks = Stacks(report)
+    stacks = StackPlaces(report)
     keys, codes = np.unique(numbers(lock_waits, "stack"), return_inverse=True)
     places = [stacks.place(key if key >= 0 else None) for key in keys.tolist()]
     labels: dict[str, int] = {}

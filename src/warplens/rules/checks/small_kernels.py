@@ -27,9 +27,9 @@ import numpy as np
 from warplens.analysis.intervals import Cover
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding
-from warplens.rules.gpus import KERNEL, Gpu, gpus, span, together
+from warplens.rules.gpus import KERNEL, GpuOperations, gpus, span, together
 from warplens.rules.host_calls import needed
-from warplens.rules.launches import Launches, launches
+from warplens.rules.launches import KernelLaunches, launches
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -93,7 +93,7 @@ def check(
     ]
 
 
-def _late(gpu: Gpu, made: Launches, apart: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _late(gpu: GpuOperations, made: KernelLaunches, apart: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return which gaps of a GPU were ended by a kernel that was launched too late by a thread that did nothing but launch."""
     if not len(made.id):
         return np.zeros(max(len(gpu.busy.start) - 1, 0), bool)
@@ -103,7 +103,7 @@ def _late(gpu: Gpu, made: Launches, apart: int) -> np.ndarray[tuple[int], np.dty
     return np.asarray(late & (made.start[call] - made.before[call] <= apart), bool)
 
 
-def _stretches(gpu: Gpu, late: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Evidence]:
+def _stretches(gpu: GpuOperations, late: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Evidence]:
     """Return the stretches of gaps that come one after the other."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], late, [False])).astype(np.int8)))
     idle = np.concatenate(([0], np.cumsum(gpu.busy.start[1:] - gpu.busy.end[:-1])))

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from warplens.model.words import duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
-from warplens.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, Calls, calls, cost, evidence, named, needed, severity
+from warplens.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, HostCalls, calls, cost, evidence, named, needed, severity
 from warplens.rules.lines import called_from, located
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int 
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
-def _places(waiting: Calls) -> npt.NDArray[np.str_]:
+def _places(waiting: HostCalls) -> npt.NDArray[np.str_]:
     """Return the place of each call: of names that are numbered, such as `step 12` and `aten::item, op_id = 4711`, without the number."""
     known: dict[str | None, str] = {
         name: _NUMBER.sub("N", _DETAILS.sub("", name)) for name in set(waiting.place.tolist()) if name is not None

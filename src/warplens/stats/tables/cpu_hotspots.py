@@ -37,7 +37,7 @@ from warplens.analysis.cpu.samples import kind_of
 from warplens.analysis.ranges.phases import said
 from warplens.stats.base import noted
 from warplens.stats.calls import one_of
-from warplens.stats.hotspots import FRAMES, GROUPS, TREES, Profile, as_tree, by_frame, by_group
+from warplens.stats.hotspots import FRAMES, GROUPS, TREES, SampleProfile, as_tree, by_frame, by_group
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +74,7 @@ def table(
     one_of("by", by, (*FRAMES, *GROUPS))
     one_of("tree", tree, TREES)
     wanted = kind_of(report, kind, wall=wall)
-    profile = Profile.of(report, selection, by, kind=wanted, wall=wall, only_python=only_python)
+    profile = SampleProfile.of(report, selection, by, kind=wanted, wall=wall, only_python=only_python)
     least = profile.weight * min_percent / 100
     if tree != "flat":
         profile_table = as_tree(report, profile, by, tree, depth=depth, least=least)

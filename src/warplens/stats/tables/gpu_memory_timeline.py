@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from warplens.analysis.gpu.memory_levels import SERIES, Level, held, levels
+from warplens.analysis.gpu.memory_levels import SERIES, MemoryLevel, held, levels
 from warplens.errors import MissingData, UsageError
 from warplens.stats.base import noted
 from warplens.stats.places import places
@@ -60,7 +60,7 @@ def table(report: Report, selection: Selection, *, bins: int = 50, peak: bool = 
     return _peaks(report, recorded, begin, end) if peak else _timeline(report, recorded, begin, end, bins)
 
 
-def _timeline(report: Report, recorded: list[Level], begin: int, end: int, bins: int) -> pa.Table:
+def _timeline(report: Report, recorded: list[MemoryLevel], begin: int, end: int, bins: int) -> pa.Table:
     edges = np.unique(np.linspace(begin, end, bins + 1).astype(np.int64)) if end > begin else np.array([begin, begin + 1], np.int64)
     first, last = edges[:-1], edges[1:]
     series = [name for name in SERIES if any(level.series == name for level in recorded)]
@@ -81,7 +81,7 @@ def _timeline(report: Report, recorded: list[Level], begin: int, end: int, bins:
     return noted(pa.table({**columns, **where}), *_notes(report, recorded, begin, end))
 
 
-def _notes(report: Report, recorded: list[Level], begin: int, end: int) -> list[str]:
+def _notes(report: Report, recorded: list[MemoryLevel], begin: int, end: int) -> list[str]:
     texts = []
     for level in recorded:
         at, most = level.peak(begin, end)
@@ -90,7 +90,7 @@ def _notes(report: Report, recorded: list[Level], begin: int, end: int) -> list[
     return texts[:6]
 
 
-def _peaks(report: Report, recorded: list[Level], begin: int, end: int) -> pa.Table:
+def _peaks(report: Report, recorded: list[MemoryLevel], begin: int, end: int) -> pa.Table:
     rows = []
     for level in (level for level in recorded if level.series != "reserved"):
         at, most = level.peak(begin, end)

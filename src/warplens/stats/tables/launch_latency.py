@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from warplens.analysis.gpu.api_calls import Calls
+from warplens.analysis.gpu.api_calls import ApiCalls
 from warplens.analysis.gpu.kernel_classes import CLASSES
 from warplens.analysis.gpu.launch_queue import Launched, launched
 from warplens.analysis.gpu.work import GRAPH, gpus
@@ -55,7 +55,7 @@ def table(report: Report, selection: Selection, *, by: str = "device", slow_call
         slow_call: ns from which a call counts as slow.
         late: ns from which a latency counts as late.
     """
-    apart, calls = By(report, by), Calls(report)
+    apart, calls = By(report, by), ApiCalls(report)
     latencies = apart.grouped(
         ((gpu.process, gpu.device, stream), _seen(part.chosen((part.kind < len(CLASSES)) | (part.kind == GRAPH)), slow_call, late))
         for gpu in gpus(report, selection, classes=False)
