@@ -38,6 +38,7 @@ class StepFunction:
         opens, tie = np.repeat((0, 1), len(start)), np.concatenate((-number, number))
         order = np.lexsort((tie, opens, time))
         time, after = time[order], after[order]
+        # Of several edges at one time only the last one counts: no time passes between them.
         last = np.append(time[1:] != time[:-1], True) if len(time) else np.zeros(0, bool)
         return cls(time[last], after[last])
 
@@ -54,6 +55,7 @@ class StepFunction:
 
     def over(self, other: StepFunction) -> StepFunction:
         """Return these values, and where there is none those of the other."""
+        # Both functions are constant between two of these times, so it is enough to evaluate them there.
         time = distinct(np.concatenate((self.time, other.time)))
         own = self.at(time)
         return StepFunction(time, np.where(own == NOTHING, other.at(time), own))

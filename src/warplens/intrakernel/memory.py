@@ -165,9 +165,9 @@ def _from_buffer(array: Any, kind: str) -> Memory:
         raise UsageError(f"a {kind} says nothing of its memory: no __cuda_array_interface__, no DLPack, no buffer") from None
     if view.readonly or not view.c_contiguous:
         raise UsageError(f"the memory of this {kind} is {'read-only' if view.readonly else 'not in one piece'}")
-    held = (ctypes.c_char * view.nbytes).from_buffer(view)
-    memory = HostMemory(array, ctypes.addressof(held), view.nbytes)
-    memory.kept = held
+    view_kept = (ctypes.c_char * view.nbytes).from_buffer(view)
+    memory = HostMemory(array, ctypes.addressof(view_kept), view.nbytes)
+    memory.kept = view_kept
     return memory
 
 

@@ -75,9 +75,9 @@ def chrome_events(
 def write_json(events: list[dict[str, Any]], path: str | PathLike[str] | None, notes: Iterable[str] = ()) -> dict[str, Any]:
     """Wrap Chrome's events up and write them, where a path is given; return what is written."""
     trace: dict[str, Any] = {"traceEvents": events, "displayTimeUnit": "ns"}
-    said = list(notes)
-    if said:
-        trace["otherData"] = {"losses": "; ".join(said)}
+    losses = list(notes)
+    if losses:
+        trace["otherData"] = {"losses": "; ".join(losses)}
     if path is not None:
         with replacing(Path(path)) as partial, text_output(partial) as file:
             file.write(json.dumps(trace, separators=(",", ":")))

@@ -1,4 +1,4 @@
-"""What each GPU of each process did in the selected part of a report, as arrays: what most rules about GPUs look at."""
+"""The operations of each GPU of each process in the selected part, as arrays; most rules about GPUs read these."""
 
 from __future__ import annotations
 
@@ -114,6 +114,7 @@ def _read(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
     selects = [
         f"SELECT {number}::TINYINT AS kind, {_COLUMNS} FROM {table} WHERE {where}" for number, table in enumerate(TABLES[:MIGRATION])
     ]
+    # Migrations of unified memory have no stream and no call; only those to or from a device count.
     selects.append(
         f"""SELECT {MIGRATION}::TINYINT, process, device, NULL, "start", "end", NULL, id FROM um_events
             WHERE kind IN ('HtoD', 'DtoH', 'DtoD') AND device IS NOT NULL AND {where}"""
@@ -127,6 +128,7 @@ def _read(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
         columns["start"] = np.maximum(columns["start"], window[0])
         columns["end"] = np.maximum(np.minimum(columns["end"], window[1]), columns["start"])
     process, device = columns["process"], columns["device"]
+    # Rows are sorted by process and device: each GPU is one run of rows, edges[i] to edges[i + 1].
     edges = np.flatnonzero((np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-2, append=-2) != 0)).tolist()
     places = [(int(process[low]), int(device[low])) for low in edges[:-1]]
     labels = _labels(report, places)

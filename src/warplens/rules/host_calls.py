@@ -72,6 +72,7 @@ def calls(report: Report, selection: Selection, condition: str, copies: str = ""
     table = copies.lstrip("?")
     join = f"{'LEFT JOIN' if copies.startswith('?') else 'JOIN'} {table} m ON m.api = a.id" if table else ""
     about = "coalesce(m.device, -1)::BIGINT AS device, coalesce(m.bytes, -1)" if table else "-1::BIGINT AS device, -1"
+    # A call may have several copies; DISTINCT ON keeps one row per call. The sort order is also that of the arrays.
     rows = report.sql(
         f"""SELECT DISTINCT ON (a.process, a."start", a.id)
                    a.id, a.process, a.thread, a."start", a."end", a.name, r.message AS place, {about}::BIGINT AS bytes
@@ -98,6 +99,7 @@ def cost(host_calls: HostCalls, gpus: tuple[GpuOperations, ...], mine: BoolArray
         if not len(own):
             continue
         start, end, chosen = host_calls.start[own], host_calls.end[own], mine[own]
+        # The stretch of a call reaches to the begin of the next one; that of the last call to the end of the GPU's work.
         behind = np.append(start[1:], max(gpu.finish, int(start[-1])))
         left = gpu.idle.within(start, behind)
         waiting = chosen & (gpu.busy.within(start, end) > 0) if computing else chosen
@@ -107,6 +109,7 @@ def cost(host_calls: HostCalls, gpus: tuple[GpuOperations, ...], mine: BoolArray
         if chosen.any():
             after = np.maximum(gpu.idle.start, int(start[chosen][0]))
             dry.append(Cover(after[gpu.idle.end > after], gpu.idle.end[gpu.idle.end > after]))
+        # A call without a device touches every GPU of its process; the GPU on which it costs most counts.
         better = np.minimum(spent, left) > np.minimum(waited[own], idle[own])
         waited[own] = np.where(better, spent, waited[own])
         idle[own] = np.where(better, left, idle[own])
@@ -138,6 +141,8 @@ def evidence(host_calls: HostCalls, cost: Cost, most: int) -> tuple[Evidence, ..
 
 def _made_up(waited: Int64Array, idle: Int64Array) -> int:
     """Return how much idle time can be made up for by waits before it: the least, over all moments, of waits before and idle time after."""
+    # Cut the calls at any moment: idle time before the cut cannot exceed the waits before it, and idle time after it is `after`. The least
+    # sum over all cuts is the bound: waited = [5, 0] and idle = [2, 9] give min(0 + 11, 5 + 9, 5 + 0) = 5.
     before = np.concatenate(([0], np.cumsum(waited)))
     after = np.append(np.cumsum(idle[::-1])[::-1], 0)
     return int((before + after).min())

@@ -1,4 +1,4 @@
-"""What rules about the host's side share: which threads matter, what a source recorded, when GPUs had nothing to do."""
+"""Shared by rules about the host: the threads that matter, the rows of a table in the selection, the idle time of GPUs."""
 
 from __future__ import annotations
 

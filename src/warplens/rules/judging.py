@@ -21,7 +21,7 @@ SCHEMA = "warplens.findings/1"
 class Judgement:
     """`findings`: most serious first, then most expensive. `silent`: rules without a finding. `not_judged`: rule to what it lacked.
 
-    `begin`, `end`: the time that was looked at, ns on the report's clock; `origin`: what times are told from.
+    `begin`, `end`: the analysed time, ns on the report's clock; `origin`: printed times count from here.
     """
 
     findings: tuple[Finding, ...]
@@ -70,9 +70,9 @@ def judge(
             continue
         if not own:
             silent.append(unit.id)
-        told = {"link": unit.constant("LINK"), "wrong_when": " ".join(unit.sections["When it is wrong"].split())}
+        constants = {"link": unit.constant("LINK"), "wrong_when": " ".join(unit.sections["When it is wrong"].split())}
         for finding in own:
-            empty = {name: text for name, text in told.items() if not getattr(finding, name)}
+            empty = {name: text for name, text in constants.items() if not getattr(finding, name)}
             findings.append(replace(finding, severity=graded(finding, end - begin), **empty))
     findings.sort(key=_weight)
     return Judgement(tuple(findings), tuple(silent), not_judged, begin, end, report.origin)

@@ -1,4 +1,4 @@
-"""What rules about the inside of kernels share: findings of several launches of one kernel, and how much time they are about."""
+"""Shared by rules about the inside of kernels: merges findings of several launches, and sums the time behind them."""
 
 from __future__ import annotations
 

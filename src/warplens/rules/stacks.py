@@ -1,4 +1,4 @@
-"""Where in a program rows with a stack are: the innermost function that is no waiting of Python's own."""
+"""Finds the place in the program of rows with a stack: the innermost function that is not Python's own waiting code."""
 
 from __future__ import annotations
 

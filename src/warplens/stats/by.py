@@ -1,4 +1,4 @@
-"""What rows are kept apart by: GPU, stream, process or rank. The option `by` of the stats of GPUs, and `warplens stats --by`."""
+"""Groups rows by GPU, stream, process or rank: the option `by` of the stats of GPUs, and `warplens stats --by`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stats of the critical path share: the graph of the selected time or step, and what is told about it."""
+"""Shared by the stats of the critical path: the graph of the selected time or step, and the notes about it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def find(report: Report, selection: Selection, step: int) -> Path:
     return path(report, build(report, selection))
 
 
-def said(path: Path) -> list[str]:
+def path_notes(path: Path) -> list[str]:
     """Return notes about a path."""
     graph = path.graph
     lengths = f"{path.length:,} ns from the first to the last thing: {len(graph.calls):,} calls, {len(graph.work):,} operations of GPUs."

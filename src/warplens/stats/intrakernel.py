@@ -1,4 +1,4 @@
-"""What stats of regions inside kernels share: where a launch ran, what is missing, and how exact times are."""
+"""Shared by stats of regions inside kernels: where a launch ran, how many records are missing, how exact times are."""
 
 from __future__ import annotations
 

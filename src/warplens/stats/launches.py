@@ -20,7 +20,7 @@ def launched(report: Report, selection: Selection, naming: Naming, nvtx: bool) -
     """Return the SQL relation (in parentheses) of the kernels whose call was recorded, of those that overlap the selection.
 
     A launch lasts from the begin of the call to the end of the kernel, or of the call where that is later. Columns: those of
-    `kernels` and `query.gpu_ops.kernels`, and thread, call, call_start, call_end, total (ns, of the launch), queue (ns from the end
+    `kernels` and `analysis.gpu.ops.kernels`, and thread, call, call_start, call_end, total (ns, of the launch), queue (ns from the end
     of the call to the begin of the kernel; null where the kernel began before).
     """
     return f"""(

@@ -94,6 +94,7 @@ class Nest:
             self.level[level_rows] = len(self._levels)
             self._levels.append(level_rows)
             begin, counts = first[level_rows], first[level_rows + 1] - first[level_rows]
+            # The children of all ranges of this level: runs [begin, begin + count) of `children`, one after the other.
             level_rows = children[np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
         lost = np.flatnonzero(self.level < 0)  # parents in a circle: no report of ours, but no reason to fail
         if len(lost):
@@ -105,6 +106,7 @@ class Nest:
         """Return the ids from the outermost range to each one wanted, each after a colon."""
         needed = np.zeros(len(self.above), bool)
         needed[wanted] = True
+        # From the innermost level outwards, each needed range needs its parent.
         for level_rows in reversed(self._levels[1:]):
             needed[self.above[level_rows[needed[level_rows]]]] = True
         colon = pa.scalar(":", pa.large_string())
@@ -113,6 +115,7 @@ class Nest:
         for number, level_rows in enumerate(self._levels):
             kept = level_rows[needed[level_rows]]
             own = pc.cast(pa.array(self._ids[kept]), pa.large_string())
+            # The text of a range is its parent's text and its own id, so each level costs one join, whatever the depth.
             heads = pieces[-1].take(pa.array(place[self.above[kept]])) if number else pa.scalar("", pa.large_string())
             pieces.append(pc.binary_join_element_wise(heads, own, colon))
             place[kept] = np.arange(len(kept))

@@ -1,4 +1,4 @@
-"""What a report did as arrays, a kind after the other: by name, how long, and in which step it was asked for."""
+"""The durations of a report as arrays, one kind after the other: by name, with the step that asked for them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def kinds(report: Report, selection: Selection, steps: Steps, typical: int) -> I
     """Yield each kind that there is something of, one in memory at a time. `typical`: the step whose launches are kept; -1: of all."""
     for kind in ("kernel", "memory", "graph"):
         taking = Taking(kind)
-        for table in (table for table, told in _GPU.items() if told[0] == kind and report.tables[table]):
+        for table in (table for table, facts in _GPU.items() if facts[0] == kind and report.tables[table]):
             _gpu(report, selection, table, steps, typical, taking)
         if taking.codes:
             yield taking.rows()
@@ -188,6 +188,7 @@ def _host(report: Report, selection: Selection, table: str, names: tuple[str, ..
 def _asked(calls: ApiCalls, api: pa.ChunkedArray, start: Int64Array) -> Int64Array:
     """Return when work was asked for: the begin of its call, where that is known."""
     ids = np.asarray(pc.fill_null(api, -1).to_numpy(), np.int64)
+    # `calls.find` takes sorted ids; `asked[order]` below puts the answers back in the order of the rows.
     order = np.argsort(ids, kind="stable") if len(ids) > 1 and bool((ids[1:] < ids[:-1]).any()) else np.arange(len(ids))
     call_rows = calls.find(ids[order])
     asked = start.copy()

@@ -1,4 +1,4 @@
-"""What a report did, by kind and name, with the figures that two reports are compared by: sums, quantiles, and time in each step."""
+"""The figures by which two reports are compared, by kind and name: sums, quantiles, and time in each step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIGURES = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS me
 
 
 def training_steps(report: Report, selection: Selection, name: str | None) -> pa.Table | None:
-    """Return the steps of a report (see `query.steps`); None where there are none and no name was asked for. Raises MissingData."""
+    """Return the steps of a report (see `analysis.steps`); None where there are none and no name was asked for. Raises MissingData."""
     try:
         return steps(report, selection, name)
     except MissingData:

@@ -1,4 +1,4 @@
-"""What kernels recorded of their inside, as arrays to be compared by: each launch, and its regions by name."""
+"""Durations inside kernels as arrays for a comparison: each launch, and its regions by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a thread did in stretches of time: which range, call, pause or wait filled them.
+"""Splits the time of a thread among ranges, calls, pauses and waits.
 
 Time counts once. The first of these that was there at a moment has it:
 
@@ -109,6 +109,7 @@ def filled(report: Report, stretches: pa.Table) -> pa.Table:
     codes_of, texts = zip(*(codes(cut.column(name).combine_chunks()) for name in ("kind", "name")), strict=True)
     sizes = [max(len(values), 1) for values in texts]
     time = _numbers(cut.column("end")) - _numbers(cut.column("start"))
+    # (stretch, kind, name) in one number; sorted by it, `reduceat` sums the time of each combination.
     key = (_numbers(cut.column("stretch")) * sizes[0] + codes_of[0]) * sizes[1] + codes_of[1]
     order = np.argsort(key, kind="stable")
     key = key[order]
@@ -161,6 +162,7 @@ def _pieces(
     end: Int64Array,
     number: Int64Array,
 ) -> pa.Table:
+    # All threads on one line: thread i occupies [i * length, (i + 1) * length). Then one pass of interval algebra serves all threads.
     shift = np.searchsorted(threads, thread) * length - origin
     begin, finish = start + shift, end + shift
     order = np.argsort(begin, kind="stable")

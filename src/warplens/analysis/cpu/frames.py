@@ -91,6 +91,7 @@ class FrameTable:
     def positions(self, stacks: pa.ChunkedArray | pa.Array) -> Int64Array:
         """Return the positions of stacks, as tables name them; that of `[no stack]` for null, and for what is not in the table."""
         position = self._find(_numbers(stacks))
+        # The last frame is `[no stack]`.
         position = np.where(position < 0, len(self) - 1, position)
         return position if self._stands is None else self._stands[position]
 

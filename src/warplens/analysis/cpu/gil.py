@@ -1,4 +1,4 @@
-"""Who waited for Python's global lock while who held it."""
+"""Waits for Python's global lock (GIL), by waiting and by holding thread."""
 
 from __future__ import annotations
 
@@ -134,6 +134,7 @@ def _alike(left: pa.Table, right: pa.Table, keys: tuple[str, ...] = ("process", 
         columns = [_numbers(table, name) for name in keys]
         changes = np.zeros(table.num_rows, bool)
         for column in columns:
+            # `column[:1] - 1` differs from the first value, so the first row always begins a group (and an empty column stays empty).
             changes |= np.diff(column, prepend=column[:1] - 1) != 0
         edges = [*np.flatnonzero(changes).tolist(), table.num_rows]
         slices_by_key.append({tuple(int(column[begin]) for column in columns): slice(begin, end) for begin, end in pairwise(edges)})

@@ -1,4 +1,4 @@
-"""What each thread did on the CPU in each column of a timeline: states, the GIL, samples, OS calls, Python calls, tasks and so on."""
+"""Aggregates the CPU side into the columns of a timeline: states, the GIL, samples, OS calls, Python calls, tasks and so on."""
 
 from __future__ import annotations
 

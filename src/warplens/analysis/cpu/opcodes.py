@@ -41,7 +41,7 @@ class Instructions:
 def by_line(frames: FrameTable, rows: pa.Table) -> dict[tuple[str, int], Instructions]:
     """Return the instructions of each file and line in which samples ended; nothing where none were recorded.
 
-    `rows`: as `query.samples.sampled` returns them, by `PER` too.
+    `rows`: as `analysis.cpu.samples.sampled` returns them, by `PER` too.
     """
     lines: dict[tuple[str, int], Instructions] = defaultdict(Instructions)
     names, forms, weights = (rows.column(name).to_pylist() for name in ("opcode", "specialised", "weight"))

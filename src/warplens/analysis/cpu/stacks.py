@@ -1,7 +1,7 @@
 """Stacks summed up: the tree of who called whom with the time in it, from above, from below, or flat.
 
     frames = Frames.of(report)
-    rows = sampled(report, selection)            # query.samples: what each thread was seen in, summed by stack
+    rows = sampled(report, selection)            # analysis.cpu.samples: what each thread was seen in, summed by stack
     tree = top_down(frames, "function", Weights.of(frames, rows))
     for node in tree.order():                    # each one after its caller, the heaviest first
         print("  " * tree.level[node], frames.frame(tree.example[node]).function, tree.own[node], tree.total[node])
@@ -37,7 +37,7 @@ class Weights:
 
     @classmethod
     def of(cls, frames: FrameTable, rows: pa.Table, group: Int64Array | None = None) -> Weights:
-        """`rows`: stack, weight (ns) and count (of samples) as `query.samples.sampled` returns them; `group`: of each row, from 0."""
+        """`rows`: stack, weight (ns) and count (of samples) as `cpu.samples.sampled` returns them; `group`: of each row, from 0."""
         stack = frames.positions(rows.column("stack"))
         weight, count = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("weight", "count"))
         return cls(np.zeros(len(stack), np.int64) if group is None else group, stack, weight, count)
@@ -79,6 +79,8 @@ class StackTree:
         enter, leave = self._walk()
         order = np.lexsort((enter, self.label, self.group))
         change = (np.diff(self.label[order], prepend=-1) != 0) | (np.diff(self.group[order], prepend=-1) != 0)
+        # A node is inside another when it is entered before the other is left. `enter` and `leave` lie below len(self) + 1, so adding a
+        # multiple of that per label keeps the running maximum of one label from reaching into the next.
         lift = np.cumsum(change) * (len(self) + 1)  # keeps the labels apart in one running maximum
         reached = np.maximum.accumulate(np.concatenate(([-1], (leave[order] + lift)[:-1]))) if len(self) else lift
         return np.asarray(order[change | (reached <= enter[order] + lift)], np.int64)
@@ -88,12 +90,14 @@ class StackTree:
         size = np.ones(len(self), np.int64)
         edges = np.searchsorted(self.level, np.arange(self.level[-1] + 2)) if len(self) else np.zeros(1, np.int64)
         levels = [np.arange(first, last) for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+        # From the deepest level upwards: the size of a node is one plus the sizes of its children.
         for nodes in reversed(levels[1:]):
             np.add.at(size, self.parent[nodes], size[nodes])
         enter = np.zeros(len(self), np.int64)
         for number, nodes in enumerate(levels):
             above = self.parent[nodes]
             order = nodes[np.lexsort((self.label[nodes], -self.total[nodes], self.group[nodes], above))]
+            # Depth-first numbers, a level at a time: a child enters right behind its parent plus the sizes of the siblings before it.
             before = np.cumsum(size[order]) - size[order]
             first = np.diff(self.parent[order], prepend=-2) != 0
             before -= np.maximum.accumulate(np.where(first, before, 0))  # sizes never fall, so the last begin is the greatest
@@ -109,6 +113,7 @@ def top_down(frames: FrameTable, by: str, weights: Weights) -> StackTree:
     """
     node, parent, level, label, example = _merged(*_shape(frames, by))
     span = len(parent)
+    # Group and node in one number, so that one np.unique adds up both: key // span is the group, key % span the node.
     keys, own, own_samples = _sums(weights.group * span + node[weights.stack], weights.weight, weights.count)
     depth = level[keys % span] if len(keys) else keys
     levels: list[tuple[Int64Array, ...]] = []
@@ -121,6 +126,7 @@ def top_down(frames: FrameTable, by: str, weights: Weights) -> StackTree:
         ending, ended = np.zeros(len(all_keys), np.int64), np.zeros(len(all_keys), np.int64)
         ending[place], ended[place] = mine[1], mine[2]
         levels.append((all_keys, ending, total, ended, samples))
+        # The totals of this level, moved to the parents within the same group; the level above adds them to its own.
         above = all_keys - all_keys % span + np.maximum(parent[all_keys % span], 0), total, samples
     levels.reverse()
     return _assembled(levels, span, parent, label, example)
@@ -142,6 +148,7 @@ def bottom_up(frames: FrameTable, by: str, weights: Weights, *, depth: int | Non
     parts: list[StackTree] = []
     first = level = 0
     while len(at) and (depth is None or level < depth):
+        # Rows with the same node below (`under`) and the same label share a node: (under, label) in one number.
         _, example_at, code = np.unique(under * names + label[at], return_index=True, return_inverse=True)
         nodes = len(example_at)
         total, samples = _added(code, weight, nodes), _added(code, count, nodes)
@@ -174,7 +181,7 @@ def flat(tree: StackTree) -> StackTree:
 
 
 def each_stack(frames: FrameTable, rows: pa.Table) -> Iterator[tuple[tuple[Frame, ...], int, int]]:
-    """Yield each row's stack (outermost frame first), weight (ns) and count. `rows`: as `query.samples.sampled` returns them."""
+    """Yield each row's stack (outermost frame first), weight (ns) and count. `rows`: as `analysis.cpu.samples.sampled` returns them."""
     weights = Weights.of(frames, rows)
     for stack, weight, count in zip(weights.stack.tolist(), weights.weight.tolist(), weights.count.tolist(), strict=True):
         yield frames.path(stack), weight, count
@@ -209,11 +216,14 @@ def _merged(parent: Int64Array, labels: Int64Array) -> tuple[Int64Array, Int64Ar
     number = 0
     while len(frames_of_level):
         above = node[parent[frames_of_level]] if parts else np.full(len(frames_of_level), -1, np.int64)
+        # Frames with the same parent node and label become one node. The roots have parent -1, hence the + 1.
         keys, example, code = np.unique((above + 1) * names + labels[frames_of_level], return_index=True, return_inverse=True)
         node[frames_of_level] = number + code
         parts.append((keys // names - 1, keys % names, frames_of_level[example]))
         number += len(keys)
         begin, counts = first[frames_of_level], first[frames_of_level + 1] - first[frames_of_level]
+        # The children of all these frames: runs [begin, begin + count) of `children`, one after the other.
+        # For begin = [4, 9] and counts = [2, 3] the index is [4, 5, 9, 10, 11].
         frames_of_level = children[np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
     above, label, some = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     level = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])

@@ -24,6 +24,8 @@ def joined(report: Report, window: Window | None, work: RecordedWork) -> tuple[I
     nothing = np.empty(0, np.int64)
     if not report.tables["collectives"]:
         return nothing, nothing
+    # Kernels belong to one collective when name, group and sequence number agree. A number that a process uses again counts as the next
+    # occurrence. Collectives of which only one kernel is in the report join nothing.
     rows = report.sql(
         """SELECT kernel, dense_rank() OVER (ORDER BY name, "group", sequence, occurrence) - 1 AS joined FROM (
              SELECT *, row_number() OVER (PARTITION BY process, name, "group", sequence ORDER BY "start") AS occurrence FROM collectives
@@ -40,6 +42,7 @@ def joined(report: Report, window: Window | None, work: RecordedWork) -> tuple[I
     np.maximum.at(latest, number, work.columns["start"][row])
     np.minimum.at(earliest, number, work.columns["end"][row])
     several = np.bincount(number, minlength=len(groups)) > 1 if len(groups) else np.zeros(0, bool)
+    # All members must run at the same time at some moment: the earliest end lies behind the latest start.
     kept = (several & (earliest >= latest))[number] if len(groups) else np.zeros(0, bool)
     return row[kept], np.unique(number[kept], return_inverse=True)[1] if kept.any() else nothing
 
@@ -53,5 +56,6 @@ def add(
     latest = np.full(int(number.max()) + 1, UNKNOWN)
     np.maximum.at(latest, number, work.columns["start"][rows])
     meet = builder.add_points(np.full(len(latest), UNKNOWN))
+    # begin of each member -> meeting point -> end of each member. A member that came early gets no weight for its waiting.
     builder.add_edges(begin[rows], meet[number], 0, COLLECTIVE, NOTHING)
     builder.add_edges(meet[number], end[rows], work.columns["end"][rows] - latest[number], WORK, things + rows)

@@ -1,4 +1,4 @@
-"""Where a graph begins and ends: what nothing is known to have caused, and what decides that all is done."""
+"""Connects the begin and the end of a graph: operations without a known cause, and the last ones to finish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where one thread works for another that waits for it: the backward pass on a thread of the framework's engine.
+"""Detects stretches in which a thread waits for another: the backward pass on a thread of the framework's engine.
 
 PyTorch's autograd engine runs the backward pass on threads of its own, while the thread that called `backward()` waits. Nothing in a
 report says so but the operations themselves: those of the backward pass lie in a stretch in which the other thread neither calls CUDA
@@ -74,6 +74,7 @@ def _of_pair(
     mine = np.flatnonzero(calls.columns["thread"] == helper)
     # In which gap between two calls of the waiter each operation lies, and whether it lies there whole.
     gap = np.searchsorted(calls.columns["start"][theirs], start, side="right")
+    # An operation lies whole in a gap when no call of the waiter begins between its start and its end.
     whole = (gap == np.searchsorted(calls.columns["start"][theirs], end, side="left")) & (gap > 0)
     whole &= calls.columns["end"][theirs[np.maximum(gap - 1, 0)]] <= start
     handovers = []

@@ -1,4 +1,4 @@
-"""What a graph is put together from: points, edges with their kind, and the things that edges stand for."""
+"""Collects points and edges of a dependency graph, each edge with its kind and the thing that it stands for."""
 
 from __future__ import annotations
 

@@ -141,9 +141,9 @@ def grouped(columns: list[Int64Array]) -> tuple[list[Int64Array], Int64Array]:
 
 def _waited_for(rows: pa.Table) -> Int64Array:
     """1 for copies that their call waited for, as far as the row says: those that are not asynchronous, or of pageable memory."""
-    said = pc.equal(rows.column("asynchronous"), False)
+    waited_for = pc.equal(rows.column("asynchronous"), False)
     kinds = [pc.equal(pc.cast(rows.column(name), pa.string()), "Pageable") for name in ("source_kind", "destination_kind")]
-    waited = pc.or_(pc.fill_null(said, False), pc.or_(*(pc.fill_null(kind, False) for kind in kinds)))
+    waited = pc.or_(pc.fill_null(waited_for, False), pc.or_(*(pc.fill_null(kind, False) for kind in kinds)))
     return np.asarray(waited.to_numpy(), np.int64)
 
 

@@ -1,4 +1,4 @@
-"""What each edge of a graph stands for, by name: which kernel, which call, which NVTX range of the host's own time."""
+"""Names each edge of a graph: its kernel, its call, or the NVTX range of the host's own time."""
 
 from __future__ import annotations
 
@@ -96,6 +96,7 @@ def _host(
         mine = ranges["thread"] == graph.threads[place]
         pieces = StepFunction.nested(ranges["start"][mine], ranges["end"][mine], ranges["name"][mine])
         # Edges of a thread may lie in one another: a cut belongs to every edge around it.
+        # The changes of the innermost range that lie inside an edge: pieces.time[first:last]. An edge with n changes gives n + 1 shares.
         first, last = np.searchsorted(pieces.time, start[own], side="right"), np.searchsorted(pieces.time, end[own], side="left")
         cuts = np.maximum(last - first, 0)
         edge = np.repeat(own, cuts + 1)

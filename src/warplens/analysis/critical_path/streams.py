@@ -41,6 +41,7 @@ class Items:
 
     def last_before(self, stream: Int64Array, time: Int64Array, done: Int64Array) -> Int64Array:
         """Return the last item of each stream that was launched before a time, and through by `done`; NOTHING without one."""
+        # `launched` and `reached` both grow within a stream, so each condition holds for a prefix; the shorter prefix meets both.
         place = np.minimum(self._before(stream, self.launched, time), self._before(stream, self.reached, done + 1))
         known = (place >= 0) & (self.stream[np.maximum(place, 0)] == stream) if len(self.stream) else np.zeros(len(time), bool)
         return np.asarray(np.where(known, place, NOTHING), np.int64)
@@ -49,6 +50,7 @@ class Items:
         """Return the place before the first item of each stream whose number is not below `time`; the numbers grow in each stream."""
         times = distinct(np.concatenate((growing, time)))
         width = len(times) + 1
+        # Stream and rank of time in one number: sorted by stream, then time, so one searchsorted serves all streams.
         keys = self.stream * width + np.searchsorted(times, growing)
         return np.asarray(np.searchsorted(keys, stream * width + np.searchsorted(times, time)) - 1, np.int64)
 
@@ -113,16 +115,18 @@ def items(
     launched = np.where(launch >= 0, calls.columns["start"][launch] if len(calls) else 0, UNKNOWN)
     launched = _latest_so_far(stream[: len(work)], launched)
     when = np.concatenate((launched, marked))
+    # At one time, operations keep their order and come before marks.
     tie = np.concatenate((np.arange(len(work)), np.full(len(marks), len(work))))
     order = np.lexsort((tie, when, stream))
-    found_begin, found_end = np.concatenate((begin, marks))[order], np.concatenate((end, marks))[order]
+    item_begin, item_end = np.concatenate((begin, marks))[order], np.concatenate((end, marks))[order]
     row = np.concatenate((np.arange(len(work)), np.full(len(marks), NOTHING)))[order]
+    # The inverse permutation: place[i] is where row i of the concatenation stands among the items.
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     record = place[len(work) : len(work) + len(recorded)]
     reached = np.concatenate((work.columns["end"], np.full(len(marks), UNKNOWN)))
     reached = _latest_so_far(stream[order], reached[order])
-    added = Items(stream[order], found_begin, found_end, when[order], reached, streams, record, begin, end)
+    added = Items(stream[order], item_begin, item_end, when[order], reached, streams, record, begin, end)
     _launches(calls, work, launch, host, added, row, builder, things)
     _in_order(added, np.where(row == NOTHING, NOTHING, things + row), builder)
     awaited = latest_record(events, recorded, waits, waiting)
@@ -172,6 +176,7 @@ def _launches(
     before = some - 1
     first = (some == 0) | (items.stream[some] != items.stream[np.maximum(before, 0)])
     behind = ~first & (row[np.maximum(before, 0)] != NOTHING)
+    # The first operation of a stream finds it free; any other one when the operation before it ended.
     free[row[some[first]]] = UNKNOWN
     free[row[some[behind]]] = work.columns["end"][row[before[behind]]]
     rows = np.flatnonzero(launch >= 0)
@@ -199,6 +204,7 @@ def _in_order(items: Items, thing: Int64Array, builder: GraphBuilder) -> None:
     time = builder.time()
     before, after = items.end[next_one - 1], items.begin[next_one]
     overlap = (time[before] > time[after]) & (time[after] != UNKNOWN)
+    # Two operations of one stream overlap: then only their begins are in order.
     before = np.where(overlap, items.begin[next_one - 1], before)
     builder.add_edges(before, after, 0, ORDER, thing[next_one])
 
@@ -208,6 +214,7 @@ def _latest_so_far(group: Int64Array, value: Int64Array) -> Int64Array:
     order = np.argsort(group, kind="stable")
     values = distinct(value)
     width = len(values) + 1
+    # The running maximum over all groups at once: a group's numbers are all greater than those of the groups before it.
     ranks = np.maximum.accumulate(group[order] * width + np.searchsorted(values, value[order])) - group[order] * width
     latest = np.empty(len(value), np.int64)
     latest[order] = values[ranks] if len(values) else 0

@@ -1,4 +1,4 @@
-"""What is on a critical path, summed up: by what it is, where it was, or the NVTX range it belongs to."""
+"""Sums up a critical path by kind, by place, or by the NVTX range around it."""
 
 from __future__ import annotations
 

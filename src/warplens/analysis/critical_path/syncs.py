@@ -1,4 +1,4 @@
-"""Where the host waits for the GPU: which operations a call did not return before, and what it takes by itself."""
+"""Adds edges for waits of the host: the operations that a call returned after, and the time of the call itself."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def add(
     things: int,
 ) -> None:
     """Add edges from what is waited for to the ends of calls. `things`: number of the first call. What they weigh, `weights` says."""
-    told = np.zeros(len(calls), bool)
-    told[listed.call[listed.call >= 0]] = True
+    listed_call = np.zeros(len(calls), bool)
+    listed_call[listed.call[listed.call >= 0]] = True
     by_name = np.array([synchronizes(text) for text in calls.names], bool)[calls.columns["name"]]
     # Where nothing says what a call waited for: all that came before it, as far as it was done when the call returned.
-    parts = (_of_rows(report, window, calls, listed, items), _of_streams(calls, items, np.flatnonzero(by_name & ~told), NOTHING))
+    parts = (_of_rows(report, window, calls, listed, items), _of_streams(calls, items, np.flatnonzero(by_name & ~listed_call), NOTHING))
     call, before = (np.concatenate(columns) for columns in zip(*parts, _of_copies(calls, work, items), strict=True))
     builder.add_edges(before, host.end[call], 0, SYNC, things + call)
     _full_queues(calls, work, items, host, builder, things)
@@ -77,6 +77,7 @@ def _full_queues(calls: RecordedCalls, work: RecordedWork, items: Items, host: H
     launch = calls.find(work.columns["api"])
     behind = np.flatnonzero(launch[_QUEUED:] >= 0) + _QUEUED
     ahead = behind - _QUEUED
+    # Launch i of a stream waits until launch i - _QUEUED has begun. Pairs that are not of one stream are left out.
     same = np.all([work.columns[name][behind] == work.columns[name][ahead] for name in ("process", "device", "stream")], axis=0)
     behind, ahead = behind[same], ahead[same]
     call, begun = launch[behind], work.columns["start"][ahead]

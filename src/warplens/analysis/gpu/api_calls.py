@@ -55,6 +55,7 @@ class ApiCalls:
             low, high = (0, count) if edges is None else np.searchsorted(ids, [edges[0], edges[1] + 1 if edges[1] < 1 << 62 else edges[1]])
             if high > low:
                 known, thread, start, end = self._read(group)
+                # The ids asked for in this row group are the run [low, high); those that the group lacks drop out by comparison.
                 place = np.searchsorted(known, ids[low:high])
                 place[place == len(known)] = 0
                 right = np.flatnonzero(known[place] == ids[low:high]) if len(known) else np.empty(0, np.int64)

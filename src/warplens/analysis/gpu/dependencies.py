@@ -1,4 +1,4 @@
-"""What work waited for that was launched in time: the operation of another stream after which it could begin.
+"""Determines the operation of another stream that an operation waited for.
 
 Where waits for events were recorded (`syncs`, `cuda_events`), they say it: the first operation launched into a stream after
 `cudaStreamWaitEvent` waits for the last one that was launched into the other stream before `cudaEventRecord`. Calls have ids in the order
@@ -63,6 +63,7 @@ def by_events(gpus: list[GpuWork], waits: Waits) -> dict[tuple[int, int | None],
     only: dict[int | None, list[tuple[int, int | None]]] = {}
     for key in streams:
         only.setdefault(key[1], []).append(key)
+    # Ids of calls grow with time. The running maximum makes the column sorted where an operation's call is not known (-1).
     order = {key: np.maximum.accumulate(track.api) for key, track in streams.items()}
     held_streams: dict[tuple[int, int | None], Dependencies] = {}
 
@@ -78,14 +79,15 @@ def by_events(gpus: list[GpuWork], waits: Waits) -> dict[tuple[int, int | None],
             pairs.setdefault((one, other), []).append((api, from_api))
     for (one, other), calls in pairs.items():
         array = np.array(calls, np.int64)
+        # Behind the wait: the first operation launched after it. Before the record: the last operation launched before it.
         first = np.searchsorted(order[one], array[:, 0], side="right")
         last = np.searchsorted(order[other], array[:, 1], side="left") - 1
         some = np.flatnonzero((first < len(order[one])) & (last >= 0))
-        held, ends = held_streams.setdefault(one, Dependencies.nothing(len(streams[one]))), streams[other].end[last[some]]
+        waits_of_stream, ends = held_streams.setdefault(one, Dependencies.nothing(len(streams[one]))), streams[other].end[last[some]]
         latest = np.argsort(ends, kind="stable")  # of several waits of one operation, the last to end is written last
         for_op, from_op, ends = first[some][latest], last[some][latest], ends[latest]
-        later = ends > held.end[for_op]
-        held.end[for_op[later]], held.kind[for_op[later]] = ends[later], streams[other].kind[from_op[later]]
+        later = ends > waits_of_stream.end[for_op]
+        waits_of_stream.end[for_op[later]], waits_of_stream.kind[for_op[later]] = ends[later], streams[other].kind[from_op[later]]
     return held_streams
 
 
@@ -103,5 +105,6 @@ def guessed(known: Dependencies, begin: Int64Array, end: Int64Array, ended: tupl
     """
     place = np.searchsorted(ended[0], end, side="right") - 1
     last = ended[0][np.maximum(place, 0)]
+    # A guess needs an operation that ended inside the gap and at most SHORTLY before its end; recorded waits take precedence.
     some = (known.end <= begin) & (place >= 0) & (last > begin) & (last >= end - SHORTLY)
     return Dependencies(np.where(some, last, known.end), np.where(some, ended[1][np.maximum(place, 0)] | np.uint8(GUESSED), known.kind))

@@ -11,7 +11,7 @@ parts it. *Before that call began*, the host was late:
 *From then on*, the operation was launched and had not begun:
 
 - `copy-bound`, `collective wait`, `dependency`: up to the end of what it waited for on another stream: a copy, a communication kernel,
-  or other work (see `query.held`). The time in the call of a copy of pageable memory is `copy-bound`, too: it is staged by the host.
+  or other work (see `dependencies`). The time in the call of a copy of pageable memory is `copy-bound`, too: it is staged by the host.
 - `launch-bound`: the rest: the call itself, and what the driver and the GPU need until the work begins.
 - `unknown`: that rest, where it had been launched before the gap began and still took more than 50 µs: something held it that the report
   does not show, as a host function in its stream. And every gap whose call is not in the report.
@@ -105,14 +105,14 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
     number = 0
     work = gpus(report, selection, classes=per == "stream" or bool(waits))
     for process, own in groupby(work, key=lambda gpu: gpu.process):
-        gaps = _Found(longer_than)
+        gaps = _ProcessGaps(longer_than)
         works = list(own)
-        held = by_events(works, waits) if process in waits else {}
+        dependencies = by_events(works, waits) if process in waits else {}
         staged = [piece.api[piece.kind == STAGED] for gpu in works for pieces in gpu.parts.values() for piece in pieces]
         while works:
             gpu = works.pop(0)
             if per == "device":
-                known, track = _together(gpu, held), gpu.together()
+                known, track = _together(gpu, dependencies), gpu.together()
                 gpu.parts.clear()  # they are half of all memory
                 gaps.add((process, gpu.device, None), track, known, None, begin, finish)
                 del track, known
@@ -120,7 +120,7 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
             streams = gpu.streams
             ended = shortly_before(gpu) if len(streams) > 1 else None
             for stream, track in streams.items():
-                gaps.add((process, gpu.device, stream), track, held.get((gpu.device, stream)), ended, begin, finish)
+                gaps.add((process, gpu.device, stream), track, dependencies.get((gpu.device, stream)), ended, begin, finish)
         del gpu
         give_back()
         synchronous = calls.waits(process, np.unique(np.concatenate(staged)))
@@ -130,16 +130,16 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
         number += gaps.number
 
 
-def _together(gpu: GpuWork, held: dict[tuple[int, int | None], Dependencies]) -> Dependencies | None:
+def _together(gpu: GpuWork, dependencies: dict[tuple[int, int | None], Dependencies]) -> Dependencies | None:
     """Return what is known of the operations of a GPU, in the order of `GpuWork.together`; None where nothing is."""
-    if not any((gpu.device, stream) in held for stream in gpu.parts):
+    if not any((gpu.device, stream) in dependencies for stream in gpu.parts):
         return None
-    known = [held.get((gpu.device, stream)) or Dependencies.nothing(len(track)) for stream, track in gpu.streams.items()]
+    known = [dependencies.get((gpu.device, stream)) or Dependencies.nothing(len(track)) for stream, track in gpu.streams.items()]
     return Dependencies(np.concatenate([one.end for one in known]), np.concatenate([one.kind for one in known]))
 
 
 @dataclass
-class _Found:
+class _ProcessGaps:
     """The gaps of one process, collected GPU by GPU, then looked at in the order of the calls that ended them."""
 
     longer_than: int
@@ -151,11 +151,18 @@ class _Found:
     )
 
     def add(
-        self, place: Place, track: WorkTrack, held: Dependencies | None, ended: tuple[Int64Array, Codes] | None, begin: int, finish: int
+        self,
+        place: Place,
+        track: WorkTrack,
+        dependencies: Dependencies | None,
+        ended: tuple[Int64Array, Codes] | None,
+        begin: int,
+        finish: int,
     ) -> None:
         """Find the gaps in one track, whose operations may be in any order."""
         order = order_of(track.start)
         starts, ends = (track.start, track.end) if order is None else (track.start[order], track.end[order])
+        # In order of start, a gap is where an operation starts after all earlier ones ended: of [0, 5), [1, 9), [12, 13) it is [9, 12).
         reach = np.maximum.accumulate(ends)
         after = np.flatnonzero(starts[1:] - reach[:-1] > self.longer_than) + 1
         first, last = reach[after - 1], starts[after]
@@ -163,11 +170,11 @@ class _Found:
         here, began, ended_at = len(self.places), int(starts[0]), int(reach[-1])
         longest = int((np.append(first, ended_at) - np.insert(last, 0, began)).max())
         self.places.append(ObservedPlace(*place, min(begin, began), max(finish, ended_at), len(track), len(after) + 1, longest))
-        if held is not None:
-            held = Dependencies(held.end[which], held.kind[which])
+        if dependencies is not None:
+            dependencies = Dependencies(dependencies.end[which], dependencies.kind[which])
         if ended is not None:
-            held = guessed(held or Dependencies.nothing(len(after)), first, last, ended)
-        known = (None, None) if held is None else (held.end, held.kind)
+            dependencies = guessed(dependencies or Dependencies.nothing(len(after)), first, last, ended)
+        known = (None, None) if dependencies is None else (dependencies.end, dependencies.kind)
         self.parts.append((np.full(len(after), here, np.int32), first, last, track.api[which], track.kind[which], *known))
         for start, end, cause in ((begin, began, HEAD), (ended_at, finish, TAIL)):
             if end - start > self.longer_than:
@@ -187,6 +194,7 @@ class _Found:
             ]
             held_end, held_kind = np.concatenate([one.end for one in known]), np.concatenate([one.kind for one in known])
         self.parts.clear()
+        # Calls with neighbouring ids lie in one row group, so gaps are looked at in the order of the calls that ended them.
         order = np.argsort(api, kind="stable")
         for begin in range(0, len(order), _AT_ONCE):
             chunk = order[begin : begin + _AT_ONCE]

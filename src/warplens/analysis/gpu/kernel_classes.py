@@ -1,4 +1,4 @@
-"""What kind of work a kernel does, told from its name: libraries and compilers name their kernels in ways that are known."""
+"""Classifies kernels by their names: libraries and compilers follow known patterns."""
 
 from __future__ import annotations
 

@@ -107,6 +107,7 @@ def queue(parts: Sequence[Launched], limit: int = LIMIT) -> Queue:
     own = [whole] if len(parts) == 1 else [_lengths([part], limit) for part in parts]
     weight = whole.weight
     span = int(weight.sum())
+    # weight[n] is the time with n launches in the queue, so mean and median are those of a histogram weighted by time.
     median = int(np.searchsorted(np.cumsum(weight), span / 2)) if span else 0
     mean = float((np.arange(len(weight)) * weight).sum() / span) if span else 0.0
     most, empty = int(np.flatnonzero(weight).max(initial=0)), int(weight[0]) if len(weight) else 0
@@ -130,6 +131,7 @@ def _lengths(parts: Sequence[Launched], limit: int) -> _Lengths:
     order = np.argsort(times, kind="stable")  # of one time, calls come first: no queue is shorter than nothing
     times = times[order]
     arrives = order < len(called)
+    # +1 at each call, -1 at each begin: the running sum is the length of the queue.
     length = np.cumsum(arrives.astype(np.int8) * np.int8(2) - np.int8(1), dtype=np.int32)
     late = order[arrives & (length >= limit)]  # with the call itself
     del order, arrives

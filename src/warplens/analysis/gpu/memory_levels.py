@@ -97,6 +97,7 @@ def levels(report: Report) -> list[MemoryLevel]:
         process, device, time, value = (
             np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "device", "start", "value")
         )
+        # Rows come by process and device: a series begins where either changes. -1 is no process; -2 is no device (-1 means not known).
         edges = np.flatnonzero((np.diff(process, prepend=-1) != 0) | (np.diff(device, prepend=-2) != 0))
         for first, last in pairwise([*edges.tolist(), len(time)]):
             own = slice(first, last)

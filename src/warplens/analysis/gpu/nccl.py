@@ -108,7 +108,7 @@ def _matched(payloads: pa.Table, ids: Int64Array) -> pa.Array:
 
 
 def _with_communicators(report: Report, rows: pa.Table, payloads: pa.Table) -> pa.Table:
-    """Tell of each call what its communicator is: NCCL says that where it is made."""
+    """Add to each call the facts of its communicator, which NCCL reports where the communicator is made."""
     made = payloads.filter(pc.and_(pc.is_valid(payloads.column("communicator")), pc.is_valid(payloads.column("ranks"))))
     if not made.num_rows:
         return rows
@@ -122,6 +122,6 @@ def _with_communicators(report: Report, rows: pa.Table, payloads: pa.Table) -> p
         places[(process == of) & (number == communicator)] = place
     nowhere = pa.array(places, mask=places < 0)
     for name in ("rank", "ranks", "device"):
-        told = pa.array([row[name] for row in known.values()], _TYPES[name]).take(nowhere)
-        rows = rows.set_column(rows.column_names.index(name), name, pc.coalesce(rows.column(name), told))
+        column = pa.array([row[name] for row in known.values()], _TYPES[name]).take(nowhere)
+        rows = rows.set_column(rows.column_names.index(name), name, pc.coalesce(rows.column(name), column))
     return rows

@@ -1,4 +1,4 @@
-"""What CUDA did in each column of a timeline: API calls by thread, GPU work by stream and kind of copy, and how busy each GPU was."""
+"""Aggregates CUDA into the columns of a timeline: API calls by thread, GPU work by stream and kind of copy, GPU utilization."""
 
 from __future__ import annotations
 
@@ -99,6 +99,7 @@ def utilization(report: Report, window: Window, columns: int) -> dict[tuple[int,
             WHERE {overlap(begin, end)} AND device IS NOT NULL ORDER BY process, device, first"""
     )
     process, device, first, last = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in rows.column_names)
+    # The first row of each GPU, and the number of rows as the last edge.
     edges = np.flatnonzero((np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-1, append=-1) != 0))
     share_of = {}
     for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""What the GPU did, as one SQL relation: kernels, copies, memsets and graphs, each with the name that stats know it by."""
+"""One SQL relation of all GPU operations: kernels, copies, memsets and graphs, each with the name that stats use."""
 
 from __future__ import annotations
 

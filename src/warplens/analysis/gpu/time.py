@@ -46,6 +46,7 @@ def spent(report: Report, selection: Selection, per: Per) -> list[Spent]:
     count = len(CAUSES)
     for part in pieces(report, selection, per=per):
         rows = [spent_on.setdefault(seen[:3], Spent(seen)) for seen in part.places]
+        # One cell for each (row, cause). Sorted by cell, `reduceat` sums and maximizes each cell in one pass; `first` is where each begins.
         cell = part.place.astype(np.int64) * count + part.cause
         length = part.end - part.start
         total, longest = np.zeros(len(rows) * count, np.int64), np.zeros(len(rows) * count, np.int64)

@@ -1,4 +1,4 @@
-"""What GPUs did as arrays, GPU by GPU: what interval algebra over many millions of operations starts from."""
+"""The operations of each GPU as arrays, the input of interval algebra over many millions of operations."""
 
 from __future__ import annotations
 
@@ -176,6 +176,7 @@ def _places(rows: pa.Table) -> tuple[npt.NDArray[np.int16] | Int64Array, list[Pl
     known = [name for name in ("process", "device", "stream") if not rows.column(name).null_count]  # migrations have no stream
     columns = [np.asarray(rows.column(name).to_numpy(), np.int64) for name in known]
     edges = [(int(column.min()), int(column.max())) for column in columns]
+    # A dense number for (process, device, stream) by mixed radix, where the product of the spans is small; else by np.unique.
     shape = [high - low + 1 for low, high in edges]
     if math.prod(shape) <= _FEW:
         number = np.zeros(rows.num_rows, np.int64)

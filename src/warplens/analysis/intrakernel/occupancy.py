@@ -1,4 +1,4 @@
-"""What kernels recorded inside, for a picture of a time: the launches, their warps, and the regions and marks of these by column."""
+"""Regions inside kernels for a picture: launches, their warps, and the regions and marks of each column."""
 
 from __future__ import annotations
 

@@ -43,18 +43,20 @@ class Starving:
         """Return for each launch how long its SMs were held up, ns: the one that was for longest, and all on average."""
         keys = np.unique(self._units.launch * _WIDTH + self._units.sm)
         most, sums = np.zeros(len(launches)), np.zeros(len(launches))
-        held = np.zeros(len(keys), np.int64)
+        starved = np.zeros(len(keys), np.int64)
         if self._parts:
             key, start, end = (np.concatenate([part[column] for part in self._parts]) for column in range(3))
             place = np.searchsorted(keys, key)
             launch = keys // _WIDTH
+            # Each (launch, SM) gets a separate stretch of one line, from `base` on, with a gap between: one union serves all of them, and
+            # the place of a piece on the line says to which SM it belongs.
             spans = (launches.end - launches.start)[launch] + 2
             base = np.cumsum(spans) - spans
             shift = base[place] - launches.start[launch[place]]
             first, last = (np.clip(times, launches.start[launch[place]], launches.end[launch[place]]) for times in (start, end))
             first, last = union(first + shift, last + shift)
-            np.add.at(held, np.searchsorted(base, first, "right") - 1, last - first)
+            np.add.at(starved, np.searchsorted(base, first, "right") - 1, last - first)
         of = keys // _WIDTH
-        np.maximum.at(most, of, held)
-        np.add.at(sums, of, held)
+        np.maximum.at(most, of, starved)
+        np.add.at(sums, of, starved)
         return most, sums / np.maximum(np.bincount(of, minlength=len(launches)), 1)

@@ -1,4 +1,4 @@
-"""What goes on at the same time in a block (CTA): how long pairs of tags, or roles, do, and which role the others wait for."""
+"""Concurrency within a block (CTA): how long pairs of tags, or roles, overlap, and which role the others wait for."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ def states(piece: RegionChunk, key: Int64Array, number: int, block: Int64Array, 
     )  # fmt: skip
     if known < 0:
         raise MemoryError("no room for what blocks do")
+    # Each state is a bit mask of active keys: mask 0b101 means keys 0 and 2; the result has a row per state and a column per key.
     active = (masks[:known, None] >> np.arange(number, dtype=np.uint64)) & np.uint64(1) != 0
     count = int(long[0])
     seen = (single[0][:count], single[1][:count], single[2][:count], single[3][:count]) if stretches else None
@@ -72,6 +73,7 @@ def pairs(states: States, groups: int) -> npt.NDArray[np.float64]:
     sums = np.zeros((groups, number, number))
     for one in np.unique(states.group).tolist():
         some = states.active[states.group == one].astype(np.float64)
+        # A matrix product counts pairs: entry (a, b) adds the length of each state in which both a and b are active.
         sums[one] += (some * states.length[states.group == one][:, None]).T @ some
     return sums
 
@@ -81,5 +83,6 @@ def awaited(active: BoolArray, roles: int) -> tuple[BoolArray, BoolArray]:
 
     A role of several warps waits where none of them works.
     """
+    # Even columns are a role's work, odd ones its waits.
     works = active[:, 0 : 2 * roles : 2]
     return works, active[:, 1 : 2 * roles : 2] & ~works

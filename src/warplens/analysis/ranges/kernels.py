@@ -40,11 +40,13 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
     before = _before(launches.thread, kernels)
     occurring: list[tuple[Int64Array, Int64Array]] = []
     ends = np.cumsum(last - first)
+    # Portions of ranges with about _AT_ONCE pairs (range, launch) each: the pairs of all ranges may not fit into memory.
     edges = [0, *np.unique(np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1], _AT_ONCE), side="right")).tolist(), len(first)]
     with Durations() as durations:
         for begin, end in pairwise(edges):
             counts = (last - first)[begin:end]
             whose = np.repeat(np.arange(begin, end), counts)
+            # Writes out the runs [first, last): first = [4, 9], counts = [2, 3] become [4, 5, 9, 10, 11].
             launch = np.repeat(first[begin:end] - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
             codes = [kinds[whose], kernels[launch]]
             texts = [pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), label) for code, label in zip(codes, labels, strict=True)]
@@ -81,6 +83,7 @@ def _before(thread: Int64Array, kernel: Int64Array) -> Int64Array:
     order = np.lexsort((kernel, thread))  # stable: launches stay in order
     same = (np.diff(thread[order], prepend=-1) == 0) & (np.diff(kernel[order], prepend=-1) == 0)
     before = np.empty(len(order), np.int64)
+    # In sorted order the row above is the launch before; `before[order]` writes it back to the original positions.
     before[order] = np.where(same, np.roll(order, 1), -1)
     return before
 
@@ -107,5 +110,6 @@ def _combined(columns: list[pa.ChunkedArray]) -> pa.DictionaryArray:
         flat = column.combine_chunks()
         coded = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
         codes = np.asarray(pc.fill_null(coded.indices, -1).to_numpy(), np.int64) + 1
+        # Mixed radix, one column at a time; 0 stands for null. Encoding again keeps the numbers dense, so they never overflow.
         number = np.asarray(pa.array(number * (len(coded.dictionary) + 1) + codes).dictionary_encode().indices, np.int64)
     return pa.array(number).dictionary_encode()

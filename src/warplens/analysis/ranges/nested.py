@@ -63,6 +63,7 @@ def nested(
     outer = outermost(above, label)[kept]
     del label
     start, end = _numbers(column("start")), _numbers(column("end"))
+    # `own` starts as the length of each row; the length of each child is taken from its parent's below.
     length = end - start
     statistics = figures(start[kept], end[kept], group)
     del start, end
@@ -82,6 +83,7 @@ def outermost(above: Int64Array, label: Int64Array) -> npt.NDArray[np.bool_]:
     result = np.ones(len(above), bool)
     row = np.flatnonzero(above >= 0)
     around = above[row]
+    # All rows climb one ancestor per pass and stop at the first with their label: passes are as many as rows nest.
     for _ in range(len(above)):  # not for ever, if parents should be in a circle
         if not len(row):
             break
@@ -107,6 +109,7 @@ def figures(start: Int64Array, end: Int64Array, group: Int64Array) -> dict[str, 
         return {name: pa.array(np.zeros(0, np.float64 if name in ("median", "stddev") else np.int64)) for name in FIGURES}
     names = pa.array([str(number) for number in range(int(group.max()) + 1)])
     nothing = pa.nulls(len(group), pa.string())
+    # The native statistics group by text, so the number of the group goes in as a text and comes back below.
     message = pa.DictionaryArray.from_arrays(pa.array(group.astype(np.int32)), names)
     with Durations() as durations:
         durations.add(pa.table({"start": start, "end": end, "style": nothing, "domain": nothing, "message": message}))

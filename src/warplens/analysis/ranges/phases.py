@@ -1,4 +1,4 @@
-"""What threads did in one phase of a program: while they were in NVTX ranges of a name themselves.
+"""Selects the CPU side of one phase of a program: the time that threads spend in NVTX ranges of a name.
 
 Of the CPU side, `--filter-nvtx NAME` means all ranges of that name, or the one whose index is given, each on its own thread: that is the
 profile of a phase. (What GPUs did, and other ranges, are filtered by the time of one range; see `Selection.window`.) A range that began on

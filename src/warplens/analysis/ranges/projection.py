@@ -58,6 +58,7 @@ class LaunchedOperations:
         ids = _numbers(calls, "id")
         order = np.argsort(ids, kind="stable")  # sorted within a part already: next to nothing to do
         wanted = np.asarray(pc.fill_null(rows.column("api"), -1).to_numpy(), np.int64)
+        # A lookup by sorted ids; ids that are absent land on some row and drop out in the comparison below.
         place = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)] if len(ids) else np.empty(0, np.int64)
         known = np.flatnonzero(ids[place] == wanted) if len(ids) else np.empty(0, np.int64)
         place = place[known]
@@ -83,6 +84,7 @@ class Containment:
         """Return the first position and the one behind the last; ranges without launches have none between."""
         place = np.minimum(np.searchsorted(self._threads, thread), max(len(self._threads) - 1, 0))
         known = self._threads[place] == thread if len(self._threads) else np.zeros(len(thread), bool)
+        # Launches are sorted by (thread, time), and so are the keys: those in a range are a run [first, last).
         first = np.searchsorted(self._keys, self._key(place, start))
         last = np.searchsorted(self._keys, self._key(place, end))
         return first, np.where(known, np.maximum(last, first), first)
@@ -155,11 +157,13 @@ def _on_streams(report: Report, part: ProcessGroups, columns: Sequence[str]) -> 
     of = np.zeros(len(launches.thread), np.int64)
     for key in keys:
         values, code = np.unique(_numbers(launches.rows, key), return_inverse=True)
+        # Combines the keys one by one into a dense number; renumbering each time keeps the product small.
         of = np.unique(of * len(values) + code, return_inverse=True)[1]
     order = np.argsort(of, kind="stable")
     edges = np.flatnonzero(np.diff(of[order], prepend=-1))
     for own in np.split(order, edges[1:]):
         stream = launches.rows.slice(int(own[0]), 1).to_pylist()[0]
+        # `own` has the positions of this stream's launches in order, so the run [begin, end) of all launches is [first, behind) there.
         first, behind = np.searchsorted(own, begin), np.searchsorted(own, end)
         kept = np.flatnonzero(behind > first)
         first, behind = first[kept], behind[kept]

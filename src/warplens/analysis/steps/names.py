@@ -1,4 +1,4 @@
-"""What NVTX ranges and a framework's operations are called in the parts of a training step."""
+"""Classifies the names of NVTX ranges and of a framework's operations by the parts of a training step."""
 
 from __future__ import annotations
 

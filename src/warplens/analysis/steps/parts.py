@@ -1,4 +1,4 @@
-"""What training steps are made of: each ns of a step in exactly one part, by what its host did, and in one state, by what its GPUs did.
+"""Divides training steps: each ns is in one part, by the host's work, and in one state, by the work of the GPUs.
 
 What the host did is what it did on the step's thread: the innermost range, or waiting call of CUDA, whose part is known. Where there is
 none, the framework's operations before the first one of the backward pass are `forward`; then a backward pass on another thread counts
@@ -44,7 +44,7 @@ class Parts:
 
 
 def parts(report: Report, steps: pa.Table, named: Mapping[str, str] | None = None) -> Parts:
-    """Take steps apart, as `query.steps.steps` returns them. `named`: name of a range -> its part, beside those that are known."""
+    """Take steps apart, as `analysis.steps.steps.steps` returns them. `named`: name of a range -> its part, beside those that are known."""
     time = np.zeros((steps.num_rows, len(PARTS), len(STATES)), np.int64)
     launched = np.zeros((steps.num_rows, len(PARTS)), np.int64)
     process = _numbers(steps, "process")
@@ -69,6 +69,7 @@ class _StepsOfProcess:
     def parts(self) -> tuple[Int64Array, Int64Array, bool]:
         host, work = self._host(), self._work()
         state, start, end = (_numbers(work, name) for name in ("state", "start", "end"))
+        # Compute wins over communication, communication over memory, where they overlap: `over` keeps what is there already.
         gpu = StepFunction.where(start[state == 0], end[state == 0], 0)
         for kind in (1, 2):
             gpu = gpu.over(StepFunction.where(start[state == kind], end[state == kind], kind))
@@ -77,6 +78,7 @@ class _StepsOfProcess:
         part, doing = host.at(edges), gpu.at(edges)
         length, inside = np.diff(edges, append=edges[-1:]), step >= 0
         time = np.zeros((len(self._start), len(PARTS), len(STATES)), np.int64)
+        # Between two edges the step, the part and the state are constant, so each stretch adds its length to one cell [step, part, state].
         np.add.at(time, (step[inside], part[inside], np.where(doing < 0, len(STATES) - 1, doing)[inside]), length[inside])
         return time, self._launched(host, work), bool(work.num_rows)
 
@@ -108,6 +110,7 @@ class _StepsOfProcess:
         start, end = _numbers(rows, "start"), _numbers(rows, "end")
         limit = self._end.copy()
         step = self._step(backward)
+        # limit[s]: the first begin of a backward operation in step s, or the end of the step.
         np.minimum.at(limit, step[step >= 0], backward[step >= 0])
         of = self._step(start)
         kept = (of >= 0) & (_numbers(rows, "thread") == self._thread) & (start < limit[np.maximum(of, 0)])
@@ -119,6 +122,7 @@ class _StepsOfProcess:
         step, part = self._step(time), pieces.at(time)
         place = np.arange(len(time))
         phase = np.isin(part, _FILLED) & (step >= 0)
+        # For each stretch, the nearest one with a phase before it and behind it. Between two of one phase, in one step, it takes that one.
         before = np.maximum.accumulate(np.where(phase, place, -1))
         behind = np.minimum.accumulate(np.where(phase, place, len(time))[::-1])[::-1]
         first, last = np.maximum(before, 0), np.minimum(behind, len(time) - 1)
@@ -131,6 +135,7 @@ class _StepsOfProcess:
         called = _numbers(work, "called")
         step = self._step(called)
         kept = (step >= 0) & (called >= 0)
+        # (step, part) in one number; `grouped_union` counts overlapping work within a cell once.
         group = step[kept] * len(PARTS) + host.at(called[kept])
         covered = grouped_union(group, _numbers(work, "start")[kept], _numbers(work, "end")[kept], len(self._start) * len(PARTS))
         return covered.reshape(len(self._start), len(PARTS))

@@ -97,10 +97,10 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         allocations.write(trace, annotated)
         counters.write(trace)
         facts.counted(trace)
-        told = facts.facts(trace, source)
-        trace.identity.write(rank_of(trace.header, source.name), told.host)
-        part.write("capture_windows", facts.windows(part.part, told))
-        part.write("targets", [facts.target(told)])
+        part_facts = facts.facts(trace, source)
+        trace.identity.write(rank_of(trace.header, source.name), part_facts.host)
+        part.write("capture_windows", facts.windows(part.part, part_facts))
+        part.write("targets", [facts.target(part_facts)])
         part.write("diagnostics", [{**row, "process": trace.identity.main} for row in trace.rows])
         progress("write", 1.0)
-    return told
+    return part_facts

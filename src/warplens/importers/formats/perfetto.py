@@ -179,17 +179,17 @@ def _small(context: PerfettoContext) -> None:
 
 
 def _facts(context: PerfettoContext, first: int, host: str) -> Facts:
-    told = context.own.reports[0] if context.own.reports else {}
+    first_report = context.own.reports[0] if context.own.reports else {}
     origin = min((report["origin"] for report in context.own.reports), default=first)
-    exit_status = told.get("exit_status")
-    realtime = context.clocks.realtime_offset or int(told.get("realtime_offset") or 0)
+    exit_status = first_report.get("exit_status")
+    realtime = context.clocks.realtime_offset or int(first_report.get("realtime_offset") or 0)
     end = max((report["end"] for report in context.own.reports), default=context.last)
-    sources = told.get("sources") or {"perfetto": {"on": True, "by": "perfetto"}}
+    sources = first_report.get("sources") or {"perfetto": {"on": True, "by": "perfetto"}}
     return Facts(
         id=context.part.id,
         host=host,
         boot_id=context.part.id,
-        command=told.get("command") or [],
+        command=first_report.get("command") or [],
         origin=min(origin, first) if len(context.time) else origin,
         end=max(end, context.last),
         realtime_offset=max(realtime, 0),

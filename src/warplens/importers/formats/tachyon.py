@@ -130,7 +130,7 @@ class _Rows:
         self._thread = thread
         self._status = self._stack = self._begin = self._count = 0
         self._main = False
-        self._found: list[tuple[int, int, int, int, int]] = []
+        self._runs: list[tuple[int, int, int, int, int]] = []
 
     def tick(self, time: int, status: int, stack: int, gap: int) -> None:
         """Take a sample; times in us."""
@@ -144,14 +144,14 @@ class _Rows:
 
     def _close(self) -> None:
         if self._count:
-            self._found.append((self._begin, self.last, self._count, self._stack, self._status))
+            self._runs.append((self._begin, self.last, self._count, self._stack, self._status))
 
     def finish(self, tick: int, *, exceptions: bool) -> SampledThread:
         """Return the thread; a sample stands for `tick` ns. `exceptions`: some were seen."""
         self._close()
         name = "main" if self._main else f"interpreter {self._thread.interpreter}" if self._thread.interpreter else None
-        thread = SampledThread(self._thread.id & 0x7FFFFFFF, name=name, start=self._found[0][0] * 1000)
-        for begin, end, count, stack, status in self._found:
+        thread = SampledThread(self._thread.id & 0x7FFFFFFF, name=name, start=self._runs[0][0] * 1000)
+        for begin, end, count, stack, status in self._runs:
             ran = bool(status & (ON_CPU | UNKNOWN))
             handled = bool(status & EXCEPTION) if exceptions else None
             times = begin * 1000, end * 1000, count, count * tick

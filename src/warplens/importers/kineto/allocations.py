@@ -1,4 +1,4 @@
-"""What PyTorch's allocators gave and took: the table `tensor_memory`."""
+"""Memory that PyTorch's allocators took and gave back: the table `tensor_memory`."""
 
 from __future__ import annotations
 

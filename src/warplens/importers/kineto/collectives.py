@@ -58,7 +58,7 @@ def size_of(type_name: str) -> int | None:
 def write(trace: KinetoTrace, ranges: KinetoRanges, kernels: KinetoKernels, ops: Int32Array) -> None:
     """Write `collectives`: one for each kernel that communicates, and one for each operation that says so and has no kernel."""
     owner, row = trace.take("collective", "owner", "row")
-    told = _Told(trace)
+    payloads = _Payloads(trace)
     kernel_places = np.full(len(kernels.row), -1, np.int64)
     kernel_places[kernels.row] = np.arange(len(kernels.row))
     of_kernel = {int(kernel_places[row[number]]): number for number in np.flatnonzero(owner == _KERNEL).tolist()}
@@ -67,16 +67,16 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, kernels: KinetoKernels, ops:
     inner = np.where(kernels.range < 0, -1, np.searchsorted(ranges.id, kernels.range))
     places = sorted({*np.flatnonzero(_communicates(trace, kernels)).tolist(), *of_kernel})
     around = [surroundings.find(place) for place in inner[places].tolist()] if places else []
-    said: list[dict[str, Any]] = []
+    described: list[dict[str, Any]] = []
     names: list[str] = []
     for place, code, outer in zip(places, kernels.name[places].tolist() if places else [], around, strict=True):
-        said.append({**told.row(of_op.get(outer)), **told.row(of_kernel.get(place))} or _NOTHING)
-        names.append(said[-1].get("name") or surroundings.name(outer) or _of_kernel(trace.texts[code]))
+        described.append({**payloads.row(of_op.get(outer)), **payloads.row(of_kernel.get(place))} or _NOTHING)
+        names.append(described[-1].get("name") or surroundings.name(outer) or _of_kernel(trace.texts[code]))
     started = set(around)
-    alone = [place for place, number in of_op.items() if place not in started and told.row(number)["name"] not in _NO_TRANSFER]
-    said += [told.row(of_op[place]) for place in alone]
-    names += [told.row(of_op[place])["name"] for place in alone]
-    if not said:
+    alone = [place for place, number in of_op.items() if place not in started and payloads.row(number)["name"] not in _NO_TRANSFER]
+    described += [payloads.row(of_op[place]) for place in alone]
+    names += [payloads.row(of_op[place])["name"] for place in alone]
+    if not described:
         return
     of_gpu, of_host = np.array(places, np.int64), np.array(alone, np.int64)
     outer_places = np.array([*around, *alone], np.int64)
@@ -95,16 +95,16 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, kernels: KinetoKernels, ops:
             "kernel": where_known(np.concatenate([kernels.id[of_gpu], np.full(len(alone), -1, np.int64)])[order]),
             "range": where_known(np.append(ranges.id, -1)[outer_places][order]),  # -1: the last one
             "name": [names[number] for number in texts],
-            **{column: [said[number].get(column) for number in texts] for column in _SAID},
+            **{column: [described[number].get(column) for number in texts] for column in _FROM_PAYLOADS},
         },
     )
 
 
 _NOTHING: dict[str, Any] = {}
-_SAID = ("group", "group_size", "sequence", "bytes_in", "bytes_out", "elements_in", "elements_out", "type", "peers")
+_FROM_PAYLOADS = ("group", "group_size", "sequence", "bytes_in", "bytes_out", "elements_in", "elements_out", "type", "peers")
 
 
-class _Told:
+class _Payloads:
     """What events say of collectives."""
 
     def __init__(self, trace: KinetoTrace) -> None:

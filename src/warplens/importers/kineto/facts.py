@@ -1,4 +1,4 @@
-"""What is said about a trace as a whole: what it lacks, what of it has no place, when it was made."""
+"""Facts and diagnostics of a whole trace: missing parts, events without a place in the report, when it was made."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECRET = re.compile(r"[^\x20-\x7e]")
 
 
 def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
-    """Raise where nothing could be read; else say what of the file is missing."""
+    """Raise where nothing could be read; else add diagnostics for the missing parts."""
     facts, counts = trace.reader.facts, trace.counts
     at = facts["broken_at"]
     if facts["ending"] == layout.NO_TRACE or not (facts["arrays"] or trace.header):
@@ -57,7 +57,7 @@ def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
         trace.say("warning", "broken-events", message, facts["broken"])
     elif facts["ending"] == layout.OPEN_ARRAY:
         trace.say(
-            "info", "open-array", f"{source.name} has no closing bracket, which is allowed: whether events are missing cannot be told"
+            "info", "open-array", f"{source.name} has no closing bracket, which is allowed: whether events are missing cannot be known"
         )
 
 
@@ -92,11 +92,14 @@ def facts(trace: KinetoTrace, source: Path) -> Facts:
     base = trace.header.get("baseTimeNanoseconds")
     first, last = trace.first or 0, trace.last or 0
     since_1970 = base if isinstance(base, int) and 0 <= base < 1 << 61 else 0
-    told = sorted(key for key in _KINETO if key in trace.header)
+    profiler_keys = sorted(key for key in _KINETO if key in trace.header)
     rows = trace.reader.rows
     sources = {
-        "cuda": {"on": any(map(rows, ("kernel", "memcpy", "memset", "runtime", "driver"))), "by": "Kineto" if told else "a Chrome trace"},
-        "nvtx": {"on": any(map(rows, ("op", "annotation", "range", "async"))), "by": "Kineto" if told else "a Chrome trace"},
+        "cuda": {
+            "on": any(map(rows, ("kernel", "memcpy", "memset", "runtime", "driver"))),
+            "by": "Kineto" if profiler_keys else "a Chrome trace",
+        },
+        "nvtx": {"on": any(map(rows, ("op", "annotation", "range", "async"))), "by": "Kineto" if profiler_keys else "a Chrome trace"},
     }
     return Facts(
         id=trace.part.id,
@@ -111,12 +114,21 @@ def facts(trace: KinetoTrace, source: Path) -> Facts:
     )
 
 
-def windows(part: int, told: Facts) -> list[dict[str, Any]]:
+def windows(part: int, part_facts: Facts) -> list[dict[str, Any]]:
     """Return the one window of the capture."""
-    span = {"start": told.origin, "end": max(told.end, told.origin)}
-    return [{"part": part, "number": 1, "host": told.host, **span, "opened_by": "start", "closed_by": "end"}]
+    span = {"start": part_facts.origin, "end": max(part_facts.end, part_facts.origin)}
+    return [{"part": part, "number": 1, "host": part_facts.host, **span, "opened_by": "start", "closed_by": "end"}]
 
 
-def target(told: Facts) -> dict[str, Any]:
+def target(part_facts: Facts) -> dict[str, Any]:
     """Return the row of `targets`: a trace says nothing about its host."""
-    return {"host": told.host, "boot_id": told.boot_id, "os": "", "kernel": "", "machine": "", "cpu": "", "cpus": 0, "memory": 0}
+    return {
+        "host": part_facts.host,
+        "boot_id": part_facts.boot_id,
+        "os": "",
+        "kernel": "",
+        "machine": "",
+        "cpu": "",
+        "cpus": 0,
+        "memory": 0,
+    }

@@ -208,8 +208,8 @@ def _firsts(keys: Int64Array, start: Int64Array) -> list[tuple[int, int]]:
 
 def rank_of(header: dict[str, Any], stem: str) -> int | None:
     """Return the rank that a trace is of, as it says itself or else as its file name does."""
-    told = header.get("distributedInfo")
-    rank = told.get("rank") if isinstance(told, dict) else None
+    distributed = header.get("distributedInfo")
+    rank = distributed.get("rank") if isinstance(distributed, dict) else None
     if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 1 << 31:
         return rank
     match = _RANK.search(stem)

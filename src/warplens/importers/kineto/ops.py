@@ -72,6 +72,7 @@ def _flows(trace: KinetoTrace, ranges: KinetoRanges, at: Int32Array) -> Int64Arr
         if (who, when) in begins:
             sources[one] = begins[who, when]
     within = np.full(len(ranges.id), -1, np.int64)
+    # `within` maps a place among all ranges back to a place among the operations `at`.
     within[at] = np.arange(len(at))
     for one, when, who in zip(number[phase == _END].tolist(), start[phase == _END].tolist(), thread[phase == _END].tolist(), strict=True):
         if one in sources and (who, when) in begins:
@@ -94,6 +95,7 @@ def _backward(
         order = np.argsort(keys, kind="stable")
         keys, candidates = keys[order], candidates[order]
         wanted = _joined(ranges.id[at[asked]] // RANGES_PER_PROCESS, sequence[asked])
+        # The last of the forward operations with this process and sequence number: "right" - 1 lands on the last equal key.
         place = np.searchsorted(keys, wanted, side="right") - 1
         hit = (place >= 0) & (keys[np.maximum(place, 0)] == wanted)
         sources = at[candidates[np.maximum(place, 0)]]
@@ -103,6 +105,7 @@ def _backward(
     flags[at] = is_backward
     # What runs within a backward operation belongs to it; parents come before their children.
     inner = np.flatnonzero(ranges.parent >= 0)
+    # Each pass flags the children of what is flagged; it ends after as many passes as operations nest.
     while len(fresh := inner[flags[ranges.parent[inner]] & ~flags[inner]]):
         flags[fresh] = True
     return flags[at], forward

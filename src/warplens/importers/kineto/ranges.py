@@ -1,4 +1,4 @@
-"""What threads were doing by their own account: the tables `nvtx_ranges` and `nvtx_marks`, and which range encloses what."""
+"""Annotations of threads: the tables `nvtx_ranges` and `nvtx_marks`, and the innermost range around a time."""
 
 from __future__ import annotations
 
@@ -181,18 +181,18 @@ def _nested(
 
 def _payloads(trace: KinetoTrace, event: str, process: Int64Array, ids: Int64Array, payload: Int64Array) -> None:
     """Write what events carry as JSON, of those that carry something."""
-    carried = np.flatnonzero(payload >= 0)
-    if len(carried):
-        none = np.zeros(len(carried), bool)
+    with_payload = np.flatnonzero(payload >= 0)
+    if len(with_payload):
+        none = np.zeros(len(with_payload), bool)
         trace.write(
             "payloads",
             {
-                "process": process[carried],
+                "process": process[with_payload],
                 "event_type": dictionary(none.astype(np.int32), [event]),
-                "event": ids[carried],
+                "event": ids[with_payload],
                 "type": dictionary(none.astype(np.int32), ["args"]),
                 "at_end": none,
                 "cut": none,
-                "json": trace.raws.column(payload[carried].astype(np.int32)).cast(pa.string()),
+                "json": trace.raws.column(payload[with_payload].astype(np.int32)).cast(pa.string()),
             },
         )

@@ -59,7 +59,7 @@ def write(trace: KinetoTrace, ranges: KinetoRanges) -> KinetoStacks:
         depth, parent = desk.nest(thread, start, end)
     identity.saw(process, thread, start, end)
     used, which = trace.texts.distinct(name)
-    told = [split(trace.texts[code]) for code in used.tolist()]
+    functions = [split(trace.texts[code]) for code in used.tolist()]
     trace.write(
         "python_calls",
         {
@@ -69,25 +69,25 @@ def write(trace: KinetoTrace, ranges: KinetoRanges) -> KinetoStacks:
             "start": start,
             "end": end,
             "kind": lambda rows: constant("function", len(start[rows])),
-            **{part: partial(_part, told, which, part) for part in ("name", "file", "line")},
+            **{part: partial(_part, functions, which, part) for part in ("name", "file", "line")},
             "depth": depth,
             "parent": lambda rows: where_known(np.where(parent[rows] < 0, -1, ids[parent[rows]])),
             "clipped": np.broadcast_to(np.zeros(1, bool), len(start)),
             "range": ranges.around(thread, start),
         },
     )
-    frame = _frames(trace, told, np.ascontiguousarray(process), which, depth, parent)
+    frame = _frames(trace, functions, np.ascontiguousarray(process), which, depth, parent)
     return KinetoStacks(thread, start, end, frame)
 
 
-def _part(told: list[tuple[str, str | None, int | None]], which: Int32Array, part: str, rows: slice) -> pa.Array:
-    return _labels(told, which[rows])[part]
+def _part(functions: list[tuple[str, str | None, int | None]], which: Int32Array, part: str, rows: slice) -> pa.Array:
+    return _labels(functions, which[rows])[part]
 
 
-def _labels(told: list[tuple[str, str | None, int | None]], which: Int32Array) -> dict[str, pa.Array]:
+def _labels(places: list[tuple[str, str | None, int | None]], which: Int32Array) -> dict[str, pa.Array]:
     """Return the columns name, file and line."""
-    known = [*told, ("", None, None)]
-    files = {file: number for number, file in enumerate(dict.fromkeys(file for _, file, _ in told if file is not None))}
+    known = [*places, ("", None, None)]
+    files = {file: number for number, file in enumerate(dict.fromkeys(file for _, file, _ in places if file is not None))}
     functions = {name: number for number, name in enumerate(dict.fromkeys(name for name, _, _ in known))}
     codes = np.array([-1 if file is None else files[file] for _, file, _ in known], np.int32)
     lines = np.array([NULL32 if line is None else line for _, _, line in known], np.int32)[which]
@@ -100,7 +100,7 @@ def _labels(told: list[tuple[str, str | None, int | None]], which: Int32Array) -
 
 def _frames(
     trace: KinetoTrace,
-    told: list[tuple[str, str | None, int | None]],
+    functions_called: list[tuple[str, str | None, int | None]],
     process: Int64Array,
     which: Int32Array,
     depth: Int32Array,
@@ -109,7 +109,7 @@ def _frames(
     """Write the tree of all stacks; return the frame of each call, which is that of its function in the frame of its caller."""
     frame = np.full(len(which), -1, np.int64)
     made: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []  # keys, callers, functions, depths
-    width = len(told) + 1
+    width = len(functions_called) + 1
     for key in np.unique(process).tolist():
         mine = np.flatnonzero(process == key)
         first, count = key * RANGES_PER_PROCESS, 0
@@ -126,7 +126,7 @@ def _frames(
             count += len(calls)
     if made:
         keys, callers, functions, depths = (np.concatenate(column) for column in zip(*made, strict=True))
-        labels = _labels(told, functions.astype(np.int32))
+        labels = _labels(functions_called, functions.astype(np.int32))
         trace.write(
             "frames",
             {

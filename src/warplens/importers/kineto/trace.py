@@ -1,4 +1,4 @@
-"""One trace that was read: its columns, its texts, its header, and what is said about it."""
+"""One trace that was read: its columns, its texts, its header, and its diagnostics."""
 
 from __future__ import annotations
 

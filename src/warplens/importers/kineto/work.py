@@ -1,4 +1,4 @@
-"""What GPUs did: kernels, copies, memsets, waits, CUDA events; and devices, contexts and streams as they show in it."""
+"""GPU work of a trace: kernels, copies, memsets, waits, CUDA events; and the devices, contexts and streams that it names."""
 
 from __future__ import annotations
 
@@ -172,8 +172,8 @@ class KinetoWork:
 
     def hardware(self) -> None:
         """Write `devices`, `contexts` and `streams`."""
-        told = self.trace.header.get("deviceProperties")
-        known = [card for card in told if isinstance(card, dict)] if isinstance(told, list) else []
+        properties = self.trace.header.get("deviceProperties")
+        known = [card for card in properties if isinstance(card, dict)] if isinstance(properties, list) else []
         cards = {number: card for card in known if type(number := card.get("id")) is int and 0 <= number < 1 << 16}
         main = self.trace.identity.main
         owned = {(process, device) for process, device, _, _ in self.places} | {(main, number) for number in cards}
@@ -209,8 +209,8 @@ class KinetoWork:
         pid, tid = trace.identity.pids[lane], trace.identity.tids[lane]
         texts = trace.identity._texts[lane]
         # Where the arguments lack them, pid and tid of GPU work are device and stream.
-        said = np.where((texts & 1 == 0) & (pid >= 0) & (pid < 1 << 16), pid, 0)
-        device = np.where(device == NULL32, said, device).astype(np.int32)
+        named = np.where((texts & 1 == 0) & (pid >= 0) & (pid < 1 << 16), pid, 0)
+        device = np.where(device == NULL32, named, device).astype(np.int32)
         stream = np.where(stream == NULL, np.where((texts & 2 == 0) & (tid >= 0), tid, _stream_in(trace.texts, tid, texts)), stream)
         context = np.where(context == NULL, device + 1, context).astype(np.int64)
         trace.identity.saw(process, None, start, end)
@@ -305,7 +305,7 @@ def _combinations(*columns: npt.NDArray[Any]) -> set[tuple[int, ...]]:
 
 
 def _device(process: int, number: int, card: dict[str, Any]) -> dict[str, Any]:
-    def told(name: str, most: int) -> int | None:
+    def figure(name: str, most: int) -> int | None:
         value = card.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < most else None
 
@@ -313,8 +313,8 @@ def _device(process: int, number: int, card: dict[str, Any]) -> dict[str, Any]:
         "process": process,
         "device": number,
         "name": str(card.get("name") or f"GPU {number}")[:200],
-        "compute_major": told("computeMajor", 1 << 16),
-        "compute_minor": told("computeMinor", 1 << 16),
-        "multiprocessors": told("numSms", 1 << 20),
-        "memory": told("totalGlobalMem", 1 << 60),
+        "compute_major": figure("computeMajor", 1 << 16),
+        "compute_minor": figure("computeMinor", 1 << 16),
+        "multiprocessors": figure("numSms", 1 << 20),
+        "memory": figure("totalGlobalMem", 1 << 60),
     }

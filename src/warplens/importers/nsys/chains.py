@@ -46,11 +46,13 @@ class Chains:
         if not self.database.has(table, "id", "symbol", "stackDepth") or not valid.any():
             return pa.nulls(len(chain), pa.int64())
         rows = self.database.read(table, _COLUMNS)
+        # The rows of a chain side by side, the outermost frame (greatest depth) first.
         order = np.lexsort((-rows.ints("stackDepth"), rows.ints("id")))
         rows = rows.taken(order)
         kernel, unresolved = rows.ints("kernelMode") != 0, rows.ints("unresolved") != 0
         facts = np.stack([rows.ints("symbol"), rows.ints("module"), kernel | (unresolved.astype(np.int64) << 1), rows.ints("originalIP")])
         ids = rows.ints("id")
+        # Chain k has rows [begins[k], begins[k] + lengths[k]) and the number numbers[k], which grows with k.
         begins = np.flatnonzero(np.diff(ids, prepend=ids[:1] - 1)) if len(ids) else np.empty(0, np.int64)
         lengths, numbers = np.diff(np.append(begins, len(ids))), ids[begins]
         stack = np.full(len(chain), -1, np.int64)
@@ -102,22 +104,22 @@ class Chains:
         always = np.ones(len(parent), bool)
         strings = self.database.strings(np.unique(np.concatenate([symbol, module])))
         codes, pairs = combined([symbol, module, flags])
-        told = [_described(strings.get(one) or f"[string {one}]", strings.get(two) or "", bits) for one, two, bits in pairs]
+        described = [_described(strings.get(one) or f"[string {one}]", strings.get(two) or "", bits) for one, two, bits in pairs]
         first = process * RANGES_PER_PROCESS
 
         def texts(name: str) -> pa.DictionaryArray:
-            values = [row.get(name) for row in told]
+            values = [row.get(name) for row in described]
             return distinct_values(codes, [value or "" for value in values], np.array([value is not None for value in values], bool)[codes])
 
-        lines = np.array([row.get("line") or 0 for row in told], np.int64)[codes]
-        python = np.array([row["kind"] == "python" for row in told], bool)[codes]
+        lines = np.array([row.get("line") or 0 for row in described], np.int64)[codes]
+        python = np.array([row["kind"] == "python" for row in described], bool)[codes]
         return {
             "frame": first + np.arange(len(parent)),
             "process": np.full(len(parent), process, np.int64),
             "parent": pa.array(first + parent, mask=parent < 0),
             "depth": depth.astype(np.int32),
             "kind": texts("kind"),
-            "function": distinct_values(codes, [row["function"] for row in told], always),
+            "function": distinct_values(codes, [row["function"] for row in described], always),
             "module": texts("module"),
             "file": texts("file"),
             "line": pa.array(lines.astype(np.int32), mask=lines <= 0),

@@ -1,4 +1,4 @@
-"""Which rows of a table are wanted: said once, and asked of SQLite or of Arrow."""
+"""Conditions that choose rows of a table, written once for SQLite and for Arrow."""
 
 from __future__ import annotations
 

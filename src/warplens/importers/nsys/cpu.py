@@ -1,4 +1,4 @@
-"""What the CPUs ran: the tables `samples` and `thread_states`."""
+"""CPU samples and thread states: the tables `samples` and `thread_states`."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def thread_states(context: NsysContext) -> None:
     thread = context.identity.thread(rows.ints("globalTid"))
     order = np.lexsort((rows.ints("start"), thread))
     rows, thread, start = rows.taken(order), thread[order], rows.ints("start")[order]
-    state, told = _states(context, rows)
+    state, is_known = _states(context, rows)
     process = context.identity.process(rows.ints("globalTid"))
     end = np.append(start[1:], 0)
     closing = np.append(thread[1:] != thread[:-1], True) if len(thread) else np.empty(0, bool)
     last = np.array([context.identity.processes[tid & ~0xFFFFFF].last for tid in rows.ints("globalTid")[closing].tolist()], np.int64)
     end[closing] = np.maximum(last, start[closing])
-    kept = np.flatnonzero(told & ((end > start) | ~closing))
+    kept = np.flatnonzero(is_known & ((end > start) | ~closing))
     order = kept[np.lexsort((-end[kept], start[kept], process[kept]))]
     rows, thread, start, end, state, process = rows.taken(order), thread[order], start[order], end[order], state[order], process[order]
     running = state == 0
@@ -114,20 +114,20 @@ def thread_states(context: NsysContext) -> None:
 def _states(context: NsysContext, rows: NsysRows) -> tuple[Int64Array, BoolArray]:
     """Return for each switch what begins (0 running, 1 runnable, 2 blocked), and where that is known at all."""
     goes, kind = rows.ints("isSchedIn") != 0, rows.ints("threadState")
-    told = goes | (rows.valid("threadState") & (kind != 0))
-    if not told.all() and not (rows.valid("threadState") & ~goes).any():  # older versions never say why a thread stopped
+    known = goes | (rows.valid("threadState") & (kind != 0))
+    if not known.all() and not (rows.valid("threadState") & ~goes).any():  # older versions never say why a thread stopped
         message = f"rows of {_SWITCHES} do not say why the thread stopped running: counted as blocked"
-        context.tally.say("info", "state-unknown", message, int((~told).sum()))
-        told = np.ones(len(rows), bool)
+        context.tally.say("info", "state-unknown", message, int((~known).sum()))
+        known = np.ones(len(rows), bool)
     waits = ~np.isin(kind, (_RUNNING, *_RUNNABLE))
-    return np.where(goes, 0, np.where(waits, 2, 1)), told
+    return np.where(goes, 0, np.where(waits, 2, 1)), known
 
 
 def _interval(about: dict[str, str], thread: Int64Array, start: Int64Array) -> int:
     """Return what a sample stands for (ns): what the file says, else the middle of the times between two of a thread."""
-    said = about.get(SAMPLE_INTERVAL, "")
-    if said.isdigit() and 0 < int(said) < 1 << 40:
-        return int(said)
+    interval = about.get(SAMPLE_INTERVAL, "")
+    if interval.isdigit() and 0 < int(interval) < 1 << 40:
+        return int(interval)
     gaps = np.diff(start)[thread[1:] == thread[:-1]]
     gaps = gaps[gaps > 0]
     return int(np.median(gaps)) if len(gaps) else 1_000_000

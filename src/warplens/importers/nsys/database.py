@@ -1,4 +1,4 @@
-"""What nsys exported, whatever it was written as: tables of which what is asked for and absent is null."""
+"""The interface to an nsys export in any of its formats; a column that the file lacks reads as null."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said about the run: when, where, which command; and what nsys itself had to say about it."""
+"""Facts of the run: time, host, command; and the diagnostics that nsys recorded."""
 
 from __future__ import annotations
 
@@ -83,16 +83,16 @@ def facts(identity: NsysIdentity, about: dict[str, str], host: str, sources: dic
 def targets(host: str, boot_id: str, known: dict[int, dict[str, str]]) -> list[dict[str, Any]]:
     """Return the rows of `targets`."""
     rows = []
-    for told in list(known.values()) or [{}]:
-        cores = told.get("CpuCores", "")
+    for machine in list(known.values()) or [{}]:
+        cores = machine.get("CpuCores", "")
         rows.append(
             {
-                "host": told.get("Hostname") or host,
+                "host": machine.get("Hostname") or host,
                 "boot_id": boot_id,
-                "os": told.get("OsDescription", ""),
-                "kernel": told.get("SoftwareReleaseVersion", ""),
-                "machine": told.get("CpuArchitecture", ""),
-                "cpu": told.get("CpuDescription", ""),
+                "os": machine.get("OsDescription", ""),
+                "kernel": machine.get("SoftwareReleaseVersion", ""),
+                "machine": machine.get("CpuArchitecture", ""),
+                "cpu": machine.get("CpuDescription", ""),
                 "cpus": int(cores) if cores.isdigit() and len(cores) < 7 else 0,
                 "memory": 0,
             }
@@ -100,10 +100,10 @@ def targets(host: str, boot_id: str, known: dict[int, dict[str, str]]) -> list[d
     return rows
 
 
-def windows(part: int, told: Facts) -> list[dict[str, Any]]:
+def windows(part: int, part_facts: Facts) -> list[dict[str, Any]]:
     """Return the one window of the capture."""
-    span = {"start": told.origin, "end": max(told.end, told.origin)}
-    return [{"part": part, "number": 1, "host": told.host, **span, "opened_by": "start", "closed_by": "end"}]
+    span = {"start": part_facts.origin, "end": max(part_facts.end, part_facts.origin)}
+    return [{"part": part, "number": 1, "host": part_facts.host, **span, "opened_by": "start", "closed_by": "end"}]
 
 
 def diagnostics(context: NsysContext) -> None:

@@ -1,4 +1,4 @@
-"""The tables `devices`, `contexts`, `streams`: what is said about them, what shows in the work they did, how NVTX named them."""
+"""The tables `devices`, `contexts`, `streams`: from nsys' tables, from the work that ran on them, from names given through NVTX."""
 
 from __future__ import annotations
 
@@ -41,15 +41,19 @@ def _contexts(context: NsysContext, used: set[tuple[int, int, int, int]]) -> lis
         (process, one): {"process": process, "context": one, "device": device} for process, device, one, _ in sorted(used)
     }
     for table in ("TARGET_INFO_CUDA_NULL_STREAM", "TARGET_INFO_CUDA_CONTEXT_INFO"):
-        for told in _told(context, table, ("nullStreamId", "deviceId", "contextId")):
-            row = rows.setdefault((told["process"], told["contextId"]), {"process": told["process"], "context": told["contextId"]})
+        for row_of_file in _rows_of(context, table, ("nullStreamId", "deviceId", "contextId")):
+            row = rows.setdefault(
+                (row_of_file["process"], row_of_file["contextId"]), {"process": row_of_file["process"], "context": row_of_file["contextId"]}
+            )
             # What ran knows its device better than a table that older versions filled with zeros.
-            row.setdefault("device", _int32(told["deviceId"] or 0))
-            row["null_stream"] = told["nullStreamId"] or None  # 0: not known
-    for told in _told(context, "TARGET_INFO_NVTX_CUDA_CONTEXT", ("deviceId", "contextId"), "name"):
-        row = rows.setdefault((told["process"], told["contextId"]), {"process": told["process"], "context": told["contextId"]})
-        row.setdefault("device", _int32(told["deviceId"] or 0))
-        row["name"] = told["name"]
+            row.setdefault("device", _int32(row_of_file["deviceId"] or 0))
+            row["null_stream"] = row_of_file["nullStreamId"] or None  # 0: not known
+    for row_of_file in _rows_of(context, "TARGET_INFO_NVTX_CUDA_CONTEXT", ("deviceId", "contextId"), "name"):
+        row = rows.setdefault(
+            (row_of_file["process"], row_of_file["contextId"]), {"process": row_of_file["process"], "context": row_of_file["contextId"]}
+        )
+        row.setdefault("device", _int32(row_of_file["deviceId"] or 0))
+        row["name"] = row_of_file["name"]
     return [rows[key] for key in sorted(rows)]
 
 
@@ -57,31 +61,35 @@ def _streams(context: NsysContext, used: set[tuple[int, int, int, int]]) -> list
     rows: dict[tuple[int, int], _Row] = {}
     for process, _, one, stream in sorted(used):
         rows.setdefault((process, stream), {"process": process, "context": one, "stream": stream})
-    for told in _told(context, "TARGET_INFO_CUDA_STREAM", ("streamId", "contextId", "priority", "flag")):
-        key = told["process"], told["streamId"]
-        row = rows.setdefault(key, {"process": told["process"], "context": told["contextId"], "stream": told["streamId"]})
-        row["priority"] = None if told["priority"] is None else _int32(told["priority"])
-        row["kind"] = STREAM_KINDS.get(told["flag"])
-    for told in _told(context, "TARGET_INFO_NVTX_CUDA_STREAM", ("contextId", "streamId"), "name"):
-        key = told["process"], told["streamId"]
-        rows.setdefault(key, {"process": told["process"], "context": told["contextId"], "stream": told["streamId"]})["name"] = told["name"]
+    for row_of_file in _rows_of(context, "TARGET_INFO_CUDA_STREAM", ("streamId", "contextId", "priority", "flag")):
+        key = row_of_file["process"], row_of_file["streamId"]
+        row = rows.setdefault(
+            key, {"process": row_of_file["process"], "context": row_of_file["contextId"], "stream": row_of_file["streamId"]}
+        )
+        row["priority"] = None if row_of_file["priority"] is None else _int32(row_of_file["priority"])
+        row["kind"] = STREAM_KINDS.get(row_of_file["flag"])
+    for row_of_file in _rows_of(context, "TARGET_INFO_NVTX_CUDA_STREAM", ("contextId", "streamId"), "name"):
+        key = row_of_file["process"], row_of_file["streamId"]
+        rows.setdefault(key, {"process": row_of_file["process"], "context": row_of_file["contextId"], "stream": row_of_file["streamId"]})[
+            "name"
+        ] = row_of_file["name"]
     return [rows[key] for key in sorted(rows)]
 
 
 def _named(context: NsysContext) -> list[_Row]:
     """Return what programs named through NVTX; a device is named for all processes of a machine: the first one gets it."""
     rows = [
-        {**told, "kind": kind, "identifier": told[number]}
+        {**entry, "kind": kind, "identifier": entry[number]}
         for kind, number, more in (("context", "contextId", ("deviceId",)), ("stream", "streamId", ("deviceId", "contextId")))
-        for told in _told(context, f"TARGET_INFO_NVTX_CUDA_{kind.upper()}", (number, *more), "name")
+        for entry in _rows_of(context, f"TARGET_INFO_NVTX_CUDA_{kind.upper()}", (number, *more), "name")
     ]
     table = "TARGET_INFO_NVTX_CUDA_DEVICE"
     context.tally.used.add(table)
-    for told in context.database.read(table, ("hwId", "vmId", "deviceId"), texts=("name",)).dictionaries():
-        machine = (told["hwId"] or 0) << 56 | (told["vmId"] or 0) << 48
+    for entry in context.database.read(table, ("hwId", "vmId", "deviceId"), texts=("name",)).dictionaries():
+        machine = (entry["hwId"] or 0) << 56 | (entry["vmId"] or 0) << 48
         first = min((key for pid, key in context.identity.keys.items() if pid & ~0xFFFFFFFFFFFF == machine), default=None)
         if first is not None:
-            rows.append({**told, "process": first, "kind": "device", "identifier": told["deviceId"]})
+            rows.append({**entry, "process": first, "kind": "device", "identifier": entry["deviceId"]})
     rows.sort(key=lambda row: int(row["process"]))
     keys = numbered(np.array([row["process"] for row in rows], np.int64)).tolist()
     return [
@@ -154,7 +162,7 @@ def _described(card: _Row, uuid: str | None) -> _Row:
     }
 
 
-def _told(context: NsysContext, table: str, ints: tuple[str, ...], *texts: str) -> list[_Row]:
+def _rows_of(context: NsysContext, table: str, ints: tuple[str, ...], *texts: str) -> list[_Row]:
     """Return the rows of a table that are about processes of the report, with the key of their process."""
     context.tally.used.add(table)
     rows = []

@@ -1,4 +1,4 @@
-"""What the GPUs' own counters said: the table `gpu_metrics`."""
+"""Readings of the GPUs' own counters: the table `gpu_metrics`."""
 
 from __future__ import annotations
 

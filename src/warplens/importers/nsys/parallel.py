@@ -1,4 +1,4 @@
-"""What MPI, OpenMP and OpenACC did: the tables `mpi_events`, `openmp_events` and `openacc_events`."""
+"""Calls of MPI, OpenMP and OpenACC: the tables `mpi_events`, `openmp_events` and `openacc_events`."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def openacc(context: NsysContext) -> None:
         always = np.ones(len(rows), bool)
         names = encoded(context.database, rows.ints("nameId"), always).cast(pa.string()).to_pylist()
         files = encoded(context.database, rows.ints("srcFile"), rows.valid("srcFile") & (rows.ints("srcFile") != 0)).cast(pa.string())
-        told = zip(names, files.to_pylist(), rows.ints("lineNo").tolist(), strict=True)
-        placed = [f"{name} [{file.rpartition('/')[2]}:{line}]" if file else name for name, file, line in told]
+        places = zip(names, files.to_pylist(), rows.ints("lineNo").tolist(), strict=True)
+        placed = [f"{name} [{file.rpartition('/')[2]}:{line}]" if file else name for name, file, line in places]
         kind = table.removeprefix(_OPENACC).replace("_", " ").lower()
         pieces.append(_piece(context, events, kind, pa.array(placed, pa.string()).dictionary_encode()))
     if pieces:

@@ -129,6 +129,7 @@ class Annotations:
         depth, parent = np.zeros(len(rows), np.int32), np.full(len(rows), -1, np.int64)
         for key in np.unique(process).tolist():
             mine = np.flatnonzero((process == key) & pushed)
+            # `nest` takes ranges in order of start and returns positions among those given, -1 for none.
             depth[mine], above = desk.nest(*(np.ascontiguousarray(values[mine]) for values in (thread, start, end)))
             parent[mine] = np.where(above < 0, -1, ids[mine][above])
             self.ranges.add(thread[mine], ids[mine], start[mine], end[mine], above)

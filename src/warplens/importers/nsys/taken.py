@@ -1,4 +1,4 @@
-"""What the tables of GPU work have in common: time, order, device, context, stream, and the API call they come from."""
+"""Columns that all tables of GPU work share: time, order, device, context, stream, and the API call that launched it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from warplens.storage.writer import RANGES_PER_PROCESS, PartWriter
 
 @dataclass
 class NsysDiagnostics:
-    """What is said about the import as a whole, in `diagnostics`."""
+    """Collects the rows of `diagnostics` about the import as a whole."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     used: set[str] = field(default_factory=set)  # tables of the file that were taken over
@@ -62,7 +62,7 @@ def join(process: Int64Array, correlation: Int64Array) -> Int64Array:
 
 @dataclass
 class NsysContext:
-    """What every table needs while it is taken over."""
+    """The database and the writers that the import of every table needs."""
 
     database: Database
     identity: NsysIdentity

@@ -60,12 +60,12 @@ def take(database: Database, part: PartWriter, progress: Progress) -> Facts:
     facts.left_out(database, tally)
     version = about.get("EXPORT_PRODUCT_VERSION", "")
     sources = {name: {"on": any(map(database.count, tables)), "by": f"nsys {version}".strip()} for name, tables in _SOURCES.items()}
-    told = facts.facts(identity, about, host, sources)
+    part_facts = facts.facts(identity, about, host, sources)
     hosts = {machine: facts_of["Hostname"] for machine, facts_of in known.items() if facts_of.get("Hostname")}
     part.write("processes", identity.process_rows(hosts, host, facts.command(about)))
     part.write("threads", identity.thread_rows(annotations.thread_names))
-    part.write("capture_windows", facts.windows(part.part, told))
-    part.write("targets", facts.targets(host, told.boot_id, known))
+    part.write("capture_windows", facts.windows(part.part, part_facts))
+    part.write("targets", facts.targets(host, part_facts.boot_id, known))
     part.write("diagnostics", tally.rows)
     progress("write", 1.0)
-    return told
+    return part_facts

@@ -1,4 +1,4 @@
-"""What GPUs did: kernels, copies, memsets, and graphs launched as a whole."""
+"""GPU work: kernels, copies, memsets, and graphs launched as a whole."""
 
 from __future__ import annotations
 

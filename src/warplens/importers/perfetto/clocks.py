@@ -75,6 +75,7 @@ class Clocks:
 
     def _map(self, key: int) -> tuple[Int64Array, Int64Array] | None:
         both = sorted({(shot[key], shot[self.key]) for shot in self._snapshots if key in shot and self.key in shot})
+        # Readings of both clocks, sorted and unique in the source, between which `map_times` interpolates.
         both = [pair for index, pair in enumerate(both) if index == 0 or pair[0] != both[index - 1][0]]
         if not both:
             return None
@@ -88,15 +89,15 @@ def _snapshots(trace: PerfettoTrace) -> tuple[list[dict[int, int]], int]:
     for packet in trace.others(_SNAPSHOT):
         shot: dict[int, int] = {}
         try:
-            told = wire.message(packet.data)
-            for entry in wire.inner(told, 1):
+            message = wire.message(packet.data)
+            for entry in wire.inner(message, 1):
                 clock = wire.message(entry)
                 key, time = wire.whole(clock, 1), wire.whole(clock, 2) * max(wire.whole(clock, 4), 1)
                 if 64 <= key <= 127:  # of this sequence alone
                     key |= packet.sequence + 1 << 8
                 if 0 <= time < 1 << 62:
                     shot[key] = time
-            primary = wire.whole(told, 2) or primary
+            primary = wire.whole(message, 2) or primary
         except ValueError:
             continue
         snapshots.append(shot)

@@ -35,14 +35,14 @@ def write(context: PerfettoContext, host: str) -> None:
         if about is not None and "counter" not in about:
             memory.append((track, about, context.own.which[uuid]))
             continue
-        told = first.get(about["counter"], {}) if about is not None else {}
-        if told:
-            process = context.places.key("process", context.own.which[uuid], told.get("process"))
-        process = context.place_of_track("process", track) if not told or process < 0 else process
+        own_counter = first.get(about["counter"], {}) if about is not None else {}
+        if own_counter:
+            process = context.places.key("process", context.own.which[uuid], own_counter.get("process"))
+        process = context.place_of_track("process", track) if not own_counter or process < 0 else process
         key = process * _COUNTERS_PER_PROCESS + counts.get(process, 0)
         counts[process] = counts.get(process, 0) + 1
         keys[track] = key
-        rows.append({**_counter(context, track, uuid, told), "counter": key, "process": process})
+        rows.append({**_counter(context, track, uuid, own_counter), "counter": key, "process": process})
     context.write("nvtx_counters", rows)
     _samples(context, time, keys)
     if memory:
@@ -51,15 +51,20 @@ def write(context: PerfettoContext, host: str) -> None:
         _metrics(context, time, metrics, host)
 
 
-def _counter(context: PerfettoContext, track: int, uuid: int, told: dict[str, Any]) -> dict[str, Any]:
+def _counter(context: PerfettoContext, track: int, uuid: int, own_counter: dict[str, Any]) -> dict[str, Any]:
     described = context.described.tracks.get(uuid)
     counter = None if described is None else described.counter
     mine = context.trace.samples["track"] == track
     real = bool(context.trace.samples["is_float"][mine].any())
-    if told:  # the values are scaled, and as they are
+    if own_counter:  # the values are scaled, and as they are
         known = ("domain", "name", "description", "unit", "minimum", "maximum", "value_type", "interpolation", "scope")
-        scaled = {"scale": 1.0} if told.get("scale") is not None else {}
-        return {**{name: told.get(name) for name in known}, "id": told.get("id", uuid), "type": told.get("type", "float64"), **scaled}
+        scaled = {"scale": 1.0} if own_counter.get("scale") is not None else {}
+        return {
+            **{name: own_counter.get(name) for name in known},
+            "id": own_counter.get("id", uuid),
+            "type": own_counter.get("type", "float64"),
+            **scaled,
+        }
     above = [item.name for item in context.described.above(uuid)[1:] if item.name and item.pid is None]
     name = (described.name if described else None) or "counter"
     return {

@@ -1,4 +1,4 @@
-"""What a trace says about its tracks, processes and threads."""
+"""Descriptors of a trace: names and parents of its tracks, processes and threads."""
 
 from __future__ import annotations
 
@@ -67,63 +67,63 @@ def described(trace: PerfettoTrace) -> Described:
     result = Described()
     for packet in trace.others(_TREE, _PROCESS, _THREAD, _TRACK):
         try:
-            told = wire.message(packet.data)
+            message = wire.message(packet.data)
             if packet.field == _TRACK:
-                _track(result, told)
+                _track(result, message)
             elif packet.field == _PROCESS:
-                _process(result, told)
+                _process(result, message)
             elif packet.field == _THREAD:
-                _thread(result, told)
+                _thread(result, message)
             else:
-                _tree(result, told)
+                _tree(result, message)
         except ValueError:
             result.broken += 1
     return result
 
 
-def _track(described: Described, told: dict[int, list[wire.Value]]) -> None:
-    track = described.tracks.setdefault(wire.whole(told, 1), TrackDescriptor())
-    track.parent = wire.whole(told, 5, track.parent)
+def _track(described: Described, message: dict[int, list[wire.Value]]) -> None:
+    track = described.tracks.setdefault(wire.whole(message, 1), TrackDescriptor())
+    track.parent = wire.whole(message, 5, track.parent)
     for name in (2, 10, 13):  # of several ways to name it
-        track.name = wire.text(told, name) or track.name
-    track.description = wire.text(told, 14) or track.description
-    for data in wire.inner(told, 3):
+        track.name = wire.text(message, name) or track.name
+    track.description = wire.text(message, 14) or track.description
+    for data in wire.inner(message, 3):
         track.pid = _process(described, wire.message(data))
-    for data in wire.inner(told, 4):
+    for data in wire.inner(message, 4):
         track.pid, track.tid = _thread(described, wire.message(data))
-    for data in wire.inner(told, 8):
+    for data in wire.inner(message, 8):
         counter = wire.message(data)
         unit = wire.text(counter, 6) or _UNITS.get(wire.whole(counter, 3), "")
         track.counter = CounterDescriptor(unit, wire.signed(wire.whole(counter, 4)) or 1, wire.whole(counter, 5) != 0)
 
 
-def _process(described: Described, told: dict[int, list[wire.Value]]) -> int:
-    pid = _int32(wire.whole(told, 1))
-    command = wire.texts(told, 2)
+def _process(described: Described, message: dict[int, list[wire.Value]]) -> int:
+    pid = _int32(wire.whole(message, 1))
+    command = wire.texts(message, 2)
     if command:
         described.commands[pid] = shlex.join(command)
-    name = wire.text(told, 6) or (command[0] if command else None)
+    name = wire.text(message, 6) or (command[0] if command else None)
     if name:
         described.processes[pid] = name
     return pid
 
 
-def _thread(described: Described, told: dict[int, list[wire.Value]]) -> tuple[int, int]:
-    pid, tid = _int32(wire.whole(told, 1)), wire.signed(wire.whole(told, 2))
-    if name := wire.text(told, 5):
+def _thread(described: Described, message: dict[int, list[wire.Value]]) -> tuple[int, int]:
+    pid, tid = _int32(wire.whole(message, 1)), wire.signed(wire.whole(message, 2))
+    if name := wire.text(message, 5):
         described.threads[pid, tid] = name
     return pid, tid
 
 
-def _tree(described: Described, told: dict[int, list[wire.Value]]) -> None:
-    for data in wire.inner(told, 1):
+def _tree(described: Described, message: dict[int, list[wire.Value]]) -> None:
+    for data in wire.inner(message, 1):
         process = wire.message(data)
         pid, command = _int32(wire.whole(process, 1)), wire.texts(process, 3)
         described.parents[pid] = _int32(wire.whole(process, 2))
         if command:
             described.commands.setdefault(pid, shlex.join(command))
             described.processes.setdefault(pid, command[0])
-    for data in wire.inner(told, 2):
+    for data in wire.inner(message, 2):
         thread = wire.message(data)
         if name := wire.text(thread, 2):
             described.threads.setdefault((_int32(wire.whole(thread, 3)), _int32(wire.whole(thread, 1))), name)

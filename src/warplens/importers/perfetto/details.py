@@ -84,6 +84,7 @@ class DetailColumn:
         if not own.all():
             others = np.flatnonzero(~own)
             made = [str(self._python(row)) for row in others.tolist()]
+            # Values that are no texts become new entries behind the texts of the trace.
             numbers[self._place[others]] = len(texts) + np.arange(len(made))
             texts = pa.concat_arrays([texts, pa.array(made, pa.string())])
         return coded(numbers, texts)

@@ -1,4 +1,4 @@
-"""What is said about an import: what of a trace could not be taken over, and how much of it."""
+"""Diagnostics of an import: the kinds of data in a trace that a report cannot hold, with counts."""
 
 from __future__ import annotations
 

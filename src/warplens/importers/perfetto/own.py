@@ -1,4 +1,4 @@
-"""What warplens itself wrote into a trace beside what Perfetto has fields for; see `exporters/perfetto/attributes.py`."""
+"""Attributes that warplens writes into a trace because Perfetto has no field for them; see `exporters/perfetto/attributes.py`."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def own(trace: PerfettoTrace) -> Own:
     for packet in trace.others(_ATTRIBUTES):
         try:
             for data in wire.inner(wire.message(packet.data), 1):
-                told = wire.message(data)
-                key, value = wire.text(told, 1), wire.text(told, 3)
+                attribute = wire.message(data)
+                key, value = wire.text(attribute, 1), wire.text(attribute, 3)
                 if key and value and key.startswith("warplens."):
                     _take(attributes, key, json.loads(value))
         except (ValueError, RecursionError):

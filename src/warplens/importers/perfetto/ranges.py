@@ -59,6 +59,7 @@ def _ranges(context: PerfettoContext, rows: Int64Array, ids: Int64Array) -> None
         beside = np.flatnonzero((process == key) & loose)
         depth[beside] = desk.lanes(np.ascontiguousarray(start[beside]), np.ascontiguousarray(end[beside]))
         synchronous = np.flatnonzero(task[mine] < 0)
+        # Maps a position among all rows to one among the synchronous rows; the last entry serves the parent -1.
         within = np.full(len(mine) + 1, -1, np.int64)
         within[synchronous] = np.arange(len(synchronous))
         places = mine[synchronous]
@@ -131,9 +132,9 @@ def _labels(context: PerfettoContext, rows: Int64Array) -> dict[str, Any]:
     number, real = pa.nulls(len(rows), pa.int64()), pa.nulls(len(rows), pa.float64())
     color = pa.nulls(len(rows), pa.uint32())
     if _is_own(context):
-        told = context.details.of(rows, "payload")
-        if told is not None:
-            whole, floating = told.only(INT, UINT), told.only(DOUBLE)
+        payload = context.details.of(rows, "payload")
+        if payload is not None:
+            whole, floating = payload.only(INT, UINT), payload.only(DOUBLE)
             number, real = whole.ints(), floating.reals()
         color = _colors(context.details.of(rows, "color"), color)
     return {
@@ -149,6 +150,7 @@ def _labels(context: PerfettoContext, rows: Int64Array) -> dict[str, Any]:
 
 def _categories(context: PerfettoContext, rows: Int64Array) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
     numbers = context.trace.events["category"][rows]
+    # Texts are split once for each distinct category, not for each row.
     distinct, where = np.unique(numbers, return_inverse=True)
     texts = [context.trace.text(number) for number in distinct.tolist()]
     pairs = [
@@ -196,9 +198,9 @@ def _flag(context: PerfettoContext, rows: Int64Array, name: str) -> npt.NDArray[
 def _threads(context: PerfettoContext, rows: Int64Array) -> Int64Array:
     """Return the thread of each event: its track's, or the one that a start/end range says; else its process's first."""
     thread, process = context.place("thread", rows), context.place("process", rows)
-    told = context.details.of(rows, "thread") if _is_own(context) else None
-    if told is not None:
-        keys = _keys(context, process, told.ints()).fill_null(-1).to_numpy(zero_copy_only=False)
+    detail = context.details.of(rows, "thread") if _is_own(context) else None
+    if detail is not None:
+        keys = _keys(context, process, detail.ints()).fill_null(-1).to_numpy(zero_copy_only=False)
         thread = np.where(keys >= 0, keys, thread)
     for key in np.unique(process[thread < 0]).tolist():
         thread = np.where((thread < 0) & (process == key), context.main_thread(key), thread)
@@ -226,9 +228,9 @@ def _payloads(context: PerfettoContext, events: dict[str, tuple[Int64Array, Int6
         cut = context.details.of(rows, "payload cut")
         was_cut = np.zeros(len(rows), bool) if cut is None else cut.there()
         for name, at_end in (("payload", False), ("end payload", True)):
-            told = context.details.of(rows, name)
+            detail = context.details.of(rows, name)
             made = []
-            for place, form, value in () if told is None else told.only(*((TEXT, JSON) if not at_end else range(6))).python():
+            for place, form, value in () if detail is None else detail.only(*((TEXT, JSON) if not at_end else range(6))).python():
                 text = value if form == JSON else json.dumps(value)
                 made.append((place, text))
             made.sort(key=lambda pair: pair[0])

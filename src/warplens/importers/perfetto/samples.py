@@ -41,12 +41,12 @@ def write(context: PerfettoContext) -> None:
             elif packet.field == _INTERNED:
                 _intern(state, wire.message(packet.data))
             else:
-                told = wire.message(packet.data)
-                if 4 not in told:
+                message = wire.message(packet.data)
+                if 4 not in message:
                     without += 1
                     continue
-                stack = _stack(state, tree, wire.whole(told, 4))
-                samples.append((context.clocks.at(packet.time, packet.clock), wire.whole(told, 2), wire.whole(told, 3), stack))
+                stack = _stack(state, tree, wire.whole(message, 4))
+                samples.append((context.clocks.at(packet.time, packet.clock), wire.whole(message, 2), wire.whole(message, 3), stack))
         except ValueError:
             broken += 1
     context.tally.say("warning", "broken", "samples that are no message were left out", broken)
@@ -99,10 +99,10 @@ class _FrameRows:
         self._rows: list[dict[str, Any]] = []
         self.kind = "python"
 
-    def add(self, parent: int | None, told: tuple[str, str, str, int]) -> int:
-        key = (parent, *told)
+    def add(self, parent: int | None, description: tuple[str, str, str, int]) -> int:
+        key = (parent, *description)
         if key not in self._frames:
-            function, path, build, address = told
+            function, path, build, address = description
             python = path.endswith((".py", ">")) and not build
             if not python:
                 self.kind = "native"
@@ -121,16 +121,16 @@ class _FrameRows:
         return [{**row, "frame": number, "process": process} for number, row in enumerate(self._rows)]
 
 
-def _intern(state: _Sequence, told: dict[int, list[wire.Value]]) -> None:
+def _intern(state: _Sequence, message: dict[int, list[wire.Value]]) -> None:
     for kind in (_FUNCTIONS, _BUILDS, _PATHS):
-        for data in wire.inner(told, kind):
+        for data in wire.inner(message, kind):
             entry = wire.message(data)
             state.texts[kind, wire.whole(entry, 1)] = wire.text(entry, 2) or ""
     for kind, into in ((_MAPPINGS, state.mappings), (_FRAMES, state.frames)):
-        for data in wire.inner(told, kind):
+        for data in wire.inner(message, kind):
             entry = wire.message(data)
             into[wire.whole(entry, 1)] = entry
-    for data in wire.inner(told, _STACKS):
+    for data in wire.inner(message, _STACKS):
         entry = wire.message(data)
         frames: list[int] = []
         for value in entry.get(2, ()):

@@ -1,4 +1,4 @@
-"""What all tables take from: the events of a trace with their begin, end and place, and what is said about the import."""
+"""The events of a trace with begin, end and place, from which all tables are made, and the diagnostics of the import."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROWS = 1 << 20
 
 @dataclass
 class PerfettoDiagnostics:
-    """What is said about the import, in `diagnostics`."""
+    """Collects the rows of `diagnostics`."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
 

@@ -49,9 +49,9 @@ def _write(context: PerfettoContext, table: str, rows: Int64Array) -> None:
     name = coded(context.trace.events["name"][rows], context.trace.texts)
     made |= {"name": name, "demangled": name}
     for column in TABLES[table].columns:
-        told = context.details.of(rows, column.name.replace("_", " ")) or context.details.of(rows, column.name)
-        if told is not None and column.name not in ("id", "process", "start", "end"):
-            made[column.name] = _values(told, column)
+        detail = context.details.of(rows, column.name.replace("_", " ")) or context.details.of(rows, column.name)
+        if detail is not None and column.name not in ("id", "process", "start", "end"):
+            made[column.name] = _values(detail, column)
     if table == "memcpys" and "kind" not in made:
         kinds = [_kind(text or "") for text in name.dictionary.to_pylist()]
         made["kind"] = pa.array(kinds, pa.string()).take(name.indices)
@@ -70,8 +70,8 @@ def _where(context: PerfettoContext, rows: Int64Array) -> tuple[Int64Array, Int6
     names = tracks["name"][track]
     streams = {number: _stream(context.trace.text(number)) for number in np.unique(names).tolist()}
     queue = (first & np.uint64(_GPU)).astype(np.int64)
-    told = np.array([-1 if streams[name] is None else streams[name] for name in names.tolist()], np.int64)
-    return (third & np.uint64(_GPU)).astype(np.int64), np.where(told >= 0, told, queue), second.astype(np.int64)
+    numbered = np.array([-1 if streams[name] is None else streams[name] for name in names.tolist()], np.int64)
+    return (third & np.uint64(_GPU)).astype(np.int64), np.where(numbered >= 0, numbered, queue), second.astype(np.int64)
 
 
 def _stream(name: str | None) -> int | None:

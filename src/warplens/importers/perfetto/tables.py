@@ -47,14 +47,14 @@ def _write(context: PerfettoContext, kind: SliceKind, rows: Int64Array) -> None:
     about = [None if place is None else place.about for place in context.places.of]
     for name in _OF_TRACK:
         if name in names:
-            of_track = np.array([told.get(name, -1) if told else -1 for told in about], np.int64)[context.trace.events["track"][rows]]
+            of_track = np.array([detail.get(name, -1) if detail else -1 for detail in about], np.int64)[context.trace.events["track"][rows]]
             made[name] = pa.array(of_track, pa.int64(), mask=of_track < 0)
     if kind.name is not None:
         made[kind.name] = coded(context.trace.events["name"][rows], context.trace.texts)
     for column in table.columns:
-        told = context.details.of(rows, column.name.replace("_", " "))
-        if told is not None:
-            made[column.name] = _values(told, column)
+        detail = context.details.of(rows, column.name.replace("_", " "))
+        if detail is not None:
+            made[column.name] = _values(detail, column)
     if "correlation" in made:
         _called(context, kind, made, process, ids, names)
     if "range" in names and "thread" in names:
@@ -81,14 +81,14 @@ def _called(context: PerfettoContext, kind: SliceKind, made: dict[str, Any], pro
         made["api"] = pa.array(context.calls["id"][place], pa.int64(), mask=~known_call)
 
 
-def _values(told: DetailColumn, column: Column) -> pa.Array:
+def _values(detail: DetailColumn, column: Column) -> pa.Array:
     if column.type in ("dict", "string"):
-        return told.texts()
+        return detail.texts()
     if column.type == "bool":
-        return told.bools()
+        return detail.bools()
     if column.type == "float64":
-        return told.reals()
-    return told.unsigned() if column.type.startswith("uint") else told.ints()
+        return detail.reals()
+    return detail.unsigned() if column.type.startswith("uint") else detail.ints()
 
 
 def _fitting(values: Any, column: Column, size: int) -> Any:

@@ -157,17 +157,19 @@ class PerfettoTrace:
 
     def _feed(self, data: Any, progress: Callable[[float], None], *, within: bool = False) -> None:
         view = np.frombuffer(data, np.uint8)
-        told = (ctypes.c_uint64 * 4)()
+        progress_made = (ctypes.c_uint64 * 4)()
         at = 0
         try:
             while at < len(view):
                 where = view.ctypes.data + at
-                status = self._native.warplens_perfetto_reader_feed(self._handle, where, len(view) - at, _STEP, told)
+                status = self._native.warplens_perfetto_reader_feed(self._handle, where, len(view) - at, _STEP, progress_made)
                 if status < 0:
                     raise MemoryError("the desk library ran out of memory")
                 if status == 1:
-                    self._packed(view[at + told[1] : at + told[1] + told[2]].tobytes(), int(told[3]), progress)
-                at += int(told[0])
+                    self._packed(
+                        view[at + progress_made[1] : at + progress_made[1] + progress_made[2]].tobytes(), int(progress_made[3]), progress
+                    )
+                at += int(progress_made[0])
                 if not within:
                     progress(at / len(view))
                 if status == 2:

@@ -1,4 +1,4 @@
-"""What kernels in Numba's simulator call to record: each of its threads is a thread of the host, and keeps its unit."""
+"""Recording functions for kernels in Numba's simulator; each simulated thread is a host thread and keeps its unit."""
 
 from __future__ import annotations
 

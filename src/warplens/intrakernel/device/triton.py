@@ -1,4 +1,4 @@
-"""What Triton kernels call to record: emitted as assembly where they are compiled, done on the host where they are interpreted."""
+"""Recording functions for Triton kernels: assembly in compiled kernels, host code in the interpreter."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 LINK = "https://docs.pytorch.org/docs/stable/notes/ddp.html"
 _AT_ONCE = 0.9  # share of the operations that must have been in progress at once on all ranks, else they were not put together rightly
 # A member is a process, or one GPU of a process. Operations are put together by their number in the group, else by counting them.
-_TOLD = """SELECT process, NULL::INTEGER AS device, kernel AS id, "start", "end", name, coalesce("group", '') AS ring, {number} AS n
+_BY_GROUP = """SELECT process, NULL::INTEGER AS device, kernel AS id, "start", "end", name, coalesce("group", '') AS ring, {number} AS n
            FROM collectives WHERE kernel IS NOT NULL AND name NOT IN ('send', 'recv')"""
 _NUMBERS = {True: "sequence", False: """row_number() OVER (PARTITION BY process, "group", name ORDER BY "start")"""}
 _COUNTED = """SELECT process, device, id, "start", "end", name, '' AS ring,
@@ -92,10 +92,10 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 def _together(report: Report, selection: Selection) -> pa.Table:
     """Return a row for each collective: name, members, first, last and average begin, and the member that came last."""
     window = selection.window(report)
-    told = report.sql("""SELECT count(DISTINCT process) > 1 AS several, count(sequence) = count(*) AS numbered
+    counts = report.sql("""SELECT count(DISTINCT process) > 1 AS several, count(sequence) = count(*) AS numbered
                           FROM collectives WHERE kernel IS NOT NULL""").to_pylist()[0]
-    numbered = told["several"] and told["numbered"]
-    source = _TOLD.format(number=_NUMBERS[numbered]) if told["several"] else _COUNTED
+    numbered = counts["several"] and counts["numbered"]
+    source = _BY_GROUP.format(number=_NUMBERS[numbered]) if counts["several"] else _COUNTED
     rows = report.sql(
         f"""WITH c AS ({source})
             SELECT name, count(*) AS members, min("start") AS first, max("start") AS last,

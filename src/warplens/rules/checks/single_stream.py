@@ -117,8 +117,8 @@ def _waited(gpu: GpuOperations, made: KernelLaunches, null: BoolArray, other: Bo
         places, before = np.flatnonzero(mine & known), np.flatnonzero(theirs)
         before = before[np.argsort(gpu.end[before], kind="stable")]
         last = np.searchsorted(gpu.end[before], gpu.start[places], "right") - 1  # of the other side, the last that had ended
-        places, held = places[last >= 0], before[last[last >= 0]]
-        begin, end = np.maximum(ready[places], gpu.start[held]), gpu.end[held]
+        places, before_it = places[last >= 0], before[last[last >= 0]]
+        begin, end = np.maximum(ready[places], gpu.start[before_it]), gpu.end[before_it]
         some = (gpu.start[places] - end <= _AT_ONCE) & (end > begin)
         parts.append((places[some], begin[some], end[some]))
     places, begin, end = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))

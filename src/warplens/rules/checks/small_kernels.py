@@ -97,6 +97,7 @@ def _late(gpu: GpuOperations, made: KernelLaunches, apart: int) -> np.ndarray[tu
     """Return which gaps of a GPU were ended by a kernel that was launched too late by a thread that did nothing but launch."""
     if not len(made.id):
         return np.zeros(max(len(gpu.busy.start) - 1, 0), bool)
+    # Gap i lies between the busy stretches i and i + 1.
     first = np.searchsorted(gpu.start, gpu.busy.start[1:], "left")  # the operation that ended each gap
     call, known = made.find(gpu.api[first])
     late = known & (gpu.kind[first] == KERNEL) & (made.end[call] > gpu.busy.end[:-1]) & (gpu.busy.start[1:] - gpu.busy.end[:-1] <= apart)
@@ -105,6 +106,7 @@ def _late(gpu: GpuOperations, made: KernelLaunches, apart: int) -> np.ndarray[tu
 
 def _stretches(gpu: GpuOperations, late: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Evidence]:
     """Return the stretches of gaps that come one after the other."""
+    # The edges of runs of True: late = [T, T, F, T] gives edges [0, 2, 3, 4], so the runs [0, 2) and [3, 4).
     edges = np.flatnonzero(np.diff(np.concatenate(([False], late, [False])).astype(np.int8)))
     idle = np.concatenate(([0], np.cumsum(gpu.busy.start[1:] - gpu.busy.end[:-1])))
     first = np.searchsorted(gpu.start, gpu.busy.start, "left")

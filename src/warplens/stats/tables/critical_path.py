@@ -36,7 +36,7 @@ import pyarrow.compute as pc
 from warplens.analysis.critical_path.summary import KEYS, summed
 from warplens.stats.base import noted
 from warplens.stats.calls import one_of
-from warplens.stats.critical import answer, find, placed, said
+from warplens.stats.critical import answer, find, path_notes, placed
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -87,4 +87,4 @@ def table(
     }
     then = answer(path, what_if, factor) if what_if else ""
     before = f"{path.before:,} ns before the first thing on it are not explained." if path.before else ""
-    return noted(pa.table(columns), *said(path), then, before, left_out)
+    return noted(pa.table(columns), *path_notes(path), then, before, left_out)

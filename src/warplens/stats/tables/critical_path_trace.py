@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from warplens.analysis.critical_path.shares import CATEGORIES
 from warplens.stats.base import noted
-from warplens.stats.critical import find, numbers_or_null, placed, said
+from warplens.stats.critical import find, numbers_or_null, path_notes, placed
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -54,4 +54,4 @@ def table(report: Report, selection: Selection, *, step: int = -1) -> pa.Table:
         **placed(report, places),
         "Name": pa.array([shares.names[code] for code in shares.name.tolist()], pa.string()),
     }
-    return noted(pa.table(columns), *said(path))
+    return noted(pa.table(columns), *path_notes(path))

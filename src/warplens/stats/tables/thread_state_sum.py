@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 _UNKNOWN = "[unknown]"
+# reasons: blocked time by thread and reason. most: the reason with the most time of each thread. sums: the time in each state.
 _SUMS = """
 WITH rows AS (SELECT * FROM {relation}),
 reasons AS (
